@@ -1,0 +1,75 @@
+# The workshop. `make help` lists the recipes; each one brings what it needs.
+
+PYTHON ?=
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUST   := $(BIN)/python tools/toolchain.py
+OUT    := demo-output
+
+# Stamps live inside the environment they describe, so that removing it is enough.
+DEPS := $(VENV)/.deps
+CORE := $(VENV)/.core
+
+RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
+                $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PYTHONDONTWRITEBYTECODE :=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help dev demo test test-core test-python lint format lock clean
+
+help: ## this list
+	@echo "slidewise: exact sliding-window aggregates on event time"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' \
+		$(firstword $(MAKEFILE_LIST))
+
+dev: $(CORE) ## a virtual environment in .venv with slidewise and all tools in it
+
+demo: $(CORE) ## the main job on a generated trip stream: table, Parquet, picture
+	@$(BIN)/slidewise demo --out $(OUT)
+
+test: lint test-core test-python ## everything that must pass: lint, cargo tests, pytest
+
+test-core: $(DEPS) ## the tests of the Rust core
+	$(RUST) cargo test --locked -p slidewise-core
+
+test-python: $(CORE) ## the tests of the Python package, through the built module
+	$(BIN)/pytest
+
+lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(RUST) cargo fmt --all --check
+	$(RUST) cargo clippy --locked --workspace --all-targets -- -D warnings
+	@printf 'unsafe blocks, functions and impls in crates/: '
+	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern)' crates | wc -l
+
+format: $(DEPS) ## put the code into its standard form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(RUST) cargo fmt --all
+
+lock: ## renew the lock files to the newest versions
+	tools/lock "$$(PYTHON=$(PYTHON) tools/find-python)"
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) target $(OUT) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -f python/slidewise/_core*.so
+	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(DEPS): requirements-dev.lock tools/find-python
+	@python=$$(PYTHON=$(PYTHON) tools/find-python) || exit 1; \
+		echo "Making $(VENV) with $$python"; \
+		"$$python" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
+	@touch $@
+
+$(CORE): $(DEPS) $(RUST_SOURCES)
+	@echo "Building slidewise (optimised; the first time takes a minute or two)"
+	@$(RUST) $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
