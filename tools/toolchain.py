@@ -63,7 +63,24 @@ def with_path(directory: Path) -> dict[str, str]:
 def candidates() -> list[dict[str, str]]:
     """Environments that may hold a toolchain, the user's choice first."""
     home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
-    return [dict(os.environ), with_path(home / "bin")]
+    found = [dict(os.environ), with_path(home / "bin")]
+    if (ours := installed_earlier()) is not None:
+        found.append(ours)
+    return found
+
+
+def installed_earlier() -> dict[str, str] | None:
+    """The environment of a toolchain that `install` has put into the user's cache."""
+    try:
+        from platformdirs import user_cache_dir
+    except ImportError:
+        return None  # it comes with puccinialin, so that has not been here
+    place = Path(user_cache_dir("puccinialin"))
+    return {
+        **with_path(place / "cargo" / "bin"),
+        "CARGO_HOME": str(place / "cargo"),
+        "RUSTUP_HOME": str(place / "rustup"),
+    }
 
 
 def find() -> tuple[dict[str, str] | None, list[str]]:
@@ -86,7 +103,11 @@ def find() -> tuple[dict[str, str] | None, list[str]]:
 def install() -> dict[str, str]:
     """Install a toolchain through puccinialin; raises when that cannot be done."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, "--requirement", str(LOCK)], check=True)
+    command = [*pip, "--requirement", str(LOCK)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise RuntimeError(f"pip could not install puccinialin ({last})")
     from puccinialin import setup_rust
 
     environment = {**os.environ, **setup_rust(file=sys.stderr)}
@@ -107,7 +128,7 @@ def toolchain() -> dict[str, str]:
     seen_text = f" ({'; '.join(seen)})" if seen else ""
     print(
         f"No Rust toolchain >= {needed} found{seen_text}; "
-        "installing one through the Python package puccinialin.",
+        "installing one into your cache directory (Python package puccinialin).",
         file=sys.stderr,
     )
     try:
