@@ -1,0 +1,224 @@
+//! Aggregations as users name them, and the few monoids that compute them.
+//!
+//! A request is a list of [`AggSpec`]s over columns of a [`DType`]; [`plan`] finds the
+//! monoid that answers all of them at once: a *word* for one hot aggregation, a *record*
+//! of shared components for the rest, a *sequence* for `collect`. Types are matched once,
+//! here, and never per item.
+
+pub mod collect;
+pub mod column;
+pub mod component;
+pub mod mixed;
+pub mod record;
+pub mod twofold;
+pub mod word;
+
+use crate::monoid::{Entry, Monoid};
+use crate::window::Batch;
+use collect::{Collect, Element};
+use column::{Column, gather_rows};
+use mixed::Mixed;
+use record::{Record, RecordPlan};
+use word::{Extreme, SumF64, SumI64};
+
+/// What a user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Count,
+    Sum,
+    Mean,
+    Min,
+    Max,
+    Range,
+    Variance,
+    Stddev,
+    MinCount,
+    MaxCount,
+    ArgMin,
+    ArgMax,
+    First,
+    Last,
+    GeometricMean,
+    Collect,
+}
+
+impl Kind {
+    pub const ALL: [(&'static str, Self); 16] = [
+        ("count", Self::Count),
+        ("sum", Self::Sum),
+        ("mean", Self::Mean),
+        ("min", Self::Min),
+        ("max", Self::Max),
+        ("range", Self::Range),
+        ("variance", Self::Variance),
+        ("stddev", Self::Stddev),
+        ("min_count", Self::MinCount),
+        ("max_count", Self::MaxCount),
+        ("arg_min", Self::ArgMin),
+        ("arg_max", Self::ArgMax),
+        ("first", Self::First),
+        ("last", Self::Last),
+        ("geometric_mean", Self::GeometricMean),
+        ("collect", Self::Collect),
+    ];
+
+    pub fn parse(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, kind)| *kind)
+    }
+}
+
+/// One aggregation over columns, given by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggSpec {
+    pub kind: Kind,
+    /// The column aggregated; `None` only for `count` of rows.
+    pub of: Option<usize>,
+    /// The column compared, for `arg_min` and `arg_max`.
+    pub by: Option<usize>,
+    /// Delta degrees of freedom, for `variance` and `stddev`.
+    pub ddof: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DType {
+    I64,
+    F64,
+    /// Anything: only `count` and `collect` look at it.
+    Object,
+}
+
+/// One value of one column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell<T> {
+    Null,
+    I64(i64),
+    F64(f64),
+    Object(T),
+}
+
+impl<T> Cell<T> {
+    /// The bits of a number; `None` for null (and for objects, which have none).
+    #[inline]
+    pub fn bits(&self) -> Option<u64> {
+        match self {
+            Self::I64(value) => Some(*value as u64),
+            Self::F64(value) => Some(value.to_bits()),
+            _ => None,
+        }
+    }
+}
+
+/// One lowered result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer<T> {
+    Null,
+    I64(i64),
+    F64(f64),
+    List(Vec<Cell<T>>),
+    /// An exact integer that int64 cannot hold.
+    Overflow(i128),
+}
+
+impl<T> Answer<T> {
+    pub fn integer(value: i128) -> Self {
+        i64::try_from(value).map_or(Self::Overflow(value), Self::I64)
+    }
+
+    pub fn of_bits(bits: u64, dtype: DType) -> Self {
+        match dtype {
+            DType::F64 => Self::F64(f64::from_bits(bits)),
+            _ => Self::I64(bits as i64),
+        }
+    }
+}
+
+/// A monoid that knows how to read rows and lower partials.
+pub trait Aggregation<T>: Monoid {
+    fn entry(&self, row: &[Cell<T>]) -> Entry<Self>;
+    /// Appends one answer per requested aggregation, in order of request.
+    fn answers(&self, partial: &Self::Partial, out: &mut Vec<Answer<T>>);
+
+    /// Entries of all rows of `columns`, in their order.
+    fn gather(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
+    where
+        T: Clone,
+    {
+        gather_rows(self, times, columns)
+    }
+}
+
+/// A word whose order is that of the values: the larger word is the larger value, or the
+/// smaller one if `min`. NaN absorbs: its word is above all others either way.
+#[inline]
+pub fn extreme_word(bits: u64, dtype: DType, min: bool) -> i64 {
+    let word = match dtype {
+        DType::F64 => {
+            if f64::from_bits(bits).is_nan() {
+                return i64::MAX;
+            }
+            flip_negative(bits as i64)
+        }
+        _ => bits as i64,
+    };
+    if min { !word } else { word }
+}
+
+/// The bits of the value behind a word of [`extreme_word`].
+#[inline]
+pub fn extreme_value(word: i64, dtype: DType, min: bool) -> u64 {
+    if dtype == DType::F64 {
+        if word == i64::MAX {
+            return f64::NAN.to_bits();
+        }
+        return flip_negative(if min { !word } else { word }) as u64;
+    }
+    (if min { !word } else { word }) as u64
+}
+
+/// Orders the bits of floats like integers; its own inverse.
+#[inline]
+fn flip_negative(bits: i64) -> i64 {
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// Receives the monoid that [`plan`] chose.
+pub trait Visitor<T> {
+    type Out;
+    fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out;
+}
+
+/// Chooses the monoid for a request and hands it to the visitor.
+///
+/// # Panics
+/// If a column index is out of range or `of` is missing where one is needed: callers
+/// validate requests, with messages for users.
+pub fn plan<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
+where
+    T: Element,
+    V: Visitor<T>,
+{
+    if let [only] = aggs {
+        match (only.kind, only.of.map(|of| dtypes[of])) {
+            (Kind::Sum, Some(DType::I64)) if dtypes.len() == 1 => return visitor.visit(SumI64),
+            (Kind::Sum, Some(DType::F64)) if dtypes.len() == 1 => return visitor.visit(SumF64),
+            (Kind::Min | Kind::Max, Some(dtype)) if dtypes.len() == 1 => {
+                let min = only.kind == Kind::Min;
+                return visitor.visit(Extreme { dtype, min });
+            }
+            (Kind::Collect, Some(_)) if dtypes.len() == 1 => return visitor.visit(Collect::new()),
+            _ => {}
+        }
+    }
+    if aggs.iter().any(|agg| agg.kind == Kind::Collect) {
+        return visitor.visit(Mixed::new(aggs, dtypes));
+    }
+    let record = RecordPlan::new(aggs, dtypes);
+    match (dtypes.len(), record.words()) {
+        (..=1, ..=4) => visitor.visit(Record::<[u64; 1], [u64; 4]>::new(record)),
+        (..=1, ..=8) => visitor.visit(Record::<[u64; 1], [u64; 8]>::new(record)),
+        (..=2, ..=8) => visitor.visit(Record::<[u64; 2], [u64; 8]>::new(record)),
+        (..=4, ..=16) => visitor.visit(Record::<[u64; 4], [u64; 16]>::new(record)),
+        _ => visitor.visit(Record::<Box<[u64]>, Box<[u64]>>::new(record)),
+    }
+}

@@ -1,0 +1,374 @@
+//! A record: several components side by side, answering several aggregations at once.
+//!
+//! `mean`, `sum`, `count` and `stddev` of one column keep one count and one sum.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::component::presence::VALUE;
+use super::component::{Component, Op, get_i128};
+use super::twofold::Twofold;
+use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind, extreme_value};
+use crate::monoid::{Entry, Monoid, Slot};
+use crate::snapshot::{Codec, Reader, Result, damaged};
+
+/// A row or a partial as words: an array where the size is small, boxed otherwise.
+pub trait Words: Clone + Debug + Send + Codec + AsRef<[u64]> + AsMut<[u64]> + 'static {
+    fn zeroed(words: usize) -> Self;
+}
+
+impl<const W: usize> Words for [u64; W] {
+    fn zeroed(_: usize) -> Self {
+        [0; W]
+    }
+}
+
+impl Words for Box<[u64]> {
+    fn zeroed(words: usize) -> Self {
+        vec![0; words].into_boxed_slice()
+    }
+}
+
+/// How one answer comes out of the components. Fields are word offsets.
+#[derive(Clone, Copy, Debug)]
+enum Lower {
+    Count(usize),
+    SumI {
+        sum: usize,
+        n: usize,
+    },
+    SumF(usize),
+    MeanI {
+        sum: usize,
+        n: usize,
+    },
+    MeanF {
+        sum: usize,
+        n: usize,
+    },
+    Extreme {
+        at: usize,
+        n: usize,
+        min: bool,
+        dtype: DType,
+    },
+    ExtremeCount(usize),
+    Range {
+        max: usize,
+        min: usize,
+        n: usize,
+        dtype: DType,
+    },
+    Variance {
+        squares: usize,
+        n: usize,
+        ddof: u32,
+        root: bool,
+    },
+    GeometricMean {
+        logs: usize,
+        n: usize,
+    },
+    Value {
+        at: usize,
+        flag: usize,
+        dtype: DType,
+    },
+}
+
+/// Components and answers of a request; shared by all windows of it.
+#[derive(Debug)]
+pub struct RecordPlan {
+    columns: usize,
+    components: Vec<Component>,
+    lowers: Vec<Lower>,
+    words: usize,
+}
+
+impl RecordPlan {
+    /// # Panics
+    /// On requests that [`super::plan`] must not be asked for.
+    pub fn new(aggs: &[AggSpec], dtypes: &[DType]) -> Self {
+        let mut plan = Self {
+            columns: dtypes.len(),
+            components: Vec::new(),
+            lowers: Vec::new(),
+            words: 0,
+        };
+        for agg in aggs {
+            let lower = plan.lower_of(agg, dtypes);
+            plan.lowers.push(lower);
+        }
+        plan
+    }
+
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// The offset of a component, which is added if no other aggregation brought it.
+    fn component(&mut self, op: Op, col: usize, dtype: DType) -> usize {
+        let known = self.components.iter().find(|c| c.op == op && c.col == col);
+        if let Some(component) = known {
+            return component.at;
+        }
+        let at = self.words;
+        self.components.push(Component { op, col, dtype, at });
+        self.words += op.words();
+        at
+    }
+
+    fn lower_of(&mut self, agg: &AggSpec, dtypes: &[DType]) -> Lower {
+        let Some(col) = agg.of else {
+            return Lower::Count(self.component(Op::Rows, 0, DType::I64));
+        };
+        let dtype = dtypes[col];
+        let float = dtype == DType::F64;
+        let sum_op = if float { Op::SumF } else { Op::SumI };
+        let mut part = |op| self.component(op, col, dtype);
+        match agg.kind {
+            Kind::Count => Lower::Count(part(Op::Count)),
+            Kind::Sum if float => Lower::SumF(part(Op::SumF)),
+            Kind::Sum => Lower::SumI {
+                n: part(Op::Count),
+                sum: part(Op::SumI),
+            },
+            Kind::Mean => {
+                let (n, sum) = (part(Op::Count), part(sum_op));
+                if float {
+                    Lower::MeanF { sum, n }
+                } else {
+                    Lower::MeanI { sum, n }
+                }
+            }
+            Kind::Min | Kind::Max => {
+                let min = agg.kind == Kind::Min;
+                let (n, at) = (part(Op::Count), part(Op::Extreme { min }));
+                Lower::Extreme { at, n, min, dtype }
+            }
+            Kind::MinCount | Kind::MaxCount => {
+                let min = agg.kind == Kind::MinCount;
+                Lower::ExtremeCount(part(Op::ExtremeCount { min }) + 1)
+            }
+            Kind::Range => {
+                let n = part(Op::Count);
+                let max = part(Op::Extreme { min: false });
+                let min = part(Op::Extreme { min: true });
+                Lower::Range { max, min, n, dtype }
+            }
+            Kind::Variance | Kind::Stddev => {
+                let (n, sum) = (part(Op::Count), part(sum_op));
+                let squares = if float {
+                    Op::SquaresF { n, sum }
+                } else {
+                    Op::SquaresI { n, sum }
+                };
+                let root = agg.kind == Kind::Stddev;
+                Lower::Variance {
+                    squares: part(squares),
+                    n,
+                    ddof: agg.ddof,
+                    root,
+                }
+            }
+            Kind::GeometricMean => Lower::GeometricMean {
+                n: part(Op::Count),
+                logs: part(Op::Logs),
+            },
+            Kind::First => Self::value(part(Op::First), 1, dtype),
+            Kind::Last => Self::value(part(Op::Last), 1, dtype),
+            Kind::ArgMin | Kind::ArgMax => {
+                let by = agg.by.expect("arg_min and arg_max compare a column");
+                let min = agg.kind == Kind::ArgMin;
+                let at = self.component(Op::Arg { min, by }, col, dtypes[by]) + 1;
+                Self::value(at, 1, dtype)
+            }
+            Kind::Collect => unreachable!("collect is planned as a sequence"),
+        }
+    }
+
+    fn value(at: usize, flag: usize, dtype: DType) -> Lower {
+        Lower::Value {
+            at,
+            flag: at + flag,
+            dtype,
+        }
+    }
+}
+
+impl Lower {
+    fn answer<T>(self, words: &[u64]) -> Answer<T> {
+        match self {
+            Self::Count(at) => Answer::I64(words[at] as i64),
+            Self::SumF(sum) => {
+                let sum = Twofold::from_words(&words[sum..]);
+                if sum.is_empty() {
+                    Answer::Null
+                } else {
+                    Answer::F64(sum.value())
+                }
+            }
+            Self::ExtremeCount(at) if words[at] == 0 => Answer::Null,
+            Self::ExtremeCount(at) => Answer::I64(words[at] as i64),
+            Self::Value { at, flag, dtype } if words[flag] == VALUE => {
+                Answer::of_bits(words[at], dtype)
+            }
+            Self::Value { .. } => Answer::Null,
+            Self::SumI { n, .. }
+            | Self::MeanI { n, .. }
+            | Self::MeanF { n, .. }
+            | Self::Extreme { n, .. }
+            | Self::Range { n, .. }
+            | Self::Variance { n, .. }
+            | Self::GeometricMean { n, .. } => match words[n] {
+                0 => Answer::Null,
+                count => self.of_some(words, count as f64),
+            },
+        }
+    }
+
+    /// The answer over `count` > 0 values.
+    fn of_some<T>(self, words: &[u64], count: f64) -> Answer<T> {
+        match self {
+            Self::SumI { sum, .. } => Answer::integer(get_i128(words, sum)),
+            Self::MeanI { sum, .. } => Answer::F64(get_i128(words, sum) as f64 / count),
+            Self::MeanF { sum, .. } => {
+                Answer::F64(Twofold::from_words(&words[sum..]).value() / count)
+            }
+            Self::Extreme { at, min, dtype, .. } => {
+                Answer::of_bits(extreme_value(words[at] as i64, dtype, min), dtype)
+            }
+            Self::Range {
+                max, min, dtype, ..
+            } => {
+                let max = extreme_value(words[max] as i64, dtype, false);
+                let min = extreme_value(words[min] as i64, dtype, true);
+                if dtype == DType::F64 {
+                    Answer::F64(f64::from_bits(max) - f64::from_bits(min))
+                } else {
+                    Answer::integer(i128::from(max as i64) - i128::from(min as i64))
+                }
+            }
+            Self::Variance {
+                squares,
+                ddof,
+                root,
+                ..
+            } => {
+                if count <= f64::from(ddof) {
+                    return Answer::Null;
+                }
+                let squares = Twofold::from_words(&words[squares..]).value();
+                let variance = squares / (count - f64::from(ddof));
+                Answer::F64(if root { variance.sqrt() } else { variance })
+            }
+            Self::GeometricMean { logs, .. } => {
+                Answer::F64((Twofold::from_words(&words[logs..]).value() / count).exp())
+            }
+            _ => unreachable!("answered without a count"),
+        }
+    }
+}
+
+/// The monoid over a [`RecordPlan`], with rows `R` and partials `P`.
+#[derive(Clone, Debug)]
+pub struct Record<R, P> {
+    plan: Arc<RecordPlan>,
+    storage: std::marker::PhantomData<fn() -> (R, P)>,
+}
+
+impl<R: Words + Slot, P: Words> Record<R, P> {
+    pub fn new(plan: RecordPlan) -> Self {
+        Self {
+            plan: Arc::new(plan),
+            storage: std::marker::PhantomData,
+        }
+    }
+
+    fn lift_with(&self, row: impl Fn(usize) -> Option<u64>) -> P {
+        let mut out = self.identity();
+        for component in &self.plan.components {
+            component.lift(&row, out.as_mut());
+        }
+        out
+    }
+}
+
+impl<R: Words + Slot, P: Words> Monoid for Record<R, P> {
+    type In = R;
+    type Partial = P;
+    /// Decided per type, so it holds for the least commutative plan.
+    const COMMUTATIVE: bool = false;
+    const SMALL: usize = 16;
+
+    fn identity(&self) -> P {
+        let mut out = P::zeroed(self.plan.words);
+        for component in &self.plan.components {
+            component.identity(out.as_mut());
+        }
+        out
+    }
+    fn lift(&self, value: &R) -> P {
+        self.lift_with(|col| Some(value.as_ref()[col]))
+    }
+    fn combine(&self, a: &P, b: &P) -> P {
+        let mut out = P::zeroed(self.plan.words);
+        for component in &self.plan.components {
+            component.combine(a.as_ref(), b.as_ref(), out.as_mut());
+        }
+        out
+    }
+    fn unlift(&self, partial: P) -> std::result::Result<R, P> {
+        Err(partial)
+    }
+    fn same(&self, a: &P, b: &P) -> bool {
+        let exact = self.plan.components.iter().filter(|c| c.exact());
+        exact.into_iter().all(|c| {
+            let words = c.at..c.at + c.op.words();
+            a.as_ref()[words.clone()] == b.as_ref()[words]
+        })
+    }
+    fn fold(&self, run: &[R]) -> P {
+        let mut out = self.identity();
+        if !run.is_empty() {
+            for component in &self.plan.components {
+                component.fold(run, out.as_mut());
+            }
+        }
+        out
+    }
+    fn read_in(&self, input: &mut Reader<'_>) -> Result<R> {
+        sized(R::read(input)?, self.plan.columns)
+    }
+    fn read_partial(&self, input: &mut Reader<'_>) -> Result<P> {
+        sized(P::read(input)?, self.plan.words)
+    }
+}
+
+fn sized<W: Words>(words: W, least: usize) -> Result<W> {
+    if words.as_ref().len() < least {
+        return damaged(format!(
+            "a value of {} words, {least} needed",
+            words.as_ref().len()
+        ));
+    }
+    Ok(words)
+}
+
+impl<T, R: Words + Slot, P: Words> Aggregation<T> for Record<R, P> {
+    fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
+        let missing = row.iter().any(|cell| matches!(cell, Cell::Null));
+        if missing {
+            return Entry::Lifted(self.lift_with(|col| row[col].bits()));
+        }
+        let mut raw = R::zeroed(self.plan.columns.max(1));
+        for (word, cell) in raw.as_mut().iter_mut().zip(row) {
+            *word = cell.bits().unwrap_or(0);
+        }
+        Entry::Raw(raw)
+    }
+    fn answers(&self, partial: &P, out: &mut Vec<Answer<T>>) {
+        let lowers = self.plan.lowers.iter();
+        out.extend(lowers.map(|lower| lower.answer(partial.as_ref())));
+    }
+}

@@ -1,0 +1,155 @@
+//! Sums of floats that carry their rounding error: a value and its error term.
+//!
+//! `TwoSum` (Knuth) gives the exact error of one addition; adding up those errors beside
+//! the sum makes a fold of any length and grouping as good as one rounding: relative
+//! error ≤ 2⁻⁵⁰ · Σ|x| / |Σx|.
+//!
+//! Negative zero is the identity, and only the identity: `-0.0 + x == x` for every `x`,
+//! and no input is ever −0.0 (it is read as 0.0), so "nothing was added" needs no flag.
+
+use crate::snapshot::{Codec, Reader, Result, Writer};
+
+/// `a + b` and its exact rounding error.
+#[inline]
+pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let b_part = sum - a;
+    let error = (a - (sum - b_part)) + (b - b_part);
+    (sum, error)
+}
+
+/// `a · b` and its exact rounding error.
+#[inline]
+pub fn two_product(a: f64, b: f64) -> (f64, f64) {
+    let product = a * b;
+    (product, a.mul_add(b, -product))
+}
+
+/// An unevaluated sum `sum + error`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Twofold {
+    pub sum: f64,
+    pub error: f64,
+}
+
+const LANES: usize = 8;
+
+impl Twofold {
+    pub const EMPTY: Self = Self {
+        sum: -0.0,
+        error: 0.0,
+    };
+
+    #[inline]
+    pub fn new(value: f64) -> Self {
+        Self {
+            sum: value,
+            error: 0.0,
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.sum.to_bits() == (-0.0_f64).to_bits()
+    }
+
+    #[inline]
+    #[must_use]
+    pub fn plus(self, value: f64) -> Self {
+        let (sum, error) = two_sum(self.sum, value);
+        Self {
+            sum,
+            error: self.error + error,
+        }
+    }
+
+    #[inline]
+    #[must_use]
+    pub fn combine(self, younger: Self) -> Self {
+        let (sum, error) = two_sum(self.sum, younger.sum);
+        Self {
+            sum,
+            error: (self.error + younger.error) + error,
+        }
+    }
+
+    /// The rounded sum. Once the sum is infinite or NaN the error term means nothing.
+    #[inline]
+    pub fn value(self) -> f64 {
+        if self.sum.is_finite() {
+            self.sum + self.error
+        } else {
+            self.sum
+        }
+    }
+
+    /// Sum of a run, eight lanes at a time.
+    pub fn fold(run: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
+        let mut lanes = [Self::EMPTY; LANES];
+        let mut values = run;
+        while values.len() >= LANES {
+            for lane in &mut lanes {
+                *lane = lane.plus(values.next().expect("length checked"));
+            }
+        }
+        let mut total = lanes[0];
+        for lane in &lanes[1..] {
+            total = total.combine(*lane);
+        }
+        for value in values {
+            total = total.plus(value);
+        }
+        total
+    }
+
+    pub fn fold_slice(run: &[f64]) -> Self {
+        let mut sums = [-0.0; LANES];
+        let mut errors = [0.0; LANES];
+        let mut chunks = run.chunks_exact(LANES);
+        for chunk in &mut chunks {
+            for lane in 0..LANES {
+                let (sum, error) = two_sum(sums[lane], chunk[lane]);
+                sums[lane] = sum;
+                errors[lane] += error;
+            }
+        }
+        let mut total = Self::EMPTY;
+        for lane in 0..LANES {
+            total = total.combine(Self {
+                sum: sums[lane],
+                error: errors[lane],
+            });
+        }
+        for &value in chunks.remainder() {
+            total = total.plus(value);
+        }
+        total
+    }
+
+    #[inline]
+    pub fn to_words(self) -> [u64; 2] {
+        [self.sum.to_bits(), self.error.to_bits()]
+    }
+
+    #[inline]
+    pub fn from_words(words: &[u64]) -> Self {
+        Self {
+            sum: f64::from_bits(words[0]),
+            error: f64::from_bits(words[1]),
+        }
+    }
+}
+
+impl Codec for Twofold {
+    const MIN_BYTES: usize = 16;
+    fn write(&self, out: &mut Writer) {
+        self.sum.write(out);
+        self.error.write(out);
+    }
+    fn read(input: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            sum: f64::read(input)?,
+            error: f64::read(input)?,
+        })
+    }
+}

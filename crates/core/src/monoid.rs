@@ -1,0 +1,195 @@
+//! The algebra every window runs on: lift, combine, lower.
+//!
+//! A window stores *entries* `(time, value)` and answers with the fold of their
+//! *partials* in time order. [`Monoid`] asks for associativity and an identity and for
+//! nothing else: no inverse, no commutativity. (Tangwongsan et al. 2015, §2.1.)
+//!
+//! What a window stores per entry is the raw [`Monoid::In`], not the partial: eight
+//! bytes for a sum whose partial takes sixteen. An entry that no `In` can express (two
+//! values of one time combined, or a missing value) is kept *promoted*: its partial lies
+//! in a [`Slab`] and its slot holds the handle.
+
+use std::fmt::Debug;
+
+use crate::snapshot::{Codec, Reader, Result};
+
+/// Storage for one entry's value: a raw input, or a handle into a [`Slab`].
+pub trait Slot: Clone + Default + Debug + PartialEq + Send + Codec {
+    fn from_handle(handle: u32) -> Self;
+    fn handle(&self) -> u32;
+}
+
+/// An associative operation with an identity, over partials lifted from inputs.
+pub trait Monoid: Clone + Send + 'static {
+    /// The raw value of one entry.
+    type In: Slot;
+    /// The aggregate of a run of entries.
+    type Partial: Clone + Debug + Send + Codec;
+
+    /// `combine(a, b) == combine(b, a)`: a late value may be folded in anywhere.
+    const COMMUTATIVE: bool;
+    /// Up to this many entries a fold over raw values beats any tree.
+    const SMALL: usize;
+
+    fn identity(&self) -> Self::Partial;
+    fn lift(&self, value: &Self::In) -> Self::Partial;
+    /// `a` holds the older entries, `b` the younger ones.
+    fn combine(&self, a: &Self::Partial, b: &Self::Partial) -> Self::Partial;
+    /// The input whose lift is exactly `partial`, if there is one.
+    fn unlift(&self, partial: Self::Partial) -> std::result::Result<Self::In, Self::Partial>;
+    /// For invariant checkers: never false for two foldings of the same entries, so
+    /// parts that depend on grouping (the last bits of floats) are left out.
+    fn same(&self, a: &Self::Partial, b: &Self::Partial) -> bool;
+
+    /// Reads an input of this monoid, checking what its type cannot.
+    fn read_in(&self, input: &mut Reader<'_>) -> Result<Self::In> {
+        Self::In::read(input)
+    }
+    fn read_partial(&self, input: &mut Reader<'_>) -> Result<Self::Partial> {
+        Self::Partial::read(input)
+    }
+
+    /// Combines one younger input behind `acc`.
+    fn absorb(&self, acc: &mut Self::Partial, value: &Self::In) {
+        *acc = self.combine(acc, &self.lift(value));
+    }
+
+    /// The fold of a run in order; overridden where a run can be vectorised.
+    fn fold(&self, run: &[Self::In]) -> Self::Partial {
+        let mut values = run.iter();
+        let Some(first) = values.next() else {
+            return self.identity();
+        };
+        let mut acc = self.lift(first);
+        for value in values {
+            self.absorb(&mut acc, value);
+        }
+        acc
+    }
+}
+
+/// The value an entry is inserted with.
+#[derive(Debug)]
+pub enum Entry<M: Monoid> {
+    Raw(M::In),
+    /// A partial of its own: a missing value, or several values already combined.
+    Lifted(M::Partial),
+}
+
+impl<M: Monoid> Clone for Entry<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Raw(value) => Self::Raw(value.clone()),
+            Self::Lifted(partial) => Self::Lifted(partial.clone()),
+        }
+    }
+}
+
+impl<M: Monoid> Entry<M> {
+    pub fn partial(&self, monoid: &M) -> M::Partial {
+        match self {
+            Self::Raw(value) => monoid.lift(value),
+            Self::Lifted(partial) => partial.clone(),
+        }
+    }
+
+    /// The entry for a partial: raw where an input expresses it.
+    pub fn from_partial(monoid: &M, partial: M::Partial) -> Self {
+        match monoid.unlift(partial) {
+            Ok(value) => Self::Raw(value),
+            Err(partial) => Self::Lifted(partial),
+        }
+    }
+}
+
+/// Partials of promoted entries, addressed by handle.
+#[derive(Clone, Debug)]
+pub struct Slab<P> {
+    slots: Vec<Option<P>>,
+    free: Vec<u32>,
+}
+
+impl<P> Default for Slab<P> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<P> Slab<P> {
+    pub fn store(&mut self, partial: P) -> u32 {
+        if let Some(handle) = self.free.pop() {
+            self.slots[handle as usize] = Some(partial);
+            return handle;
+        }
+        self.slots.push(Some(partial));
+        u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 promoted entries")
+    }
+
+    /// # Panics
+    /// If the handle was released: a broken window invariant.
+    pub fn get(&self, handle: u32) -> &P {
+        self.slots[handle as usize]
+            .as_ref()
+            .expect("promoted entry was released")
+    }
+
+    pub fn release(&mut self, handle: u32) -> P {
+        let partial = self.slots[handle as usize]
+            .take()
+            .expect("promoted entry was released");
+        self.free.push(handle);
+        partial
+    }
+
+    pub fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Option<P>>() + self.free.capacity() * size_of::<u32>()
+    }
+}
+
+impl Slot for i64 {
+    fn from_handle(handle: u32) -> Self {
+        i64::from(handle)
+    }
+    fn handle(&self) -> u32 {
+        *self as u32
+    }
+}
+
+impl Slot for f64 {
+    fn from_handle(handle: u32) -> Self {
+        f64::from_bits(u64::from(handle))
+    }
+    fn handle(&self) -> u32 {
+        self.to_bits() as u32
+    }
+}
+
+impl<const K: usize> Slot for [u64; K]
+where
+    [u64; K]: Default,
+{
+    fn from_handle(handle: u32) -> Self {
+        let mut slot = Self::default();
+        slot[0] = u64::from(handle);
+        slot
+    }
+    fn handle(&self) -> u32 {
+        self[0] as u32
+    }
+}
+
+impl Slot for Box<[u64]> {
+    fn from_handle(handle: u32) -> Self {
+        Box::new([u64::from(handle)])
+    }
+    fn handle(&self) -> u32 {
+        self[0] as u32
+    }
+}

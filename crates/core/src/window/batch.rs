@@ -1,0 +1,121 @@
+//! Entries to insert together.
+
+use super::Ties;
+use crate::monoid::{Entry, Monoid};
+
+/// Columns of times and values, with the few promoted entries aside.
+#[derive(Clone, Debug)]
+pub struct Batch<M: Monoid> {
+    pub times: Vec<i64>,
+    pub values: Vec<M::In>,
+    /// `(position, partial)` by rising position: entries that no input expresses. Their
+    /// place in `values` holds a default.
+    pub lifted: Vec<(usize, M::Partial)>,
+}
+
+impl<M: Monoid> Default for Batch<M> {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
+}
+
+impl<M: Monoid> Batch<M> {
+    pub fn with_capacity(count: usize) -> Self {
+        Self {
+            times: Vec::with_capacity(count),
+            values: Vec::with_capacity(count),
+            lifted: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    pub fn push(&mut self, time: i64, entry: Entry<M>) {
+        match entry {
+            Entry::Raw(value) => self.values.push(value),
+            Entry::Lifted(partial) => {
+                self.lifted.push((self.times.len(), partial));
+                self.values.push(M::In::default());
+            }
+        }
+        self.times.push(time);
+    }
+
+    /// Iterates in order, promoted entries in their places.
+    pub fn into_entries(self) -> impl Iterator<Item = (i64, Entry<M>)> {
+        let mut lifted = self.lifted.into_iter().peekable();
+        let rows = self.times.into_iter().zip(self.values).enumerate();
+        rows.map(move |(position, (time, value))| {
+            let entry = match lifted.next_if(|(at, _)| *at == position) {
+                Some((_, partial)) => Entry::Lifted(partial),
+                None => Entry::Raw(value),
+            };
+            (time, entry)
+        })
+    }
+
+    /// Sorts by time, stably.
+    pub fn sort(&mut self) {
+        if self.times.is_sorted() {
+            return;
+        }
+        let mut order: Vec<(i64, usize)> = self.times.iter().copied().zip(0..).collect();
+        order.sort_unstable();
+        let mut sorted = Self::with_capacity(self.len());
+        let mut position_of = vec![
+            0;
+            if self.lifted.is_empty() {
+                0
+            } else {
+                self.len()
+            }
+        ];
+        for (position, &(time, from)) in order.iter().enumerate() {
+            sorted.times.push(time);
+            sorted.values.push(std::mem::take(&mut self.values[from]));
+            if let Some(slot) = position_of.get_mut(from) {
+                *slot = position;
+            }
+        }
+        for (from, partial) in std::mem::take(&mut self.lifted) {
+            sorted.lifted.push((position_of[from], partial));
+        }
+        sorted
+            .lifted
+            .sort_unstable_by_key(|(position, _)| *position);
+        *self = sorted;
+    }
+
+    /// Under [`Ties::Combine`], makes one entry of each time. Wants a sorted batch.
+    pub fn settle_ties(&mut self, monoid: &M, ties: Ties) {
+        let repeats = |pair: &[i64]| pair[0] == pair[1];
+        if ties == Ties::Keep || !self.times.windows(2).any(repeats) {
+            return;
+        }
+        let mut settled = Self::with_capacity(self.len());
+        let mut open: Option<(i64, Entry<M>)> = None;
+        for (time, entry) in std::mem::take(self).into_entries() {
+            open = Some(match open {
+                Some((at, older)) if at == time => {
+                    let whole = monoid.combine(&older.partial(monoid), &entry.partial(monoid));
+                    (at, Entry::from_partial(monoid, whole))
+                }
+                Some((at, older)) => {
+                    settled.push(at, older);
+                    (time, entry)
+                }
+                None => (time, entry),
+            });
+        }
+        if let Some((time, entry)) = open {
+            settled.push(time, entry);
+        }
+        *self = settled;
+    }
+}

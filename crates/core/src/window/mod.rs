@@ -1,0 +1,62 @@
+//! Windows: one file or folder per algorithm, all behind [`Window`].
+
+pub mod any;
+pub mod batch;
+pub mod fiba;
+pub mod recalculate;
+pub mod shape;
+
+use crate::monoid::{Entry, Monoid};
+use crate::snapshot::{Reader, Result, Writer};
+pub use batch::Batch;
+
+/// What an insert at a present time does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Ties {
+    /// Combine behind the value there: one entry per time.
+    #[default]
+    Combine,
+    /// A further entry, behind those of its time.
+    Keep,
+}
+
+/// A window over entries ordered by time.
+///
+/// Queries take `&mut self` because algorithms may finish deferred work first.
+pub trait Window<M: Monoid>: Clone + Send {
+    fn insert(&mut self, time: i64, entry: Entry<M>);
+    /// Inserts a batch sorted by time; equal times in order of arrival.
+    fn insert_batch(&mut self, batch: Batch<M>);
+    /// Evicts the oldest entry and gives its time.
+    fn evict(&mut self) -> Option<i64>;
+    /// Evicts the first entry of that time, if there is one.
+    fn evict_at(&mut self, time: i64) -> bool;
+    /// Evicts all entries with a time up to `time`; gives their number.
+    fn evict_until(&mut self, time: i64) -> usize;
+    fn query(&mut self) -> M::Partial;
+    /// The fold over the entries with `lo <= time <= hi`.
+    fn query_range(&mut self, lo: i64, hi: i64) -> M::Partial;
+    fn len(&mut self) -> usize;
+    fn oldest(&mut self) -> Option<i64>;
+    fn youngest(&mut self) -> Option<i64>;
+    fn clear(&mut self);
+    /// All entries in order.
+    fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial));
+    /// Checks every invariant; O(n).
+    fn check(&self) -> std::result::Result<(), String>;
+    /// Bytes held, the struct itself included.
+    fn bytes(&self) -> usize;
+    fn write(&self, out: &mut Writer);
+    /// Reads what `write` wrote, into an empty window of the same monoid and ties.
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
+    fn monoid(&self) -> &M;
+
+    /// The tree as it stands, for pictures; `None` where there is none.
+    fn shape(&mut self) -> Option<shape::Shape<M::Partial>> {
+        None
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.oldest().is_none()
+    }
+}

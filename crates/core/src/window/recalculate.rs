@@ -1,0 +1,181 @@
+//! recalculate: fold the whole window for every query. The oracle.
+//!
+//! | card     |                                                                     |
+//! |----------|---------------------------------------------------------------------|
+//! | paper    | none; the baseline of all five                                      |
+//! | order    | any                                                                 |
+//! | laws     | associative                                                         |
+//! | costs    | insert O(n) moves when late, evict O(1), query n − 1 combines       |
+//! | space    | one entry each, no partials                                         |
+//! | choose   | to check another algorithm, or for windows of a few entries         |
+//!
+//! Invariant: entries are ordered by time, those of one time in order of arrival; under
+//! [`Ties::Combine`] times are distinct. There is nothing else that could be wrong.
+
+use std::collections::VecDeque;
+
+use super::{Batch, Ties, Window};
+use crate::monoid::{Entry, Monoid};
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+#[derive(Clone, Debug)]
+pub struct Recalculate<M: Monoid> {
+    monoid: M,
+    ties: Ties,
+    entries: VecDeque<(i64, Entry<M>)>,
+}
+
+impl<M: Monoid> Recalculate<M> {
+    pub fn new(monoid: M, ties: Ties) -> Self {
+        Self {
+            monoid,
+            ties,
+            entries: VecDeque::new(),
+        }
+    }
+
+    fn fold<'a>(&'a self, entries: impl Iterator<Item = &'a (i64, Entry<M>)>) -> M::Partial {
+        let mut entries = entries.peekable();
+        let Some((_, first)) = entries.next() else {
+            return self.monoid.identity();
+        };
+        let mut acc = first.partial(&self.monoid);
+        for (_, entry) in entries {
+            match entry {
+                Entry::Raw(value) => self.monoid.absorb(&mut acc, value),
+                Entry::Lifted(partial) => acc = self.monoid.combine(&acc, partial),
+            }
+        }
+        acc
+    }
+}
+
+impl<M: Monoid> Window<M> for Recalculate<M> {
+    fn insert(&mut self, time: i64, entry: Entry<M>) {
+        let at = self
+            .entries
+            .partition_point(|(present, _)| *present <= time);
+        if self.ties == Ties::Combine && at > 0 && self.entries[at - 1].0 == time {
+            let monoid = &self.monoid;
+            let older = self.entries[at - 1].1.partial(monoid);
+            let whole = monoid.combine(&older, &entry.partial(monoid));
+            self.entries[at - 1].1 = Entry::from_partial(monoid, whole);
+        } else {
+            self.entries.insert(at, (time, entry));
+        }
+    }
+
+    fn insert_batch(&mut self, batch: Batch<M>) {
+        for (time, entry) in batch.into_entries() {
+            self.insert(time, entry);
+        }
+    }
+
+    fn evict(&mut self) -> Option<i64> {
+        self.entries.pop_front().map(|(time, _)| time)
+    }
+
+    fn evict_at(&mut self, time: i64) -> bool {
+        let at = self.entries.partition_point(|(present, _)| *present < time);
+        let present = self
+            .entries
+            .get(at)
+            .is_some_and(|(found, _)| *found == time);
+        if present {
+            self.entries.remove(at);
+        }
+        present
+    }
+
+    fn evict_until(&mut self, time: i64) -> usize {
+        let count = self
+            .entries
+            .partition_point(|(present, _)| *present <= time);
+        self.entries.drain(..count);
+        count
+    }
+
+    fn query(&mut self) -> M::Partial {
+        self.fold(self.entries.iter())
+    }
+
+    fn query_range(&mut self, lo: i64, hi: i64) -> M::Partial {
+        let from = self.entries.partition_point(|(time, _)| *time < lo);
+        let to = self.entries.partition_point(|(time, _)| *time <= hi);
+        self.fold(self.entries.range(from..to.max(from)))
+    }
+
+    fn len(&mut self) -> usize {
+        self.entries.len()
+    }
+
+    fn oldest(&mut self) -> Option<i64> {
+        self.entries.front().map(|(time, _)| *time)
+    }
+
+    fn youngest(&mut self) -> Option<i64> {
+        self.entries.back().map(|(time, _)| *time)
+    }
+
+    fn clear(&mut self) {
+        self.entries = VecDeque::new();
+    }
+
+    fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial)) {
+        for (time, entry) in &self.entries {
+            visit(*time, entry.partial(&self.monoid));
+        }
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        let times: Vec<i64> = self.entries.iter().map(|(time, _)| *time).collect();
+        let ordered = match self.ties {
+            Ties::Combine => times.windows(2).all(|pair| pair[0] < pair[1]),
+            Ties::Keep => times.is_sorted(),
+        };
+        if ordered {
+            Ok(())
+        } else {
+            Err(format!("times out of order: {times:?}"))
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.entries.capacity() * size_of::<(i64, Entry<M>)>()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        (self.entries.len() as u64).write(out);
+        for (time, entry) in &self.entries {
+            time.write(out);
+            match entry {
+                Entry::Raw(value) => {
+                    0_u8.write(out);
+                    value.write(out);
+                }
+                Entry::Lifted(partial) => {
+                    1_u8.write(out);
+                    partial.write(out);
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        let count = input.length::<i64>()?;
+        for _ in 0..count {
+            let time = i64::read(input)?;
+            let entry = match u8::read(input)? {
+                0 => Entry::Raw(self.monoid.read_in(input)?),
+                1 => Entry::Lifted(self.monoid.read_partial(input)?),
+                tag => return damaged(format!("unknown entry tag {tag}")),
+            };
+            self.entries.push_back((time, entry));
+        }
+        self.check().or_else(damaged)
+    }
+
+    fn monoid(&self) -> &M {
+        &self.monoid
+    }
+}
