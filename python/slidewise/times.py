@@ -1,0 +1,171 @@
+"""Event times: from Arrow columns to int64 and back.
+
+Inside, a time is an int64 in the units of its own column; nothing is converted, so that
+every timestamp of any unit and zone keeps its exact value.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.durations import Length
+from slidewise.errors import SpecError
+
+__all__ = ["TimeColumn", "read_times", "window_units"]
+
+_NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_DAY = 86_400_000_000_000
+_INT64_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumn:
+    """A column of event times.
+
+    Attributes:
+        name: Its name.
+        original: The column as it came.
+        ticks: The same as int64, without nulls.
+        unit: Nanoseconds per tick, or None for an integer column.
+    """
+
+    name: str
+    original: pa.Array
+    ticks: pa.Array
+    unit: int | None
+
+
+def read_times(column: pa.Array, name: str) -> TimeColumn:
+    """Reads a column as event times.
+
+    Args:
+        column: Timestamps of any unit and zone, dates, durations or integers.
+        name: For messages.
+
+    Raises:
+        SpecError: If a time is missing (the message names the row, counting from 0) or
+            the column holds no times.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> days = pa.array([1, 2], pa.date32())
+        >>> read_times(days, "day").ticks.to_pylist()
+        [1, 2]
+    """
+    kind = column.type
+    if not _is_time(kind):
+        raise SpecError(_no_times(column, name))
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise SpecError(
+            f"column {name!r} has no time in row {row} (counting from 0): "
+            "drop the rows without a time, or fill them in, first"
+        )
+    return TimeColumn(name, column, _ticks(column, name), _unit(kind))
+
+
+def window_units(length: Length, times: TimeColumn) -> int:
+    """The length of a window in the ticks of a time column (or a number of rows).
+
+    Raises:
+        SpecError: If the two do not go together: a duration over integer times, a bare
+            number over timestamps, a window finer than the column's unit, or one that
+            int64 cannot hold.
+    """
+    if length.kind == "rows":
+        return length.amount
+    amount = _ticks_of(length, times)
+    if amount > _INT64_MAX:
+        raise SpecError(f"window {length.label!r} is too long: int64 cannot hold it")
+    return amount
+
+
+def _ticks_of(length: Length, times: TimeColumn) -> int:
+    if (times.unit is None) != (length.kind == "integer"):
+        raise SpecError(_mixed(length, times))
+    if times.unit is None:
+        return length.amount
+    if length.amount % times.unit:
+        raise SpecError(
+            f"window {length.label!r} is no whole number of units of column "
+            f"{times.name!r} ({times.original.type}): "
+            "cast the column to a finer unit, or give a coarser window"
+        )
+    return length.amount // times.unit
+
+
+def _mixed(length: Length, times: TimeColumn) -> str:
+    kind = times.original.type
+    if times.unit is None:
+        return (
+            f"window {length.label!r} is a duration, but column {times.name!r} holds "
+            f"integers ({kind}): give the window as an int, in the column's own units, "
+            "or cast the column to timestamps"
+        )
+    return (
+        f"window {length.label} is a bare number, but column {times.name!r} holds times "
+        f"({kind}): give a duration such as '{length.label}s', or sw.rows("
+        f"{length.label}) for that many rows"
+    )
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_timestamp(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_duration(kind)
+    )
+
+
+def _unit(kind: pa.DataType) -> int | None:
+    if pa.types.is_integer(kind):
+        return None
+    if pa.types.is_date32(kind):
+        return _DAY
+    if pa.types.is_date64(kind):
+        return _NANOSECONDS["ms"]
+    return _NANOSECONDS[kind.unit]
+
+
+def _ticks(column: pa.Array, name: str) -> pa.Array:
+    if pa.types.is_date32(column.type):
+        return column.view(pa.int32()).cast(pa.int64())
+    if not pa.types.is_integer(column.type):
+        return column.view(pa.int64())
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise SpecError(
+            f"column {name!r} holds times beyond int64 ({column.type})"
+        ) from error
+
+
+def _no_times(column: pa.Array, name: str) -> str:
+    kind = column.type
+    what = f"column {name!r} holds {kind}, not times"
+    if pa.types.is_null(kind):
+        return f"column {name!r} has no time in row 0 (counting from 0): all are missing"
+    if _is_text(kind):
+        example = next((value.as_py() for value in column if value.is_valid), "")
+        return (
+            f"{what} (such as {example!r}): parse it first, for example with "
+            "pandas.to_datetime; when reading a file, give time_format= "
+            "(--time-format on the command line)"
+        )
+    if pa.types.is_floating(kind):
+        missing = pc.index(pc.fill_null(pc.is_nan(column), True), True).as_py()
+        if missing >= 0:
+            return f"column {name!r} has no time in row {missing} (NaN or null), and {what}"
+        return f"{what}: floats cannot hold times exactly, cast the column to int64"
+    return f"{what}: times are timestamps, dates or integers"
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or kind == pa.string_view()
+        or (pa.types.is_dictionary(kind) and _is_text(kind.value_type))
+    )
