@@ -5,5 +5,6 @@
 
 pub mod aggregate;
 pub mod monoid;
+pub mod rolling;
 pub mod snapshot;
 pub mod window;

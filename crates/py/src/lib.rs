@@ -2,9 +2,14 @@
 //!
 //! Conversion, errors and Arrow live here; no algorithm does.
 
+mod arrow;
+mod tables;
+
 use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<arrow::Column>()?;
+    module.add_function(wrap_pyfunction!(tables::rolling_columns, module)?)
 }

@@ -1,0 +1,177 @@
+//! Which rows a row sees, by time or by number.
+//!
+//! Nothing here can overflow: distances between times are taken as unsigned 64-bit
+//! numbers, which every pair of int64 times has.
+
+/// Which ends belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    Right,
+    Left,
+    Both,
+    Neither,
+}
+
+/// Whether rows of equal time see one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// All of them do (SQL RANGE).
+    Peers,
+    /// Each sees those before it in table order.
+    Rows,
+}
+
+/// How far back a window reaches; both are positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    Time(i64),
+    Rows(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub length: Length,
+    pub closed: Closed,
+}
+
+impl Closed {
+    fn left(self) -> bool {
+        matches!(self, Self::Left | Self::Both)
+    }
+
+    fn right(self) -> bool {
+        matches!(self, Self::Right | Self::Both)
+    }
+}
+
+/// The window of each row of a group in turn, as a range of positions that only moves
+/// forward.
+#[derive(Debug)]
+pub struct Pointers<'a> {
+    times: &'a [i64],
+    span: Span,
+    ties: Ties,
+    lo: usize,
+    hi: usize,
+}
+
+impl<'a> Pointers<'a> {
+    /// `times` is sorted.
+    pub fn new(times: &'a [i64], span: Span, ties: Ties) -> Self {
+        Self {
+            times,
+            span,
+            ties,
+            lo: 0,
+            hi: 0,
+        }
+    }
+
+    /// The range for the row at `position`, which is that of the call before plus one.
+    pub fn at(&mut self, position: usize) -> (usize, usize) {
+        match self.span.length {
+            Length::Rows(count) => ((position + 1).saturating_sub(count), position + 1),
+            Length::Time(length) => {
+                self.move_lo(position, length.unsigned_abs());
+                self.move_hi(position);
+                (self.lo, self.hi)
+            }
+        }
+    }
+
+    fn move_lo(&mut self, position: usize, length: u64) {
+        let now = self.times[position];
+        let inside = |time: i64| {
+            let age = now.abs_diff(time);
+            age < length || (age == length && self.span.closed.left())
+        };
+        while self.lo < position && !inside(self.times[self.lo]) {
+            self.lo += 1;
+        }
+    }
+
+    fn move_hi(&mut self, position: usize) {
+        let now = self.times[position];
+        if self.span.closed.right() {
+            if self.ties == Ties::Rows {
+                self.hi = position + 1;
+                return;
+            }
+            while self.hi < self.times.len() && self.times[self.hi] <= now {
+                self.hi += 1;
+            }
+        } else {
+            while self.times[self.hi] < now {
+                self.hi += 1;
+            }
+        }
+    }
+}
+
+/// The same window as a closed interval of times; `None` if no time lies in it.
+pub fn interval(now: i64, length: i64, closed: Closed) -> Option<(i64, i64)> {
+    let lo = if closed.left() {
+        now.saturating_sub(length)
+    } else {
+        // Saturating the difference first would shut out entries at the very end.
+        let after = i128::from(now) - i128::from(length) + 1;
+        i64::try_from(after).unwrap_or(i64::MIN)
+    };
+    let hi = if closed.right() {
+        now
+    } else {
+        now.checked_sub(1)?
+    };
+    (lo <= hi).then_some((lo, hi))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMES: [i64; 7] = [i64::MIN, i64::MIN + 1, -1, 0, 0, 2, i64::MAX];
+
+    fn sees(now: i64, time: i64, length: i64, closed: Closed) -> bool {
+        let age = i128::from(now) - i128::from(time);
+        let length = i128::from(length);
+        let young = age < length || (closed.left() && age == length);
+        let old = age > 0 || (closed.right() && age == 0);
+        young && old
+    }
+
+    #[test]
+    fn pointers_and_interval_follow_the_definition_to_the_ends_of_int64() {
+        for closed in [Closed::Right, Closed::Left, Closed::Both, Closed::Neither] {
+            for length in [1, 2, 3, i64::MAX - 1, i64::MAX] {
+                let span = Span {
+                    length: Length::Time(length),
+                    closed,
+                };
+                let mut pointers = Pointers::new(&TIMES, span, Ties::Peers);
+                for (position, &now) in TIMES.iter().enumerate() {
+                    let (lo, hi) = pointers.at(position);
+                    let range = interval(now, length, closed);
+                    for (other, &time) in TIMES.iter().enumerate() {
+                        let expected = sees(now, time, length, closed);
+                        let case = (closed, length, now, time);
+                        assert_eq!((lo..hi).contains(&other), expected, "{case:?}");
+                        let inside = range.is_some_and(|(lo, hi)| lo <= time && time <= hi);
+                        assert_eq!(inside, expected, "{case:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_equal_time_see_only_those_before_them() {
+        let span = Span {
+            length: Length::Time(5),
+            closed: Closed::Right,
+        };
+        let times = [1, 3, 3, 3, 9];
+        let mut pointers = Pointers::new(&times, span, Ties::Rows);
+        let ranges: Vec<_> = (0..5).map(|position| pointers.at(position)).collect();
+        assert_eq!(ranges, [(0, 1), (0, 2), (0, 3), (0, 4), (4, 5)]);
+    }
+}

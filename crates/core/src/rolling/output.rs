@@ -1,0 +1,93 @@
+//! Result columns, filled in any order of rows.
+
+use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
+
+/// One result column. A value is there where `valid` says so.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    I64 {
+        values: Vec<i64>,
+        valid: Bitmap,
+    },
+    F64 {
+        values: Vec<f64>,
+        valid: Bitmap,
+    },
+    /// Lists are never missing. `ends` of row i: where its values lie in `values`.
+    List {
+        ranges: Vec<(usize, usize)>,
+        values: Vec<u64>,
+        dtype: DType,
+    },
+}
+
+impl Output {
+    /// A column of `rows` missing values, of the type in which `agg` answers.
+    pub fn new(agg: &AggSpec, dtypes: &[DType], rows: usize) -> Self {
+        let of = agg.of.map_or(DType::I64, |of| dtypes[of]);
+        let integer = Self::I64 {
+            values: vec![0; rows],
+            valid: Bitmap::new(rows),
+        };
+        let float = Self::F64 {
+            values: vec![0.0; rows],
+            valid: Bitmap::new(rows),
+        };
+        match agg.kind {
+            Kind::Count | Kind::MinCount | Kind::MaxCount => integer,
+            Kind::Mean | Kind::Variance | Kind::Stddev | Kind::GeometricMean => float,
+            Kind::Collect => Self::List {
+                ranges: vec![(0, 0); rows],
+                values: Vec::new(),
+                dtype: of,
+            },
+            _ if of == DType::F64 => float,
+            _ => integer,
+        }
+    }
+
+    /// # Panics
+    /// If the answer has another type: a broken plan.
+    pub(super) fn set(&mut self, row: usize, answer: &Answer<i64>) {
+        match (self, answer) {
+            (_, Answer::Null) => {}
+            (Self::I64 { values, valid }, Answer::I64(value)) => {
+                values[row] = *value;
+                valid.set(row);
+            }
+            (Self::F64 { values, valid }, Answer::F64(value)) => {
+                values[row] = *value;
+                valid.set(row);
+            }
+            (Self::List { ranges, values, .. }, Answer::List(cells)) => {
+                let start = values.len();
+                values.extend(cells.iter().filter_map(Cell::bits));
+                ranges[row] = (start, values.len());
+            }
+            (column, answer) => unreachable!("{answer:?} for {column:?}"),
+        }
+    }
+}
+
+/// Bits that say which values are there, as Arrow lays them out: value i is bit i % 8 of
+/// byte i / 8.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bitmap {
+    pub bytes: Vec<u8>,
+    pub set: usize,
+}
+
+impl Bitmap {
+    fn new(rows: usize) -> Self {
+        Self {
+            bytes: vec![0; rows.div_ceil(8)],
+            set: 0,
+        }
+    }
+
+    /// Sets a bit that is not set.
+    fn set(&mut self, row: usize) {
+        self.bytes[row / 8] |= 1 << (row % 8);
+        self.set += 1;
+    }
+}

@@ -1,0 +1,191 @@
+//! The whole-table fold: two stacks over a sorted group.
+//!
+//! The window `[lo, hi)` is split at `mid`. In front of it every suffix up to `mid` is
+//! kept folded; behind it there is one running fold:
+//!
+//! ```text
+//!     lo           mid          hi
+//!      | suffixes   | back       |      answer = suffixes[lo] ⊗ back
+//! ```
+//!
+//! When `lo` passes `mid`, the window is folded anew from its young end (the *flip*) and
+//! `mid` moves to `hi`. Each row is pushed once and flipped at most once, and each window
+//! takes one combine: ≤ 3 per row.
+
+use super::bounds::Pointers;
+use super::{Answers, Error, Group, Span, Ties};
+use crate::aggregate::Aggregation;
+use crate::monoid::{Entry, Monoid};
+
+/// Answers one span for every row of a group.
+pub(super) fn answer<A: Aggregation<i64>>(
+    group: &Group<'_, A>,
+    (index, span): (usize, Span),
+    ties: Ties,
+    answers: &mut Answers<'_>,
+) -> Result<(), Error> {
+    let mut pointers = Pointers::new(&group.times, span, ties);
+    let mut stacks = TwoStacks::new(group.aggregation, &group.entries);
+    let mut known = None;
+    for (position, &row) in group.rows.iter().enumerate() {
+        let (lo, hi) = pointers.at(position);
+        // Peers share one window: it is folded and lowered once.
+        if known != Some((lo, hi)) {
+            answers.lower(group.aggregation, &stacks.slide(lo, hi));
+            known = Some((lo, hi));
+        }
+        answers.put(index, row)?;
+    }
+    Ok(())
+}
+
+/// The fold over a range of entries whose ends only move forward.
+#[derive(Debug)]
+pub struct TwoStacks<'a, M: Monoid> {
+    monoid: &'a M,
+    entries: &'a [Entry<M>],
+    /// `suffixes[k]` is the fold of `entries[mid − 1 − k..mid]`; as long as the front.
+    suffixes: Vec<M::Partial>,
+    mid: usize,
+    /// The fold of `entries[mid..hi]`.
+    back: M::Partial,
+    hi: usize,
+}
+
+impl<'a, M: Monoid> TwoStacks<'a, M> {
+    pub fn new(monoid: &'a M, entries: &'a [Entry<M>]) -> Self {
+        Self {
+            monoid,
+            entries,
+            suffixes: Vec::new(),
+            mid: 0,
+            back: monoid.identity(),
+            hi: 0,
+        }
+    }
+
+    /// The fold of `entries[lo..hi]`. Neither end lies before that of an earlier call.
+    pub fn slide(&mut self, lo: usize, hi: usize) -> M::Partial {
+        if lo > self.mid {
+            self.flip(lo, hi);
+        } else {
+            self.suffixes.truncate(self.mid - lo);
+            for entry in &self.entries[self.hi..hi] {
+                absorb(self.monoid, &mut self.back, entry);
+            }
+            self.hi = hi;
+        }
+        match self.suffixes.last() {
+            Some(front) if self.mid == self.hi => front.clone(),
+            Some(front) => self.monoid.combine(front, &self.back),
+            None => self.back.clone(),
+        }
+    }
+
+    fn flip(&mut self, lo: usize, hi: usize) {
+        self.suffixes.clear();
+        for entry in self.entries[lo..hi].iter().rev() {
+            let older = entry.partial(self.monoid);
+            let suffix = match self.suffixes.last() {
+                Some(younger) => self.monoid.combine(&older, younger),
+                None => older,
+            };
+            self.suffixes.push(suffix);
+        }
+        self.mid = hi;
+        self.hi = hi;
+        self.back = self.monoid.identity();
+    }
+}
+
+fn absorb<M: Monoid>(monoid: &M, acc: &mut M::Partial, entry: &Entry<M>) {
+    match entry {
+        Entry::Raw(value) => monoid.absorb(acc, value),
+        Entry::Lifted(partial) => *acc = monoid.combine(acc, partial),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::aggregate::collect::{Collect, Seq};
+
+    /// `collect`, which reveals any wrong order, counting its combines.
+    #[derive(Clone, Default)]
+    struct Counted {
+        inner: Collect<i64>,
+        combines: Arc<AtomicUsize>,
+    }
+
+    impl Monoid for Counted {
+        type In = Seq<i64>;
+        type Partial = Seq<i64>;
+        const COMMUTATIVE: bool = false;
+        const SMALL: usize = 0;
+
+        fn identity(&self) -> Seq<i64> {
+            Seq::Empty
+        }
+        fn lift(&self, value: &Seq<i64>) -> Seq<i64> {
+            value.clone()
+        }
+        fn combine(&self, a: &Seq<i64>, b: &Seq<i64>) -> Seq<i64> {
+            self.combines.fetch_add(1, Ordering::Relaxed);
+            self.inner.combine(a, b)
+        }
+        fn unlift(&self, partial: Seq<i64>) -> Result<Seq<i64>, Seq<i64>> {
+            Ok(partial)
+        }
+        fn same(&self, a: &Seq<i64>, b: &Seq<i64>) -> bool {
+            a == b
+        }
+    }
+
+    /// Ranges whose ends move forward by up to `step` at a time.
+    fn ranges(seed: u64, count: usize, step: usize) -> Vec<(usize, usize)> {
+        let mut state = seed;
+        let mut next = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        let (mut lo, mut hi) = (0, 0);
+        let mut all = Vec::new();
+        while hi < count {
+            hi = (hi + next(step + 1)).min(count);
+            lo = (lo + next(step + 1)).min(hi);
+            all.push((lo, hi));
+        }
+        all
+    }
+
+    #[test]
+    fn slides_answer_in_order_with_three_combines_per_row() {
+        for seed in 0..200 {
+            let count = [1, 2, 63, 64, 65, 300][seed as usize % 6];
+            let step = [1, 2, 9, 80][seed as usize % 4];
+            let monoid = Counted::default();
+            let entries: Vec<Entry<Counted>> = (0..count as i64)
+                .map(|value| match value % 5 {
+                    0 => Entry::Lifted(Seq::One(value)),
+                    _ => Entry::Raw(Seq::One(value)),
+                })
+                .collect();
+            let mut stacks = TwoStacks::new(&monoid, &entries);
+            let slides = ranges(seed, count, step);
+            for &(lo, hi) in &slides {
+                let expected: Vec<i64> = (lo as i64..hi as i64).collect();
+                assert_eq!(stacks.slide(lo, hi).to_vec(), expected, "seed {seed}");
+            }
+            let combines = monoid.combines.load(Ordering::Relaxed);
+            assert!(
+                combines <= 2 * count + slides.len(),
+                "seed {seed}: {combines}"
+            );
+        }
+    }
+}

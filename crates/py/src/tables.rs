@@ -1,0 +1,236 @@
+//! `_core.rolling`: whole columns in, result columns out.
+
+use std::time::{Duration, Instant};
+
+use arrow_array::Int64Array;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
+use arrow_buffer::Buffer;
+use arrow_data::{ArrayData, ArrayDataBuilder};
+use arrow_schema::{DataType, Field};
+use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::prelude::*;
+use slidewise_core::aggregate::{AggSpec, DType, Kind};
+use slidewise_core::rolling::output::Bitmap;
+use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties, rolling};
+
+use crate::arrow::{Column, Numbers};
+
+pyo3::import_exception!(slidewise.errors, ResultOverflowError);
+
+/// How often a running kernel looks for Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+type AggTuple = (String, isize, isize, u32);
+type SpanTuple = (String, i64, String);
+
+/// Rolling aggregations over columns.
+///
+/// Every argument has been checked by `slidewise.tables`, which is the caller; what is
+/// checked here again is what the core would panic on.
+#[pyfunction(name = "rolling")]
+#[pyo3(signature = (times, groups, columns, aggs, windows, ties, arrival))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn rolling_columns(
+    py: Python<'_>,
+    times: &Bound<'_, PyAny>,
+    groups: Option<&Bound<'_, PyAny>>,
+    columns: Vec<Bound<'_, PyAny>>,
+    aggs: Vec<AggTuple>,
+    windows: Vec<SpanTuple>,
+    ties: &str,
+    arrival: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<Vec<Column>>> {
+    let times = Numbers::import_keys(times, "times")?;
+    let keys = |object: Option<&Bound<'_, PyAny>>, what| {
+        object
+            .map(|object| Numbers::import_keys(object, what))
+            .transpose()
+    };
+    let groups = keys(groups, "groups")?;
+    let arrival = keys(arrival, "arrival")?;
+    let columns: Vec<Numbers> = columns
+        .iter()
+        .map(Numbers::import)
+        .collect::<PyResult<_>>()?;
+    check_lengths(&times, &groups, &arrival, &columns)?;
+    let aggs: Vec<AggSpec> = aggs
+        .iter()
+        .map(|agg| read_agg(agg, columns.len()))
+        .collect::<PyResult<_>>()?;
+    let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
+    let views: Vec<_> = columns.iter().map(Numbers::column).collect();
+    let request = Request {
+        times: times.values(),
+        groups: groups.as_ref().map(|groups| &groups.values()[..]),
+        columns: &views,
+        aggs: &aggs,
+        spans: &spans,
+        ties: read_ties(ties)?,
+        arrival: arrival.as_ref().map(|arrival| &arrival.values()[..]),
+    };
+    let outputs = compute(py, request)?;
+    let by_window = outputs.into_iter();
+    by_window
+        .map(|columns| columns.into_iter().map(export).collect())
+        .collect()
+}
+
+/// Runs the kernel without the GIL, which it takes now and then to look for Ctrl-C.
+fn compute(py: Python<'_>, request: Request<'_>) -> PyResult<Vec<Vec<Output>>> {
+    let mut interrupt = None;
+    let mut looked = Instant::now();
+    let mut proceed = || {
+        if looked.elapsed() >= PATIENCE {
+            interrupt = Python::attach(|py| py.check_signals()).err();
+            looked = Instant::now();
+        }
+        interrupt.is_none()
+    };
+    let answer = py.detach(|| rolling(request, &mut proceed));
+    answer.map_err(|error| match (error, interrupt) {
+        (Error::Interrupted, Some(interrupt)) => interrupt,
+        (error, _) => overflow(py, &error),
+    })
+}
+
+/// The exception carries where it happened, for a message in the user's own names.
+fn overflow(py: Python<'_>, error: &Error) -> PyErr {
+    let Error::Overflow {
+        span,
+        agg,
+        row,
+        value,
+    } = error
+    else {
+        return PyValueError::new_err("interrupted");
+    };
+    let raised = ResultOverflowError::new_err(format!("{value} does not fit int64"));
+    let exception = raised.value(py);
+    let told = exception
+        .setattr("window", span)
+        .and_then(|()| exception.setattr("aggregation", agg))
+        .and_then(|()| exception.setattr("row", row));
+    told.err().unwrap_or(raised)
+}
+
+fn check_lengths(
+    times: &Int64Array,
+    groups: &Option<Int64Array>,
+    arrival: &Option<Int64Array>,
+    columns: &[Numbers],
+) -> PyResult<()> {
+    let rows = times.values().len();
+    let keys = [groups, arrival].into_iter().flatten();
+    let mut lengths = keys
+        .map(|keys| keys.values().len())
+        .chain(columns.iter().map(Numbers::len));
+    if lengths.any(|length| length != rows) {
+        return Err(PyValueError::new_err("columns differ in length"));
+    }
+    let codes = groups.iter().flat_map(|groups| groups.values().iter());
+    for &code in codes {
+        if usize::try_from(code).map_or(true, |code| code >= rows) {
+            return Err(PyValueError::new_err(format!("group {code} is not dense")));
+        }
+    }
+    Ok(())
+}
+
+fn read_agg((kind, of, by, ddof): &AggTuple, columns: usize) -> PyResult<AggSpec> {
+    let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < columns);
+    let spec = AggSpec {
+        kind: Kind::parse(kind)
+            .ok_or_else(|| PyValueError::new_err(format!("unknown aggregation {kind:?}")))?,
+        of: column(*of),
+        by: column(*by),
+        ddof: *ddof,
+    };
+    let compares = matches!(spec.kind, Kind::ArgMin | Kind::ArgMax);
+    let rows = spec.kind == Kind::Count && *of == -1;
+    if (spec.of.is_none() && !rows) || (spec.by.is_none() && compares) {
+        return Err(PyValueError::new_err(format!("{kind} lacks a column")));
+    }
+    Ok(spec)
+}
+
+fn read_span((kind, length, closed): &SpanTuple) -> PyResult<Span> {
+    let wrong = || PyValueError::new_err(format!("no window: {kind} {length} {closed}"));
+    if *length <= 0 {
+        return Err(wrong());
+    }
+    let length = match kind.as_str() {
+        "time" => Length::Time(*length),
+        "rows" => Length::Rows(usize::try_from(*length).unwrap_or(usize::MAX)),
+        _ => return Err(wrong()),
+    };
+    let closed = match closed.as_str() {
+        "right" => Closed::Right,
+        "left" => Closed::Left,
+        "both" => Closed::Both,
+        "neither" => Closed::Neither,
+        _ => return Err(wrong()),
+    };
+    Ok(Span { length, closed })
+}
+
+fn read_ties(ties: &str) -> PyResult<Ties> {
+    match ties {
+        "peers" => Ok(Ties::Peers),
+        "rows" => Ok(Ties::Rows),
+        _ => Err(PyValueError::new_err(format!("ties {ties:?}"))),
+    }
+}
+
+fn export(output: Output) -> PyResult<Column> {
+    let data = match output {
+        Output::I64 { values, valid } => primitive::<Int64Type>(values, valid),
+        Output::F64 { values, valid } => primitive::<Float64Type>(values, valid),
+        Output::List {
+            ranges,
+            values,
+            dtype,
+        } => lists(&ranges, &values, dtype)?,
+    };
+    Ok(Column::new(data))
+}
+
+fn primitive<P: ArrowPrimitiveType>(values: Vec<P::Native>, valid: Bitmap) -> ArrayData {
+    let rows = values.len();
+    let nulls = rows - valid.set;
+    let bitmap = (nulls > 0).then(|| Buffer::from_vec(valid.bytes));
+    built(
+        ArrayData::builder(P::DATA_TYPE)
+            .len(rows)
+            .add_buffer(Buffer::from_vec(values))
+            .null_bit_buffer(bitmap),
+    )
+}
+
+/// Puts the lists, which were written in the order of computing, into that of the rows.
+fn lists(ranges: &[(usize, usize)], values: &[u64], dtype: DType) -> PyResult<ArrayData> {
+    let mut offsets: Vec<i32> = vec![0];
+    let mut sorted: Vec<u64> = Vec::with_capacity(values.len());
+    for &(start, end) in ranges {
+        sorted.extend_from_slice(&values[start..end]);
+        offsets.push(i32::try_from(sorted.len()).map_err(|_| {
+            PyMemoryError::new_err("collect gives more than 2^31 values: ask for fewer rows")
+        })?);
+    }
+    let of = match dtype {
+        DType::F64 => DataType::Float64,
+        _ => DataType::Int64,
+    };
+    let child = ArrayData::builder(of.clone())
+        .len(sorted.len())
+        .add_buffer(Buffer::from_vec(sorted));
+    Ok(built(
+        ArrayData::builder(DataType::List(Field::new("item", of, true).into()))
+            .len(ranges.len())
+            .add_buffer(Buffer::from_vec(offsets))
+            .add_child_data(built(child)),
+    ))
+}
+
+fn built(builder: ArrayDataBuilder) -> ArrayData {
+    builder.build().expect("buffers as long as their rows")
+}
