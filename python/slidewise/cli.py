@@ -1,0 +1,421 @@
+"""The `slidewise` command.
+
+It builds the same `Spec` as the Python functions and hands it on; nothing is computed
+here. What the user got wrong is one line on standard error and exit code 2. Standard
+output holds the answer, standard error what is said about it.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from slidewise.aggregations import KINDS, Aggregation
+from slidewise.durations import WindowLike, rows
+from slidewise.errors import SlidewiseError, SpecError
+from slidewise.progress import Progress
+from slidewise.spec import CLOSED, NAN, TIES, Spec
+from slidewise.texts import format_table, rate
+
+__all__ = ["main", "parse_aggregation", "parse_window"]
+
+_PREVIEW = 10
+
+_EXAMPLES = """\
+examples:
+  slidewise rolling trips.csv --on starttime --by "start station id" \\
+      --window 1h --window 24h --agg n=count --agg avg=mean:tripduration \\
+      --time-format "%m/%d/%y %H:%M:%S" -o features.parquet
+  slidewise rolling ticks.parquet --on t --window 100rows --agg top=max:price
+  slidewise rolling trips.csv ... --arrival stoptime     (as of each row's arrival)
+"""
+
+
+class _UsageError(Exception):
+    """The command line itself is wrong."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises where argparse would print its usage and leave."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(f"{message} (see {self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: As on a command line; by default those of the process.
+
+    Returns:
+        The exit code: 0, or 2 if the user asked for something that cannot be done, or
+        130 after Ctrl-C.
+
+    Example:
+        >>> main(["explain", "--on", "t", "--window", "1h", "--agg", "n=count"])
+        rolling over t, all rows in one group
+        ...
+        0
+    """
+    try:
+        options = _parser().parse_args(arguments)
+        options.run(options)
+    except (_UsageError, SlidewiseError, pa.ArrowException) as error:
+        return _fail(str(error))
+    except BrokenPipeError:
+        # Whoever reads the output (head, less) has seen enough; say nothing more.
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        return _fail(_about_file(error))
+    except KeyboardInterrupt:
+        print("slidewise: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _fail(message: str) -> int:
+    line = " ".join(message.split())
+    print(f"slidewise: error: {line}", file=sys.stderr)
+    return 2
+
+
+def _about_file(error: OSError) -> str:
+    if error.filename is None:
+        return str(error)
+    if isinstance(error, FileNotFoundError):
+        return f"there is no file or folder {str(error.filename)!r}"
+    return f"{error.filename}: {error.strerror}"
+
+
+def parse_window(text: str) -> WindowLike:
+    """Reads a window of the command line: `1h`, `100rows`, or `3` for integer times.
+
+    Example:
+        >>> parse_window("100rows"), parse_window("3"), parse_window("1h")
+        (rows(100), 3, '1h')
+    """
+    if match := re.fullmatch(r"([+-]?\d+) ?rows?", text):
+        return rows(int(match[1]))
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    return text
+
+
+def parse_aggregation(text: str) -> tuple[str, Aggregation]:
+    r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
+
+    A colon in a column's name is written `\:`. For `variance` and `stddev` the third
+    part is the ddof.
+
+    Raises:
+        SpecError: If it does not have that form or the kind is unknown.
+
+    Example:
+        >>> parse_aggregation("avg=mean:tripduration")
+        ('avg', mean('tripduration'))
+        >>> parse_aggregation("who=arg_max:name:price")
+        ('who', arg_max('name', by='price'))
+    """
+    name, equals, what = text.partition("=")
+    if not equals or not name or not what:
+        raise SpecError(
+            f"cannot read --agg {text!r}: write it name=kind:column, such as "
+            "n=count or avg=mean:price"
+        )
+    parts = [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", what)]
+    if len(parts) > 3:
+        raise SpecError(
+            f"--agg {text!r} has too many parts: it is name=kind:column:by, and a "
+            "colon in a column's name is written \\:"
+        )
+    kind, of, last = (*parts, "", "")[:3]
+    if last and kind in ("variance", "stddev"):
+        return name, Aggregation(kind, of or None, ddof=_ddof(last, text))
+    return name, Aggregation(kind, of or None, last or None)
+
+
+def _ddof(digits: str, text: str) -> int:
+    if not digits.isascii() or not digits.isdigit():
+        raise SpecError(f"the ddof in --agg {text!r} is an integer, got {digits!r}")
+    return int(digits)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="slidewise",
+        description="Exact sliding-window aggregates on event time.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"slidewise {version('slidewise')}"
+    )
+    commands = parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=True
+    )
+    _add_rolling(commands)
+    _add_demo(commands)
+    _add_explain(commands)
+    _add_algorithms(commands)
+    return parser
+
+
+def _add_rolling(commands: Any) -> None:
+    parser = _command(commands, "rolling", "rolling features of a file", _rolling)
+    parser.add_argument(
+        "file", help="CSV, Parquet, Arrow/Feather, JSON lines or a JSON array"
+    )
+    _add_spec(parser)
+    parser.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help='how times are written, as for strptime: "%%m/%%d/%%y %%H:%%M:%%S"',
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the table there, in the format of its ending; "
+        f"without it, the first {_PREVIEW} rows are shown",
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="draw the busiest key's series and aggregates (.png, .svg, .pdf)",
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress and no summary"
+    )
+
+
+def _add_spec(parser: argparse.ArgumentParser) -> None:
+    """The options that make a `Spec`."""
+    parser.add_argument(
+        "--on", required=True, metavar="COLUMN", help="the event time of a row"
+    )
+    parser.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="a key: each has windows of its own (may be repeated)",
+    )
+    parser.add_argument(
+        "--window",
+        action="append",
+        required=True,
+        metavar="LENGTH",
+        help="90s, 15m, 1h, 7d, 100rows, or a number if the times are integers "
+        "(may be repeated)",
+    )
+    parser.add_argument(
+        "--agg",
+        action="append",
+        required=True,
+        metavar="NAME=KIND[:COLUMN[:BY]]",
+        help=f"what to compute (may be repeated); kinds: {' '.join(KINDS)}",
+    )
+    parser.add_argument(
+        "--arrival",
+        metavar="COLUMN",
+        help="each row sees only the rows that had arrived by then",
+    )
+    parser.add_argument(
+        "--closed",
+        choices=CLOSED,
+        default="right",
+        help="which ends belong to a window (default: right)",
+    )
+    parser.add_argument(
+        "--ties",
+        choices=TIES,
+        default="peers",
+        help="whether rows of equal time see one another (peers, the default) or only "
+        "those above them (rows)",
+    )
+    parser.add_argument(
+        "--nan",
+        choices=NAN,
+        default="propagate",
+        help="what a NaN does (default: propagate)",
+    )
+    parser.add_argument(
+        "--min-rows",
+        type=int,
+        default=0,
+        metavar="N",
+        help="windows with fewer values are null",
+    )
+
+
+def _add_demo(commands: Any) -> None:
+    parser = _command(commands, "demo", "the main job on generated trips", _demo)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("slidewise-demo"),
+        metavar="FOLDER",
+        help="where to write to (default: slidewise-demo)",
+    )
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=200_000,
+        metavar="N",
+        help="how many trips (default: 200000)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=7, metavar="N", help="of the generator (default: 7)"
+    )
+
+
+def _add_explain(commands: Any) -> None:
+    parser = _command(
+        commands, "explain", "what a rolling command would compute, in words", _explain
+    )
+    _add_spec(parser)
+
+
+def _add_algorithms(commands: Any) -> None:
+    _command(
+        commands,
+        "algorithms",
+        "the algorithms: order, laws, costs, paper",
+        _algorithms,
+    )
+
+
+def _command(commands: Any, name: str, about: str, run: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=about, description=about.capitalize() + ".", allow_abbrev=False
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `Spec.make` and `slidewise.rolling`, from the options."""
+    pairs = [parse_aggregation(text) for text in options.agg]
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(f"--agg {name}=... is there twice: give each its own name")
+    return {
+        "on": options.on,
+        "by": options.by or None,
+        "windows": [parse_window(text) for text in options.window],
+        "aggs": dict(pairs),
+        "closed": options.closed,
+        "ties": options.ties,
+        "nan": options.nan,
+        "arrival": options.arrival,
+        "min_rows": options.min_rows,
+    }
+
+
+def _rolling(options: argparse.Namespace) -> None:
+    from slidewise import files, plot, tables
+
+    arguments = _arguments(options)
+    spec = Spec.make(**arguments)
+    if options.plot is not None:
+        plot.check(options.plot)
+    progress = Progress(quiet=options.quiet)
+    with progress.stage("reading"):
+        table = files.read_table(
+            options.file, time_format=options.time_format, on=options.on
+        )
+    with progress.stage("rolling"):
+        table = tables.rolling(table, **arguments)
+    if options.output is not None:
+        with progress.stage("writing"):
+            files.write_table(table, options.output)
+    elif options.plot is None:
+        _show(table, spec)
+    if options.plot is not None:
+        with progress.stage("drawing"):
+            plot.draw_rolling(table, spec, options.plot)
+    if not options.quiet:
+        _summarize(table, spec, options, progress)
+
+
+def _show(table: pa.Table, spec: Spec) -> None:
+    shown = [*spec.by, spec.on, *spec.results]
+    print(format_table(table.slice(0, _PREVIEW), shown))
+    if table.num_rows > _PREVIEW:
+        print(f"... and {table.num_rows - _PREVIEW:,} more rows: -o FILE for all")
+
+
+def _summarize(
+    table: pa.Table, spec: Spec, options: argparse.Namespace, progress: Progress
+) -> None:
+    stages = ", ".join(f"{name} {sec:.2f} s" for name, sec in progress.seconds.items())
+    answers = table.num_rows * len(spec.results)
+    speed = rate(answers, progress.seconds["rolling"])
+    print(
+        f"{table.num_rows:,} rows × {len(spec.results)} results "
+        f"({', '.join(spec.results)}): {stages}; {speed} answers",
+        file=sys.stderr,
+    )
+    for written in (options.output, options.plot):
+        if written is not None:
+            print(f"wrote {written}", file=sys.stderr)
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from slidewise import demo
+
+    called = Path(sys.argv[0])
+    at_home = called.is_absolute() and called.is_relative_to(Path.cwd())
+    command = str(called.relative_to(Path.cwd())) if at_home else "slidewise"
+    demo.run(options.out, rows=options.rows, seed=options.seed, command=command)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    print("\n".join(_in_words(Spec.make(**_arguments(options)))))
+
+
+def _in_words(spec: Spec) -> list[str]:
+    keys = ", ".join(spec.by)
+    group = f"windows of their own per {keys}" if keys else "all rows in one group"
+    lines = [f"rolling over {spec.on}, {group}", "", "windows"]
+    lines += [f"  {window.label:<10} {_interval(window)}" for window in spec.windows]
+    lines += ["", "aggregations"]
+    lines += [f"  {name:<10} {agg!r}" for name, agg in spec.aggs]
+    lines += ["", "order"]
+    if spec.arrival is not None:
+        lines.append(
+            f"  each row sees only what had arrived by its own {spec.arrival}: entries "
+            "go into one FiBA tree per key in that order, however late"
+        )
+    elif spec.ties == "peers":
+        lines.append("  each row sees its whole window; rows of equal time are peers")
+    else:
+        lines.append("  each row sees its whole window; of equal times, the rows above")
+    lines += ["", "missing values", f"  null is skipped, NaN: {spec.nan}"]
+    if spec.min_rows:
+        lines.append(f"  windows with fewer than {spec.min_rows} values are null")
+    lines += ["", "results", f"  {', '.join(spec.results)}"]
+    return [*lines, "", f"spec {spec.hash[:16]}"]
+
+
+def _interval(window: Any) -> str:
+    if window.kind == "rows":
+        return f"the last {window.length} rows, this one included"
+    left = "[" if window.closed in ("left", "both") else "("
+    right = "]" if window.closed in ("right", "both") else ")"
+    return f"{left}t − {window.label}, t{right}"
+
+
+def _algorithms(options: argparse.Namespace) -> None:  # noqa: ARG001
+    import slidewise
+
+    print(slidewise.algorithms())
