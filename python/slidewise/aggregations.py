@@ -1,7 +1,7 @@
 """What to compute over a window.
 
-An aggregation says what happens to the values of a window; where the windows are is said
-elsewhere, so that the same aggregation serves a `Window`, a table and a stream.
+An aggregation says what happens to the values of a window; where the windows are is
+said elsewhere, so that the same aggregation serves a `Window`, a table and a stream.
 
 Over a table an aggregation names its column: `sum("price")`. In a `Window` that holds
 single values it needs none: `sum()`.
@@ -71,8 +71,8 @@ class Aggregation:
 
     Attributes:
         kind: Its name, such as "sum".
-        of: The column it is computed of, or None where there is only one value per entry
-            (and for `count` of rows).
+        of: The column it is computed of, or None where there is only one value per
+            entry (and for `count` of rows).
         by: The column compared, for `arg_min` and `arg_max`.
         ddof: Delta degrees of freedom, for `variance` and `stddev`.
 
@@ -121,7 +121,8 @@ def count(column: str | None = None) -> Aggregation:
     """How many rows there are, or how many values of `column` are not null.
 
     Types: any column; the result is int64. Nulls: `count()` counts rows whatever is in
-    them, `count("x")` skips nulls of x; 0 over nothing. Errors: none. Cost: ≤ 3 combines.
+    them, `count("x")` skips nulls of x; 0 over nothing. Errors: none. Cost: ≤ 3
+    combines.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -146,7 +147,7 @@ def sum(column: str | None = None) -> Aggregation:
         >>> table = pa.table({"t": [1, 2, 3], "x": [1e16, 1.0, 1.0]})
         >>> out = sw.rolling(table, on="t", windows=2, aggs={"s": sw.sum("x")})
         >>> out["s_2"].to_pylist()
-        [1e+16, 1.0000000000000002e+16, 2.0]
+        [1e+16, 1e+16, 2.0]
     """
     return Aggregation("sum", column)
 
@@ -154,8 +155,8 @@ def sum(column: str | None = None) -> Aggregation:
 def mean(column: str | None = None) -> Aggregation:
     """The arithmetic mean.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null over
-    nothing. Errors: none (the sum inside is wider than int64). Cost: ≤ 3 combines,
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
+    over nothing. Errors: none (the sum inside is wider than int64). Cost: ≤ 3 combines,
     shared with `sum` and `count` of the same column.
 
     Example:
@@ -171,8 +172,9 @@ def mean(column: str | None = None) -> Aggregation:
 def min(column: str | None = None) -> Aggregation:
     """The smallest value.
 
-    Types: anything with an order; the result keeps the type. Nulls are skipped; null over
-    nothing. A NaN in the window makes the answer NaN. Errors: none. Cost: ≤ 3 combines.
+    Types: anything with an order; the result keeps the type. Nulls are skipped; null
+    over nothing. A NaN in the window makes the answer NaN. Errors: none. Cost: ≤ 3
+    combines.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -187,8 +189,9 @@ def min(column: str | None = None) -> Aggregation:
 def max(column: str | None = None) -> Aggregation:
     """The largest value.
 
-    Types: anything with an order; the result keeps the type. Nulls are skipped; null over
-    nothing. A NaN in the window makes the answer NaN. Errors: none. Cost: ≤ 3 combines.
+    Types: anything with an order; the result keeps the type. Nulls are skipped; null
+    over nothing. A NaN in the window makes the answer NaN. Errors: none. Cost: ≤ 3
+    combines.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -221,9 +224,9 @@ def range(column: str | None = None) -> Aggregation:
 def variance(column: str | None = None, ddof: int = 1) -> Aggregation:
     """The variance: squared distances from the mean, divided by n − `ddof`.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null where
-    n ≤ ddof. Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines, shared with
-    `mean` and `stddev` of the same column.
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
+    where n ≤ ddof. Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines,
+    shared with `mean` and `stddev` of the same column.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -239,9 +242,9 @@ def variance(column: str | None = None, ddof: int = 1) -> Aggregation:
 def stddev(column: str | None = None, ddof: int = 1) -> Aggregation:
     """The standard deviation, the square root of `variance`.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null where
-    n ≤ ddof. Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines, shared with
-    `mean` and `variance` of the same column.
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
+    where n ≤ ddof. Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines,
+    shared with `mean` and `variance` of the same column.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -289,9 +292,9 @@ def arg_min(of: str | None = None, by: str | None = None) -> Aggregation:
     """The value of `of` in the row where `by` is smallest, the first such row.
 
     Types: `of` anything, `by` anything with an order; the result has the type of `of`.
-    Without `of` it is the time of that row. Nulls of `by` are skipped; null over nothing,
-    or where that row's `of` is null. A NaN in `by` counts as the extreme. Errors: over a
-    table, `SpecError` without `by`. Cost: ≤ 3 combines.
+    Without `of` it is the time of that row. Nulls of `by` are skipped; null over
+    nothing, or where that row's `of` is null. A NaN in `by` counts as the extreme.
+    Errors: over a table, `SpecError` without `by`. Cost: ≤ 3 combines.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -308,9 +311,9 @@ def arg_max(of: str | None = None, by: str | None = None) -> Aggregation:
     """The value of `of` in the row where `by` is largest, the first such row.
 
     Types: `of` anything, `by` anything with an order; the result has the type of `of`.
-    Without `of` it is the time of that row. Nulls of `by` are skipped; null over nothing,
-    or where that row's `of` is null. A NaN in `by` counts as the extreme. Errors: over a
-    table, `SpecError` without `by`. Cost: ≤ 3 combines.
+    Without `of` it is the time of that row. Nulls of `by` are skipped; null over
+    nothing, or where that row's `of` is null. A NaN in `by` counts as the extreme.
+    Errors: over a table, `SpecError` without `by`. Cost: ≤ 3 combines.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -360,14 +363,15 @@ def last(column: str | None = None) -> Aggregation:
 def geometric_mean(column: str | None = None) -> Aggregation:
     """The geometric mean: the n-th root of the product, computed through logarithms.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null over
-    nothing; NaN if a value is negative, 0 if one is zero. Errors: none. Cost: ≤ 3
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
+    over nothing; NaN if a value is negative, 0 if one is zero. Errors: none. Cost: ≤ 3
     combines, and one logarithm per row.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
         >>> table = pa.table({"t": [1, 2], "x": [1, 4]})
-        >>> out = sw.rolling(table, on="t", windows=2, aggs={"g": sw.geometric_mean("x")})
+        >>> aggs = {"g": sw.geometric_mean("x")}
+        >>> out = sw.rolling(table, on="t", windows=2, aggs=aggs)
         >>> [round(g, 9) for g in out["g_2"].to_pylist()]
         [1.0, 2.0]
     """
@@ -378,8 +382,8 @@ def collect(column: str | None = None) -> Aggregation:
     """All values that are not null, in time order, as a list.
 
     Types: anything; the result is a list of that type. Nulls are skipped; an empty list
-    over nothing. Errors: none. Cost: as large as its answer, the length of the window for
-    every row.
+    over nothing. Errors: none. Cost: as large as its answer, the length of the window
+    for every row.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw

@@ -40,10 +40,27 @@ _WORDS = {
     "nanosecond": "ns",
 }
 
-_CALENDAR = {"month", "mo", "mon", "M", "MS", "ME", "quarter", "q", "Q", "year", "y", "Y"}
+_CALENDAR = {
+    "month",
+    "mo",
+    "mon",
+    "M",
+    "MS",
+    "ME",
+    "quarter",
+    "q",
+    "Q",
+    "year",
+    "y",
+    "Y",
+}
 
-_DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-zµ]+)\s*", re.ASCII | re.UNICODE)
+_DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
 
+_FORMS = (
+    "give a duration such as '1h', a timedelta, an int (for integer time columns), "
+    "or sw.rows(n)"
+)
 _EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 
 
@@ -94,7 +111,7 @@ def rows(n: int) -> Rows:
         >>> sw.rows(100)
         rows(100)
     """
-    return Rows(_positive(n, "rows"))
+    return Rows(_positive(n, "number of rows"))
 
 
 def parse_length(window: WindowLike) -> Length:
@@ -111,7 +128,7 @@ def parse_length(window: WindowLike) -> Length:
         '3rows'
     """
     if isinstance(window, Rows):
-        return Length("rows", _positive(window.n, "rows"), f"{window.n}rows")
+        return Length("rows", _positive(window.n, "number of rows"), f"{window.n}rows")
     if isinstance(window, str):
         return Length("time", parse_duration(window), window)
     if isinstance(window, timedelta):
@@ -156,18 +173,14 @@ def _unit(unit: str, text: str) -> int:
         )
     known = " ".join(_UNITS)
     raise SpecError(
-        f"unknown unit {unit!r} in the duration {text!r}: {_EXAMPLES}; units are {known}"
+        f"unknown unit {unit!r} in the duration {text!r}: {_EXAMPLES}; "
+        f"units are {known}"
     )
 
 
 def _positive(value: object, what: str) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise SpecError(
-            f"{value!r} is no {what}: give a duration such as '1h', a timedelta, "
-            "an int (for integer time columns) or sw.rows(n)"
-            if what == "window"
-            else f"rows() takes an integer, got {value!r}"
-        )
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise SpecError(f"{value!r} is no {what}: {_FORMS}")
     number = operator.index(value)
     if number <= 0:
         raise SpecError(f"a window must be longer than zero, got {what} {number}")

@@ -95,7 +95,7 @@ class Spec:
         The arguments are those of `slidewise.rolling`.
 
         Raises:
-            SpecError: If an argument is wrong; the message says which and how to mend it.
+            SpecError: If an argument is wrong; the message says how to mend it.
 
         Example:
             >>> import slidewise as sw
@@ -174,9 +174,9 @@ def _windows(
     for length in lengths:
         if length.kind == "rows" and closed != "right":
             raise SpecError(
-                f"closed={closed!r} means nothing for rows({length.amount}), which ends "
-                "with the row itself: leave closed= out, or ask for it in a call of its "
-                "own"
+                f"closed={closed!r} means nothing for rows({length.amount}), which "
+                "ends with the row itself: leave closed= out, or ask for the rows in a "
+                "call of their own"
             )
     return tuple(
         WindowSpec(length.kind, length.amount, 0, 0, closed, length.label)
@@ -231,7 +231,7 @@ def _refuse_twice(names: Sequence[str]) -> None:
     for name in names:
         if name in seen:
             raise SpecError(
-                f"the result column {name!r} would be there twice: give each aggregation "
-                "a name of its own, and each window once"
+                f"the result column {name!r} would be there twice: give each "
+                "aggregation a name of its own, and each window once"
             )
         seen.add(name)

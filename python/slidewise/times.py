@@ -104,9 +104,9 @@ def _mixed(length: Length, times: TimeColumn) -> str:
             "or cast the column to timestamps"
         )
     return (
-        f"window {length.label} is a bare number, but column {times.name!r} holds times "
-        f"({kind}): give a duration such as '{length.label}s', or sw.rows("
-        f"{length.label}) for that many rows"
+        f"window {length.label} is a bare number, but column {times.name!r} holds "
+        f"times ({kind}): give a duration such as '{length.label}s', or "
+        f"sw.rows({length.label}) for that many rows"
     )
 
 
@@ -146,7 +146,9 @@ def _no_times(column: pa.Array, name: str) -> str:
     kind = column.type
     what = f"column {name!r} holds {kind}, not times"
     if pa.types.is_null(kind):
-        return f"column {name!r} has no time in row 0 (counting from 0): all are missing"
+        return (
+            f"column {name!r} has no time in row 0 (counting from 0): all are missing"
+        )
     if _is_text(kind):
         example = next((value.as_py() for value in column if value.is_valid), "")
         return (
@@ -157,7 +159,7 @@ def _no_times(column: pa.Array, name: str) -> str:
     if pa.types.is_floating(kind):
         missing = pc.index(pc.fill_null(pc.is_nan(column), True), True).as_py()
         if missing >= 0:
-            return f"column {name!r} has no time in row {missing} (NaN or null), and {what}"
+            return f"column {name!r} has no time in row {missing} (NaN); {what}"
         return f"{what}: floats cannot hold times exactly, cast the column to int64"
     return f"{what}: times are timestamps, dates or integers"
 

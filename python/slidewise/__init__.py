@@ -1,0 +1,74 @@
+"""Exact sliding-window aggregates on event time, for data that arrives out of order.
+
+- `rolling`: rolling aggregates over a table (pandas, polars, Arrow).
+- the aggregations: `count`, `sum`, `mean`, `min`, `max`, ...; `rows` for windows of n rows.
+
+Example:
+    >>> import pyarrow as pa, slidewise as sw
+    >>> table = pa.table({"t": [1, 2, 5], "x": [10, 20, 30]})
+    >>> out = sw.rolling(table, on="t", windows=[2, 9], aggs={"s": sw.sum("x")})
+    >>> out["s_2"].to_pylist(), out["s_9"].to_pylist()
+    ([10, 30, 30], [10, 30, 60])
+"""
+
+from slidewise._core import __version__
+from slidewise.aggregations import (
+    Aggregation,
+    arg_max,
+    arg_min,
+    collect,
+    count,
+    first,
+    geometric_mean,
+    last,
+    max,
+    max_count,
+    mean,
+    min,
+    min_count,
+    range,
+    stddev,
+    sum,
+    variance,
+)
+from slidewise.durations import rows
+from slidewise.errors import (
+    EmptyWindowError,
+    OutOfOrderError,
+    ResultOverflowError,
+    SlidewiseError,
+    SnapshotError,
+    SpecError,
+    WindowBusyError,
+)
+from slidewise.tables import rolling
+
+__all__ = [
+    "Aggregation",
+    "EmptyWindowError",
+    "OutOfOrderError",
+    "ResultOverflowError",
+    "SlidewiseError",
+    "SnapshotError",
+    "SpecError",
+    "WindowBusyError",
+    "__version__",
+    "arg_max",
+    "arg_min",
+    "collect",
+    "count",
+    "first",
+    "geometric_mean",
+    "last",
+    "max",
+    "max_count",
+    "mean",
+    "min",
+    "min_count",
+    "range",
+    "rolling",
+    "rows",
+    "stddev",
+    "sum",
+    "variance",
+]

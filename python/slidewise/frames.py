@@ -1,0 +1,289 @@
+"""Tables of every make: columns out as Arrow, results back in the same make.
+
+A frame reads the columns it is asked for and nothing else, and gives back the caller's
+own type with the results appended, rows and index as they were.
+"""
+
+import difflib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+
+__all__ = ["Frame", "Result", "frame"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result column.
+
+    Attributes:
+        array: The values, in row order.
+        source: The column it was computed of, whose flavour of types it follows.
+        keeps: Whether its type is that of `source`.
+        nullable: Whether a null can occur in it, whatever the data.
+    """
+
+    array: pa.Array
+    source: str | None
+    keeps: bool
+    nullable: bool
+
+
+class Frame(Protocol):
+    """What the rolling kernel needs of a table."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of its columns."""
+
+    @property
+    def length(self) -> int:
+        """How many rows it has."""
+
+    def column(self, name: str) -> pa.Array:
+        """A column as one Arrow array; the name is there, once."""
+
+    def never_null(self, name: str) -> bool:
+        """Whether the type of this column cannot express a missing value."""
+
+    def append(self, results: Mapping[str, Result]) -> Any:
+        """The caller's table with the results behind its columns."""
+
+
+def frame(table: Any) -> Frame:
+    """Wraps a table.
+
+    Raises:
+        SpecError: If it is no table.
+    """
+    for library, type_name, wrap in _LIBRARIES:
+        module = sys.modules.get(library)
+        if module is not None and isinstance(table, getattr(module, type_name)):
+            return wrap(table)
+    if isinstance(table, pa.RecordBatch):
+        return _ArrowFrame(pa.Table.from_batches([table]), _as_batch)
+    if isinstance(table, pa.Table):
+        return _ArrowFrame(table, _as_table)
+    if hasattr(table, "__arrow_c_stream__"):
+        return _ArrowFrame(pa.table(table), _as_table)
+    if isinstance(table, type) or not hasattr(table, "__arrow_c_array__"):
+        raise SpecError(_no_table(table))
+    return _ArrowFrame(pa.Table.from_batches([pa.record_batch(table)]), _as_batch)
+
+
+def require(frame: Frame, names: Sequence[str]) -> None:
+    """Refuses columns that are not there, or there twice.
+
+    Raises:
+        SpecError: Naming the column, those that are there, and a near miss.
+    """
+    present = list(frame.names)
+    for name in names:
+        found = present.count(name)
+        if found == 0:
+            raise SpecError(_no_column(name, [str(column) for column in present]))
+        if found > 1:
+            raise SpecError(f"the table has {found} columns {name!r}: rename one")
+
+
+def refuse_taken(frame: Frame, results: Sequence[str]) -> None:
+    """Refuses result names that the table has already.
+
+    Raises:
+        SpecError: Naming the column.
+    """
+    present = set(frame.names)
+    for name in results:
+        if name in present:
+            raise SpecError(
+                f"the table has a column {name!r} already: "
+                "give the aggregation another name, or drop the column"
+            )
+
+
+def _no_column(name: str, present: list[str]) -> str:
+    near = difflib.get_close_matches(name, present, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    shown = ", ".join(present[:20]) + (", ..." if len(present) > 20 else "")
+    return f"the table has no column {name!r}; it has {shown or 'none'}.{hint}"
+
+
+def _no_table(table: Any) -> str:
+    kind = f"{type(table).__module__}.{type(table).__qualname__}"
+    hint = (
+        "call .collect() on it first"
+        if kind.endswith("LazyFrame")
+        else (
+            "give a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or "
+            "anything with __arrow_c_stream__"
+        )
+    )
+    return f"{kind} is no table: {hint}"
+
+
+class _ArrowFrame:
+    """pyarrow, and whatever speaks the Arrow C stream interface."""
+
+    def __init__(self, table: pa.Table, restore: Callable[[pa.Table], Any]) -> None:
+        self._table = table
+        self._restore = restore
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self._table.column_names)
+
+    @property
+    def length(self) -> int:
+        return int(self._table.num_rows)
+
+    def column(self, name: str) -> pa.Array:
+        return _one_array(self._table.column(name))
+
+    def never_null(self, name: str) -> bool:
+        return not self._table.schema.field(name).nullable
+
+    def append(self, results: Mapping[str, Result]) -> Any:
+        table = self._table
+        for name, result in results.items():
+            table = table.append_column(name, result.array)
+        return self._restore(table)
+
+
+def _as_table(table: pa.Table) -> pa.Table:
+    return table
+
+
+def _as_batch(table: pa.Table) -> pa.RecordBatch:
+    arrays = [_one_array(column) for column in table.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        raise SpecError(
+            "a column of text is too long for one Arrow array: cast it to large_string"
+        )
+    return array
+
+
+class _PolarsFrame:
+    """A polars DataFrame."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self._table.columns)
+
+    @property
+    def length(self) -> int:
+        return int(self._table.height)
+
+    def column(self, name: str) -> pa.Array:
+        return self._table.get_column(name).rechunk().to_arrow()
+
+    def never_null(self, name: str) -> bool:  # noqa: ARG002
+        return False
+
+    def append(self, results: Mapping[str, Result]) -> Any:
+        polars = sys.modules["polars"]
+        columns = []
+        for name, result in results.items():
+            series = polars.from_arrow(result.array).alias(name)
+            if result.keeps and result.source is not None:
+                series = series.cast(self._table.schema[result.source])
+            columns.append(series)
+        return self._table.with_columns(columns)
+
+
+class _PandasFrame:
+    """A pandas DataFrame. Levels of its index can be named like columns."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        if table.columns.nlevels > 1:
+            raise SpecError(
+                "the columns have several levels: flatten their names first"
+            )
+
+    @property
+    def names(self) -> Sequence[str]:
+        levels = [name for name in self._table.index.names if name is not None]
+        columns = list(self._table.columns)
+        return columns + [level for level in levels if level not in columns]
+
+    @property
+    def length(self) -> int:
+        return len(self._table)
+
+    def _values(self, name: str) -> Any:
+        if name in self._table.columns:
+            return self._table[name]
+        return self._table.index.get_level_values(name).to_series()
+
+    def column(self, name: str) -> pa.Array:
+        try:
+            array = pa.Array.from_pandas(self._values(name))
+        except (
+            pa.ArrowInvalid,
+            pa.ArrowTypeError,
+            pa.ArrowNotImplementedError,
+        ) as error:
+            raise SpecError(
+                f"column {name!r} holds values of several types: {error}"
+            ) from error
+        return _one_array(array) if isinstance(array, pa.ChunkedArray) else array
+
+    def never_null(self, name: str) -> bool:
+        dtype = self._values(name).dtype
+        return type(dtype).__module__.startswith("numpy") and dtype.kind in "iub"
+
+    def append(self, results: Mapping[str, Result]) -> Any:
+        pandas = sys.modules["pandas"]
+        columns = {name: self._to_pandas(result) for name, result in results.items()}
+        added = pandas.DataFrame(columns, index=self._table.index, copy=False)
+        table = pandas.concat([self._table, added], axis=1)
+        table.attrs = dict(self._table.attrs)
+        return table
+
+    def _to_pandas(self, result: Result) -> Any:
+        """Values in the flavour of the source: Arrow, masked, or numpy."""
+        pandas = sys.modules["pandas"]
+        array, flavour = result.array, None
+        if result.source is not None:
+            flavour = self._values(result.source).dtype
+        if isinstance(flavour, pandas.ArrowDtype):
+            return array.to_pandas(types_mapper=pandas.ArrowDtype).array
+        masked = isinstance(flavour, pandas.api.extensions.ExtensionDtype) and hasattr(
+            flavour, "numpy_dtype"
+        )
+        whole = pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
+        if masked or (whole and result.nullable):
+            return array.to_pandas(types_mapper=_masked_dtypes(pandas).get).array
+        return array.to_pandas().array
+
+
+def _masked_dtypes(pandas: Any) -> dict[pa.DataType, Any]:
+    sizes = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (32, 64)}
+    names = {"int": "Int", "uint": "UInt", "float": "Float"}
+    dtypes = {
+        getattr(pa, f"{kind}{bits}")(): pandas.api.types.pandas_dtype(
+            f"{names[kind]}{bits}"
+        )
+        for kind, widths in sizes.items()
+        for bits in widths
+    }
+    return {**dtypes, pa.bool_(): pandas.BooleanDtype()}
+
+
+_LIBRARIES: tuple[tuple[str, str, Callable[[Any], Frame]], ...] = (
+    ("pandas", "DataFrame", _PandasFrame),
+    ("polars", "DataFrame", _PolarsFrame),
+)
