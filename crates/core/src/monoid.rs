@@ -17,6 +17,11 @@ use crate::snapshot::{Codec, Reader, Result};
 pub trait Slot: Clone + Default + Debug + PartialEq + Send + Codec {
     fn from_handle(handle: u32) -> Self;
     fn handle(&self) -> u32;
+
+    /// Moves `slots[from..to]` up by `by`; what it leaves behind may hold anything.
+    fn slide_up(slots: &mut [Self], from: usize, to: usize, by: usize) {
+        slots[from..to + by].rotate_right(by);
+    }
 }
 
 /// An associative operation with an identity, over partials lifted from inputs.
@@ -154,6 +159,9 @@ impl<P> Slab<P> {
 }
 
 impl Slot for i64 {
+    fn slide_up(slots: &mut [Self], from: usize, to: usize, by: usize) {
+        slots.copy_within(from..to, from + by);
+    }
     fn from_handle(handle: u32) -> Self {
         i64::from(handle)
     }
@@ -163,6 +171,9 @@ impl Slot for i64 {
 }
 
 impl Slot for f64 {
+    fn slide_up(slots: &mut [Self], from: usize, to: usize, by: usize) {
+        slots.copy_within(from..to, from + by);
+    }
     fn from_handle(handle: u32) -> Self {
         f64::from_bits(u64::from(handle))
     }
@@ -175,6 +186,9 @@ impl<const K: usize> Slot for [u64; K]
 where
     [u64; K]: Default,
 {
+    fn slide_up(slots: &mut [Self], from: usize, to: usize, by: usize) {
+        slots.copy_within(from..to, from + by);
+    }
     fn from_handle(handle: u32) -> Self {
         let mut slot = Self::default();
         slot[0] = u64::from(handle);

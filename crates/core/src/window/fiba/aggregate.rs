@@ -1,0 +1,318 @@
+//! Location-sensitive partial aggregates: keeping them, and answering from them.
+//!
+//! `query = suffix[start] ⊗ mid ⊗ tail`: the left finger, all between the fingers, the
+//! right finger. Structural code changes contents and marks what is stale; `repair`
+//! recomputes it level by level, down each spine as far as it was touched.
+
+use super::leaf::Run;
+use super::tree::{Child, Id, Spine, Stale, Tree};
+use crate::monoid::{Monoid, Slot};
+
+impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
+    pub(super) fn lift_slot(&self, slot: &M::In, promoted: bool) -> M::Partial {
+        if promoted {
+            self.slab.get(slot.handle()).clone()
+        } else {
+            self.monoid.lift(slot)
+        }
+    }
+
+    /// `acc ⊗` the fold of `values`, `promoted_at` giving the positions of handles.
+    fn fold_slots(&self, values: &[M::In], promoted: impl Iterator<Item = usize>) -> M::Partial {
+        let mut acc: Option<M::Partial> = None;
+        let mut join = |part: M::Partial| {
+            acc = Some(match &acc {
+                Some(acc) => self.monoid.combine(acc, &part),
+                None => part,
+            });
+        };
+        let mut from = 0;
+        for at in promoted {
+            if from < at {
+                join(self.monoid.fold(&values[from..at]));
+            }
+            join(self.slab.get(values[at].handle()).clone());
+            from = at + 1;
+        }
+        if from < values.len() {
+            join(self.monoid.fold(&values[from..]));
+        }
+        acc.unwrap_or_else(|| self.monoid.identity())
+    }
+
+    /// The fold of slots `from..to` of a leaf.
+    pub(super) fn fold_leaf(&self, id: Id, from: usize, to: usize) -> M::Partial {
+        let leaf = self.leaf(id);
+        let mut bits = leaf.promoted_in(from, to);
+        if bits == 0 {
+            return self.monoid.fold(&leaf.values[from..to]);
+        }
+        let promoted = std::iter::from_fn(|| {
+            (bits != 0).then(|| {
+                let at = bits.trailing_zeros() as usize - from;
+                bits &= bits - 1;
+                at
+            })
+        });
+        self.fold_slots(&leaf.values[from..to], promoted)
+    }
+
+    pub(super) fn fold_run(&self, run: &Run<M::In>, from: usize, to: usize) -> M::Partial {
+        let first = run.promoted.partition_point(|&at| (at as usize) < from);
+        let promoted = run.promoted[first..].iter().map(|&at| at as usize);
+        let promoted = promoted.take_while(|&at| at < to).map(|at| at - from);
+        self.fold_slots(&run.values[from..to], promoted)
+    }
+
+    /// The fold of the aggregates of `children`.
+    pub(super) fn fold_children(&self, children: &[Child<M::Partial>]) -> M::Partial {
+        let Some((first, rest)) = children.split_first() else {
+            return self.monoid.identity();
+        };
+        let mut acc = first.agg.clone();
+        for child in rest {
+            acc = self.monoid.combine(&acc, &child.agg);
+        }
+        acc
+    }
+
+    /// Π↑ and entry count of a subtree off the spines.
+    pub(super) fn summary(&self, id: Id, level: usize) -> (M::Partial, u32) {
+        if level == 0 {
+            let leaf = self.leaf(id);
+            return (
+                self.fold_leaf(id, leaf.start(), leaf.end()),
+                leaf.len() as u32,
+            );
+        }
+        let children = self.children(id);
+        let count = children.iter().map(|child| child.count).sum();
+        (self.fold_children(children), count)
+    }
+
+    /// Recomputes what `parent` keeps of its child `at`, unless it is on a spine.
+    pub(super) fn refresh(&mut self, parent: Id, at: usize, child_level: usize, spine: Spine) {
+        let children = self.children(parent);
+        if spine.of_child(at, children.len()).any() {
+            return;
+        }
+        let (agg, count) = self.summary(children[at].id, child_level);
+        let child = &mut self.children_mut(parent)[at];
+        child.agg = agg;
+        child.count = count;
+    }
+
+    // -- repair ----------------------------------------------------------------------
+
+    /// Recomputes everything marked stale.
+    pub(super) fn repair(&mut self) {
+        let Stale {
+            left,
+            right,
+            suffix,
+            tail,
+        } = std::mem::take(&mut self.stale);
+        if left > 0 || right > 0 {
+            self.repair_spines(left, right);
+        }
+        if self.height() == 0 {
+            if suffix || tail {
+                self.flip = self.left_leaf().end();
+                self.rebuild_suffix();
+                self.rebuild_tail();
+            }
+            return;
+        }
+        if suffix {
+            self.flip = self.left_leaf().end();
+            self.rebuild_suffix();
+        }
+        if tail {
+            self.rebuild_tail();
+        }
+    }
+
+    /// Π↙ and Π↘ from the given levels down, Π inner if the root is among them.
+    fn repair_spines(&mut self, left: usize, right: usize) {
+        let height = self.height();
+        self.left_agg.resize(height.max(1), self.monoid.identity());
+        self.right_agg.resize(height.max(1), self.monoid.identity());
+        for level in (1..height.min(left + 1)).rev() {
+            let own = self.fold_children(&self.children(self.left[level])[1..]);
+            self.left_agg[level] = match self.left_agg.get(level + 1) {
+                Some(above) => self.monoid.combine(&own, above),
+                None => own,
+            };
+        }
+        for level in (1..height.min(right + 1)).rev() {
+            let children = self.children(self.right[level]);
+            let own = self.fold_children(&children[..children.len() - 1]);
+            self.right_agg[level] = match self.right_agg.get(level + 1) {
+                Some(above) => self.monoid.combine(above, &own),
+                None => own,
+            };
+        }
+        if left.max(right) >= height {
+            self.inner_agg = match height {
+                0 => self.monoid.identity(),
+                _ => {
+                    let children = self.children(self.left[height]);
+                    self.fold_children(&children[1..children.len() - 1])
+                }
+            };
+        }
+        self.rebuild_mid();
+    }
+
+    pub(super) fn rebuild_mid(&mut self) {
+        self.mid = if self.height() < 2 {
+            self.inner_agg.clone()
+        } else {
+            let left = self.monoid.combine(&self.left_agg[1], &self.inner_agg);
+            self.monoid.combine(&left, &self.right_agg[1])
+        };
+    }
+
+    /// Folds the left finger from `flip` back.
+    fn rebuild_suffix(&mut self) {
+        let leaf = &self.leaves[self.left[0] as usize];
+        let (start, flip) = (leaf.start(), self.flip);
+        for at in (start..flip).rev() {
+            let own = self.lift_slot(&leaf.values[at], leaf.is_promoted(at));
+            self.suffix[at] = if at + 1 == flip {
+                own
+            } else {
+                self.monoid.combine(&own, &self.suffix[at + 1])
+            };
+        }
+    }
+
+    fn rebuild_tail(&mut self) {
+        let id = self.right[0];
+        let leaf = self.leaf(id);
+        let from = if self.height() == 0 {
+            self.flip
+        } else {
+            leaf.start()
+        };
+        self.tail = self.fold_leaf(id, from, leaf.end());
+        if M::COMMUTATIVE {
+            for at in 0..self.staged.len() {
+                self.monoid.absorb(&mut self.tail, &self.staged[at].1);
+            }
+        }
+    }
+
+    /// The tail right after a new right finger was opened: only what is staged.
+    pub(super) fn restart_tail(&mut self) {
+        self.tail = self.monoid.identity();
+        if M::COMMUTATIVE {
+            for at in 0..self.staged.len() {
+                self.monoid.absorb(&mut self.tail, &self.staged[at].1);
+            }
+        }
+    }
+
+    /// Single leaf: the whole becomes the suffix, the tail starts anew (Two-Stacks flip).
+    pub(super) fn flip_leaf(&mut self) {
+        self.stale.suffix = true;
+        self.repair();
+    }
+
+    // -- answers ---------------------------------------------------------------------
+
+    /// Two combines.
+    #[inline]
+    pub(super) fn answer(&self) -> M::Partial {
+        let start = self.left_leaf().start();
+        if self.height() > 0 {
+            let head = self.monoid.combine(&self.suffix[start], &self.mid);
+            return self.monoid.combine(&head, &self.tail);
+        }
+        if start < self.flip {
+            return self.monoid.combine(&self.suffix[start], &self.tail);
+        }
+        self.tail.clone()
+    }
+
+    /// The fold over times in `lo..=hi`; nothing may be staged.
+    pub(super) fn answer_range(&self, lo: i64, hi: i64) -> M::Partial {
+        if self.settled_len() == 0 {
+            return self.monoid.identity();
+        }
+        if lo <= self.left_leaf().first_time() && hi >= self.right_leaf().last_time() {
+            return self.answer();
+        }
+        let (level, spine) = self.top_of_range(lo, hi);
+        let id = if spine.left {
+            self.left[level]
+        } else {
+            self.right[level]
+        };
+        self.fold_between(level, id, spine, Some(lo), Some(hi))
+    }
+
+    /// The lowest spine node that holds all times in `lo..=hi`, by climbing both spines.
+    fn top_of_range(&self, lo: i64, hi: i64) -> (usize, Spine) {
+        for level in 0..self.height() {
+            let above = self.children(self.right[level + 1]);
+            if lo > above[above.len() - 1].key {
+                return (
+                    level,
+                    Spine {
+                        left: false,
+                        right: true,
+                    },
+                );
+            }
+            if hi < self.children(self.left[level + 1])[1].key {
+                return (
+                    level,
+                    Spine {
+                        left: true,
+                        right: false,
+                    },
+                );
+            }
+        }
+        (self.height(), Spine::ROOT)
+    }
+
+    /// `None` bounds are open: everything on that side of the subtree counts.
+    fn fold_between(
+        &self,
+        level: usize,
+        id: Id,
+        spine: Spine,
+        lo: Option<i64>,
+        hi: Option<i64>,
+    ) -> M::Partial {
+        if level == 0 {
+            let leaf = self.leaf(id);
+            let from = lo.map_or(leaf.start(), |lo| leaf.lower(lo));
+            let to = hi.map_or(leaf.end(), |hi| leaf.upper(hi));
+            return self.fold_leaf(id, from, to.max(from));
+        }
+        let children = self.children(id);
+        let first = lo.map_or(0, |lo| self.child_before(id, lo));
+        let last = hi
+            .map_or(children.len() - 1, |hi| self.child_behind(id, hi))
+            .max(first);
+        let mut acc: Option<M::Partial> = None;
+        for at in first..=last {
+            let lo = lo.filter(|_| at == first);
+            let hi = hi.filter(|_| at == last);
+            let child_spine = spine.of_child(at, children.len());
+            let part = if lo.is_none() && hi.is_none() && !child_spine.any() {
+                children[at].agg.clone()
+            } else {
+                self.fold_between(level - 1, children[at].id, child_spine, lo, hi)
+            };
+            acc = Some(match acc {
+                Some(acc) => self.monoid.combine(&acc, &part),
+                None => part,
+            });
+        }
+        acc.expect("an inner node has children")
+    }
+}

@@ -1,0 +1,313 @@
+//! Looking at a tree: walking its entries, checking its invariants, showing its shape.
+
+use super::tree::{Id, Spine, Tree};
+use crate::monoid::{Entry, Monoid, Slot};
+use crate::window::Ties;
+use crate::window::shape::{Kind, Node, Shape};
+
+type Verdict = Result<(), String>;
+
+fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
+    pub(super) fn oldest(&self) -> Option<i64> {
+        let settled = (self.settled_len() > 0).then(|| self.left_leaf().first_time());
+        settled.map(|time| time.min(self.staged_min))
+    }
+
+    pub(super) fn youngest(&self) -> Option<i64> {
+        (self.settled_len() > 0).then(|| self.right_leaf().last_time())
+    }
+
+    /// Leaves in order.
+    fn leaf_ids(&self) -> Vec<Id> {
+        let mut ids = vec![self.left[self.height()]];
+        for _ in 0..self.height() {
+            let children = ids
+                .iter()
+                .flat_map(|id| self.children(*id).iter().map(|c| c.id));
+            ids = children.collect();
+        }
+        ids
+    }
+
+    /// Settled entries in order.
+    pub(super) fn for_each_entry(&self, mut visit: impl FnMut(i64, Entry<M>)) {
+        for id in self.leaf_ids() {
+            let leaf = self.leaf(id);
+            for at in leaf.start()..leaf.end() {
+                let slot = &leaf.values[at];
+                let entry = if leaf.is_promoted(at) {
+                    Entry::Lifted(self.slab.get(slot.handle()).clone())
+                } else {
+                    Entry::Raw(slot.clone())
+                };
+                visit(leaf.times[at], entry);
+            }
+        }
+    }
+
+    pub(super) fn check(&self) -> Verdict {
+        let height = self.height();
+        require(self.right.len() == height + 1, || {
+            "spines of unequal height".into()
+        })?;
+        require(self.left[height] == self.right[height], || {
+            "two roots".into()
+        })?;
+        let count = self.check_node(height, self.left[height], Spine::ROOT)?.1;
+        require(count == self.settled_len(), || {
+            format!("{count} entries, {} counted", self.settled_len())
+        })?;
+        self.check_order()?;
+        self.check_staged()?;
+        self.check_ends()?;
+        self.check_middle()
+    }
+
+    /// Arity, spines and Π↑ below a node; gives its fold and number of entries.
+    fn check_node(
+        &self,
+        level: usize,
+        id: Id,
+        spine: Spine,
+    ) -> Result<(M::Partial, usize), String> {
+        let place = || format!("node {id} of level {level} ({spine:?})");
+        require(!spine.left || self.left[level] == id, || {
+            format!("{}: left spine", place())
+        })?;
+        require(!spine.right || self.right[level] == id, || {
+            format!("{}: right spine", place())
+        })?;
+        if level == 0 {
+            let leaf = self.leaf(id);
+            let alone = self.height() == 0;
+            let least = if spine.any() { 1 } else { Self::MIN_LEAF };
+            require(alone || leaf.len() >= least, || {
+                format!("{}: {}", place(), leaf.len())
+            })?;
+            require(spine.left || leaf.start == 0, || {
+                format!("{}: start", place())
+            })?;
+            let outside = leaf.promoted & !leaf.promoted_in(leaf.start(), leaf.end());
+            require(outside == 0, || format!("{}: promoted outside", place()))?;
+            return Ok((self.fold_leaf(id, leaf.start(), leaf.end()), leaf.len()));
+        }
+        let children = self.children(id);
+        let least = if level == self.height() {
+            2
+        } else {
+            Self::MIN_ARITY
+        };
+        let arity = children.len();
+        require((least..=F).contains(&arity), || {
+            format!("{}: arity {arity}", place())
+        })?;
+        let mut whole: Option<M::Partial> = None;
+        let mut count = 0;
+        for (at, child) in children.iter().enumerate() {
+            let child_spine = spine.of_child(at, arity);
+            let (agg, entries) = self.check_node(level - 1, child.id, child_spine)?;
+            if !child_spine.any() {
+                require(child.count as usize == entries, || {
+                    format!(
+                        "{}: child {at} counts {}, has {entries}",
+                        place(),
+                        child.count
+                    )
+                })?;
+                require(self.monoid.same(&child.agg, &agg), || {
+                    format!("{}: child {at} keeps {:?}, is {agg:?}", place(), child.agg)
+                })?;
+            }
+            count += entries;
+            whole = Some(match whole {
+                Some(whole) => self.monoid.combine(&whole, &agg),
+                None => agg,
+            });
+        }
+        Ok((whole.expect("arity checked"), count))
+    }
+
+    /// Times rise within and across leaves, and separators separate.
+    fn check_order(&self) -> Verdict {
+        let mut before: Option<i64> = None;
+        let mut fault = None;
+        self.for_each_entry(|time, _| {
+            let ordered = before.is_none_or(|before| match self.ties {
+                Ties::Combine => before < time,
+                Ties::Keep => before <= time,
+            });
+            if !ordered && fault.is_none() {
+                fault = Some(format!("time {time} follows {before:?}"));
+            }
+            before = Some(time);
+        });
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        self.check_keys(self.height(), self.left[self.height()], None, None)
+    }
+
+    fn check_keys(&self, level: usize, id: Id, lo: Option<i64>, hi: Option<i64>) -> Verdict {
+        if level == 0 {
+            let leaf = self.leaf(id);
+            let inside = |time: &i64| {
+                let above = lo.is_none_or(|lo| lo <= *time);
+                let below =
+                    hi.is_none_or(|hi| *time < hi || (*time == hi && self.ties == Ties::Keep));
+                above && below
+            };
+            return require(leaf.taken().iter().all(inside), || {
+                format!("leaf {id}: {:?} outside {lo:?}..{hi:?}", leaf.taken())
+            });
+        }
+        let children = self.children(id);
+        for (at, child) in children.iter().enumerate() {
+            let lo = if at == 0 { lo } else { Some(child.key) };
+            let hi = children.get(at + 1).map_or(hi, |next| Some(next.key));
+            self.check_keys(level - 1, child.id, lo, hi)?;
+        }
+        Ok(())
+    }
+
+    fn check_staged(&self) -> Verdict {
+        let Some(least) = self.staged.iter().map(|(time, _)| *time).min() else {
+            return require(self.staged_min == i64::MAX, || {
+                "staged_min without staged".into()
+            });
+        };
+        require(self.height() > 0, || "staged beside a single leaf".into())?;
+        require(self.staged_min == least, || {
+            format!("staged_min {}", self.staged_min)
+        })?;
+        let youngest = self.right_leaf().last_time();
+        let older = self.staged.iter().all(|(time, _)| *time < youngest);
+        require(older, || format!("staged younger than {youngest}"))
+    }
+
+    /// `suffix` and `tail`.
+    fn check_ends(&self) -> Verdict {
+        let (left, right) = (self.left_leaf(), self.right_leaf());
+        let single = self.height() == 0;
+        require(single || self.flip == left.end(), || {
+            format!("flip {}", self.flip)
+        })?;
+        for at in left.start()..self.flip {
+            let own = self.fold_leaf(self.left[0], at, self.flip);
+            require(self.monoid.same(&own, &self.suffix[at]), || {
+                format!("suffix[{at}] is {:?}, should be {own:?}", self.suffix[at])
+            })?;
+        }
+        let from = if single {
+            self.flip.max(right.start())
+        } else {
+            right.start()
+        };
+        let mut tail = self.fold_leaf(self.right[0], from, right.end());
+        if M::COMMUTATIVE {
+            for (_, value) in &self.staged {
+                self.monoid.absorb(&mut tail, value);
+            }
+        }
+        require(self.monoid.same(&tail, &self.tail), || {
+            format!("tail is {:?}, should be {tail:?}", self.tail)
+        })
+    }
+
+    /// `mid` against everything between the fingers.
+    fn check_middle(&self) -> Verdict {
+        let ids = self.leaf_ids();
+        let mut middle: Option<M::Partial> = None;
+        for id in ids.iter().skip(1).take(ids.len().saturating_sub(2)) {
+            let leaf = self.leaf(*id);
+            let part = self.fold_leaf(*id, leaf.start(), leaf.end());
+            middle = Some(match middle {
+                Some(middle) => self.monoid.combine(&middle, &part),
+                None => part,
+            });
+        }
+        let middle = middle.unwrap_or_else(|| self.monoid.identity());
+        require(self.monoid.same(&middle, &self.mid), || {
+            format!("mid is {:?}, should be {middle:?}", self.mid)
+        })?;
+        let slots = self
+            .leaves
+            .iter()
+            .map(|leaf| leaf.promoted.count_ones() as usize);
+        let slots: usize = slots.sum();
+        require(slots == self.slab.live(), || {
+            format!("{slots} promoted slots, {} partials", self.slab.live())
+        })
+    }
+
+    // -- pictures --------------------------------------------------------------------
+
+    pub(super) fn shape(&self) -> Shape<M::Partial> {
+        let mut nodes = Vec::new();
+        self.shape_node(
+            self.height(),
+            self.left[self.height()],
+            Spine::ROOT,
+            &mut nodes,
+        );
+        Shape {
+            nodes,
+            leaf_capacity: L,
+            arity: F,
+        }
+    }
+
+    fn shape_node(
+        &self,
+        level: usize,
+        id: Id,
+        spine: Spine,
+        nodes: &mut Vec<Node<M::Partial>>,
+    ) -> usize {
+        let position = nodes.len();
+        let kind = match (level == self.height(), spine) {
+            (true, _) => Kind::Inner,
+            (_, Spine { left: true, .. }) => Kind::Left,
+            (_, Spine { right: true, .. }) => Kind::Right,
+            _ => Kind::Up,
+        };
+        let times = match level {
+            0 => self.leaf(id).taken().to_vec(),
+            _ => self.children(id)[1..]
+                .iter()
+                .map(|child| child.key)
+                .collect(),
+        };
+        nodes.push(Node {
+            level,
+            kind,
+            times,
+            children: Vec::new(),
+            aggregate: self.shown_aggregate(level, id, kind),
+        });
+        if level > 0 {
+            let arity = self.children(id).len();
+            for at in 0..arity {
+                let child = self.children(id)[at].id;
+                let child = self.shape_node(level - 1, child, spine.of_child(at, arity), nodes);
+                nodes[position].children.push(child);
+            }
+        }
+        position
+    }
+
+    fn shown_aggregate(&self, level: usize, id: Id, kind: Kind) -> M::Partial {
+        match (level, kind) {
+            (0, Kind::Inner) => self.answer(),
+            (0, Kind::Left) => self.suffix[self.left_leaf().start()].clone(),
+            (0, Kind::Right) => self.tail.clone(),
+            (_, Kind::Up) => self.summary(id, level).0,
+            (_, Kind::Inner) => self.inner_agg.clone(),
+            (_, Kind::Left) => self.left_agg[level].clone(),
+            (_, Kind::Right) => self.right_agg[level].clone(),
+        }
+    }
+}

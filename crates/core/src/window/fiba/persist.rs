@@ -1,0 +1,229 @@
+//! A tree as bytes, structure and aggregates included: a restored window goes on with
+//! bit-identical answers, floats too.
+//!
+//! Preorder by level; the height is read first and bounds the depth of reading.
+
+use super::Form;
+use super::leaf::{Leaf, Run};
+use super::small::Small;
+use super::tree::{Child, Id, Tree};
+use crate::monoid::{Entry, Monoid, Slot};
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+use crate::window::Ties;
+
+const SMALL: u8 = 0;
+const TREE: u8 = 1;
+/// A tree of arity 2 with more levels could not be held in memory.
+const MAX_HEIGHT: u8 = 40;
+
+fn write_entry<M: Monoid>(entry: &Entry<M>, out: &mut Writer) {
+    match entry {
+        Entry::Raw(value) => {
+            0_u8.write(out);
+            value.write(out);
+        }
+        Entry::Lifted(partial) => {
+            1_u8.write(out);
+            partial.write(out);
+        }
+    }
+}
+
+fn read_entry<M: Monoid>(monoid: &M, input: &mut Reader<'_>) -> Result<Entry<M>> {
+    match u8::read(input)? {
+        0 => Ok(Entry::Raw(monoid.read_in(input)?)),
+        1 => Ok(Entry::Lifted(monoid.read_partial(input)?)),
+        tag => damaged(format!("unknown entry tag {tag}")),
+    }
+}
+
+pub(super) fn write_small<M: Monoid>(small: &Small<M>, out: &mut Writer) {
+    SMALL.write(out);
+    (small.len() as u8).write(out);
+    for at in 0..small.len() {
+        small.time(at).write(out);
+        write_entry(&small.entry(at), out);
+    }
+}
+
+pub(super) fn read_form<M: Monoid, const L: usize, const F: usize>(
+    monoid: &M,
+    ties: Ties,
+    most: usize,
+    input: &mut Reader<'_>,
+) -> Result<Form<M, L, F>> {
+    match u8::read(input)? {
+        SMALL => {
+            let count = usize::from(u8::read(input)?);
+            if count > most {
+                return damaged(format!("a small window of {count} entries"));
+            }
+            let mut small = Small::default();
+            for _ in 0..count {
+                let time = i64::read(input)?;
+                small.insert(monoid, Ties::Keep, time, read_entry(monoid, input)?);
+            }
+            Ok(Form::Small(small))
+        }
+        TREE => {
+            let mut tree = Box::new(Tree::new(monoid.clone(), ties));
+            tree.read(input)?;
+            Ok(Form::Tree(tree))
+        }
+        form => damaged(format!("unknown window form {form}")),
+    }
+}
+
+impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
+    pub(super) fn write(&self, out: &mut Writer) {
+        TREE.write(out);
+        (self.height() as u8).write(out);
+        self.inserted.write(out);
+        self.evicted.write(out);
+        (self.flip as u16).write(out);
+        self.write_node(self.height(), self.left[self.height()], out);
+        let start = self.left_leaf().start();
+        for partial in &self.suffix[start.min(self.flip)..self.flip] {
+            partial.write(out);
+        }
+        for level in 1..self.height() {
+            self.left_agg[level].write(out);
+            self.right_agg[level].write(out);
+        }
+        self.inner_agg.write(out);
+        self.mid.write(out);
+        self.tail.write(out);
+        (self.staged.len() as u16).write(out);
+        for (time, value) in &self.staged {
+            time.write(out);
+            value.write(out);
+        }
+    }
+
+    fn write_node(&self, level: usize, id: Id, out: &mut Writer) {
+        if level == 0 {
+            let leaf = self.leaf(id);
+            leaf.start.write(out);
+            leaf.end.write(out);
+            for at in leaf.start()..leaf.end() {
+                leaf.times[at].write(out);
+            }
+            for at in leaf.start()..leaf.end() {
+                if leaf.is_promoted(at) {
+                    1_u8.write(out);
+                    self.slab.get(leaf.values[at].handle()).write(out);
+                } else {
+                    0_u8.write(out);
+                    leaf.values[at].write(out);
+                }
+            }
+            return;
+        }
+        (self.children(id).len() as u16).write(out);
+        for child in self.children(id) {
+            child.key.write(out);
+            child.count.write(out);
+            child.agg.write(out);
+            self.write_node(level - 1, child.id, out);
+        }
+    }
+
+    /// Reads what `write` wrote behind its tag. The caller checks the invariants.
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        let height = u8::read(input)?;
+        if height > MAX_HEIGHT {
+            return damaged(format!("a tree of height {height}"));
+        }
+        self.inserted = u64::read(input)?;
+        self.evicted = u64::read(input)?;
+        if self.evicted > self.inserted {
+            return damaged("more entries evicted than inserted");
+        }
+        self.flip = usize::from(u16::read(input)?);
+        self.leaves.clear();
+        let root = self.read_node(usize::from(height), input)?;
+        if height > 0 && self.leaves.iter().any(|leaf| leaf.len() == 0) {
+            return damaged("an empty leaf beside others");
+        }
+        self.left = vec![root; usize::from(height) + 1];
+        self.right = self.left.clone();
+        self.stale.left = usize::from(height);
+        self.find_spines();
+        self.stale.left = 0;
+        self.read_aggregates(input)?;
+        self.read_staged(input)
+    }
+
+    fn read_aggregates(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        let (start, end) = (self.left_leaf().start(), self.left_leaf().end());
+        if self.flip > end || (self.height() > 0 && self.flip < end) {
+            return damaged(format!("flip {} in a leaf of {start}..{end}", self.flip));
+        }
+        for at in start.min(self.flip)..self.flip {
+            self.suffix[at] = self.monoid.read_partial(input)?;
+        }
+        for _ in 1..self.height() {
+            self.left_agg.push(self.monoid.read_partial(input)?);
+            self.right_agg.push(self.monoid.read_partial(input)?);
+        }
+        self.inner_agg = self.monoid.read_partial(input)?;
+        self.mid = self.monoid.read_partial(input)?;
+        self.tail = self.monoid.read_partial(input)?;
+        Ok(())
+    }
+
+    fn read_staged(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        for _ in 0..u16::read(input)? {
+            let time = i64::read(input)?;
+            self.staged_min = self.staged_min.min(time);
+            self.staged.push((time, self.monoid.read_in(input)?));
+        }
+        if !self.staged.is_empty() && self.settled_len() == 0 {
+            return damaged("staged entries beside an empty tree");
+        }
+        Ok(())
+    }
+
+    fn read_node(&mut self, level: usize, input: &mut Reader<'_>) -> Result<Id> {
+        if level == 0 {
+            return self.read_leaf(input);
+        }
+        let arity = usize::from(u16::read(input)?);
+        if !(2..=F).contains(&arity) {
+            return damaged(format!("a node of arity {arity}"));
+        }
+        let mut children = Vec::new();
+        for _ in 0..arity {
+            let key = i64::read(input)?;
+            let count = u32::read(input)?;
+            let agg = self.monoid.read_partial(input)?;
+            let id = self.read_node(level - 1, input)?;
+            children.push(Child {
+                key,
+                id,
+                count,
+                agg,
+            });
+        }
+        Ok(self.new_inner(children))
+    }
+
+    fn read_leaf(&mut self, input: &mut Reader<'_>) -> Result<Id> {
+        let (start, end) = (u16::read(input)?, u16::read(input)?);
+        if start > end || usize::from(end) > L {
+            return damaged(format!("a leaf of slots {start}..{end}"));
+        }
+        let times: Vec<i64> = input.many(usize::from(end - start))?;
+        let mut run = Run::default();
+        for time in times {
+            let entry = read_entry(&self.monoid, input)?;
+            run.push_entry::<M>(time, entry, &mut self.slab);
+        }
+        let id = self.new_leaf();
+        let leaf: &mut Leaf<M::In, L> = self.leaf_mut(id);
+        leaf.start = start;
+        leaf.end = start;
+        leaf.extend(&run, 0, run.len());
+        Ok(id)
+    }
+}

@@ -1,0 +1,325 @@
+//! The tree's memory: leaves and inner nodes in arenas, spines, deferred free list.
+
+use super::leaf::{Leaf, Run};
+use crate::monoid::{Monoid, Slab, Slot};
+use crate::window::Ties;
+
+pub(super) type Id = u32;
+
+/// A child as its parent sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Child<P> {
+    /// No time in this child is below, none in the child before is above. The first
+    /// child's key is never read: it counts as minus infinity.
+    pub(super) key: i64,
+    pub(super) id: Id,
+    /// Entries below. Like `agg`, not kept for children on a spine.
+    pub(super) count: u32,
+    /// Π↑ of the child, unless it is on a spine.
+    pub(super) agg: P,
+}
+
+pub(super) type Children<P> = Vec<Child<P>>;
+
+/// Which of the window's two ends a node belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spine {
+    pub(super) left: bool,
+    pub(super) right: bool,
+}
+
+impl Spine {
+    pub(super) const ROOT: Self = Self {
+        left: true,
+        right: true,
+    };
+
+    /// The spines that child `at` of `arity` is on.
+    pub(super) fn of_child(self, at: usize, arity: usize) -> Self {
+        Self {
+            left: self.left && at == 0,
+            right: self.right && at + 1 == arity,
+        }
+    }
+
+    pub(super) fn any(self) -> bool {
+        self.left || self.right
+    }
+}
+
+/// What has to be recomputed before the next query.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stale {
+    /// Levels up to which the left (right) spine changed, 0 for none.
+    pub(super) left: usize,
+    pub(super) right: usize,
+    pub(super) suffix: bool,
+    pub(super) tail: bool,
+}
+
+/// Nodes to use again. Cut subtrees wait whole in `pending`, as (root, level), and are
+/// taken apart one node per allocation (bulk FiBA §6).
+#[derive(Clone, Debug, Default)]
+struct Spare {
+    leaves: Vec<Id>,
+    inners: Vec<Id>,
+    pending: Vec<(Id, u8)>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
+    pub(super) monoid: M,
+    pub(super) ties: Ties,
+    pub(super) leaves: Vec<Leaf<M::In, L>>,
+    pub(super) inners: Vec<Children<M::Partial>>,
+    spare: Spare,
+    pub(super) slab: Slab<M::Partial>,
+    /// Spines by level: leaves (the fingers) at 0, the root last in both.
+    pub(super) left: Vec<Id>,
+    pub(super) right: Vec<Id>,
+    /// Of the left finger: `suffix[i]` folds slots `i..flip`.
+    pub(super) suffix: Vec<M::Partial>,
+    /// The end of the left finger; within a single leaf, where the tail begins.
+    pub(super) flip: usize,
+    /// Π↙ by level: all below the left spine's node but its first child, then the
+    /// spine above, without the root. Index 0 is not used.
+    pub(super) left_agg: Vec<M::Partial>,
+    /// Π↘ by level, likewise.
+    pub(super) right_agg: Vec<M::Partial>,
+    /// Π of the root without its outermost children.
+    pub(super) inner_agg: M::Partial,
+    /// Everything but the two fingers.
+    pub(super) mid: M::Partial,
+    /// The right finger (from `flip` on in a single leaf), and what is staged.
+    pub(super) tail: M::Partial,
+    pub(super) staged: Vec<(i64, M::In)>,
+    pub(super) staged_min: i64,
+    /// Entries ever inserted and ever evicted. Two counters, so that the two ends of the
+    /// window do not write one word in turn.
+    pub(super) inserted: u64,
+    pub(super) evicted: u64,
+    pub(super) stale: Stale,
+    pub(super) scratch: Run<M::In>,
+}
+
+impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
+    /// Smallest arity of an inner node but the root, which has at least 2.
+    pub(super) const MIN_ARITY: usize = if F / 8 > 2 { F / 8 } else { 2 };
+    /// Smallest size of a leaf that is no finger.
+    pub(super) const MIN_LEAF: usize = if L / 8 > 1 { L / 8 } else { 1 };
+
+    pub(super) fn new(monoid: M, ties: Ties) -> Self {
+        const { assert!(F >= 4, "an inner node splits into two of arity 2 at least") };
+        let identity = monoid.identity();
+        Self {
+            ties,
+            leaves: vec![Leaf::new()],
+            inners: Vec::new(),
+            spare: Spare::default(),
+            slab: Slab::default(),
+            left: vec![0],
+            right: vec![0],
+            suffix: vec![identity.clone(); L],
+            flip: 0,
+            left_agg: vec![identity.clone()],
+            right_agg: vec![identity.clone()],
+            inner_agg: identity.clone(),
+            mid: identity.clone(),
+            tail: identity,
+            staged: Vec::new(),
+            staged_min: i64::MAX,
+            inserted: 0,
+            evicted: 0,
+            stale: Stale::default(),
+            scratch: Run::default(),
+            monoid,
+        }
+    }
+
+    /// The root's level; 0 for a single leaf.
+    #[inline]
+    pub(super) fn height(&self) -> usize {
+        self.left.len() - 1
+    }
+
+    #[inline]
+    pub(super) fn settled_len(&self) -> usize {
+        (self.inserted - self.evicted) as usize
+    }
+
+    #[inline]
+    pub(super) fn left_leaf(&self) -> &Leaf<M::In, L> {
+        &self.leaves[self.left[0] as usize]
+    }
+
+    #[inline]
+    pub(super) fn right_leaf(&self) -> &Leaf<M::In, L> {
+        &self.leaves[self.right[0] as usize]
+    }
+
+    #[inline]
+    pub(super) fn leaf(&self, id: Id) -> &Leaf<M::In, L> {
+        &self.leaves[id as usize]
+    }
+
+    #[inline]
+    pub(super) fn leaf_mut(&mut self, id: Id) -> &mut Leaf<M::In, L> {
+        &mut self.leaves[id as usize]
+    }
+
+    #[inline]
+    pub(super) fn children(&self, id: Id) -> &Children<M::Partial> {
+        &self.inners[id as usize]
+    }
+
+    #[inline]
+    pub(super) fn children_mut(&mut self, id: Id) -> &mut Children<M::Partial> {
+        &mut self.inners[id as usize]
+    }
+
+    /// The child whose range holds `time`, if new entries go behind their equals.
+    pub(super) fn child_behind(&self, id: Id, time: i64) -> usize {
+        self.children(id)[1..].partition_point(|child| child.key <= time)
+    }
+
+    /// The first child that may hold `time`.
+    pub(super) fn child_before(&self, id: Id, time: i64) -> usize {
+        self.children(id)[1..].partition_point(|child| child.key < time)
+    }
+
+    pub(super) fn new_child(&self, key: i64, id: Id) -> Child<M::Partial> {
+        Child {
+            key,
+            id,
+            count: 0,
+            agg: self.monoid.identity(),
+        }
+    }
+
+    pub(super) fn new_leaf(&mut self) -> Id {
+        while self.spare.leaves.is_empty() {
+            let Some((id, level)) = self.spare.pending.pop() else {
+                return grow(&mut self.leaves, Leaf::new());
+            };
+            self.take_apart(id, level);
+        }
+        let id = self.spare.leaves.pop().expect("just filled");
+        self.release_promoted(id);
+        self.leaf_mut(id).reset();
+        id
+    }
+
+    pub(super) fn new_inner(&mut self, children: Children<M::Partial>) -> Id {
+        if self.spare.inners.is_empty()
+            && let Some((id, level)) = self.spare.pending.pop()
+        {
+            self.take_apart(id, level);
+        }
+        match self.spare.inners.pop() {
+            Some(id) => {
+                self.inners[id as usize] = children;
+                id
+            }
+            None => grow(&mut self.inners, children),
+        }
+    }
+
+    /// Frees an inner node and puts its children where freed nodes go.
+    fn take_apart(&mut self, id: Id, level: u8) {
+        let children = std::mem::take(&mut self.inners[id as usize]);
+        self.spare.inners.push(id);
+        for child in children {
+            if level == 1 {
+                self.spare.leaves.push(child.id);
+            } else {
+                self.spare.pending.push((child.id, level - 1));
+            }
+        }
+    }
+
+    /// Puts a subtree on the free list: O(1), unless its entries need dropping now.
+    pub(super) fn discard(&mut self, id: Id, level: usize) {
+        if level > 0 {
+            self.spare.pending.push((id, level as u8));
+        } else {
+            self.spare.leaves.push(id);
+        }
+        if std::mem::needs_drop::<M::In>() {
+            self.drop_discarded();
+        }
+    }
+
+    /// Values that own something (Python objects) are let go at once.
+    fn drop_discarded(&mut self) {
+        while let Some((id, level)) = self.spare.pending.pop() {
+            self.take_apart(id, level);
+        }
+        for at in (0..self.spare.leaves.len()).rev() {
+            let id = self.spare.leaves[at];
+            if self.leaf(id).end == 0 {
+                break;
+            }
+            self.release_promoted(id);
+            self.leaf_mut(id).reset();
+        }
+    }
+
+    /// Frees an inner node whose children have moved elsewhere.
+    pub(super) fn free_inner(&mut self, id: Id) {
+        self.inners[id as usize] = Vec::new();
+        self.spare.inners.push(id);
+    }
+
+    /// Frees a leaf whose entries have moved elsewhere.
+    pub(super) fn free_leaf(&mut self, id: Id) {
+        self.leaf_mut(id).reset();
+        self.spare.leaves.push(id);
+    }
+
+    fn release_promoted(&mut self, id: Id) {
+        let leaf = &self.leaves[id as usize];
+        self.release_slots(id, leaf.start(), leaf.end());
+    }
+
+    /// Gives back the partials of promoted slots about to go.
+    pub(super) fn release_slots(&mut self, id: Id, from: usize, to: usize) {
+        let leaf = &mut self.leaves[id as usize];
+        let mut bits = leaf.promoted_in(from, to);
+        leaf.promoted &= !bits;
+        while bits != 0 {
+            self.slab
+                .release(leaf.values[bits.trailing_zeros() as usize].handle());
+            bits &= bits - 1;
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.monoid.clone(), self.ties);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let inners: usize = self.inners.iter().map(Vec::capacity).sum();
+        let partials =
+            self.suffix.capacity() + self.left_agg.capacity() + self.right_agg.capacity();
+        size_of::<Self>()
+            + self.leaves.capacity() * size_of::<Leaf<M::In, L>>()
+            + self.inners.capacity() * size_of::<Children<M::Partial>>()
+            + inners * size_of::<Child<M::Partial>>()
+            + partials * size_of::<M::Partial>()
+            + self.slab.bytes()
+            + self.staged.capacity() * size_of::<(i64, M::In)>()
+            + self.scratch.values.capacity() * (8 + size_of::<M::In>())
+            + (self.spare.leaves.capacity() + self.spare.inners.capacity()) * size_of::<Id>()
+            + self.spare.pending.capacity() * size_of::<(Id, u8)>()
+    }
+}
+
+/// Appends to an arena. It grows by an eighth, not by doubling: a large window should not
+/// hold twice its size.
+fn grow<T>(arena: &mut Vec<T>, node: T) -> Id {
+    if arena.len() == arena.capacity() {
+        arena.reserve_exact(arena.len() / 8 + 1);
+    }
+    arena.push(node);
+    Id::try_from(arena.len() - 1).expect("fewer than 2^32 nodes")
+}

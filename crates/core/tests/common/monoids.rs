@@ -1,0 +1,108 @@
+//! Monoids for tests: affine maps (order-revealing, word-sized) and counting ones.
+
+use std::cell::Cell;
+
+use slidewise_core::monoid::Monoid;
+use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
+
+const PRIME: u64 = 4_294_967_291;
+
+/// `x ↦ a·x + b (mod p)`; composition is associative and reveals any wrong order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Map {
+    a: u64,
+    b: u64,
+    /// How many inputs: nothing may be lost or doubled.
+    count: u64,
+}
+
+impl Codec for Map {
+    const MIN_BYTES: usize = 24;
+    fn write(&self, out: &mut Writer) {
+        out.all(&[self.a, self.b, self.count]);
+    }
+    fn read(input: &mut Reader<'_>) -> Result<Self> {
+        let [a, b, count] = <[u64; 3]>::read(input)?;
+        Ok(Self { a, b, count })
+    }
+}
+
+/// Composition of affine maps. `SMALL` as given, so that both the array of a few entries
+/// and the tree down to nothing are tested.
+#[derive(Clone, Debug)]
+pub struct Affine<const SMALL: usize>;
+
+impl<const SMALL: usize> Monoid for Affine<SMALL> {
+    type In = i64;
+    type Partial = Map;
+    const COMMUTATIVE: bool = false;
+    const SMALL: usize = SMALL;
+
+    fn identity(&self) -> Map {
+        Map {
+            a: 1,
+            b: 0,
+            count: 0,
+        }
+    }
+    fn lift(&self, value: &i64) -> Map {
+        let word = *value as u64;
+        Map {
+            a: word % 1_000_003 + 2,
+            b: word % 65_537,
+            count: 1,
+        }
+    }
+    fn combine(&self, x: &Map, y: &Map) -> Map {
+        COMBINES.with(|count| count.set(count.get() + 1));
+        Map {
+            a: x.a * y.a % PRIME,
+            b: (x.b * y.a + y.b) % PRIME,
+            count: x.count + y.count,
+        }
+    }
+    fn unlift(&self, partial: Map) -> std::result::Result<i64, Map> {
+        Err(partial)
+    }
+    fn same(&self, a: &Map, b: &Map) -> bool {
+        a == b
+    }
+}
+
+thread_local! {
+    static COMBINES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Combines since the last call.
+pub fn take_combines() -> u64 {
+    COMBINES.with(|count| count.replace(0))
+}
+
+/// A commutative monoid that counts its combines: sum and number of the inputs.
+#[derive(Clone, Debug)]
+pub struct Tally<const SMALL: usize>;
+
+impl<const SMALL: usize> Monoid for Tally<SMALL> {
+    type In = i64;
+    type Partial = [u64; 2];
+    const COMMUTATIVE: bool = true;
+    const SMALL: usize = SMALL;
+
+    fn identity(&self) -> [u64; 2] {
+        [0, 0]
+    }
+    fn lift(&self, value: &i64) -> [u64; 2] {
+        [*value as u64, 1]
+    }
+    fn combine(&self, x: &[u64; 2], y: &[u64; 2]) -> [u64; 2] {
+        COMBINES.with(|count| count.set(count.get() + 1));
+        [x[0].wrapping_add(y[0]), x[1] + y[1]]
+    }
+    /// Only small sums of at least one input fit, so that promotion happens both ways.
+    fn unlift(&self, partial: [u64; 2]) -> std::result::Result<i64, [u64; 2]> {
+        Err(partial)
+    }
+    fn same(&self, a: &[u64; 2], b: &[u64; 2]) -> bool {
+        a == b
+    }
+}
