@@ -1,7 +1,7 @@
 """Exact sliding-window aggregates on event time, for data that arrives out of order.
 
 - `rolling`: rolling aggregates over a table (pandas, polars, Arrow).
-- the aggregations: `count`, `sum`, `mean`, `min`, `max`, ...; `rows` for windows of n rows.
+- the aggregations: `count`, `sum`, `mean`, `min`, `max`, ...; `rows` for n rows.
 
 Example:
     >>> import pyarrow as pa, slidewise as sw

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from slidewise.durations import Length
 from slidewise.errors import SpecError
+from slidewise.parsing import is_text
 
 __all__ = ["TimeColumn", "read_times", "window_units"]
 
@@ -149,7 +150,7 @@ def _no_times(column: pa.Array, name: str) -> str:
         return (
             f"column {name!r} has no time in row 0 (counting from 0): all are missing"
         )
-    if _is_text(kind):
+    if is_text(kind):
         example = next((value.as_py() for value in column if value.is_valid), "")
         return (
             f"{what} (such as {example!r}): parse it first, for example with "
@@ -162,12 +163,3 @@ def _no_times(column: pa.Array, name: str) -> str:
             return f"column {name!r} has no time in row {missing} (NaN); {what}"
         return f"{what}: floats cannot hold times exactly, cast the column to int64"
     return f"{what}: times are timestamps, dates or integers"
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or kind == pa.string_view()
-        or (pa.types.is_dictionary(kind) and _is_text(kind.value_type))
-    )

@@ -1,0 +1,216 @@
+"""Event times written as text.
+
+ISO 8601 reads itself: `2018-07-03 17:48:39`, `2018-07-03T17:48:39.5Z`, and the same
+with slashes. Whole numbers are integers. Anything else needs a format, and dates such
+as 07/03/18 are never guessed at: they name different days in different countries.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from itertools import islice
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.errors import SpecError
+
+__all__ = ["is_text", "parse_times"]
+
+_INTEGER = r"^\s*[+-]?\d+\s*$"
+_YEAR_FIRST = r"^\s*\d{4}[-/]\d{2}[-/]\d{2}"
+_ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)\s*$"
+_NINE_DIGITS = r"\.\d{7,9}"
+# Reads three numbers that may be a date in any order.
+_AMBIGUOUS = r"^\s*\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})(\D|$)"
+
+_DATES = (
+    "%m{0}%d{0}%Y",
+    "%d{0}%m{0}%Y",
+    "%m{0}%d{0}%y",
+    "%d{0}%m{0}%y",
+    "%y{0}%m{0}%d",
+)
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+# Directives that Arrow's own parser lacks or reads differently.
+_PYTHON_ONLY = ("%f", "%z", "%Z")
+_SAMPLE = 1_000
+
+Converter = Callable[[pa.Array], pa.Array]
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds text.
+
+    Example:
+        >>> is_text(pa.string()), is_text(pa.int64())
+        (True, False)
+    """
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or kind == pa.string_view()
+        or (pa.types.is_dictionary(kind) and is_text(kind.value_type))
+    )
+
+
+def parse_times(
+    column: pa.Array, name: str, time_format: str | None = None
+) -> pa.Array:
+    """Reads a column of text as timestamps or integers; other columns stay as they are.
+
+    Args:
+        column: The column. Nulls and empty text stay missing.
+        name: For messages.
+        time_format: As for `datetime.strptime`, such as "%m/%d/%y %H:%M:%S".
+
+    Returns:
+        Timestamps in microseconds (nanoseconds if the text has that many digits), in
+        UTC where the text names a zone; or int64.
+
+    Raises:
+        SpecError: If a value cannot be read (the message names the row, counting from
+            0), or if there is no format and the dates can be read in several ways.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> parse_times(pa.array(["07/03/18"]), "day", "%m/%d/%y")[0].as_py()
+        datetime.datetime(2018, 7, 3, 0, 0)
+    """
+    if not is_text(column.type):
+        return column
+    text = column.cast(pa.large_string())
+    text = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), None, text)
+    if time_format is not None:
+        return _with_format(text, name, time_format)
+    first = next((value.as_py() for value in text if value.is_valid), None)
+    if first is None:
+        return pa.nulls(len(text), pa.timestamp("us"))
+    convert: Converter
+    if _matches(_INTEGER, first):
+        convert = _to_integers
+    elif _matches(_YEAR_FIRST, first):
+        convert = _iso_converter(text)
+    else:
+        raise SpecError(_unreadable(text, name, first))
+    return _or_name_row(text, name, convert)
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return bool(pc.match_substring_regex(pa.array([text]), pattern)[0].as_py())
+
+
+def _to_integers(text: pa.Array) -> pa.Array:
+    return pc.utf8_trim_whitespace(text).cast(pa.int64())
+
+
+def _iso_converter(text: pa.Array) -> Converter:
+    fine = pc.any(pc.match_substring_regex(text, _NINE_DIGITS)).as_py()
+    zoned = pc.any(pc.match_substring_regex(text, r"\d:\d.*" + _ZONE)).as_py()
+    kind = pa.timestamp("ns" if fine else "us", "UTC" if zoned else None)
+
+    def convert(part: pa.Array) -> pa.Array:
+        trimmed = pc.utf8_trim_whitespace(part)
+        return pc.replace_substring(trimmed, "/", "-", max_replacements=2).cast(kind)
+
+    return convert
+
+
+def _or_name_row(text: pa.Array, name: str, convert: Converter) -> pa.Array:
+    """Converts, or says which row cannot be."""
+    try:
+        return convert(text)
+    except pa.ArrowInvalid:
+        row = _first_failing(text, convert)
+    value = text[row].as_py()
+    raise SpecError(
+        f"column {name!r} holds {value!r} in row {row} (counting from 0), which is not "
+        f"written like the rows before it: mend it, or give a time_format= "
+        "(--time-format on the command line) that reads every row"
+    )
+
+
+def _first_failing(text: pa.Array, convert: Converter) -> int:
+    low, high = 0, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            convert(text.slice(low, middle - low))
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low
+
+
+def _with_format(text: pa.Array, name: str, time_format: str) -> pa.Array:
+    if "%" not in time_format:
+        raise SpecError(
+            f"time_format={time_format!r} is no format: write it as for "
+            "datetime.strptime, such as '%m/%d/%y %H:%M:%S'"
+        )
+    if any(directive in time_format for directive in _PYTHON_ONLY):
+        return _strptime(text, name, time_format, range(len(text)))
+    seconds = pc.strptime(text, format=time_format, unit="s", error_is_null=True)
+    # Arrow's parser lets 30 February pass as 2 March. What does not come out as it went
+    # in is read once more, by one that is strict.
+    again = pc.strftime(seconds, format=time_format)
+    odd = pc.and_(text.is_valid(), pc.fill_null(pc.not_equal(again, text), True))
+    times = seconds.cast(pa.timestamp("us"))
+    rows = pc.indices_nonzero(odd)
+    if len(rows) == 0:
+        return times
+    strict = _strptime(text.take(rows), name, time_format, rows.to_pylist())
+    return pc.replace_with_mask(times, odd, strict)
+
+
+def _strptime(
+    text: pa.Array, name: str, time_format: str, rows: range | list[int]
+) -> pa.Array:
+    times: list[datetime | None] = []
+    for value, row in zip(text.to_pylist(), rows, strict=True):
+        try:
+            times.append(value and datetime.strptime(value, time_format))
+        except ValueError as error:
+            raise SpecError(
+                f"column {name!r} holds {value!r} in row {row} (counting from 0), "
+                f"which time_format={time_format!r} does not read: {error}"
+            ) from None
+    zoned = any(time is not None and time.tzinfo is not None for time in times)
+    return pa.array(times, pa.timestamp("us", "UTC" if zoned else None))
+
+
+def _unreadable(text: pa.Array, name: str, first: str) -> str:
+    readings = list(_readings(text, first))
+    give = "time_format= (--time-format on the command line)"
+    if not readings:
+        return (
+            f"column {name!r} holds {first!r}, which is no time that can be read "
+            f"without help: give a {give}, such as '%d %b %Y %H:%M'"
+        )
+    shown = ", or ".join(f"{form!r} for {day}" for form, day in readings)
+    how = "can be read in several ways" if len(readings) > 1 else "is not ISO 8601"
+    if _matches(_AMBIGUOUS, first):
+        how = "means different days in different countries"
+    return (
+        f"column {name!r} holds {first!r}, which {how}: say which with {give}: {shown}"
+    )
+
+
+def _readings(text: pa.Array, first: str) -> Iterator[tuple[str, str]]:
+    """Formats that read all of a sample, each with the day it finds in `first`."""
+    separator = next((mark for mark in "/-." if mark in first), "/")
+    values = (value.as_py() for value in text if value.is_valid)
+    sample = list(dict.fromkeys(islice(values, _SAMPLE)))
+    for date in _DATES:
+        for clock in _CLOCKS:
+            form = date.format(separator) + clock
+            if all(_reads(value, form) for value in sample):
+                day = datetime.strptime(first, form)
+                yield form, f"{day.day} {day:%B %Y}"
+
+
+def _reads(value: str, form: str) -> bool:
+    try:
+        datetime.strptime(value, form)
+    except ValueError:
+        return False
+    return True
