@@ -1,4 +1,4 @@
-"""The generated stream: the same for the same seed, and awkward in the promised ways."""
+"""The generated stream: the same for the same seed, awkward in the promised ways."""
 
 import pyarrow.compute as pc
 import pytest

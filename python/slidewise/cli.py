@@ -301,40 +301,39 @@ def _command(commands: Any, name: str, about: str, run: Any) -> argparse.Argumen
     return parser
 
 
-def _arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `Spec.make` and `slidewise.rolling`, from the options."""
+def _spec(options: argparse.Namespace) -> Spec:
     pairs = [parse_aggregation(text) for text in options.agg]
     names = [name for name, _ in pairs]
     for name in names:
         if names.count(name) > 1:
             raise SpecError(f"--agg {name}=... is there twice: give each its own name")
-    return {
-        "on": options.on,
-        "by": options.by or None,
-        "windows": [parse_window(text) for text in options.window],
-        "aggs": dict(pairs),
-        "closed": options.closed,
-        "ties": options.ties,
-        "nan": options.nan,
-        "arrival": options.arrival,
-        "min_rows": options.min_rows,
-    }
+    return Spec.make(
+        on=options.on,
+        by=options.by or None,
+        windows=[parse_window(text) for text in options.window],
+        aggs=dict(pairs),
+        closed=options.closed,
+        ties=options.ties,
+        nan=options.nan,
+        arrival=options.arrival,
+        min_rows=options.min_rows,
+    )
 
 
 def _rolling(options: argparse.Namespace) -> None:
     from slidewise import files, plot, tables
 
-    arguments = _arguments(options)
-    spec = Spec.make(**arguments)
+    spec = _spec(options)
     if options.plot is not None:
         plot.check(options.plot)
     progress = Progress(quiet=options.quiet)
-    with progress.stage("reading"):
+    times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
+    with progress.stage("reading") as done:
         table = files.read_table(
-            options.file, time_format=options.time_format, on=options.on
+            options.file, time_format=options.time_format, on=times, progress=done
         )
     with progress.stage("rolling"):
-        table = tables.rolling(table, **arguments)
+        table = tables.rolling_spec(table, spec)
     if options.output is not None:
         with progress.stage("writing"):
             files.write_table(table, options.output)
@@ -373,14 +372,22 @@ def _summarize(
 def _demo(options: argparse.Namespace) -> None:
     from slidewise import demo
 
+    demo.run(options.out, rows=options.rows, seed=options.seed, command=_how_called())
+
+
+def _how_called() -> str:
+    """What to type to call this command again, as short as it works from here."""
     called = Path(sys.argv[0])
-    at_home = called.is_absolute() and called.is_relative_to(Path.cwd())
-    command = str(called.relative_to(Path.cwd())) if at_home else "slidewise"
-    demo.run(options.out, rows=options.rows, seed=options.seed, command=command)
+    if called.name == "__main__.py":
+        return "python -m slidewise"
+    here = Path.cwd()
+    inside = called.is_absolute() and called.is_relative_to(here)
+    shown = called.relative_to(here) if inside else called
+    return "slidewise" if shown.is_absolute() else str(shown)
 
 
 def _explain(options: argparse.Namespace) -> None:
-    print("\n".join(_in_words(Spec.make(**_arguments(options)))))
+    print("\n".join(_in_words(_spec(options))))
 
 
 def _in_words(spec: Spec) -> list[str]:

@@ -143,12 +143,15 @@ def _about_crowd(features: pa.Table) -> list[str]:
     here = features.filter(pc.equal(features["start station name"], station))
     here = here.filter(pc.less_equal(here["starttime"], begins)).sort_by("starttime")
     shown = here.slice(here.num_rows - 8 if here.num_rows > 8 else 0)
+    for at, name in enumerate(("starttime", "stoptime", "arrived")):
+        shown = shown.set_column(at, name, shown[name].cast(pa.time32("s")))
     columns = ["starttime", "arrived", "tripduration"]
     columns += ["n_15m", "n_1h", "n_24h", "avg_1h", "longest_1h", "live_n_1h"]
     table = format_table(shown, columns)
     return [
-        f"4. The most sudden crowd set off from {station} "
-        "(live_n_1h: what was known on arrival):",
+        f"4. The most sudden crowd set off from {station} on {begins:%A}, "
+        f"{begins.day} {begins:%B}.",
+        "   live_n_1h is what was known of n_1h when the trip arrived:",
         "",
         *("   " + line for line in table.splitlines()),
         "",

@@ -42,7 +42,7 @@ _STYLE = {
     "grid.color": "#e6ebf0",
     "grid.linewidth": 0.8,
     "legend.frameon": False,
-    "legend.markerscale": 2.5,
+    "legend.markerscale": 2.0,
     "svg.hashsalt": "slidewise",
     "text.color": _INK,
     "xtick.color": _MUTED,
@@ -91,7 +91,9 @@ def draw_rolling(table: pa.Table, spec: Spec, path: str | Path) -> None:
     rows, key = _busiest(table, spec.by)
     rows = rows.sort_by(spec.on)
     title = ", ".join(name for name, _ in aggs[:_PANELS]) + f" over {spec.on}"
-    about = f"{key}{rows.num_rows:,} of {table.num_rows:,} rows, windows {_forms(spec)}"
+    about = f"{key}{rows.num_rows:,} rows; windows {_forms(spec)}"
+    if spec.arrival is not None:
+        about += f"; as of each row's {spec.arrival}"
     with _page(path, title, about, [1.0] * min(len(aggs), _PANELS)) as panels:
         times = _numpy(rows, spec.on)
         for axes, (name, agg) in zip(panels, aggs[:_PANELS], strict=True):
@@ -183,8 +185,10 @@ def _draw_lateness(axes: Any, table: pa.Table) -> None:
 
 
 def _dots(axes: Any, times: Any, values: Any, label: str) -> None:
+    few = len(values) < 1_000
+    size, alpha = (5.0, 0.8) if few else (2.6, 0.55)
     axes.plot(
-        times, values, ".", color=_FAINT, markersize=2.6, alpha=0.55, mew=0, label=label
+        times, values, ".", color=_FAINT, ms=size, alpha=alpha, mew=0, label=label
     )
 
 
@@ -233,13 +237,13 @@ def _page(
     # Figure without pyplot: no window system, no global state, any thread.
     from matplotlib import rc_context
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     with rc_context(_STYLE):
         tall = 1.0 + 2.35 * sum(heights)
-        figure = Figure(figsize=(11, tall), dpi=150, layout="constrained")
-        figure.get_layout_engine().set(
-            rect=(0.01, 0.01, 0.98, 1 - 0.78 / tall - 0.01), hspace=0.06
-        )
+        below_title = (0.01, 0.01, 0.98, 0.99 - 0.78 / tall)
+        layout = ConstrainedLayoutEngine(rect=below_title, hspace=0.06)
+        figure = Figure(figsize=(11, tall), dpi=150, layout=layout)
         grid = figure.subplots(
             len(heights), 1, sharex=True, squeeze=False, height_ratios=heights
         )
@@ -285,7 +289,7 @@ def _busiest(table: pa.Table, by: Sequence[str]) -> tuple[pa.Table, str]:
         mask = pc.is_null(column) if value is None else pc.equal(column, value)
         table = table.filter(mask)
     words = ", ".join(f"{name} {top[name]}" for name in by)
-    return table, f"{words} (the key with most rows): "
+    return table, f"{words}, the key with the most rows: "
 
 
 def _drawable(table: pa.Table, spec: Spec, name: str) -> bool:

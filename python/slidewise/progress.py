@@ -7,7 +7,7 @@ time; otherwise nothing is shown until the end.
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -34,18 +34,26 @@ class Progress:
         self._bars = None if quiet else _bars(self._stream)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Shows and times one stage, also when it fails."""
+    def stage(self, name: str) -> Iterator[Callable[[float], None]]:
+        """Shows and times one stage, also when it fails.
+
+        What it gives takes the part that is done, from 0 to 1; a stage that never calls
+        it has a bar that only moves.
+        """
         begin = time.perf_counter()
         try:
             if self._bars is None:
-                yield
+                yield _ignore
             else:
                 with self._bars() as bars:
-                    bars.add_task(name, total=None)
-                    yield
+                    task = bars.add_task(name, total=None)
+                    yield lambda done: bars.update(task, completed=done, total=1.0)
         finally:
             self.seconds[name] = time.perf_counter() - begin
+
+
+def _ignore(done: float) -> None:
+    """Where there is nobody to see it."""
 
 
 def _bars(stream: TextIO) -> Any:

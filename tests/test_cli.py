@@ -1,0 +1,328 @@
+"""The command line: it gives what `slidewise.rolling` gives, its errors are kind."""
+
+import io
+import re
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+import slidewise as sw
+from slidewise import cli, trips
+from slidewise.aggregations import KINDS, Aggregation
+from slidewise.progress import Progress
+from slidewise.texts import format_table
+
+ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
+
+
+@pytest.fixture(scope="module")
+def stream():
+    return trips.generate(2_000, seed=11, days=1)
+
+
+@pytest.fixture
+def ticks(tmp_path):
+    """A small file with integer times."""
+    path = tmp_path / "ticks.parquet"
+    table = pa.table({"t": [1, 2, 4, 9], "x": [1.5, None, 4.0, 2.0], "k": list("abab")})
+    pq.write_table(table, path)
+    return path
+
+
+def run(*arguments):
+    return cli.main([str(argument) for argument in arguments])
+
+
+def fails(capsys, *arguments):
+    """The one line that a refused command prints."""
+    assert run(*arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("slidewise: error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+# What it computes
+
+
+def test_csv_to_parquet_is_what_rolling_gives(stream, tmp_path, capsys):
+    source, target = tmp_path / "trips.csv", tmp_path / "features.parquet"
+    csv.write_csv(stream, source)
+    assert (
+        run(
+            *("rolling", source, "--on", "starttime", "--by", "start station id"),
+            *("--window", "1h", "--window", "20rows", "--agg", "n=count"),
+            *("--agg", "avg=mean:tripduration", "-o", target),
+        )
+        == 0
+    )
+    expected = sw.rolling(
+        stream,
+        on="starttime",
+        by="start station id",
+        windows=["1h", sw.rows(20)],
+        aggs={"n": sw.count(), "avg": sw.mean("tripduration")},
+    )
+    got = pq.read_table(target)
+    for name in ("n_1h", "avg_1h", "n_20rows", "avg_20rows"):
+        assert got[name].to_pylist() == expected[name].to_pylist(), name
+    summary = capsys.readouterr().err
+    assert "2,000 rows × 4 results" in summary
+    assert f"wrote {target}" in summary
+
+
+def test_every_option_reaches_the_spec(ticks, tmp_path):
+    target = tmp_path / "out.parquet"
+    options = ["--closed", "both", "--ties", "rows", "--nan", "skip", "--min-rows", "2"]
+    arguments = ["--on", "t", "--by", "k", "--window", "7", "--agg", "s=sum:x"]
+    assert run("rolling", ticks, *arguments, *options, "-o", target, "--quiet") == 0
+    expected = sw.rolling(
+        pq.read_table(ticks),
+        on="t",
+        by="k",
+        windows=7,
+        aggs={"s": sw.sum("x")},
+        closed="both",
+        ties="rows",
+        nan="skip",
+        min_rows=2,
+    )
+    assert pq.read_table(target)["s_7"].equals(expected["s_7"])
+
+
+def test_arrival(stream, tmp_path):
+    source, target = tmp_path / "trips.parquet", tmp_path / "live.parquet"
+    pq.write_table(stream, source)
+    arguments = ["--on", "starttime", "--arrival", "arrived", "--window", "1h"]
+    assert run("rolling", source, *arguments, "--agg", "n=count", "-o", target) == 0
+    expected = sw.rolling(
+        stream, on="starttime", arrival="arrived", windows="1h", aggs={"n": sw.count()}
+    )
+    assert pq.read_table(target)["n_1h"].equals(expected["n_1h"])
+
+
+def test_without_output_the_first_rows_are_shown(stream, tmp_path, capsys):
+    source = tmp_path / "trips.parquet"
+    pq.write_table(stream, source)
+    arguments = ["--on", "starttime", "--window", "1h", "--agg", "n=count"]
+    assert run("rolling", source, *arguments) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[0].split() == ["starttime", "n_1h"]
+    assert "1,990 more rows" in captured.out
+
+
+def test_quiet_says_nothing(ticks, tmp_path, capsys):
+    target = tmp_path / "out.parquet"
+    assert run("rolling", ticks, *ROLL, "-o", target, "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_plot(ticks, tmp_path, ending):
+    picture = tmp_path / f"picture.{ending}"
+    more = ["--by", "k", "--agg", "avg=mean:x", "--agg", "who=last:k"]
+    assert run("rolling", ticks, *ROLL, *more, "--plot", picture) == 0
+    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    assert picture.read_bytes().startswith(start)
+
+
+def test_plot_of_an_empty_table_and_of_null_keys(tmp_path):
+    for number, rows in enumerate(([], [1, 2])):
+        source = tmp_path / f"{number}.parquet"
+        keys = pa.array([None] * len(rows), pa.string())
+        pq.write_table(pa.table({"t": pa.array(rows, pa.int64()), "k": keys}), source)
+        picture = tmp_path / f"{number}.png"
+        assert run("rolling", source, *ROLL, "--by", "k", "--plot", picture) == 0
+        assert picture.exists()
+
+
+# How it is asked
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_can_be_asked_for(kind):
+    compared = kind.startswith("arg_")
+    text = f"a={kind}:x:y" if compared else f"a={kind}:x"
+    expected = Aggregation(kind, "x", "y" if compared else None)
+    assert cli.parse_aggregation(text) == ("a", expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("n=count", Aggregation("count")),
+        ("when=arg_max::price", Aggregation("arg_max", None, "price")),
+        (r"odd=sum:a\:b", Aggregation("sum", "a:b")),
+        ("pop=stddev:x:0", Aggregation("stddev", "x", ddof=0)),
+        ("s=sum:start station id", Aggregation("sum", "start station id")),
+    ],
+)
+def test_forms_of_an_aggregation(text, expected):
+    assert cli.parse_aggregation(text)[1] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1h", "1h"), ("3", 3), ("100rows", sw.rows(100)), ("1 row", sw.rows(1))],
+)
+def test_forms_of_a_window(text, expected):
+    assert cli.parse_window(text) == expected
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--window", "1 month"], "no fixed length"),
+        (["--window", "0"], "longer than zero"),
+        (["--window", "-5"], "longer than zero"),
+        (["--window", "0rows"], "longer than zero"),
+        (["--window", "soon"], "'soon'"),
+        (["--window", "1h"], "integers"),
+        (["--window", "3"], "n_3"),
+        (["--agg", "count"], "name=kind:column"),
+        (["--agg", "=count"], "name=kind:column"),
+        (["--agg", "a=average:x"], "'average'"),
+        (["--agg", "a=sum"], "needs a column"),
+        (["--agg", "a=sum:x:y"], "no by="),
+        (["--agg", "a=sum:x:y:z"], "too many parts"),
+        (["--agg", "a=stddev:x:many"], "'many'"),
+        (["--agg", "n=sum:x"], "twice"),
+        (["--agg", "a=sum:y"], "'y'"),
+        (["--agg", "a=sum:k"], "'k'"),
+        (["--by", "key"], "'key'"),
+        (["--arrival", "a"], "'a'"),
+        (["--min-rows", "-1"], "-1"),
+        (["--min-rows", "few"], "few"),
+        (["--closed", "open"], "open"),
+        (["--nonsense"], "--nonsense"),
+        (["--plot", "picture.gif"], ".png"),
+        (["-o", "features.docx"], "features.docx"),
+        (["-o", "no/such/folder/out.parquet"], "no/such/folder"),
+    ],
+)
+def test_what_the_user_got_wrong_is_one_line(ticks, capsys, arguments, words):
+    assert words in fails(capsys, "rolling", ticks, *ROLL, *arguments)
+
+
+def test_a_file_that_is_not_there(tmp_path, capsys):
+    path = tmp_path / "none.csv"
+    assert str(path) in fails(capsys, "rolling", path, *ROLL)
+
+
+def test_a_file_that_is_not_what_it_says(tmp_path, capsys):
+    path = tmp_path / "picture.parquet"
+    path.write_bytes(b"\x89PNG and more")
+    assert str(path) in fails(capsys, "rolling", path, *ROLL)
+
+
+def test_a_folder(tmp_path, capsys):
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    assert str(folder) in fails(capsys, "rolling", folder, *ROLL)
+
+
+def test_an_ambiguous_date_needs_a_format(tmp_path, capsys):
+    path = tmp_path / "trips.csv"
+    path.write_text("t,x\n07/03/18 10:00:00,1\n07/04/18 11:00:00,2\n")
+    arguments = ["--on", "t", "--window", "1d", "--agg", "n=count"]
+    assert "--time-format" in fails(capsys, "rolling", path, *arguments)
+    form = ["--time-format", "%m/%d/%y %H:%M:%S"]
+    assert run("rolling", path, *arguments, *form) == 0
+    assert "2018-07-03" in capsys.readouterr().out
+
+
+def test_no_command_and_missing_options(capsys):
+    assert "COMMAND" in fails(capsys)
+    assert "--on" in fails(
+        capsys, "rolling", "f.csv", "--window", "3", "--agg", "n=count"
+    )
+
+
+def test_a_demo_without_trips(capsys, tmp_path):
+    assert "--rows 0" in fails(capsys, "demo", "--rows", "0", "--out", tmp_path)
+
+
+def test_interrupted(monkeypatch, capsys):
+    def interrupt(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_explain", interrupt)
+    assert run("explain", *ROLL) == 130
+    assert capsys.readouterr().err == "slidewise: interrupted\n"
+
+
+# What else it does
+
+
+def test_explain(capsys):
+    assert run("explain", *ROLL, "--by", "k", "--closed", "left") == 0
+    said = capsys.readouterr().out
+    for words in ("windows of their own per k", "[t − 3, t)", "count()", "n_3"):
+        assert words in said
+    assert run("explain", "--on", "t", "--window", "9rows", "--agg", "n=count") == 0
+    assert "the last 9 rows" in capsys.readouterr().out
+
+
+def test_algorithms(capsys):
+    assert run("algorithms") == 0
+    said = capsys.readouterr().out
+    for name in ("fiba", "recalculate"):
+        assert name in said
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as left:
+        run("--help")
+    assert left.value.code == 0
+    said = capsys.readouterr().out
+    for command in ("rolling", "demo", "explain", "algorithms"):
+        assert re.search(rf"^    {command}\b", said, re.MULTILINE)
+
+
+def test_the_installed_command(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "slidewise", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.fullmatch(r"slidewise \d+\.\d+\.\d+\S*\n", done.stdout)
+
+
+def test_progress_on_a_terminal():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    progress = Progress(stream=terminal)
+    with progress.stage("reading") as done:
+        done(0.5)
+    assert "reading" in terminal.getvalue()
+    assert progress.seconds["reading"] >= 0
+
+
+def test_no_progress_into_a_file():
+    stream = io.StringIO()
+    with Progress(stream=stream).stage("reading"):
+        pass
+    assert stream.getvalue() == ""
+
+
+def test_tables_as_text():
+    table = pa.table({"key": ["a", None], "x": [1.25, 1e12], "n": [1, 20]})
+    assert format_table(table, ["key", "n", "x"]).splitlines() == [
+        "key   n      x",
+        "───  ──  ─────",
+        "a     1    1.2",
+        "·    20  1e+12",
+    ]
