@@ -45,7 +45,7 @@ lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(RUST) cargo fmt --all --check
-	$(RUST) cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(RUST) tools/clippy
 	@printf 'unsafe blocks, functions and impls in crates/: '
 	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern)' crates | wc -l
 
