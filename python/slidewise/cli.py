@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from slidewise.aggregations import KINDS, Aggregation
+from slidewise.cards import algorithms
 from slidewise.durations import WindowLike, rows
 from slidewise.errors import SlidewiseError, SpecError
 from slidewise.progress import Progress
@@ -423,6 +424,4 @@ def _interval(window: Any) -> str:
 
 
 def _algorithms(options: argparse.Namespace) -> None:  # noqa: ARG001
-    import slidewise
-
-    print(slidewise.algorithms())
+    print("\n\n".join(map(str, algorithms())))
