@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test test-core test-python lint format lock clean
+.PHONY: help dev demo test test-core test-python lint bench-core format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -48,6 +48,9 @@ lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
 	$(RUST) tools/clippy
 	@printf 'unsafe blocks, functions and impls in crates/: '
 	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern)' crates | wc -l
+
+bench-core: $(DEPS) ## figures of the Rust core; ARGS="i64 --log-n 18" for a part of them
+	$(RUST) cargo bench --locked -p slidewise-core --bench windows -- $(ARGS)
 
 format: $(DEPS) ## put the code into its standard form
 	$(BIN)/ruff check --fix

@@ -54,8 +54,8 @@ class Card:
 _CARDS = (
     Card(
         name="fiba",
-        paper="Tangwongsan, Hirzel, Schneider: FiBA, PVLDB 12(10), 2019; bulk evict and "
-        "insert, PVLDB 16(11), 2023",
+        paper="Tangwongsan, Hirzel, Schneider: FiBA, PVLDB 12(10), 2019; bulk evict "
+        "and insert, PVLDB 16(11), 2023",
         order="any",
         laws="associative",
         insert="amortised O(log d); at the young end amortised O(1)",
