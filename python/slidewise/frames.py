@@ -61,6 +61,8 @@ def frame(table: Any) -> Frame:
     Raises:
         SpecError: If it is no table.
     """
+    if isinstance(table, type):
+        raise SpecError(_no_table(table))
     for library, type_name, wrap in _LIBRARIES:
         module = sys.modules.get(library)
         if module is not None and isinstance(table, getattr(module, type_name)):
@@ -71,9 +73,7 @@ def frame(table: Any) -> Frame:
         return _ArrowFrame(table, _as_table)
     if hasattr(table, "__arrow_c_stream__"):
         return _ArrowFrame(pa.table(table), _as_table)
-    if isinstance(table, type) or not hasattr(table, "__arrow_c_array__"):
-        raise SpecError(_no_table(table))
-    return _ArrowFrame(pa.Table.from_batches([pa.record_batch(table)]), _as_batch)
+    raise SpecError(_no_table(table))
 
 
 def require(frame: Frame, names: Sequence[str]) -> None:

@@ -8,7 +8,8 @@ a fitting type is checked when a spec meets a table.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 from slidewise.aggregations import Aggregation
 from slidewise.durations import Length, Rows, WindowLike, parse_length
@@ -135,17 +136,29 @@ class Spec:
 
     def canonical(self) -> str:
         """The spec as JSON, the same text for the same spec in every release."""
-        return json.dumps(
-            {"version": _VERSION, **asdict(self)},
-            sort_keys=True,
-            separators=(",", ":"),
-            ensure_ascii=True,
-        )
+        record = {"version": _VERSION, **_record(self)}
+        return json.dumps(record, sort_keys=True, separators=(",", ":"))
 
     @property
     def hash(self) -> str:
         """SHA-256 of `canonical`, in hex: what checkpoints compare."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+
+def _record(value: Any) -> Any:
+    """Dataclasses as mappings, without what is left at its default.
+
+    So a field that a later release adds does not change the specs of this one.
+    """
+    if isinstance(value, tuple):
+        return [_record(item) for item in value]
+    if not is_dataclass(value):
+        return value
+    return {
+        field.name: _record(getattr(value, field.name))
+        for field in fields(value)
+        if getattr(value, field.name) != field.default
+    }
 
 
 def _name(value: object, argument: str) -> str:

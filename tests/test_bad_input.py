@@ -1,0 +1,335 @@
+"""Every way to ask wrongly gets one message that names the value and the way out."""
+
+import math
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise.durations import parse_length
+from slidewise.files import read_table, write_table
+
+TIMES = pa.array([1, 2, 3], pa.timestamp("s"))
+TABLE = pa.table(
+    {
+        "at": TIMES,
+        "t": [1, 2, 3],
+        "x": [1.0, 2.0, 3.0],
+        "name": ["a", "b", "c"],
+        "flag": [True, False, True],
+        "list": [[1], [], [2]],
+    }
+)
+COUNT = {"n": sw.count()}
+
+
+def ask(table: Any = TABLE, **options: Any) -> Any:
+    return sw.rolling(table, **{"on": "at", "windows": "1h", "aggs": COUNT, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"on": "att"}, r"no column 'att'; it has at, t, .* Did you mean 'at'\?"),
+        ({"by": ["name", "nam"]}, r"no column 'nam'; .* Did you mean 'name'\?"),
+        ({"arrival": "stop"}, "no column 'stop'"),
+        ({"aggs": {"s": sw.sum("price")}}, "no column 'price'"),
+        ({"aggs": {"s": sw.arg_max("x", by="y")}}, "no column 'y'"),
+        ({"on": 3}, "on= takes the name of a column, got 3"),
+        ({"by": 3}, "by= takes a column or a list of columns, got 3"),
+        ({"arrival": ["t"]}, r"arrival= takes the name of a column, got \['t'\]"),
+    ],
+)
+def test_unknown_columns(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(sw.SpecError, match=message):
+        ask(**options)
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [
+        ("1 month", "'1 month' has no fixed length.* give the days, e.g. '30d'"),
+        ("1mo", "'1mo' has no fixed length"),
+        ("2M", "'2M' has no fixed length"),
+        ("1y", "'1y' has no fixed length"),
+        ("3 quarters", "'3 quarters' has no fixed length"),
+        ("0s", "must be longer than zero, got '0s'"),
+        ("-5m", "must be longer than zero, got '-5m'"),
+        (0, "must be longer than zero, got window 0"),
+        (-3, "must be longer than zero, got window -3"),
+        (timedelta(0), "must be longer than zero"),
+        (timedelta(seconds=-1), "must be longer than zero"),
+        ("an hour", "cannot read the duration 'an hour': write it like '90s'"),
+        ("1.5h", "cannot read the duration '1.5h'"),
+        ("1h30m", "cannot read the duration '1h30m'"),
+        ("", "cannot read the duration ''"),
+        ("h", "cannot read the duration 'h'"),
+        ("5fortnights", "unknown unit 'fortnights' .* units are w d h m s ms us ns"),
+        (1.5, "1.5 is no window: give a duration such as '1h'"),
+        (None, "None is no window"),
+        (True, "True is no window"),
+        ([], "windows= is empty"),
+        (3, "window 3 is a bare number, but column 'at' holds times"),
+        (["1h", 3], "window 3 is a bare number"),
+        (
+            "1500ms",
+            r"'1500ms' is no whole number of units of column 'at' \(timestamp\[s\]",
+        ),
+        ("99999999999999w", "too long: int64 cannot hold it"),
+        (["1h", "1h"], "result column 'n_1h' would be there twice"),
+    ],
+)
+def test_windows(window: Any, message: str) -> None:
+    with pytest.raises(sw.SpecError, match=message):
+        ask(windows=window)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "3", None, True])
+def test_windows_of_rows(n: Any) -> None:
+    with pytest.raises(sw.SpecError, match="number of rows"):
+        sw.rows(n)
+
+
+def test_mixed_units() -> None:
+    with pytest.raises(
+        sw.SpecError, match="'1h' is a duration, but column 't' holds int"
+    ):
+        ask(on="t")
+    days = pa.table({"day": [date(2020, 1, 1)]})
+    with pytest.raises(
+        sw.SpecError, match="'1h' is no whole number of units of column"
+    ):
+        ask(days, on="day")
+    with pytest.raises(
+        sw.SpecError, match=r"closed='left' means nothing for rows\(3\)"
+    ):
+        ask(windows=["1h", sw.rows(3)], closed="left")
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (
+            pa.array([1, None, 3], pa.timestamp("s")),
+            "no time in row 1 .counting from 0",
+        ),
+        (pa.array([None, None, None]), "no time in row 0"),
+        (pa.array([1.0, 2.0, math.nan]), r"no time in row 2 \(NaN\)"),
+        (pa.array([1.0, 2.0, 3.0]), "floats cannot hold times exactly"),
+        (pa.array(["1", "2", "3"]), r"holds string, not times .*'1'.*--time-format"),
+        (pa.array([True, False, True]), "holds bool, not times"),
+        (pa.array([[1], [2], [3]]), "holds list<item: int64>, not times"),
+        (pa.array([1, 2**63, 3], pa.uint64()), "holds times beyond int64"),
+    ],
+)
+@pytest.mark.parametrize("role", ["on", "arrival"])
+def test_times(column: pa.Array, message: str, role: str) -> None:
+    table = pa.table({"at": TIMES, "bad": column})
+    with pytest.raises(sw.SpecError, match=f"column 'bad'.*{message}"):
+        ask(table, **{role: "bad"})
+
+
+@pytest.mark.parametrize("missing", [pd.NaT, None])
+def test_missing_times_in_data_frames(missing: Any) -> None:
+    frame = pd.DataFrame({"at": pd.to_datetime(["2020-01-01", missing])})
+    with pytest.raises(sw.SpecError, match="no time in row 1"):
+        ask(frame)
+    with pytest.raises(sw.SpecError, match="no time in row 1"):
+        ask(pl.DataFrame({"at": [date(2020, 1, 1), None]}), windows="1d")
+
+
+@pytest.mark.parametrize(
+    ("agg", "message"),
+    [
+        (
+            sw.sum("name"),
+            r"sum\('name'\) does not fit column 'name', which holds string",
+        ),
+        (
+            sw.sum("name"),
+            "sum takes integers and floats, bool, durations. For string there",
+        ),
+        (sw.sum("name"), "For string there are count, min, max, .* collect"),
+        (
+            sw.mean("at"),
+            r"holds timestamp\[s\]: mean takes .* there are count, min, max",
+        ),
+        (sw.stddev("list"), "For list<.*> there are count, first, last, collect"),
+        (sw.min("list"), "min takes integers and floats, bool, durations, timestamps"),
+        (sw.range("flag"), "range takes"),
+        (sw.arg_max("name", by="list"), r"arg_max\('name', by='list'\) does not fit"),
+    ],
+)
+def test_aggregations_that_do_not_fit(agg: sw.Aggregation, message: str) -> None:
+    with pytest.raises(sw.SpecError, match=message):
+        ask(aggs={"a": agg})
+
+
+@pytest.mark.parametrize(
+    ("aggs", "message"),
+    [
+        ({}, "aggs= is empty"),
+        (sw.count(), "aggs= takes a mapping from names to aggregations"),
+        ({"n": "count"}, r"aggs\['n'\] is no aggregation: 'count'"),
+        ({"n": sw.count}, r"aggs\['n'\] is no aggregation"),
+        ({1: sw.count()}, "aggs= takes the name of a column, got 1"),
+        ({"s": sw.sum()}, r"sum\(\) needs a column: sum\('...'\)"),
+        ({"s": sw.collect()}, r"collect\(\) needs a column"),
+        ({"s": sw.arg_max("x")}, "needs the column to compare: .*by="),
+    ],
+)
+def test_aggregations_written_wrongly(aggs: Any, message: str) -> None:
+    with pytest.raises(sw.SpecError, match=message):
+        ask(aggs=aggs)
+
+
+def test_aggregations_made_wrongly() -> None:
+    with pytest.raises(
+        sw.SpecError, match=r"sum\(\) takes the name of a column, got 3"
+    ):
+        sw.sum(3)  # type: ignore[arg-type]
+    with pytest.raises(sw.SpecError, match="ddof must be 0 or more, got -1"):
+        sw.variance("x", ddof=-1)
+    with pytest.raises(sw.SpecError, match=r"ddof must be an integer, got 1\.5"):
+        sw.stddev("x", ddof=1.5)  # type: ignore[arg-type]
+    with pytest.raises(sw.SpecError, match="unknown aggregation 'average'"):
+        sw.Aggregation("average")
+    with pytest.raises(sw.SpecError, match=r"sum\(\) takes no by="):
+        sw.Aggregation("sum", "x", by="y")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"closed": "rihgt"},
+            "closed= is one of right, left, both, neither; got 'rihgt'",
+        ),
+        ({"ties": "all"}, "ties= is one of peers, rows; got 'all'"),
+        ({"nan": None}, "nan= is one of propagate, skip, raise; got None"),
+        ({"min_rows": -1}, "min_rows= takes an integer, 0 or more; got -1"),
+        ({"min_rows": 1.0}, "min_rows= takes an integer"),
+        ({"by": "list"}, r"column 'list' \(list<.*>\) cannot be a key"),
+    ],
+)
+def test_other_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(sw.SpecError, match=message):
+        ask(**options)
+
+
+def test_result_names_that_are_taken() -> None:
+    with pytest.raises(sw.SpecError, match="has a column 'n_1h' already"):
+        ask(TABLE.append_column("n_1h", TABLE["t"]))
+    with pytest.raises(sw.SpecError, match="'n_1h' would be there twice"):
+        ask(windows=["1h", timedelta(hours=1)])
+
+
+def test_tables_that_are_none() -> None:
+    for table in (3, [1, 2], {"at": [1]}, pa.Table, pd.Series([1]).to_numpy()):
+        with pytest.raises(sw.SpecError, match="is no table"):
+            ask(table)
+    with pytest.raises(sw.SpecError, match=r"LazyFrame is no table: call .collect\(\)"):
+        ask(pl.LazyFrame({"at": [1]}))
+
+
+def test_columns_that_are_there_twice() -> None:
+    twice = pa.Table.from_arrays([TIMES, TIMES], ["at", "at"])
+    with pytest.raises(sw.SpecError, match="the table has 2 columns 'at'"):
+        ask(twice)
+    frame = pd.DataFrame([[1, 2]], columns=["at", "at"])
+    with pytest.raises(sw.SpecError, match="the table has 2 columns 'at'"):
+        ask(frame)
+
+
+def test_mixed_objects_in_pandas() -> None:
+    frame = pd.DataFrame({"at": [1, 2], "x": pd.Series([1, "a"], dtype=object)})
+    with pytest.raises(sw.SpecError, match="column 'x' holds values of several types"):
+        ask(frame, windows=1, aggs={"s": sw.sum("x")})
+
+
+def test_files_that_are_not_there_or_not_that(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no such file: .*trips\.csv"):
+        read_table(tmp_path / "trips.csv", on="at")
+    with pytest.raises(sw.SpecError, match=r"what 'trips.xls' is; known: .csv"):
+        read_table(written(tmp_path / "trips.xls", b""), on="at")
+    for name in ("a.csv", "a.parquet", "a.arrow", "a.jsonl", "a.json"):
+        for content in (b"", b"\x89PNG\r\n\x1a\n\x00\x00\xff", b"a,b\n1\n1,2,3\n"):
+            with pytest.raises(sw.SpecError, match=f"{name} cannot be read as "):
+                read_table(written(tmp_path / name, content), on="at")
+    with pytest.raises(sw.SpecError, match="cannot be read as CSV"):
+        read_table(written(tmp_path / "a.csv.gz", b"no gzip"), on="at")
+    with pytest.raises(sw.SpecError, match="array holds something else than objects"):
+        read_table(written(tmp_path / "a.json", b"[1, 2]"), on="at")
+    with pytest.raises(sw.SpecError, match="no column 'at'; it has a, b"):
+        read_table(written(tmp_path / "a.csv", b"a,b\n1,2\n"), on="at")
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "time_format", "message"),
+    [
+        (
+            "07/03/18 17:48:39",
+            None,
+            "different days in different countries: say which with time_format= "
+            r"\(--time-format on the command line\): "
+            "'%m/%d/%y %H:%M:%S' for 3 July 2018, "
+            "or '%d/%m/%y %H:%M:%S' for 7 March 2018",
+        ),
+        ("31.12.2018", None, r"'%d.%m.%Y' for 31 December 2018$"),
+        ("07-03-2018 05:10 PM", None, "'%m-%d-%Y %I:%M %p' for 3 July 2018"),
+        (
+            "yesterday",
+            None,
+            "'yesterday', which is no time that can be read without help",
+        ),
+        ("2018-02-30", None, "'2018-02-30' in row 0"),
+        ("02/30/18", "%m/%d/%y", "'02/30/18' in row 0 .* does not read: day"),
+        ("2018", "year", "time_format='year' is no format"),
+        ("2018-07-03", "%m/%d/%y", "'2018-07-03' in row 0"),
+    ],
+)
+def test_times_in_files(
+    tmp_path: Path, text: str, time_format: str | None, message: str
+) -> None:
+    file = written(tmp_path / "a.csv", f"at,x\n{text},1\n".encode())
+    with pytest.raises(sw.SpecError, match=message):
+        read_table(file, on="at", time_format=time_format)
+
+
+def test_a_time_in_a_file_unlike_the_others_is_named(tmp_path: Path) -> None:
+    good = ["2018-07-03 10:00:00"] * 7
+    for row, bad in ((2, "noon"), (6, "07/03/18"), (1, "2018-13-01")):
+        lines = good.copy()
+        lines[row] = bad
+        file = written(tmp_path / "a.csv", ("at\n" + "\n".join(lines)).encode())
+        with pytest.raises(sw.SpecError, match=f"'{bad}' in row {row} "):
+            read_table(file, on="at")
+
+
+def test_what_a_format_cannot_hold_leaves_no_file(tmp_path: Path) -> None:
+    table = pa.table({"x": [[1]], "b": [b"\xff"]})
+    with pytest.raises(sw.SpecError, match="CSV cannot hold column 'x'"):
+        write_table(table, tmp_path / "a.csv")
+    with pytest.raises(sw.SpecError, match="JSON cannot hold column 'b'"):
+        write_table(table, tmp_path / "a.json")
+    with pytest.raises(sw.SpecError, match="cannot tell from its name"):
+        write_table(table, tmp_path / "a.xls")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lengths_say_what_they_are() -> None:
+    assert parse_length("10 minutes").amount == parse_length("10m").amount
+    assert parse_length(timedelta(minutes=90)).label == "90m"
+    assert parse_length(timedelta(days=14)).label == "14d"
+    assert parse_length(pd.Timedelta(1_500, "ns")).label == "1500ns"
+    assert parse_length(pd.Series([3])[0]).label == "3"

@@ -1,0 +1,181 @@
+"""Files in and out, and times written as text."""
+
+import datetime as dt
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+import slidewise as sw
+from slidewise.files import read_table, write_table
+from slidewise.parsing import parse_times
+
+TABLE = pa.table(
+    {
+        "at": pa.array(
+            [1_530_000_000_000_000, 1_530_000_060_500_000], pa.timestamp("us")
+        ),
+        "n": [1, None],
+        "x": [0.5, -2.0],
+        "name": ['a "quoted", one', None],
+        "ok": [True, False],
+    }
+)
+NAMES = ["a.csv", "a.tsv", "a.parquet", "a.pq", "a.arrow", "a.feather", "a.ipc"]
+NAMES += ["a.json", "a.jsonl", "a.ndjson", "a.b.CSV"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    seen: list[float] = []
+    for table in (TABLE, TABLE.slice(0, 1)):
+        write_table(table, file)
+        assert read_table(file, on="at", progress=seen.append).equals(table)
+    assert [file] == list(tmp_path.iterdir())
+    assert seen == sorted(seen[: len(seen) // 2]) + sorted(seen[len(seen) // 2 :])
+    assert seen[-1] == 1.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_some_columns(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    write_table(TABLE, file)
+    assert read_table(file, columns=["x", "n"]).column_names == ["x", "n"]
+    some = read_table(str(file), on="at", columns=["x"])
+    assert some.equals(TABLE.select(["x", "at"]))
+    with pytest.raises(sw.SpecError, match="no column 'y'"):
+        read_table(file, columns=["y"])
+
+
+def test_an_empty_table_is_written_and_read(tmp_path: Path) -> None:
+    for name in ("a.parquet", "a.arrow", "a.csv"):
+        write_table(TABLE.slice(0, 0), tmp_path / name)
+        empty = read_table(tmp_path / name, on="at")
+        assert empty.num_rows == 0
+        assert empty.column_names == TABLE.column_names
+    write_table(TABLE.slice(0, 0), tmp_path / "a.json")
+    assert json.loads((tmp_path / "a.json").read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2018-07-03", dt.datetime(2018, 7, 3)),
+        ("2018/07/03 05:06", dt.datetime(2018, 7, 3, 5, 6)),
+        ("2018-07-03 05:06:07", dt.datetime(2018, 7, 3, 5, 6, 7)),
+        (" 2018-07-03T05:06:07.25 ", dt.datetime(2018, 7, 3, 5, 6, 7, 250_000)),
+        ("2018-07-03T05:06:07Z", dt.datetime(2018, 7, 3, 5, 6, 7, tzinfo=dt.UTC)),
+        ("2018-07-03 05:06+02:00", dt.datetime(2018, 7, 3, 3, 6, tzinfo=dt.UTC)),
+        ("2018-07-03 05:06-0130", dt.datetime(2018, 7, 3, 6, 36, tzinfo=dt.UTC)),
+        ("1530594367", 1530594367),
+        (" -5 ", -5),
+    ],
+)
+def test_times_that_read_themselves(text: str, expected: Any) -> None:
+    times = parse_times(pa.array([text, None, ""]), "at")
+    assert times.to_pylist() == [expected, None, None]
+
+
+def test_nanoseconds_are_kept() -> None:
+    times = parse_times(pa.array(["2018-07-03 05:06:07.123456789"]), "at")
+    assert times.type == pa.timestamp("ns")
+    assert times.cast(pa.int64())[0].as_py() % 10**9 == 123_456_789
+
+
+@pytest.mark.parametrize(
+    ("text", "time_format", "expected"),
+    [
+        ("07/03/18 17:48:39", "%m/%d/%y %H:%M:%S", dt.datetime(2018, 7, 3, 17, 48, 39)),
+        ("7/3/2018 5:48 PM", "%m/%d/%Y %I:%M %p", dt.datetime(2018, 7, 3, 17, 48)),
+        ("3 Jul 2018", "%d %b %Y", dt.datetime(2018, 7, 3)),
+        (
+            "03.07.18 01:02:03.5",
+            "%d.%m.%y %H:%M:%S.%f",
+            dt.datetime(2018, 7, 3, 1, 2, 3, 500_000),
+        ),
+        ("2018 +0200", "%Y %z", dt.datetime(2017, 12, 31, 22, tzinfo=dt.UTC)),
+        ("20180703", "%Y%m%d", dt.datetime(2018, 7, 3)),
+    ],
+)
+def test_times_with_a_format(text: str, time_format: str, expected: Any) -> None:
+    for column in (pa.array([text, None]), pa.array([text, None]).dictionary_encode()):
+        times = parse_times(column, "at", time_format)
+        assert times.to_pylist() == [expected, None]
+
+
+def test_text_tables_as_people_write_them(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes("\ufeffat;name\r\n2018-07-03;é\r\n2018-07-04;\r\n".encode())
+    table = read_table(file, on="at")
+    assert table.to_pydict() == {
+        "at": [dt.datetime(2018, 7, 3), dt.datetime(2018, 7, 4)],
+        "name": ["é", None],
+    }
+    file.write_text('at,note,\n1,"two\nlines",\n2,"",\n')
+    table = read_table(file, on="at")
+    assert table["at"].to_pylist() == [1, 2]
+    assert table["note"].to_pylist() == ["two\nlines", ""]
+
+
+def test_compressed_text(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv.gz"
+    file.write_bytes(gzip.compress(b"at,x\n1,2\n"))
+    assert read_table(file, on="at").to_pydict() == {"at": [1], "x": [2]}
+    file = tmp_path / "a.json.gz"
+    file.write_bytes(gzip.compress(b'[{"at": 1}, {"x": 2}]'))
+    assert read_table(file).to_pydict() == {"at": [1, None], "x": [None, 2]}
+
+
+def test_json_has_no_nan_and_lists_are_lists(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "x": [float("nan"), 1.0],
+            "all": [[1, 2], []],
+            "d": pa.array([1, 2], pa.duration("s")),
+            "at": TABLE["at"],
+        }
+    )
+    write_table(table, tmp_path / "a.jsonl")
+    first = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])
+    assert first == {
+        "x": None,
+        "all": [1, 2],
+        "d": 1,
+        "at": "2018-06-26 08:00:00.000000",
+    }
+
+
+def test_several_columns_of_times(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("start,stop\n07/03/18,07/04/18\n")
+    table = read_table(file, on=["start", "stop"], time_format="%m/%d/%y")
+    assert table.schema.types == [pa.timestamp("us")] * 2
+
+
+def test_times_in_parquet_stay_as_they_are(tmp_path: Path) -> None:
+    times = pa.array([1, 2], pa.timestamp("ms", "Asia/Tokyo"))
+    pa_parquet.write_table(pa.table({"at": times}), tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet", on="at")["at"].type == times.type
+
+
+def test_arrow_streams_are_read_too(tmp_path: Path) -> None:
+    with pa.ipc.new_stream(tmp_path / "a.arrow", TABLE.schema) as writer:
+        writer.write_table(TABLE)
+    assert read_table(tmp_path / "a.arrow", on="at").equals(TABLE)
+
+
+def test_long_files_tell_how_far_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(
+        "at,x\n" + "".join(f"{row},{row % 7}\n" for row in range(2_000_000))
+    )
+    seen: list[float] = []
+    table = read_table(file, on="at", progress=seen.append)
+    assert table.num_rows == 2_000_000
+    assert len(seen) > 2
+    assert 0 < seen[0] < seen[-1] == 1.0

@@ -1,0 +1,74 @@
+"""The one specification."""
+
+import dataclasses
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import slidewise as sw
+from slidewise.spec import Spec
+
+AVG = {"kind": "mean", "of": "km"}
+AGGS = {"n": sw.count(), "avg": sw.mean("km")}
+
+
+def make(**changes: Any) -> Spec:
+    return Spec.make(
+        **{"on": "t", "windows": ["1h", sw.rows(3)], "aggs": AGGS, **changes}
+    )
+
+
+def test_windows_are_records() -> None:
+    spec = make(windows=["90s", timedelta(minutes=90), 3, sw.rows(100)])
+    assert [dataclasses.astuple(window) for window in spec.windows] == [
+        ("time", 90 * 10**9, 0, 0, "right", "90s"),
+        ("time", 5_400 * 10**9, 0, 0, "right", "90m"),
+        ("integer", 3, 0, 0, "right", "3"),
+        ("rows", 100, 0, 0, "right", "100rows"),
+    ]
+    assert spec.results[:4] == ("n_90s", "avg_90s", "n_90m", "avg_90m")
+
+
+def test_columns_are_named_once() -> None:
+    spec = make(by=["k", "t"], arrival="seen", aggs={"a": sw.arg_max("km", by="t")})
+    assert spec.columns == ("t", "k", "seen", "km")
+    assert make(by="k").by == make(by=["k"]).by == ("k",)
+
+
+def test_the_hash_is_that_of_every_release() -> None:
+    """Checkpoints keep it: if this fails, they can no longer be read."""
+    assert make().hash == (
+        "6385785d3e70cab15980c3faf35892c8950ce57b95b61588d30d059310ea1aaa"
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"on": "u"},
+        {"by": "k"},
+        {"windows": ["1h", sw.rows(4)]},
+        {"windows": ["60m", sw.rows(3)]},
+        {"aggs": {"n": sw.count(), "avg": sw.mean("miles")}},
+        {"aggs": {"m": sw.count(), "avg": sw.mean("km")}},
+        {"ties": "rows"},
+        {"nan": "skip"},
+        {"arrival": "seen"},
+        {"min_rows": 1},
+        {"windows": "1h", "closed": "left"},
+    ],
+)
+def test_the_hash_tells_specs_apart(changes: dict[str, Any]) -> None:
+    assert make(**changes).hash != make().hash
+    assert make(**changes).hash == make(**changes).hash
+
+
+def test_the_canonical_form_is_json() -> None:
+    spec = make(by="ключ")
+    parsed = json.loads(spec.canonical())
+    assert parsed["version"] == 1
+    assert parsed["by"] == ["ключ"]
+    assert parsed["aggs"] == [["n", {"kind": "count"}], ["avg", AVG]]
+    assert spec.canonical().isascii()
