@@ -177,13 +177,29 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     fn rebuild_suffix(&mut self) {
         let leaf = &self.leaves[self.left[0] as usize];
         let (start, flip) = (leaf.start(), self.flip);
-        for at in (start..flip).rev() {
-            let own = self.lift_slot(&leaf.values[at], leaf.is_promoted(at));
-            self.suffix[at] = if at + 1 == flip {
-                own
+        // The far end of a large window is not in cache: fetch its lines side by side.
+        if !std::mem::needs_drop::<M::In>() {
+            for line in leaf.values[start..flip].chunks(8) {
+                std::hint::black_box(line[0].clone());
+            }
+        }
+        let promoted = leaf.promoted_in(start, flip);
+        let slots = leaf.values[start..flip]
+            .iter()
+            .zip(&mut self.suffix[start..flip]);
+        let mut acc: Option<M::Partial> = None;
+        for (at, (slot, suffix)) in slots.enumerate().rev() {
+            let own = if promoted != 0 && leaf.is_promoted(start + at) {
+                self.slab.get(slot.handle()).clone()
             } else {
-                self.monoid.combine(&own, &self.suffix[at + 1])
+                self.monoid.lift(slot)
             };
+            let fold = match &acc {
+                Some(acc) => self.monoid.combine(&own, acc),
+                None => own,
+            };
+            *suffix = fold.clone();
+            acc = Some(fold);
         }
     }
 
@@ -221,16 +237,13 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     // -- answers ---------------------------------------------------------------------
 
-    /// Two combines.
-    #[inline]
+    /// Two combines. In a single leaf `mid` is the identity, and the tail may be all.
+    #[inline(always)]
     pub(super) fn answer(&self) -> M::Partial {
         let start = self.left_leaf().start();
-        if self.height() > 0 {
+        if start < self.flip {
             let head = self.monoid.combine(&self.suffix[start], &self.mid);
             return self.monoid.combine(&head, &self.tail);
-        }
-        if start < self.flip {
-            return self.monoid.combine(&self.suffix[start], &self.tail);
         }
         self.tail.clone()
     }

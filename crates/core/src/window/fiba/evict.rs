@@ -2,14 +2,35 @@
 
 use super::leaf::Run;
 use super::tree::{Id, Spine, Tree};
-use crate::monoid::{Monoid, Slot};
+use crate::monoid::Monoid;
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     // -- the front -------------------------------------------------------------------
 
-    /// Moves nothing, but for every `L`th entry.
-    #[inline]
+    /// Moves nothing and combines nothing, but for every `L`th entry.
+    #[inline(always)]
     pub(super) fn evict(&mut self) -> Option<i64> {
+        let leaf = &mut self.leaves[self.left[0] as usize];
+        let start = leaf.start();
+        // The time is read only where it is wanted: at the far end of a large window it
+        // is a cache miss.
+        let time = leaf.times[start];
+        if start + 1 < self.flip
+            && !leaf.is_promoted(start)
+            && (self.staged_min == i64::MAX || time < self.staged_min)
+        {
+            if std::mem::needs_drop::<M::In>() {
+                leaf.values[start] = M::In::default();
+            }
+            leaf.start += 1;
+            self.evicted += 1;
+            return Some(time);
+        }
+        self.evict_otherwise()
+    }
+
+    #[inline(never)]
+    fn evict_otherwise(&mut self) -> Option<i64> {
         if self.settled_len() == 0 {
             return None;
         }
@@ -17,17 +38,15 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.settle();
         }
         let id = self.left[0];
-        let leaf = &mut self.leaves[id as usize];
-        let (at, time) = (leaf.start(), leaf.first_time());
-        if leaf.is_promoted(at) {
-            self.slab.release(leaf.values[at].handle());
-        }
+        let (at, time) = (self.left_leaf().start(), self.left_leaf().first_time());
+        self.release_slots(id, at, at + 1);
+        let leaf = self.leaf_mut(id);
         leaf.pop_front();
-        self.evicted += 1;
         let (start, end) = (leaf.start(), leaf.end());
+        self.evicted += 1;
         if start == end {
             self.drop_left_leaf();
-        } else if self.height() == 0 && start >= self.flip {
+        } else if start >= self.flip {
             self.flip_leaf();
         }
         Some(time)
@@ -96,7 +115,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     fn evict_within_finger(&mut self, time: i64) -> usize {
         let id = self.left[0];
         let count = self.trim(id, time);
-        if self.height() == 0 && self.left_leaf().start() >= self.flip {
+        if self.left_leaf().start() >= self.flip {
             self.flip_leaf();
         }
         count

@@ -13,10 +13,31 @@ const STAGED: usize = 256;
 type Siblings<P> = Vec<Child<P>>;
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
-    #[inline]
+    /// One combine for an entry younger than all, but for every `L`th.
+    #[inline(always)]
     pub(super) fn insert(&mut self, time: i64, entry: Entry<M>) {
+        let leaf = &mut self.leaves[self.right[0] as usize];
+        let end = leaf.end();
+        if let Entry::Raw(value) = &entry
+            && end < L
+            && end > 0
+            && leaf.times[end - 1] < time
+        {
+            self.monoid.absorb(&mut self.tail, value);
+            leaf.times[end] = time;
+            leaf.values[end] = value.clone();
+            leaf.end += 1;
+            self.inserted += 1;
+            return;
+        }
+        self.insert_otherwise(time, entry);
+    }
+
+    #[inline(never)]
+    fn insert_otherwise(&mut self, time: i64, entry: Entry<M>) {
         let Entry::Raw(value) = entry else {
-            return self.insert_lifted(time, entry);
+            self.settle();
+            return self.insert_one(time, entry);
         };
         if self.settled_len() == 0 {
             return self.append(time, value);
@@ -33,13 +54,6 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
     }
 
-    fn insert_lifted(&mut self, time: i64, entry: Entry<M>) {
-        self.settle();
-        self.insert_one(time, entry);
-    }
-
-    /// One combine, but for every `L`th.
-    #[inline]
     fn append(&mut self, time: i64, value: M::In) {
         if self.right_leaf().is_full() {
             self.open_leaf(time);
@@ -56,9 +70,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let last = self.leaf(id).end() - 1;
         let partial = entry.partial(&self.monoid);
         self.combine_slot(id, last, &partial);
-        if self.height() > 0 {
-            self.tail = self.monoid.combine(&self.tail, &partial);
-        } else if last >= self.flip {
+        if self.height() > 0 || last >= self.flip {
             self.tail = self.monoid.combine(&self.tail, &partial);
         } else {
             self.stale.suffix = true;
@@ -103,15 +115,17 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if self.staged.is_empty() {
             return;
         }
-        let mut staged = std::mem::take(&mut self.staged);
+        let staged = std::mem::take(&mut self.staged);
+        let order = arrival_sorted(&staged, self.staged_min);
         self.staged_min = i64::MAX;
-        staged.sort_by_key(|(time, _)| *time);
         let mut batch = Batch::with_capacity(staged.len());
-        for (time, value) in staged.drain(..) {
-            batch.times.push(time);
-            batch.values.push(value);
-        }
+        batch
+            .times
+            .extend(order.iter().map(|&at| staged[usize::from(at)].0));
+        let values = order.iter().map(|&at| staged[usize::from(at)].1.clone());
+        batch.values.extend(values);
         self.staged = staged;
+        self.staged.clear();
         batch.settle_ties(&self.monoid, self.ties);
         let run = Run::from_batch(batch, &mut self.slab);
         self.stale.tail = true;
@@ -320,12 +334,16 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if level == 0 {
             return self.interleave(id, spine, run, from, to);
         }
+        if level == 2 && to - from >= 4 {
+            self.fetch_sites(id, &run.times[from..to]);
+        }
+        let mut at = 0;
         while from < to {
-            let at = self.child_behind(id, run.times[from]);
             let children = self.children(id);
             let arity = children.len();
+            at += gallop(&children[at + 1..], |child| child.key <= run.times[from]);
             let upto = match children.get(at + 1) {
-                Some(next) => from + run.times[from..to].partition_point(|&time| time < next.key),
+                Some(next) => from + gallop(&run.times[from..to], |time| *time < next.key),
                 None => to,
             };
             let child = children[at].id;
@@ -333,11 +351,37 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             let siblings = self.insert_below(level - 1, child, child_spine, run, from, upto);
             self.note_inserted(level, id, spine, at, &siblings, run, from, upto);
             if !siblings.is_empty() {
+                let split = siblings.len();
                 self.children_mut(id).splice(at + 1..at + 1, siblings);
+                at += split;
             }
             from = upto;
         }
         self.split_inner(level, id, spine)
+    }
+
+    /// Reads ahead, side by side, what the insertions below a node of level 2 will read
+    /// one after the other: in a large tree every leaf is a few cache misses.
+    fn fetch_sites(&self, id: Id, times: &[i64]) {
+        if std::mem::needs_drop::<M::In>() {
+            return;
+        }
+        let mut sites = Vec::with_capacity(times.len());
+        for &time in times {
+            let parent = self.children(id)[self.child_behind(id, time)].id;
+            let site = self.children(parent)[self.child_behind(parent, time)].id;
+            if sites.last() != Some(&site) {
+                sites.push(site);
+            }
+        }
+        for site in sites {
+            let leaf = self.leaf(site);
+            std::hint::black_box(leaf.end);
+            for at in (0..L).step_by((L / 4).max(1)) {
+                std::hint::black_box(leaf.times[at]);
+                std::hint::black_box(leaf.values[at].clone());
+            }
+        }
     }
 
     /// Brings up to date what `id` keeps of its child `at` after an insertion below it.
@@ -537,21 +581,26 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         merged: &mut Run<M::In>,
     ) -> Option<usize> {
         let (mut taken, mut gaps, mut behind) = (0, 0, None);
-        for at in from..to {
+        let mut at = from;
+        while at < to {
             let time = run.times[at];
             let site = self.leaf(id).upper(time);
             if self.joins(id, site, time) {
                 self.join(id, site - 1, run, at);
+                at += 1;
                 continue;
             }
-            if site > taken || behind.is_none() {
-                gaps += 1;
-            }
-            self.leaf(id).copy_out(taken, site, merged);
-            taken = site;
-            merged.push(time, run.values[at].clone(), run.is_promoted(at));
+            let leaf = self.leaf(id);
+            let upto = match leaf.taken().get(site) {
+                Some(next) => at + gallop(&run.times[at..to], |time| time < next),
+                None => to,
+            };
+            gaps += usize::from(site > taken || behind.is_none());
+            leaf.copy_out(taken, site, merged);
+            merged.extend(run, at, upto);
             behind = Some(merged.len());
-            self.inserted += 1;
+            self.inserted += (upto - at) as u64;
+            (taken, at) = (site, upto);
         }
         let leaf = self.leaf(id);
         leaf.copy_out(taken, leaf.end(), merged);
@@ -583,6 +632,39 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
         siblings
     }
+}
+
+/// `partition_point` for answers that tend to be small: doubling steps, then halving.
+fn gallop<T>(sorted: &[T], before: impl Fn(&T) -> bool) -> usize {
+    let mut reach = 1;
+    while reach <= sorted.len() && before(&sorted[reach - 1]) {
+        reach *= 2;
+    }
+    let known = reach / 2;
+    let open = &sorted[known..sorted.len().min(reach - 1)];
+    known + open.partition_point(before)
+}
+
+/// Positions in order of time, equal times in order of arrival; `min` is the least time.
+fn arrival_sorted<In>(staged: &[(i64, In)], min: i64) -> Vec<u8> {
+    const { assert!(STAGED <= 256, "a position fits a byte") };
+    let positions = 0..=u8::MAX;
+    if staged.is_sorted_by_key(|(time, _)| *time) {
+        return positions.take(staged.len()).collect();
+    }
+    // Times that span less than 2^56 sort as single words, position below.
+    let offsets = staged.iter().map(|(time, _)| time.wrapping_sub(min) as u64);
+    if offsets.clone().all(|offset| offset < 1 << 56) {
+        let mut words: Vec<u64> = offsets
+            .zip(positions)
+            .map(|(offset, at)| offset << 8 | u64::from(at))
+            .collect();
+        words.sort_unstable();
+        return words.into_iter().map(|word| word as u8).collect();
+    }
+    let mut order: Vec<u8> = positions.take(staged.len()).collect();
+    order.sort_by_key(|&at| staged[usize::from(at)].0);
+    order
 }
 
 /// How to spread `total` entries over leaves.

@@ -68,6 +68,18 @@ impl<In: Slot> Run<In> {
         run
     }
 
+    pub(super) fn extend(&mut self, run: &Self, from: usize, to: usize) {
+        let base = self.len();
+        self.times.extend_from_slice(&run.times[from..to]);
+        self.values.extend_from_slice(&run.values[from..to]);
+        let promoted = run
+            .promoted
+            .iter()
+            .filter(|&&at| (from..to).contains(&(at as usize)));
+        self.promoted
+            .extend(promoted.map(|at| at - from as u32 + base as u32));
+    }
+
     pub(super) fn is_promoted(&self, position: usize) -> bool {
         !self.promoted.is_empty() && self.promoted.binary_search(&(position as u32)).is_ok()
     }
@@ -237,13 +249,12 @@ impl<In: Slot, const L: usize> Leaf<In, L> {
         self.end -= 1;
     }
 
-    #[inline]
+    /// The slot's partial, if it was promoted, is the caller's to release.
     pub(super) fn pop_front(&mut self) {
         let at = self.start();
         if std::mem::needs_drop::<In>() {
             self.values[at] = In::default();
         }
-        self.promoted &= !(1 << at);
         self.start += 1;
     }
 }

@@ -119,6 +119,16 @@ impl<M: Monoid, const L: usize, const F: usize> Fiba<M, L, F> {
         }
     }
 
+    #[inline(never)]
+    fn insert_small(&mut self, time: i64, entry: Entry<M>) {
+        match &mut self.form {
+            Form::Small(small) if small.len() < Self::SMALL => {
+                small.insert(&self.monoid, self.ties, time, entry);
+            }
+            _ => self.grow().insert(time, entry),
+        }
+    }
+
     /// Gives the tree's memory back once few entries are left.
     fn shrink(&mut self) {
         let Form::Tree(tree) = &mut self.form else {
@@ -135,14 +145,11 @@ impl<M: Monoid, const L: usize, const F: usize> Fiba<M, L, F> {
 }
 
 impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, time: i64, entry: Entry<M>) {
         match &mut self.form {
             Form::Tree(tree) => tree.insert(time, entry),
-            Form::Small(small) if small.len() < Self::SMALL => {
-                small.insert(&self.monoid, self.ties, time, entry);
-            }
-            Form::Small(_) => self.grow().insert(time, entry),
+            Form::Small(_) => self.insert_small(time, entry),
         }
     }
 
@@ -157,7 +164,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn evict(&mut self) -> Option<i64> {
         match &mut self.form {
             Form::Tree(tree) => tree.evict(),
@@ -187,7 +194,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
         count
     }
 
-    #[inline]
+    #[inline(always)]
     fn query(&mut self) -> M::Partial {
         match &mut self.form {
             Form::Tree(tree) => {
@@ -196,7 +203,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
                 }
                 tree.answer()
             }
-            Form::Small(small) => small.fold(&self.monoid, i64::MIN, i64::MAX),
+            Form::Small(small) => small.fold_all(&self.monoid),
         }
     }
 

@@ -109,6 +109,7 @@ impl<M: Monoid> Small<M> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn evict(&mut self) -> Option<i64> {
         let oldest = self.oldest()?;
         self.remove(0);
@@ -135,6 +136,11 @@ impl<M: Monoid> Small<M> {
             self.remove(0);
         }
         count
+    }
+
+    #[inline(never)]
+    pub(super) fn fold_all(&self, monoid: &M) -> M::Partial {
+        self.fold(monoid, i64::MIN, i64::MAX)
     }
 
     pub(super) fn fold(&self, monoid: &M, lo: i64, hi: i64) -> M::Partial {
