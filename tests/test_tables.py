@@ -1,6 +1,11 @@
 """`sw.rolling` against the definition of its windows and aggregations."""
 
+import bisect
 import math
+import random
+import signal
+import threading
+import time
 from typing import Any
 
 import hypothesis.strategies as st
@@ -376,6 +381,120 @@ def test_components_shared_by_aggregations_do_not_change_them() -> None:
         for window in (3, 17):
             column = f"{name}_{window}"
             assert same(together[column].to_pylist(), alone[column].to_pylist())
+
+
+def in_turn(
+    times: list[int], order: list[int], closed: str, length: int, n: int
+) -> tuple[list[list[int]], list[list[int]]]:
+    """What each row sees as of its arrival, by time and by number of rows."""
+    seen: list[tuple[int, int]] = []
+    by_time: list[list[int]] = [[] for _ in times]
+    by_rows: list[list[int]] = [[] for _ in times]
+    for place, row in enumerate(order):
+        bisect.insort(seen, (times[row], place))
+        lo, hi = times[row] - length, times[row]
+        start = bisect.bisect_left(
+            seen, (lo if closed in ("left", "both") else lo + 1,)
+        )
+        end = bisect.bisect_left(seen, (hi + 1 if closed in ("right", "both") else hi,))
+        by_time[row] = [order[other] for _, other in seen[start:end]]
+        by_rows[row] = [order[other] for _, other in seen[-n:]]
+    return by_time, by_rows
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+@pytest.mark.parametrize("lag", [0, 3, 100, 5_000])
+def test_long_tables_as_of_arrival(closed: str, lag: int) -> None:
+    """Long enough for trees of several levels, with many equal times."""
+    draw = random.Random(f"{closed} {lag}")
+    count = 3_000
+    times = [row // 3 + draw.randint(-lag, 0) for row in range(count)]
+    arrival = [row + draw.choice([0, 0, 5]) for row in range(count)]
+    order = sorted(range(count), key=lambda row: (arrival[row], row))
+    table = pa.table({"t": times, "at": arrival, "row": range(count)})
+    aggs = {"all": sw.collect("row"), "s": sw.sum("row"), "top": sw.max("row")}
+    expected = in_turn(times, order, closed, 40, 90)
+    windows = [40, sw.rows(90)] if closed == "right" else [40]
+    for wanted in (aggs, {"s": aggs["s"]}):
+        out = sw.rolling(
+            table, on="t", windows=windows, aggs=wanted, arrival="at", closed=closed
+        )
+        for label, seen in zip(("40", "90rows"), expected, strict=True):
+            if f"s_{label}" not in out.column_names:
+                continue
+            sums = [sum(rows) if rows else None for rows in seen]
+            assert out[f"s_{label}"].to_pylist() == sums
+            if "all" in wanted:
+                assert out[f"all_{label}"].to_pylist() == seen
+                assert out[f"top_{label}"].to_pylist() == [
+                    max(rows, default=None) for rows in seen
+                ]
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+@pytest.mark.parametrize("ties", ["peers", "rows"])
+def test_long_tables(closed: str, ties: str) -> None:
+    """Long enough for many flips of the two stacks."""
+    draw = random.Random(f"{closed} {ties}")
+    count = 2_000
+    times = [draw.randint(0, 900) for _ in range(count)]
+    order = sorted(range(count), key=lambda row: (times[row], row))
+    ordered = [(times[row], row) for row in order]
+    table = pa.table({"t": times, "row": range(count)})
+    aggs = {"all": sw.collect("row"), "first": sw.first("row"), "n": sw.count()}
+    for length in (1, 30, 2_000):
+        out = sw.rolling(
+            table, on="t", windows=length, aggs=aggs, closed=closed, ties=ties
+        )
+        expected = []
+        for row, now in enumerate(times):
+            lo = now - length + (closed in ("right", "neither"))
+            start = bisect.bisect_left(ordered, (lo,))
+            end = bisect.bisect_left(ordered, (now + (closed in ("right", "both")),))
+            if ties == "rows" and closed in ("right", "both"):
+                end = bisect.bisect_right(ordered, (now, row))
+            expected.append([other for _, other in ordered[start:end]])
+        assert out[f"all_{length}"].to_pylist() == expected
+        assert out[f"n_{length}"].to_pylist() == [len(rows) for rows in expected]
+        firsts = [rows[0] if rows else None for rows in expected]
+        assert out[f"first_{length}"].to_pylist() == firsts
+
+
+def work() -> dict[str, Any]:
+    """A call that takes seconds."""
+    count = 500_000
+    table = pa.table({"t": range(count), "x": pa.nulls(count, pa.float64())})
+    aggs = {f"s{ddof}": sw.stddev("x", ddof=ddof) for ddof in range(12)}
+    return {"table": table, "on": "t", "windows": list(range(2, 40)), "aggs": aggs}
+
+
+def test_a_signal_stops_a_running_call() -> None:
+    def raised(signum: int, frame: Any) -> None:
+        raise InterruptedError("enough")
+
+    options = work()
+    before = signal.signal(signal.SIGALRM, raised)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        began = time.monotonic()
+        with pytest.raises(InterruptedError, match="enough"):
+            sw.rolling(options.pop("table"), **options)
+        assert time.monotonic() - began < 2
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_other_threads_go_on_while_a_call_runs() -> None:
+    options = {**work(), "windows": [2, 3]}
+    table = options.pop("table")
+    thread = threading.Thread(target=lambda: sw.rolling(table, **options))
+    ticks = 0
+    thread.start()
+    while thread.is_alive():
+        time.sleep(0.001)
+        ticks += 1
+    assert ticks > 20
 
 
 def test_a_long_table_stays_linear_in_the_window() -> None:

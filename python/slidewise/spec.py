@@ -7,9 +7,10 @@ a fitting type is checked when a spec meets a table.
 
 import hashlib
 import json
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 from slidewise.aggregations import Aggregation
 from slidewise.durations import Length, Rows, WindowLike, parse_length
@@ -233,10 +234,11 @@ def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def _min_rows(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+def _min_rows(value: Any) -> int:
+    whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
+    if not whole or operator.index(value) < 0:
         raise SpecError(f"min_rows= takes an integer, 0 or more; got {value!r}")
-    return value
+    return operator.index(value)
 
 
 def _refuse_twice(names: Sequence[str]) -> None:
