@@ -2,8 +2,20 @@
 //!
 //! Conversion, errors and Arrow live here; no algorithm does.
 
+mod access;
 mod arrow;
+mod bulk;
+mod clock;
+mod columns;
+mod element;
+mod errors;
+mod objects;
+mod snapshot;
+mod spec;
+mod state;
 mod tables;
+mod value;
+mod window;
 
 use pyo3::prelude::*;
 
@@ -11,5 +23,6 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrow::Column>()?;
+    module.add_class::<window::Window>()?;
     module.add_function(wrap_pyfunction!(tables::rolling_columns, module)?)
 }

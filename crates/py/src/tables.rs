@@ -29,7 +29,7 @@ type SpanTuple = (String, i64, String);
 /// checked here again is what the core would panic on.
 #[pyfunction(name = "rolling")]
 #[pyo3(signature = (times, groups, columns, aggs, windows, ties, arrival))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
 pub(crate) fn rolling_columns(
     py: Python<'_>,
     times: &Bound<'_, PyAny>,
@@ -87,23 +87,19 @@ fn compute(py: Python<'_>, request: Request<'_>) -> PyResult<Vec<Vec<Output>>> {
         interrupt.is_none()
     };
     let answer = py.detach(|| rolling(request, &mut proceed));
-    answer.map_err(|error| match (error, interrupt) {
-        (Error::Interrupted, Some(interrupt)) => interrupt,
-        (error, _) => overflow(py, &error),
+    answer.map_err(|error| match error {
+        Error::Interrupted => interrupt.expect("the kernel stops only where it is told to"),
+        Error::Overflow {
+            span,
+            agg,
+            row,
+            value,
+        } => overflow(py, [span, agg, row], value),
     })
 }
 
 /// The exception carries where it happened, for a message in the user's own names.
-fn overflow(py: Python<'_>, error: &Error) -> PyErr {
-    let Error::Overflow {
-        span,
-        agg,
-        row,
-        value,
-    } = error
-    else {
-        return PyValueError::new_err("interrupted");
-    };
+fn overflow(py: Python<'_>, [span, agg, row]: [usize; 3], value: i128) -> PyErr {
     let raised = ResultOverflowError::new_err(format!("{value} does not fit int64"));
     let exception = raised.value(py);
     let told = exception

@@ -2,6 +2,7 @@
 //! all that goes inside.
 
 use super::leaf::Run;
+use super::sorted::{count_before, gallop};
 use super::tree::{Child, Children, Id, Spine, Tree};
 use crate::monoid::{Entry, Monoid, Slot};
 use crate::window::{Batch, Ties};
@@ -341,7 +342,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         while from < to {
             let children = self.children(id);
             let arity = children.len();
-            at += gallop(&children[at + 1..], |child| child.key <= run.times[from]);
+            at += count_before(&children[at + 1..], |child| child.key <= run.times[from]);
             let upto = match children.get(at + 1) {
                 Some(next) => from + gallop(&run.times[from..to], |time| *time < next.key),
                 None => to,
@@ -632,17 +633,6 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
         siblings
     }
-}
-
-/// `partition_point` for answers that tend to be small: doubling steps, then halving.
-fn gallop<T>(sorted: &[T], before: impl Fn(&T) -> bool) -> usize {
-    let mut reach = 1;
-    while reach <= sorted.len() && before(&sorted[reach - 1]) {
-        reach *= 2;
-    }
-    let known = reach / 2;
-    let open = &sorted[known..sorted.len().min(reach - 1)];
-    known + open.partition_point(before)
 }
 
 /// Positions in order of time, equal times in order of arrival; `min` is the least time.

@@ -1,5 +1,6 @@
 //! Fat leaves: the entries of a window, up to `L` of them side by side.
 
+use super::sorted::count_before;
 use crate::monoid::{Entry, Monoid, Slab, Slot};
 use crate::window::Batch;
 
@@ -158,12 +159,12 @@ impl<In: Slot, const L: usize> Leaf<In, L> {
 
     /// The first slot with a time ≥ `time`, or `end`.
     pub(super) fn lower(&self, time: i64) -> usize {
-        self.start() + self.taken().partition_point(|&present| present < time)
+        self.start() + count_before(self.taken(), |&present| present < time)
     }
 
     /// The first slot with a time > `time`, or `end`.
     pub(super) fn upper(&self, time: i64) -> usize {
-        self.start() + self.taken().partition_point(|&present| present <= time)
+        self.start() + count_before(self.taken(), |&present| present <= time)
     }
 
     pub(super) fn is_promoted(&self, at: usize) -> bool {

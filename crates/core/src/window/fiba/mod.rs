@@ -69,6 +69,7 @@ mod insert;
 mod leaf;
 mod persist;
 mod small;
+mod sorted;
 mod tree;
 
 use super::shape::Shape;

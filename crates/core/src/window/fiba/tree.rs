@@ -1,6 +1,7 @@
 //! The tree's memory: leaves and inner nodes in arenas, spines, deferred free list.
 
 use super::leaf::{Leaf, Run};
+use super::sorted::count_before;
 use crate::monoid::{Monoid, Slab, Slot};
 use crate::window::Ties;
 
@@ -179,12 +180,12 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// The child whose range holds `time`, if new entries go behind their equals.
     pub(super) fn child_behind(&self, id: Id, time: i64) -> usize {
-        self.children(id)[1..].partition_point(|child| child.key <= time)
+        count_before(&self.children(id)[1..], |child| child.key <= time)
     }
 
     /// The first child that may hold `time`.
     pub(super) fn child_before(&self, id: Id, time: i64) -> usize {
-        self.children(id)[1..].partition_point(|child| child.key < time)
+        count_before(&self.children(id)[1..], |child| child.key < time)
     }
 
     pub(super) fn new_child(&self, key: i64, id: Id) -> Child<M::Partial> {

@@ -1,0 +1,80 @@
+//! Throughput of windows in thread CPU time, and the memory they hold. Prints a table;
+//! `--json FILE` records it.
+//!
+//! `cargo bench -p slidewise-core --bench windows -- [FILTER] [--log-n 22] [--repeat 3]
+//! [--rss] [--list] [--json FILE]`
+//!
+//! `FILTER` takes the cases whose name contains it. `--rss` measures memory as what the
+//! process holds resident instead of asking `Window::bytes`, and measures nothing else.
+
+mod memory;
+mod report;
+mod streams;
+
+use slidewise_core::aggregate::DType;
+use slidewise_core::aggregate::word::{Extreme, SumF64, SumI64};
+use slidewise_core::monoid::Monoid;
+use slidewise_core::window::fiba::Fiba;
+
+use report::{Report, Settings};
+
+/// The form for cheap operations, which is what windows over numbers take.
+type Tree<M> = Fiba<M, 64, 32>;
+
+/// Distances between an item and the youngest one.
+const LAGS: [usize; 4] = [16, 1 << 10, 1 << 16, 1 << 20];
+
+fn main() {
+    let mut report = Report::new(Settings::from_arguments());
+    let max = Extreme {
+        dtype: DType::F64,
+        min: false,
+    };
+    cases(&mut report, "sum i64", &SumI64, |x| x as i64);
+    cases(&mut report, "sum f64", &SumF64, |x| x as f64 * 0.01);
+    cases(&mut report, "max f64", &max, |x| x as i64);
+    report.write();
+}
+
+/// What a stream carries: item `x` has one of 101 values.
+trait Value<M: Monoid>: Fn(u64) -> M::In + Copy {}
+impl<M: Monoid, T: Fn(u64) -> M::In + Copy> Value<M> for T {}
+
+fn cases<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Value<M>) {
+    if !report.settings.rss {
+        rates(report, name, monoid, value);
+    }
+    memory::cases(report, name, monoid, value);
+}
+
+fn rates<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Value<M>) {
+    let n = report.settings.n;
+    let below = |d: &usize| *d < n;
+    for d in [0].into_iter().chain(LAGS).filter(below) {
+        report.rate(format!("{name} constant lag d={d}"), || {
+            streams::constant_lag(monoid, value, n, d)
+        });
+    }
+    for d in LAGS.into_iter().filter(below) {
+        report.rate(format!("{name} random lag d={d}"), || {
+            streams::random_lag(monoid, value, n, d)
+        });
+    }
+    for d in [0, 1024] {
+        for m in [64, 1024, 65536].into_iter().filter(|m| m + d < n) {
+            report.rate(format!("{name} bulk m={m} d={d}"), || {
+                streams::bulk(monoid, value, n, m, d)
+            });
+        }
+    }
+    for how in ["bulk", "loop"] {
+        report.rate(format!("{name} scattered {how} m=1024 over 65536"), || {
+            streams::scattered(monoid, value, n, 1024, 1 << 16, how == "bulk")
+        });
+    }
+    for turnover in [1, 13] {
+        report.rate(format!("{name} turnover {turnover} d=0"), || {
+            streams::turnover(monoid, value, n, turnover)
+        });
+    }
+}
