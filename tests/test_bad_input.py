@@ -333,3 +333,11 @@ def test_lengths_say_what_they_are() -> None:
     assert parse_length(timedelta(days=14)).label == "14d"
     assert parse_length(pd.Timedelta(1_500, "ns")).label == "1500ns"
     assert parse_length(pd.Series([3])[0]).label == "3"
+
+
+def test_types_that_arrow_cannot_handle_itself() -> None:
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
+    with pytest.raises(
+        sw.SpecError, match=r"no way to handle the column of first\('x'\)"
+    ):
+        ask(pa.table({"at": TIMES, "x": runs}), aggs={"x": sw.first("x")})

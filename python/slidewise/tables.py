@@ -6,7 +6,8 @@ plan per aggregation hands them to the kernel in a form it knows, and the answer
 back in the types one expects.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from slidewise import _core
 from slidewise.aggregations import Aggregation
 from slidewise.columns import Call, Feeds, Plan, Values, group_codes, plan
 from slidewise.durations import WindowLike
-from slidewise.errors import ResultOverflowError
+from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.frames import Frame, Result, frame, refuse_taken, require
 from slidewise.spec import Spec, WindowSpec
 from slidewise.times import TimeColumn, read_times, window_units
@@ -147,7 +148,10 @@ class _Request:
             self._arrival = read_times(arrival, spec.arrival).ticks
         self._feeds = Feeds()
         columns = _Columns(source, spec.nan)
-        self.plans = [plan(agg, columns, self._feeds, spec.on) for _, agg in spec.aggs]
+        self.plans = []
+        for _, agg in spec.aggs:
+            with _in_arrow_for(agg):
+                self.plans.append(plan(agg, columns, self._feeds, spec.on))
         asked = [call for plan in self.plans for call in self._calls_of(plan)]
         # Aggregations may ask for the same; each call is asked once.
         self._calls = {call: at for at, call in enumerate(dict.fromkeys(asked))}
@@ -180,7 +184,8 @@ class _Request:
         """The result of one aggregation over one window."""
         window = self._spec.windows[index]
         try:
-            array = plan.finish([answers[self._calls[call]] for call in plan.calls])
+            with _in_arrow_for(agg):
+                array = plan.finish([answers[self._calls[call]] for call in plan.calls])
         except ResultOverflowError as error:
             raise _overflow(agg, window, error) from None
         if self._spec.min_rows and plan.present is not None:
@@ -202,6 +207,18 @@ class _Request:
         plans = zip(self._spec.aggs, self.plans, strict=True)
         agg = next(agg for (_, agg), plan in plans if call in plan.calls)
         return _overflow(agg, self._spec.windows[error.window], error)
+
+
+@contextmanager
+def _in_arrow_for(agg: Aggregation) -> Iterator[None]:
+    """Says whose column it is that Arrow has no function for."""
+    try:
+        yield
+    except pa.ArrowNotImplementedError as error:
+        raise SpecError(
+            f"pyarrow {pa.__version__} has no way to handle the column of {agg!r}: "
+            f"{error}; cast the column to a plainer type"
+        ) from error
 
 
 def _overflow(agg: Aggregation, window: WindowSpec, error: Any) -> ResultOverflowError:
