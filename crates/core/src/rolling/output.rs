@@ -13,7 +13,7 @@ pub enum Output {
         values: Vec<f64>,
         valid: Bitmap,
     },
-    /// Lists are never missing. `ends` of row i: where its values lie in `values`.
+    /// Lists are never missing. `ranges[i]` says where those of row i lie in `values`.
     List {
         ranges: Vec<(usize, usize)>,
         values: Vec<u64>,
