@@ -1,7 +1,9 @@
 """Exact sliding-window aggregates on event time, for data that arrives out of order.
 
+- `Window`: one window in process, to insert into, evict from and query.
 - `rolling`: rolling aggregates over a table (pandas, polars, Arrow).
 - the aggregations: `count`, `sum`, `mean`, `min`, `max`, ...; `rows` for n rows.
+- `algorithms`: what a window can run on.
 
 Example:
     >>> import pyarrow as pa, slidewise as sw
@@ -31,6 +33,7 @@ from slidewise.aggregations import (
     sum,
     variance,
 )
+from slidewise.cards import algorithms
 from slidewise.durations import rows
 from slidewise.errors import (
     EmptyWindowError,
@@ -42,6 +45,7 @@ from slidewise.errors import (
     WindowBusyError,
 )
 from slidewise.tables import rolling
+from slidewise.window import Window
 
 __all__ = [
     "Aggregation",
@@ -51,8 +55,10 @@ __all__ = [
     "SlidewiseError",
     "SnapshotError",
     "SpecError",
+    "Window",
     "WindowBusyError",
     "__version__",
+    "algorithms",
     "arg_max",
     "arg_min",
     "collect",

@@ -1,0 +1,434 @@
+//! How a window is locked, and what its methods share.
+//!
+//! Two rules keep callbacks and threads harmless:
+//!
+//! 1. No Python code runs while the lock is held: values are converted before and
+//!    answers after, and objects that left are released after. So a thread never waits
+//!    for itself, and whoever waits lets the GIL go meanwhile.
+//! 2. A call that runs a user's code on the way (an iterable, an `__index__`) marks the
+//!    window as entered by its thread. Coming back into the same window from there
+//!    raises `WindowBusyError`; other threads may use it, and what the call then does
+//!    happens at once at its end.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use slidewise_core::aggregate::{Answer, Cell, DType};
+
+use crate::clock::Clock;
+use crate::columns::lookup;
+use crate::element::{Object, Store};
+use crate::errors::{broken, busy};
+use crate::spec::{Nan, Role, Spec};
+use crate::state::{Row, State};
+use crate::value::{Loose, Lowering, loosen, misfit, small_int};
+use pyo3::types::PyFloat;
+
+/// What single inserts can take without asking: int times and one column of a type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Quick {
+    No,
+    Ints,
+    Floats,
+    /// No column at all: only rows are counted.
+    Rows,
+}
+
+/// The inside of `slidewise._core.Window`.
+pub(crate) struct Access {
+    pub(crate) spec: Spec,
+    /// The objects, where a feed may hold some.
+    pub(crate) store: Option<Store>,
+    /// Set with the first entry, and never changed.
+    clock: OnceLock<Clock>,
+    state: Mutex<State>,
+    quick: AtomicU8,
+    /// How many calls are running a user's code, in whatever thread.
+    entered: AtomicUsize,
+}
+
+thread_local! {
+    /// The windows that this thread has entered.
+    static ENTERED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Marks a window as entered by this thread, until dropped.
+pub(crate) struct Entered<'a>(&'a Access);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.entered.fetch_sub(1, Ordering::Relaxed);
+        ENTERED.with_borrow_mut(|windows| {
+            windows.pop();
+        });
+    }
+}
+
+impl Access {
+    pub(crate) fn new(
+        spec: Spec,
+        store: Option<Store>,
+        clock: Option<Clock>,
+        state: State,
+    ) -> Self {
+        let access = Self {
+            spec,
+            store,
+            clock: clock.map_or_else(OnceLock::new, OnceLock::from),
+            quick: AtomicU8::new(Quick::No as u8),
+            state: Mutex::new(state),
+            entered: AtomicUsize::new(0),
+        };
+        let state = access.state.lock().unwrap_or_else(PoisonError::into_inner);
+        access.choose_quick(&state);
+        drop(state);
+        access
+    }
+
+    // -- the lock ----------------------------------------------------------------------
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    #[inline]
+    fn refuse_reentry(&self) -> PyResult<()> {
+        if self.entered.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        let own = self.address();
+        if ENTERED.with_borrow(|windows| windows.contains(&own)) {
+            return Err(busy(
+                "the window was called from code that one of its own calls is running \
+                 (an iterable, or a conversion of a value): finish that call first",
+            ));
+        }
+        Ok(())
+    }
+
+    /// To be held while a user's code may run.
+    pub(crate) fn enter(&self) -> PyResult<Entered<'_>> {
+        self.refuse_reentry()?;
+        self.entered.fetch_add(1, Ordering::Relaxed);
+        ENTERED.with_borrow_mut(|windows| windows.push(self.address()));
+        Ok(Entered(self))
+    }
+
+    /// Locks with the GIL held, letting it go while another thread has the lock.
+    #[inline]
+    pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+        self.refuse_reentry()?;
+        match self.state.try_lock() {
+            Ok(state) => Ok(state),
+            Err(TryLockError::WouldBlock) => {
+                self.state.lock_py_attached(py).map_err(|_| poisoned())
+            }
+            Err(TryLockError::Poisoned(_)) => Err(poisoned()),
+        }
+    }
+
+    /// Locks with the GIL let go.
+    fn lock_detached(&self) -> PyResult<MutexGuard<'_, State>> {
+        self.state.lock().map_err(|_| poisoned())
+    }
+
+    // -- times -------------------------------------------------------------------------
+
+    pub(crate) fn clock(&self) -> Option<&Clock> {
+        self.clock.get()
+    }
+
+    /// A clock for this time; of no effect until [`Access::keep_clock`].
+    pub(crate) fn new_clock(&self, time: &Bound<'_, PyAny>) -> PyResult<Clock> {
+        let plan = self.spec.plan.bind(time.py());
+        Clock::read(plan.call_method1("clock", (time,))?)
+    }
+
+    /// The ticks of a time that a question is about.
+    pub(crate) fn ticks(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
+        if let Some(clock) = self.clock() {
+            if clock.int
+                && let Some(ticks) = small_int(time)
+            {
+                return Ok(ticks);
+            }
+            let _entered = self.enter()?;
+            return clock.ticks(time);
+        }
+        let _entered = self.enter()?;
+        self.new_clock(time)?.ticks(time)
+    }
+
+    /// The bounds of a question; `None` for the whole window.
+    pub(crate) fn range(
+        &self,
+        lo: Option<&Bound<'_, PyAny>>,
+        hi: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<(i64, i64)>> {
+        let given = |bound: Option<&Bound<'_, PyAny>>| match bound {
+            Some(bound) if !bound.is_none() => self.ticks(bound).map(Some),
+            _ => Ok(None),
+        };
+        let (from, to) = (given(lo)?, given(hi)?);
+        if let (Some(from), Some(to), Some(lo), Some(hi)) = (from, to, lo, hi)
+            && from > to
+        {
+            return Err(crate::errors::spec(format!(
+                "query(lo, hi) needs lo <= hi, got lo={} and hi={}",
+                lo.repr()?,
+                hi.repr()?
+            )));
+        }
+        if from.is_none() && to.is_none() {
+            return Ok(None);
+        }
+        Ok(Some((from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX))))
+    }
+
+    /// A time in the kind it came in.
+    pub(crate) fn restore<'py>(&self, py: Python<'py>, ticks: i64) -> PyResult<Bound<'py, PyAny>> {
+        match self.clock() {
+            Some(clock) => clock.restore(py, ticks),
+            None => Ok(ticks.into_pyobject(py)?.into_any()),
+        }
+    }
+
+    /// Keeps a clock that the first entry brought, unless another thread was faster.
+    fn keep_clock(&self, clock: Option<Clock>) -> PyResult<()> {
+        let Some(clock) = clock else { return Ok(()) };
+        match self.clock.get() {
+            Some(kept) if kept.same(&clock) => Ok(()),
+            Some(_) => Err(busy(
+                "another thread inserted the first entry just now, with times of another \
+                 kind: try again",
+            )),
+            None => {
+                // Only set here, under the lock.
+                let _ = self.clock.set(clock);
+                Ok(())
+            }
+        }
+    }
+
+    // -- inserting ---------------------------------------------------------------------
+
+    #[inline]
+    pub(crate) fn insert(
+        &self,
+        py: Python<'_>,
+        time: &Bound<'_, PyAny>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let quick = self.quick.load(Ordering::Relaxed);
+        if quick == Quick::No as u8 {
+            return self.insert_any(py, time, value);
+        }
+        let (Some(ticks), Some(row)) = (small_int(time), quick_cell(quick, value)) else {
+            return self.insert_any(py, time, value);
+        };
+        let row = if quick == Quick::Rows as u8 {
+            &[][..]
+        } else {
+            std::slice::from_ref(&row)
+        };
+        let mut state = self.lock(py)?;
+        state.insert(ticks, row);
+        if let Some(clock) = self.clock() {
+            state.trim(clock.last, &self.spec);
+        }
+        Ok(())
+    }
+
+    fn insert_any(
+        &self,
+        py: Python<'_>,
+        time: &Bound<'_, PyAny>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let inserted = self.convert_and_insert(py, time, value);
+        self.sweep(py);
+        inserted
+    }
+
+    fn convert_and_insert(
+        &self,
+        py: Python<'_>,
+        time: &Bound<'_, PyAny>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let entered = self.enter()?;
+        let new = match self.clock() {
+            Some(_) => None,
+            None => Some(self.new_clock(time)?),
+        };
+        let clock = new.as_ref().or(self.clock()).expect("one of them is there");
+        let ticks = clock.rounded(clock.ticks(time)?)?;
+        let last = clock.last;
+        let row = self.loose_row(py, value)?;
+        drop(entered);
+        let mut state = self.lock(py)?;
+        let mut dtypes = state.dtypes.clone();
+        let mut cells = Row::with_capacity(row.len());
+        for (at, (loose, feed)) in row.into_iter().zip(&self.spec.feeds).enumerate() {
+            if feed.role == Role::Time {
+                cells.push(Cell::I64(ticks));
+                continue;
+            }
+            let cell = loose.settle(feed.role, &mut dtypes[at], self.spec.nan);
+            cells.push(cell.map_err(|why| misfit(why, self.spec.column_name(py, feed), None))?);
+        }
+        self.keep_clock(new)?;
+        if dtypes != state.dtypes {
+            state.decide(&self.spec, dtypes);
+        }
+        state.insert(ticks, &cells);
+        state.trim(last, &self.spec);
+        self.choose_quick(&state);
+        Ok(())
+    }
+
+    /// The values of one entry, by feed.
+    fn loose_row(&self, py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Loose>> {
+        let feeds = self.spec.feeds.iter();
+        let value = value.filter(|value| !value.is_none());
+        let Some(value) = value else {
+            return Ok(feeds.map(|_| Loose::Null).collect());
+        };
+        let store = self.store.as_ref();
+        let Some(names) = &self.spec.columns else {
+            return feeds
+                .map(|feed| match feed.role {
+                    Role::Time => Ok(Loose::Null),
+                    role => loosen(value, role, store),
+                })
+                .collect();
+        };
+        feeds
+            .map(|feed| match feed.role {
+                Role::Time => Ok(Loose::Null),
+                role => loosen(
+                    &lookup(value, names[feed.source].bind(py), None)?,
+                    role,
+                    store,
+                ),
+            })
+            .collect()
+    }
+
+    /// Decides what [`Access::insert`] may take the quick way from now on.
+    fn choose_quick(&self, state: &State) {
+        let clock = self.clock();
+        let plain = clock.is_some_and(|clock| clock.int && clock.granularity == 1)
+            && self.spec.columns.is_none();
+        let quick = match (&self.spec.feeds[..], &state.dtypes[..]) {
+            _ if !plain => Quick::No,
+            ([], _) => Quick::Rows,
+            ([feed], [Some(dtype)]) if feed.role == Role::Number => match dtype {
+                DType::I64 => Quick::Ints,
+                DType::F64 if self.spec.nan == Nan::Propagate => Quick::Floats,
+                _ => Quick::No,
+            },
+            _ => Quick::No,
+        };
+        self.quick.store(quick as u8, Ordering::Relaxed);
+    }
+
+    /// Settles the types of whole columns and inserts them, without the GIL.
+    pub(crate) fn insert_columns(&self, py: Python<'_>, batch: crate::bulk::Batch) -> PyResult<()> {
+        let refused = py.detach(|| {
+            let mut state = self.lock_detached()?;
+            let mut dtypes = state.dtypes.clone();
+            let mut settled = Vec::with_capacity(batch.columns.len());
+            for (at, column) in batch.columns.into_iter().enumerate() {
+                let role = self.spec.feeds[at].role;
+                match column.settle(role, &mut dtypes[at], self.spec.nan) {
+                    Ok(column) => settled.push(column),
+                    Err((why, row)) => return Ok(Some((why, at, row))),
+                }
+            }
+            let clock = batch.clock.as_ref().or(self.clock());
+            let last = clock.and_then(|clock| clock.last);
+            self.keep_clock(batch.clock)?;
+            state.decide(&self.spec, dtypes);
+            let columns: Vec<_> = settled.iter().map(|column| column.column()).collect();
+            state.insert_many(batch.ticks.values(), &columns);
+            state.trim(last, &self.spec);
+            self.choose_quick(&state);
+            PyResult::Ok(None)
+        })?;
+        match refused {
+            None => Ok(()),
+            Some((why, at, row)) => {
+                let column = self.spec.column_name(py, &self.spec.feeds[at]);
+                Err(misfit(why, column, row))
+            }
+        }
+    }
+
+    // -- answers -----------------------------------------------------------------------
+
+    /// Releases objects that have left. With no lock held: their finalizers may call.
+    #[inline]
+    pub(crate) fn sweep(&self, py: Python<'_>) {
+        if let Some(store) = &self.store {
+            store.sweep(py);
+        }
+    }
+
+    pub(crate) fn lower<'py>(
+        &self,
+        py: Python<'py>,
+        answers: Vec<Answer<Object>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
+            lowering.all(answers)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn lower_one<'py>(
+        &self,
+        py: Python<'py>,
+        answer: Answer<Object>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
+            lowering.one(0, answer)
+        })
+    }
+
+    fn lowering<'py, R>(
+        &self,
+        py: Python<'py>,
+        restore: &dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
+        lower: impl FnOnce(&Lowering<'_, 'py>) -> R,
+    ) -> R {
+        lower(&Lowering {
+            py,
+            spec: &self.spec,
+            store: self.store.as_ref(),
+            restore,
+        })
+    }
+}
+
+/// The cell of an exact int or float, if the column takes it as it is.
+#[inline]
+fn quick_cell(quick: u8, value: Option<&Bound<'_, PyAny>>) -> Option<Cell<Object>> {
+    if quick == Quick::Rows as u8 {
+        return Some(Cell::Null);
+    }
+    let value = value?;
+    if quick == Quick::Ints as u8 {
+        return small_int(value).map(Cell::I64);
+    }
+    let float = value.cast_exact::<PyFloat>().map(|float| float.value());
+    float.ok().map(Cell::F64)
+}
+
+fn poisoned() -> PyErr {
+    broken("this window met an internal error in an earlier call and cannot be used any more")
+}

@@ -1,0 +1,115 @@
+//! Reading the arguments of `insert_many`.
+
+use arrow_array::{Array, Int64Array};
+use pyo3::prelude::*;
+
+use crate::access::Access;
+use crate::arrow::Numbers;
+use crate::clock::Clock;
+use crate::columns::{BulkReader, LooseColumn, for_each, native};
+use crate::errors::{noted, spec};
+
+/// Entries to insert together: all conversions that need Python are done.
+pub(crate) struct Batch {
+    pub(crate) ticks: Int64Array,
+    pub(crate) columns: Vec<LooseColumn>,
+    /// The clock that the window gets, if it has none yet.
+    pub(crate) clock: Option<Clock>,
+}
+
+impl Access {
+    pub(crate) fn read_batch<'py>(
+        &self,
+        py: Python<'py>,
+        times: &Bound<'py, PyAny>,
+        values: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Batch> {
+        let _entered = self.enter()?;
+        let (mut ticks, mut clock) = self.read_times(py, times)?;
+        if ticks.is_empty() {
+            clock = None; // no entry, no kind of time
+        }
+        if let Some(clock) = clock.as_ref().or(self.clock())
+            && clock.granularity != 1
+        {
+            let times = ticks.values().iter();
+            let rounded: PyResult<Vec<i64>> = times.map(|time| clock.rounded(*time)).collect();
+            ticks = rounded?.into();
+        }
+        let reader = BulkReader {
+            py,
+            spec: &self.spec,
+            store: self.store.as_ref(),
+            ticks: &ticks,
+        };
+        let columns = reader.read(values)?;
+        Ok(Batch {
+            ticks,
+            columns,
+            clock,
+        })
+    }
+
+    /// Ticks, and the clock that reads them if the window has none yet.
+    fn read_times<'py>(
+        &self,
+        py: Python<'py>,
+        times: &Bound<'py, PyAny>,
+    ) -> PyResult<(Int64Array, Option<Clock>)> {
+        if self.clock().is_none_or(|clock| clock.int)
+            && let Some(Numbers::I64(ticks)) = native(times)?
+            && ticks.null_count() == 0
+        {
+            return Ok((ticks, self.int_clock(py)?));
+        }
+        let known = self.clock().map(|clock| clock.object(py).clone());
+        let read = py
+            .import("slidewise.bulk")?
+            .call_method1("read_times", (times, self.spec.plan.bind(py), known))
+            .map_err(|error| noted(py, error, "reading the times of insert_many"))?;
+        if read.is_none() {
+            return self.iterate_times(times);
+        }
+        let (clock, ticks): (Bound<'_, PyAny>, Bound<'_, PyAny>) = read.extract()?;
+        let ticks = Numbers::import_keys(&ticks, "times")?;
+        let clock = match self.clock() {
+            Some(_) => None,
+            None => Some(Clock::read(clock)?),
+        };
+        Ok((ticks, clock))
+    }
+
+    fn int_clock(&self, py: Python<'_>) -> PyResult<Option<Clock>> {
+        match self.clock() {
+            Some(_) => Ok(None),
+            None => self.new_clock(0_i64.into_pyobject(py)?.as_any()).map(Some),
+        }
+    }
+
+    fn iterate_times(&self, times: &Bound<'_, PyAny>) -> PyResult<(Int64Array, Option<Clock>)> {
+        let py = times.py();
+        let mut ticks = Vec::new();
+        let mut new = None;
+        for_each(times, "times", |row, time| {
+            if new.is_none() && self.clock().is_none() {
+                new = Some(
+                    self.new_clock(&time)
+                        .map_err(|error| placed(py, error, row))?,
+                );
+            }
+            let clock = new.as_ref().or(self.clock()).expect("one of them is there");
+            let read = clock.ticks(&time);
+            ticks.push(read.map_err(|error| placed(py, error, row))?);
+            Ok(())
+        })?;
+        Ok((ticks.into(), new))
+    }
+}
+
+/// Adds the row to an error of our own.
+fn placed(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
+    if error.is_instance_of::<crate::errors::SpecError>(py) {
+        return spec(format!("row {row}: {}", error.value(py)));
+    }
+    error
+}

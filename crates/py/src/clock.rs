@@ -1,0 +1,86 @@
+//! Times of one window: int64 ticks inside, outside whatever kind came first.
+
+use pyo3::prelude::*;
+
+use crate::errors::{noted, spec};
+use crate::value::small_int;
+
+/// A clock of `slidewise.instants`, with what the hot path needs of it.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    object: Py<PyAny>,
+    /// Says kind, unit and zone; equal for clocks that read times alike.
+    key: String,
+    /// Times are ints and are their own ticks.
+    pub(crate) int: bool,
+    /// Length of the window that the caller asked for, in ticks.
+    pub(crate) last: Option<i64>,
+    /// Times are rounded down to multiples of this; 1 leaves them as they are.
+    pub(crate) granularity: i64,
+}
+
+impl Clock {
+    pub(crate) fn read(object: Bound<'_, PyAny>) -> PyResult<Self> {
+        let key: String = object.getattr("key")?.extract()?;
+        let granularity: i64 = object.getattr("granularity")?.extract()?;
+        Ok(Self {
+            int: key == "int",
+            key,
+            last: object.getattr("last")?.extract()?,
+            granularity: granularity.max(1),
+            object: object.unbind(),
+        })
+    }
+
+    pub(crate) fn object<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.object.bind(py)
+    }
+
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+
+    /// The ticks of a time as they are, without rounding.
+    pub(crate) fn ticks(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
+        if self.int
+            && let Some(ticks) = small_int(time)
+        {
+            return Ok(ticks);
+        }
+        let py = time.py();
+        let ticks = self.object.bind(py).call_method1("ticks", (time,));
+        ticks
+            .map_err(|error| noted(py, error, "reading a time"))?
+            .extract()
+    }
+
+    /// The time an entry with this time is kept at.
+    pub(crate) fn rounded(&self, ticks: i64) -> PyResult<i64> {
+        if self.granularity == 1 {
+            return Ok(ticks);
+        }
+        ticks
+            .checked_sub(ticks.rem_euclid(self.granularity))
+            .ok_or_else(|| {
+                spec(format!(
+                    "time {ticks} rounded down to a multiple of {} is beyond int64",
+                    self.granularity
+                ))
+            })
+    }
+
+    /// A time in the kind it came in.
+    pub(crate) fn restore<'py>(&self, py: Python<'py>, ticks: i64) -> PyResult<Bound<'py, PyAny>> {
+        if self.int {
+            return Ok(ticks.into_pyobject(py)?.into_any());
+        }
+        self.object.bind(py).call_method1("restore", (ticks,))
+    }
+
+    pub(crate) fn traverse(
+        &self,
+        visit: pyo3::pyclass::PyVisit<'_>,
+    ) -> Result<(), pyo3::pyclass::PyTraverseError> {
+        visit.call(&self.object)
+    }
+}

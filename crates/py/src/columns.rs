@@ -1,0 +1,482 @@
+//! Bulk values: Arrow, numpy, buffers, mappings of columns, and plain iterables.
+//!
+//! As with single values ([`crate::value`]), reading may run a user's code and happens
+//! before the window is locked; settling types happens under the lock, without Python.
+
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, Float64Array, Int64Array};
+use arrow_schema::DataType;
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyMemoryView, PyString};
+use slidewise_core::aggregate::column::Column;
+use slidewise_core::aggregate::{Cell, DType};
+
+use crate::arrow::{self, Numbers};
+use crate::element::{Object, Store};
+use crate::errors::{noted, spec};
+use crate::spec::{Feed, Nan, Role, Spec};
+use crate::state::cells;
+use crate::value::{Loose, Misfit, NAN_RAISED, SIGNALS_EVERY, described, loosen, misfit};
+
+/// A feed's values before their type is known.
+pub(crate) enum LooseColumn {
+    Numbers(Numbers),
+    Values(Vec<Loose>),
+}
+
+/// A feed's values as the core takes them.
+pub(crate) enum SettledColumn {
+    Numbers(Numbers),
+    Cells(Vec<Cell<Object>>),
+}
+
+impl LooseColumn {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.len(),
+            Self::Values(values) => values.len(),
+        }
+    }
+
+    /// Converts to the type of the column, which the first number decides.
+    pub(crate) fn settle(
+        self,
+        role: Role,
+        dtype: &mut Option<DType>,
+        nan: Nan,
+    ) -> Result<SettledColumn, (Misfit, Option<usize>)> {
+        let numbers = match self {
+            Self::Numbers(numbers) => numbers,
+            Self::Values(values) => {
+                let settled = values.into_iter().enumerate().map(|(row, value)| {
+                    let cell = value.settle(role, dtype, nan);
+                    cell.map_err(|misfit| (misfit, Some(row)))
+                });
+                return settled.collect::<Result<_, _>>().map(SettledColumn::Cells);
+            }
+        };
+        let numbers = match numbers {
+            Numbers::F64(floats) if nan != Nan::Propagate => without_nan(floats, nan)?,
+            other => other,
+        };
+        match role {
+            Role::Number => as_type(numbers, dtype),
+            Role::Presence => Ok(presence(&numbers)),
+            Role::Any | Role::Time => Ok(numbers),
+        }
+        .map(SettledColumn::Numbers)
+    }
+}
+
+impl SettledColumn {
+    pub(crate) fn column(&self) -> Column<'_, Object> {
+        match self {
+            Self::Numbers(numbers) => numbers.column(),
+            Self::Cells(values) => cells(values),
+        }
+    }
+}
+
+fn as_type(
+    numbers: Numbers,
+    dtype: &mut Option<DType>,
+) -> Result<Numbers, (Misfit, Option<usize>)> {
+    let missing = match &numbers {
+        Numbers::I64(ints) => ints.null_count() == ints.len(),
+        Numbers::F64(floats) => floats.null_count() == floats.len(),
+    };
+    match (numbers, *dtype) {
+        (numbers, _) if missing => Ok(numbers),
+        (Numbers::F64(_), Some(DType::I64)) => Err((
+            Misfit(
+                "the values are float64, but this window holds int64: create it with \
+                 dtype='float64' to take both"
+                    .to_owned(),
+            ),
+            None,
+        )),
+        (Numbers::I64(ints), Some(DType::F64)) => {
+            Ok(Numbers::F64(ints.unary::<_, Float64Type>(|int| int as f64)))
+        }
+        (numbers, _) => {
+            *dtype = Some(match numbers {
+                Numbers::I64(_) => DType::I64,
+                Numbers::F64(_) => DType::F64,
+            });
+            Ok(numbers)
+        }
+    }
+}
+
+/// NaN made null, or refused.
+fn without_nan(floats: Float64Array, nan: Nan) -> Result<Numbers, (Misfit, Option<usize>)> {
+    let is_nan = |float: Option<f64>| float.is_some_and(f64::is_nan);
+    let Some(row) = floats.iter().position(is_nan) else {
+        return Ok(Numbers::F64(floats));
+    };
+    if nan == Nan::Raise {
+        return Err((Misfit(NAN_RAISED.to_owned()), Some(row)));
+    }
+    let kept = floats
+        .iter()
+        .map(|float| float.filter(|float| !float.is_nan()));
+    Ok(Numbers::F64(kept.collect()))
+}
+
+fn presence(numbers: &Numbers) -> Numbers {
+    Numbers::I64(match numbers {
+        Numbers::I64(ints) => ints.unary::<_, Int64Type>(|_| 0),
+        Numbers::F64(floats) => floats.unary::<_, Int64Type>(|_| 0),
+    })
+}
+
+/// Reads the values of a bulk insert, one column per feed.
+pub(crate) struct BulkReader<'a, 'py> {
+    pub(crate) py: Python<'py>,
+    pub(crate) spec: &'a Spec,
+    pub(crate) store: Option<&'a Store>,
+    /// The entries' times, which feeds of [`Role::Time`] repeat.
+    pub(crate) ticks: &'a Int64Array,
+}
+
+impl<'py> BulkReader<'_, 'py> {
+    pub(crate) fn read(&self, values: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<LooseColumn>> {
+        let Some(values) = values.filter(|values| !values.is_none()) else {
+            return self.without_values();
+        };
+        let Some(names) = &self.spec.columns else {
+            let mut columns = self.nothing();
+            self.source(0, values, None, &mut columns)?;
+            if self.spec.feeds.is_empty() {
+                self.refuse_other_length(values)?;
+            }
+            return self.finished(columns);
+        };
+        match self.table(values, names)? {
+            Some(sources) => {
+                let mut columns = self.nothing();
+                for (at, (source, name)) in sources.iter().zip(names).enumerate() {
+                    let name = name.bind(self.py).to_string_lossy();
+                    self.source(at, source, Some(&name), &mut columns)?;
+                }
+                self.finished(columns)
+            }
+            None => self.rows(values, names),
+        }
+    }
+
+    fn nothing(&self) -> Vec<Option<LooseColumn>> {
+        self.spec.feeds.iter().map(|_| None).collect()
+    }
+
+    fn finished(&self, columns: Vec<Option<LooseColumn>>) -> PyResult<Vec<LooseColumn>> {
+        let columns = columns.into_iter();
+        Ok(columns
+            .map(|column| column.unwrap_or_else(|| self.times()))
+            .collect())
+    }
+
+    fn times(&self) -> LooseColumn {
+        LooseColumn::Numbers(Numbers::I64(self.ticks.clone()))
+    }
+
+    fn without_values(&self) -> PyResult<Vec<LooseColumn>> {
+        if self.spec.feeds.iter().all(|feed| feed.role == Role::Time) {
+            return self.finished(self.nothing());
+        }
+        Err(spec(
+            "insert_many(times, values) needs values; only count() of rows does without",
+        ))
+    }
+
+    /// Where no value is looked at, what was given must still be as long as the times.
+    fn refuse_other_length(&self, values: &Bound<'py, PyAny>) -> PyResult<()> {
+        let Ok(length) = values.len() else {
+            return Ok(());
+        };
+        refuse_lengths(self.ticks.len(), length, None)
+    }
+
+    /// Reads one column of the caller's for all feeds that read it.
+    fn source(
+        &self,
+        source: usize,
+        values: &Bound<'py, PyAny>,
+        name: Option<&str>,
+        columns: &mut [Option<LooseColumn>],
+    ) -> PyResult<()> {
+        let reads = |feed: &Feed| feed.source == source && feed.role != Role::Time;
+        let feeds: Vec<(usize, Feed)> = (0..).zip(self.spec.feeds.iter().copied()).collect();
+        let feeds: Vec<_> = feeds.into_iter().filter(|(_, feed)| reads(feed)).collect();
+        if feeds.is_empty() {
+            return Ok(());
+        }
+        let mut iterated = Vec::new();
+        let mut length = None;
+        for (at, feed) in feeds {
+            let column = self.array(values, feed.role)?;
+            length = length.or(column.as_ref().map(LooseColumn::len));
+            match column {
+                Some(column) => columns[at] = Some(column),
+                None => iterated.push((at, feed.role)),
+            }
+        }
+        if !iterated.is_empty() {
+            let roles: Vec<Role> = iterated.iter().map(|(_, role)| *role).collect();
+            let read = self.iterate(values, &roles, name)?;
+            length = read.first().map(Vec::len);
+            for ((at, _), column) in iterated.into_iter().zip(read) {
+                columns[at] = Some(LooseColumn::Values(column));
+            }
+        }
+        refuse_lengths(self.ticks.len(), length.unwrap_or(0), name)
+    }
+
+    /// An array's values as numbers, or `None` where they come one by one.
+    fn array(&self, values: &Bound<'py, PyAny>, role: Role) -> PyResult<Option<LooseColumn>> {
+        if let Some(numbers) = native(values)? {
+            return Ok(Some(LooseColumn::Numbers(numbers)));
+        }
+        let read = self.helper("read_values", (values, role_name(role)))?;
+        if read.is_none() {
+            return Ok(None);
+        }
+        if read.hasattr("__arrow_c_array__")? {
+            return Ok(Some(LooseColumn::Numbers(Numbers::import(&read)?)));
+        }
+        let column = self.iterate(&read, &[role], None)?.swap_remove(0);
+        Ok(Some(LooseColumn::Values(column)))
+    }
+
+    fn helper<A>(&self, name: &str, arguments: A) -> PyResult<Bound<'py, PyAny>>
+    where
+        A: pyo3::call::PyCallArgs<'py>,
+    {
+        let module = self.py.import("slidewise.bulk")?;
+        module
+            .call_method1(name, arguments)
+            .map_err(|error| noted(self.py, error, "reading the values of insert_many"))
+    }
+
+    /// Item by item, each for all roles.
+    fn iterate(
+        &self,
+        values: &Bound<'py, PyAny>,
+        roles: &[Role],
+        name: Option<&str>,
+    ) -> PyResult<Vec<Vec<Loose>>> {
+        let mut columns = vec![Vec::new(); roles.len()];
+        for_each(values, "values", |row, value| {
+            for (column, role) in columns.iter_mut().zip(roles) {
+                let value = loosen(&value, *role, self.store);
+                column.push(value.map_err(|error| self.placed(error, name, row))?);
+            }
+            Ok(())
+        })?;
+        Ok(columns)
+    }
+
+    /// Adds column and row to an error of our own.
+    fn placed(&self, error: PyErr, name: Option<&str>, row: usize) -> PyErr {
+        if !error.is_instance_of::<crate::errors::SpecError>(self.py) {
+            return error;
+        }
+        let why = Misfit(error.value(self.py).to_string());
+        misfit(why, name.map(str::to_owned), Some(row))
+    }
+
+    /// The columns of a mapping or a table by name, or `None` if rows come one by one.
+    fn table(
+        &self,
+        values: &Bound<'py, PyAny>,
+        names: &[Py<PyString>],
+    ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+        let names: Vec<_> = names
+            .iter()
+            .map(|name| name.bind(self.py).clone())
+            .collect();
+        if values.cast::<PyMapping>().is_ok() {
+            let sources = names.iter().map(|name| lookup(values, name, None));
+            return sources.collect::<PyResult<_>>().map(Some);
+        }
+        let columns = self.helper("read_table", (values, names))?;
+        columns.extract()
+    }
+
+    /// An iterable of mappings.
+    fn rows(
+        &self,
+        values: &Bound<'py, PyAny>,
+        names: &[Py<PyString>],
+    ) -> PyResult<Vec<LooseColumn>> {
+        let feeds = &self.spec.feeds;
+        let mut columns: Vec<Vec<Loose>> = vec![Vec::new(); feeds.len()];
+        let mut length = 0;
+        for_each(values, "values", |row, mapping| {
+            for (column, feed) in columns.iter_mut().zip(feeds) {
+                if feed.role == Role::Time {
+                    continue;
+                }
+                let name = names[feed.source].bind(self.py);
+                let value = lookup(&mapping, name, Some(row))?;
+                let value = loosen(&value, feed.role, self.store);
+                let name = name.to_string_lossy();
+                column.push(value.map_err(|error| self.placed(error, Some(&name), row))?);
+            }
+            length = row + 1;
+            Ok(())
+        })?;
+        refuse_lengths(self.ticks.len(), length, None)?;
+        let columns = columns
+            .into_iter()
+            .zip(feeds)
+            .map(|(column, feed)| (feed.role != Role::Time).then_some(LooseColumn::Values(column)));
+        self.finished(columns.collect())
+    }
+}
+
+fn refuse_lengths(times: usize, values: usize, name: Option<&str>) -> PyResult<()> {
+    if times == values {
+        return Ok(());
+    }
+    let what = name.map_or_else(|| "values".to_owned(), |name| format!("column {name:?}"));
+    Err(spec(format!(
+        "there are {times} times, but {what} has {values}: each entry needs one of both"
+    )))
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Number => "number",
+        Role::Any => "any",
+        Role::Presence => "presence",
+        Role::Time => "time",
+    }
+}
+
+/// The value of a mapping's key.
+pub(crate) fn lookup<'py>(
+    mapping: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+    row: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = mapping.py();
+    let found = match mapping.cast_exact::<PyDict>() {
+        Ok(dict) => dict.get_item(name)?,
+        Err(_) if mapping.cast::<PyMapping>().is_err() => {
+            return Err(misfit(Misfit(no_mapping(mapping, name)), None, row));
+        }
+        Err(_) => match mapping.get_item(name) {
+            Ok(value) => Some(value),
+            Err(error) if error.is_instance_of::<pyo3::exceptions::PyKeyError>(py) => None,
+            Err(error) => return Err(noted(py, error, "reading a value")),
+        },
+    };
+    found.ok_or_else(|| {
+        let keys = mapping.call_method0("keys").and_then(|keys| {
+            let keys = keys.try_iter()?.take(20);
+            keys.map(|key| Ok(key?.repr()?.to_string()))
+                .collect::<PyResult<Vec<_>>>()
+        });
+        let there = keys.map_or_else(|_| String::new(), |keys| keys.join(", "));
+        let there = if there.is_empty() {
+            "nothing".to_owned()
+        } else {
+            there
+        };
+        let why = format!(
+            "the value has no {:?}: it has {there}",
+            name.to_string_lossy()
+        );
+        misfit(Misfit(why), None, row)
+    })
+}
+
+fn no_mapping(value: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> String {
+    let name = name.to_string_lossy();
+    format!(
+        "this window aggregates columns, such as {name:?}: give a mapping like \
+         {{{name:?}: 1.5}}, not {}",
+        described(value)
+    )
+}
+
+/// Arrays whose values lie there as int64 or float64.
+pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
+    let py = values.py();
+    if is_buffer(values)? {
+        // What has no such buffer (dates, other byte orders) is left to pyarrow.
+        let Ok(buffer) = PyUntypedBuffer::get(values) else {
+            return Ok(None);
+        };
+        if buffer.dimensions() != 1 {
+            return Ok(None);
+        }
+        if buffer.item_count() > COPIED && is_numpy(values)? {
+            return Ok(None);
+        }
+        if let Ok(ints) = buffer.as_typed::<i64>() {
+            return Ok(Some(Numbers::I64(Int64Array::from(ints.to_vec(py)?))));
+        }
+        if let Ok(floats) = buffer.as_typed::<f64>() {
+            return Ok(Some(Numbers::F64(Float64Array::from(floats.to_vec(py)?))));
+        }
+        return Ok(None);
+    }
+    if !values.hasattr("__arrow_c_array__")? {
+        return Ok(None);
+    }
+    let data = arrow::import(values)
+        .map_err(|error| noted(py, error, "importing an Arrow array in insert_many"))?;
+    Ok(match data.data_type() {
+        DataType::Int64 => Some(Numbers::I64(data.into())),
+        DataType::Float64 => Some(Numbers::F64(data.into())),
+        _ => None,
+    })
+}
+
+/// Up to this many numbers copying is faster than what pyarrow needs to borrow them.
+const COPIED: usize = 1 << 12;
+
+/// Whether the bytes of the buffer are the whole truth; a masked array's are not.
+fn is_buffer(values: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let kind = values.get_type();
+    Ok(values.is_instance_of::<PyMemoryView>()
+        || is_numpy(values)?
+        || kind.qualname()? == "array" && kind.module()? == "array")
+}
+
+fn is_numpy(values: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let kind = values.get_type();
+    Ok(kind.qualname()? == "ndarray" && kind.module()? == "numpy")
+}
+
+/// Visits the items of an iterable, looking for Ctrl-C now and then.
+pub(crate) fn for_each<'py>(
+    values: &Bound<'py, PyAny>,
+    what: &str,
+    mut visit: impl FnMut(usize, Bound<'py, PyAny>) -> PyResult<()>,
+) -> PyResult<()> {
+    let py = values.py();
+    let doing = format!("reading the {what} of insert_many");
+    let items = values.try_iter().map_err(|error| {
+        if error.is_instance_of::<pyo3::exceptions::PyTypeError>(py) {
+            spec(format!(
+                "insert_many takes {what} as an array, a Series, a list or another \
+                 iterable, got {}",
+                described(values)
+            ))
+        } else {
+            noted(py, error, &doing)
+        }
+    })?;
+    for (row, item) in items.enumerate() {
+        if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
+            py.check_signals()?;
+        }
+        let item = item.map_err(|error| noted(py, error, &format!("{doing} (item {row})")))?;
+        visit(row, item)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! Python objects in a window: the core holds tokens, a [`Store`] holds the objects.
+//!
+//! A token is cloned and dropped without Python, so the core may do that with the window
+//! locked and without the GIL. An object is released when its last token is gone, and
+//! not before [`Store::sweep`] is called with no lock held: its finalizer may call back.
+//! The garbage collector sees each object once per window, in the store.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::pyclass::{PyTraverseError, PyVisit};
+use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+/// Slots whose last token is gone.
+type Freed = Arc<Mutex<Vec<u32>>>;
+
+#[derive(Debug)]
+struct Token {
+    slot: u32,
+    freed: Freed,
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        lock(&self.freed).push(self.slot);
+    }
+}
+
+/// An object of a window, by its place in the window's store.
+#[derive(Clone, Debug)]
+pub(crate) struct Object(Arc<Token>);
+
+impl PartialEq for Object {
+    /// Identity, so that no user's `__eq__` runs inside a window.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.slot == other.0.slot
+    }
+}
+
+thread_local! {
+    /// The tokens that [`Object::read`] finds slots in.
+    static RESTORED: RefCell<Vec<Option<Object>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Codec for Object {
+    const MIN_BYTES: usize = 4;
+    fn write(&self, out: &mut Writer) {
+        self.0.slot.write(out);
+    }
+    fn read(input: &mut Reader<'_>) -> Result<Self> {
+        let slot = u32::read(input)?;
+        let found = RESTORED.with_borrow(|tokens| tokens.get(slot as usize).cloned());
+        match found {
+            Some(Some(object)) => Ok(object),
+            _ => damaged(format!("object {slot} is not in the snapshot")),
+        }
+    }
+}
+
+/// Runs `read`, in which [`Object::read`] finds the objects of `store`.
+pub(crate) fn restoring<R>(store: &Store, read: impl FnOnce() -> R) -> R {
+    let tokens = store.tokens();
+    RESTORED.with_borrow_mut(|restored| *restored = tokens);
+    let result = read();
+    // Taken out first: dropping them must not happen under the borrow.
+    drop(RESTORED.take());
+    result
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    objects: Vec<Option<Py<PyAny>>>,
+    free: Vec<u32>,
+}
+
+/// The objects of one window.
+///
+/// `slots` is locked only with the GIL held and never across releasing it, so that a
+/// garbage collection finds it either free or held by its own thread all along.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    slots: Mutex<Slots>,
+    freed: Freed,
+}
+
+impl Store {
+    /// A store with slots for objects that [`Store::fill`] brings, and gaps.
+    pub(crate) fn reserved(present: impl Iterator<Item = bool>) -> Self {
+        let mut slots = Slots::default();
+        for (present, slot) in present.zip(0..) {
+            slots.objects.push(None);
+            if !present {
+                slots.free.push(slot);
+            }
+        }
+        Self {
+            slots: Mutex::new(slots),
+            freed: Freed::default(),
+        }
+    }
+
+    pub(crate) fn fill(&self, objects: Vec<Option<Py<PyAny>>>) {
+        lock(&self.slots).objects = objects;
+    }
+
+    pub(crate) fn add(&self, object: Py<PyAny>) -> PyResult<Object> {
+        let mut slots = lock(&self.slots);
+        let slot = match slots.free.pop() {
+            Some(slot) => {
+                slots.objects[slot as usize] = Some(object);
+                slot
+            }
+            None => {
+                let slot = u32::try_from(slots.objects.len()).map_err(|_| {
+                    pyo3::exceptions::PyMemoryError::new_err("a window holds 2^32 objects")
+                })?;
+                slots.objects.push(Some(object));
+                slot
+            }
+        };
+        Ok(self.token(slot))
+    }
+
+    fn token(&self, slot: u32) -> Object {
+        Object(Arc::new(Token {
+            slot,
+            freed: Arc::clone(&self.freed),
+        }))
+    }
+
+    /// A token for every slot that is not free.
+    fn tokens(&self) -> Vec<Option<Object>> {
+        let slots = lock(&self.slots);
+        let mut taken = vec![true; slots.objects.len()];
+        for slot in &slots.free {
+            taken[*slot as usize] = false;
+        }
+        let numbered = taken.into_iter().zip(0..);
+        numbered
+            .map(|(taken, slot)| taken.then(|| self.token(slot)))
+            .collect()
+    }
+
+    /// `None` once the garbage collector has cleared the store.
+    pub(crate) fn get<'py>(&self, py: Python<'py>, object: &Object) -> Option<Bound<'py, PyAny>> {
+        let slots = lock(&self.slots);
+        let found = slots.objects.get(object.0.slot as usize)?.as_ref()?;
+        Some(found.bind(py).clone())
+    }
+
+    /// All objects by slot.
+    pub(crate) fn objects(&self, py: Python<'_>) -> Vec<Option<Py<PyAny>>> {
+        let slots = lock(&self.slots);
+        let cloned = slots.objects.iter();
+        cloned
+            .map(|object| object.as_ref().map(|object| object.clone_ref(py)))
+            .collect()
+    }
+
+    /// Releases the objects that no token holds any more. Call it with the GIL held, no
+    /// lock held, and the window free: finalizers run here.
+    pub(crate) fn sweep(&self, _py: Python<'_>) {
+        let freed = std::mem::take(&mut *lock(&self.freed));
+        if freed.is_empty() {
+            return;
+        }
+        let mut slots = lock(&self.slots);
+        let mut garbage = Vec::with_capacity(freed.len());
+        for slot in freed {
+            garbage.extend(slots.objects[slot as usize].take());
+            slots.free.push(slot);
+        }
+        if slots.free.len() == slots.objects.len() {
+            *slots = Slots::default();
+        }
+        drop(slots);
+        drop(garbage);
+    }
+
+    pub(crate) fn traverse(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        // Held by this very thread if at all: then what it holds counts as reachable.
+        if let Ok(slots) = self.slots.try_lock() {
+            for object in slots.objects.iter().flatten() {
+                visit.call(object)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Breaks reference cycles, for the garbage collector.
+    pub(crate) fn clear(&self) {
+        let garbage: Vec<_> = {
+            let mut slots = lock(&self.slots);
+            slots.objects.iter_mut().map(Option::take).collect()
+        };
+        drop(garbage);
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let slots = lock(&self.slots);
+        let token = size_of::<Token>() + 2 * size_of::<usize>();
+        let live = slots.objects.len() - slots.free.len();
+        size_of::<Self>()
+            + slots.objects.capacity() * size_of::<Option<Py<PyAny>>>()
+            + slots.free.capacity() * size_of::<u32>()
+            + live * token
+    }
+}
+
+/// Nothing that could panic runs under these locks, so a poisoned one is still whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,42 @@
+//! The exception classes of `slidewise.errors`, and what is said with them.
+
+use pyo3::prelude::*;
+use slidewise_core::snapshot::Damaged;
+
+pyo3::import_exception!(slidewise.errors, SlidewiseError);
+pyo3::import_exception!(slidewise.errors, SpecError);
+pyo3::import_exception!(slidewise.errors, EmptyWindowError);
+pyo3::import_exception!(slidewise.errors, SnapshotError);
+pyo3::import_exception!(slidewise.errors, ResultOverflowError);
+pyo3::import_exception!(slidewise.errors, WindowBusyError);
+
+/// A request or a value that is wrong.
+pub(crate) fn spec(message: impl Into<String>) -> PyErr {
+    SpecError::new_err(message.into())
+}
+
+pub(crate) fn busy(message: &'static str) -> PyErr {
+    WindowBusyError::new_err(message)
+}
+
+pub(crate) fn snapshot(damage: Damaged) -> PyErr {
+    SnapshotError::new_err(damage.0)
+}
+
+/// A failure that only an error in slidewise can cause.
+pub(crate) fn broken(why: &str) -> PyErr {
+    SlidewiseError::new_err(format!(
+        "{why}; this is an error in slidewise, please report it"
+    ))
+}
+
+/// Lets an exception of the user's own code pass, with a note that says what was being
+/// done. Errors of slidewise say that themselves.
+pub(crate) fn noted(py: Python<'_>, error: PyErr, doing: &str) -> PyErr {
+    if !error.is_instance_of::<SlidewiseError>(py) {
+        let note = format!("raised while slidewise.Window was {doing}; the window is unchanged");
+        // An exception that takes no note passes without one.
+        let _ = error.value(py).call_method1("add_note", (note,));
+    }
+    error
+}

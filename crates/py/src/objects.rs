@@ -1,0 +1,284 @@
+//! Collected objects as bytes: a small set of plain types, nested to a limit.
+//!
+//! Reading goes twice over the bytes. [`skim`] checks all of them and allocates nothing
+//! that grows with what they claim; only then does [`Table::build`] make objects. There
+//! is no pickle in it, and nothing in the bytes names code.
+
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyBytes, PyDate, PyDateTime, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple,
+};
+use slidewise_core::snapshot::{Codec, Damaged, Reader, Result, Writer, damaged};
+
+use crate::errors::snapshot as refused;
+
+/// How deep lists, tuples and dicts may nest.
+const DEPTH: usize = 64;
+
+mod tag {
+    /// A slot without an object.
+    pub(super) const GAP: u8 = 0;
+    pub(super) const NONE: u8 = 1;
+    pub(super) const FALSE: u8 = 2;
+    pub(super) const TRUE: u8 = 3;
+    pub(super) const INT: u8 = 4;
+    /// Little endian, two's complement, for what 64 bits cannot hold.
+    pub(super) const BIG: u8 = 5;
+    pub(super) const FLOAT: u8 = 6;
+    pub(super) const STR: u8 = 7;
+    pub(super) const BYTES: u8 = 8;
+    pub(super) const TUPLE: u8 = 9;
+    pub(super) const LIST: u8 = 10;
+    pub(super) const DICT: u8 = 11;
+    /// A date or a datetime, as text.
+    pub(super) const MOMENT: u8 = 12;
+}
+
+/// Writes a table of objects: its length in bytes, then every slot.
+pub(crate) fn write(
+    py: Python<'_>,
+    objects: &[Option<Py<PyAny>>],
+    out: &mut Writer,
+) -> PyResult<()> {
+    let mut table = Writer::default();
+    (objects.len() as u64).write(&mut table);
+    for object in objects {
+        match object {
+            Some(object) => write_value(object.bind(py), &mut table, DEPTH)?,
+            None => tag::GAP.write(&mut table),
+        }
+    }
+    let table = table.finish().map_err(refused)?;
+    (table.len() as u64).write(out);
+    out.put(&table);
+    Ok(())
+}
+
+/// Writes a value of exactly one of the known types; a subclass would not come back.
+fn write_value(value: &Bound<'_, PyAny>, out: &mut Writer, depth: usize) -> PyResult<()> {
+    if value.is_none() {
+        tag::NONE.write(out);
+    } else if let Ok(flag) = value.cast_exact::<PyBool>() {
+        (if flag.is_true() {
+            tag::TRUE
+        } else {
+            tag::FALSE
+        })
+        .write(out);
+    } else if let Ok(int) = value.cast_exact::<PyInt>() {
+        write_int(int, out)?;
+    } else if let Ok(float) = value.cast_exact::<PyFloat>() {
+        tag::FLOAT.write(out);
+        float.value().write(out);
+    } else if let Ok(text) = value.cast_exact::<PyString>() {
+        match text.to_cow() {
+            Ok(text) => sized(tag::STR, text.as_bytes(), out),
+            Err(_) => out.refuse("a collected str with a lone surrogate cannot be written"),
+        }
+    } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        sized(tag::BYTES, bytes.as_bytes(), out);
+    } else if value.is_exact_instance_of::<PyDateTime>() || value.is_exact_instance_of::<PyDate>() {
+        let module = value.py().import("slidewise.instants")?;
+        let text: String = module.call_method1("write_moment", (value,))?.extract()?;
+        sized(tag::MOMENT, text.as_bytes(), out);
+    } else {
+        write_container(value, out, depth)?;
+    }
+    Ok(())
+}
+
+fn write_container(value: &Bound<'_, PyAny>, out: &mut Writer, depth: usize) -> PyResult<()> {
+    // Copies of the container, because it could change meanwhile.
+    let (tag, items, count) = if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        (tag::TUPLE, tuple.clone(), tuple.len())
+    } else if let Ok(list) = value.cast_exact::<PyList>() {
+        (tag::LIST, list.to_tuple(), list.len())
+    } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+        let items = dict.items().iter();
+        let pairs: Vec<_> = items
+            .map(|pair| pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>())
+            .collect::<PyResult<_>>()?;
+        let flat = pairs.into_iter().flat_map(|(key, value)| [key, value]);
+        let flat = PyTuple::new(value.py(), flat.collect::<Vec<_>>())?;
+        let count = flat.len() / 2;
+        (tag::DICT, flat, count)
+    } else {
+        out.refuse(format!(
+            "a collected {} has no form in bytes; None, bool, int, float, str, bytes, date, \
+             datetime, tuple, list and dict have",
+            value.get_type().fully_qualified_name()?
+        ));
+        return Ok(());
+    };
+    if depth == 0 {
+        out.refuse(format!(
+            "a collected value is nested more than {DEPTH} deep"
+        ));
+        return Ok(());
+    }
+    tag.write(out);
+    (count as u64).write(out);
+    for item in items.iter() {
+        write_value(&item, out, depth - 1)?;
+    }
+    Ok(())
+}
+
+fn write_int(int: &Bound<'_, PyInt>, out: &mut Writer) -> PyResult<()> {
+    if let Ok(small) = int.extract::<i64>() {
+        tag::INT.write(out);
+        small.write(out);
+        return Ok(());
+    }
+    let bits: usize = int.call_method0("bit_length")?.extract()?;
+    let keywords = PyDict::new(int.py());
+    keywords.set_item("signed", true)?;
+    let bytes = int.call_method("to_bytes", (bits / 8 + 1, "little"), Some(&keywords))?;
+    sized(tag::BIG, bytes.extract::<&[u8]>()?, out);
+    Ok(())
+}
+
+fn sized(tag: u8, bytes: &[u8], out: &mut Writer) {
+    tag.write(out);
+    (bytes.len() as u64).write(out);
+    out.put(bytes);
+}
+
+/// A table of objects that has been checked, but not made.
+pub(crate) struct Table<'a> {
+    bytes: &'a [u8],
+    present: Vec<bool>,
+}
+
+/// Checks a table.
+pub(crate) fn skim<'a>(input: &mut Reader<'a>) -> Result<Table<'a>> {
+    let length = input.length::<u8>()?;
+    let bytes = input.take(length)?;
+    let mut table = Reader::new(bytes);
+    let count = table.length::<u8>()?;
+    let mut present = Vec::with_capacity(count);
+    for _ in 0..count {
+        let tag = u8::read(&mut table)?;
+        present.push(tag != tag::GAP);
+        if tag != tag::GAP {
+            skim_value(tag, &mut table, DEPTH)?;
+        }
+    }
+    table.end()?;
+    Ok(Table { bytes, present })
+}
+
+fn skim_value(tag: u8, input: &mut Reader<'_>, depth: usize) -> Result<()> {
+    match tag {
+        tag::NONE | tag::FALSE | tag::TRUE => {}
+        tag::INT | tag::FLOAT => {
+            input.take(8)?;
+        }
+        tag::BIG | tag::BYTES => {
+            let length = input.length::<u8>()?;
+            input.take(length)?;
+        }
+        tag::STR | tag::MOMENT => {
+            read_text(input)?;
+        }
+        tag::TUPLE | tag::LIST | tag::DICT if depth > 0 => {
+            let count = input.length::<u8>()?;
+            let values = if tag == tag::DICT { 2 * count } else { count };
+            for _ in 0..values {
+                let tag = u8::read(input)?;
+                skim_value(tag, input, depth - 1)?;
+            }
+        }
+        _ => return damaged(format!("unknown or too deep object tag {tag}")),
+    }
+    Ok(())
+}
+
+fn read_text<'a>(input: &mut Reader<'a>) -> Result<&'a str> {
+    let length = input.length::<u8>()?;
+    std::str::from_utf8(input.take(length)?).or_else(|_| damaged("text is not UTF-8"))
+}
+
+impl Table<'_> {
+    /// Which slots hold an object.
+    pub(crate) fn present(&self) -> &[bool] {
+        &self.present
+    }
+
+    /// Makes the objects, by slot.
+    pub(crate) fn build(&self, py: Python<'_>) -> PyResult<Vec<Option<Py<PyAny>>>> {
+        let mut input = Reader::new(self.bytes);
+        u64::read(&mut input).map_err(refused)?;
+        let present = self.present.iter();
+        present
+            .map(|present| {
+                if !present {
+                    u8::read(&mut input).map_err(refused)?;
+                    return Ok(None);
+                }
+                let built = build_value(py, &mut input)?;
+                Ok(Some(built.unbind()))
+            })
+            .collect()
+    }
+}
+
+/// Makes one value; the bytes have been skimmed, so the depth is known to be limited.
+fn build_value<'py>(py: Python<'py>, input: &mut Reader<'_>) -> PyResult<Bound<'py, PyAny>> {
+    let tag = u8::read(input).map_err(refused)?;
+    Ok(match tag {
+        tag::NONE => py.None().into_bound(py),
+        tag::FALSE | tag::TRUE => PyBool::new(py, tag == tag::TRUE).to_owned().into_any(),
+        tag::INT => i64::read(input)
+            .map_err(refused)?
+            .into_pyobject(py)?
+            .into_any(),
+        tag::FLOAT => PyFloat::new(py, f64::read(input).map_err(refused)?).into_any(),
+        tag::STR => PyString::new(py, read_text(input).map_err(refused)?).into_any(),
+        tag::MOMENT => {
+            let text = read_text(input).map_err(refused)?;
+            py.import("slidewise.instants")?
+                .call_method1("read_moment", (text,))?
+        }
+        tag::BYTES => PyBytes::new(py, sized_bytes(input)?).into_any(),
+        tag::BIG => {
+            let keywords = PyDict::new(py);
+            keywords.set_item("signed", true)?;
+            let arguments = (PyBytes::new(py, sized_bytes(input)?), "little");
+            py.get_type::<PyInt>()
+                .call_method("from_bytes", arguments, Some(&keywords))?
+        }
+        _ => build_container(py, tag, input)?,
+    })
+}
+
+fn build_container<'py>(
+    py: Python<'py>,
+    tag: u8,
+    input: &mut Reader<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let count = u64::read(input).map_err(refused)?;
+    if tag == tag::DICT {
+        let dict = PyDict::new(py);
+        for _ in 0..count {
+            let key = build_value(py, input)?;
+            let value = build_value(py, input)?;
+            dict.set_item(key, value)
+                .map_err(|error| refused(Damaged(format!("a dict's key: {error}"))))?;
+        }
+        return Ok(dict.into_any());
+    }
+    let list = PyList::empty(py);
+    for _ in 0..count {
+        list.append(build_value(py, input)?)?;
+    }
+    if tag == tag::TUPLE {
+        return Ok(list.to_tuple().into_any());
+    }
+    Ok(list.into_any())
+}
+
+fn sized_bytes<'a>(input: &mut Reader<'a>) -> PyResult<&'a [u8]> {
+    let length = input.length::<u8>().map_err(refused)?;
+    input.take(length).map_err(refused)
+}

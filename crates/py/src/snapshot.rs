@@ -1,0 +1,166 @@
+//! A window as bytes, and back.
+//!
+//! ```text
+//! header: JSON written by slidewise.plan     payload: objects | log | window
+//! ```
+//! Objects are written once each, by slot; the log and the window name their slots. All
+//! of the payload is checked before an object is made of it.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use slidewise_core::aggregate::DType;
+use slidewise_core::snapshot::{Reader, Writer, open, seal};
+
+use crate::access::Access;
+use crate::clock::Clock;
+use crate::element::{Store, restoring};
+use crate::errors::snapshot as refused;
+use crate::objects;
+use crate::spec::{DTYPES, Role, Spec, named};
+use crate::state::{State, Types};
+use crate::window::Parts;
+
+/// The kind of a `Window`'s snapshot in the envelope.
+const WINDOW: u16 = 1;
+
+pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<'py, PyBytes>> {
+    let (body, dtypes, objects) = written(py, access)?;
+    let mut payload = Writer::default();
+    if let Some(objects) = objects {
+        objects::write(py, &objects, &mut payload)?;
+    }
+    payload.put(&body);
+    let payload = payload.finish().map_err(refused)?;
+    let names: Vec<Option<&str>> = dtypes.iter().map(|dtype| name_of(*dtype)).collect();
+    let clock = access.clock().map(|clock| clock.object(py).clone());
+    let plan = access.spec.plan.bind(py);
+    let header: Vec<u8> = plan.call_method1("header", (names, clock))?.extract()?;
+    Ok(PyBytes::new(py, &seal(WINDOW, &header, &payload)))
+}
+
+type Objects = Vec<Option<Py<PyAny>>>;
+
+/// Log and window as bytes, and the objects they name.
+fn written(py: Python<'_>, access: &Access) -> PyResult<(Vec<u8>, Types, Option<Objects>)> {
+    access.sweep(py);
+    let mut body = Writer::default();
+    let state = access.lock(py)?;
+    state.write(&mut body);
+    let dtypes = state.dtypes.clone();
+    // Still under the lock, so that no slot is filled anew in between.
+    let objects = access.store.as_ref().map(|store| store.objects(py));
+    drop(state);
+    Ok((body.finish().map_err(refused)?, dtypes, objects))
+}
+
+/// The contents of a window again, every object through `each`.
+pub(crate) fn copied(
+    py: Python<'_>,
+    access: &Access,
+    each: impl Fn(Py<PyAny>) -> PyResult<Py<PyAny>>,
+) -> PyResult<Parts> {
+    let clock = match access.clock() {
+        Some(clock) => Some(Clock::read(clock.object(py).clone())?),
+        None => None,
+    };
+    if access.store.is_none() {
+        let state = access.lock(py)?.copied();
+        return Ok(Parts {
+            state,
+            store: None,
+            clock,
+        });
+    }
+    let (body, dtypes, objects) = written(py, access)?;
+    let objects = objects.unwrap_or_default().into_iter();
+    let objects = objects.map(|object| object.map(&each).transpose());
+    let objects: Objects = objects.collect::<PyResult<_>>()?;
+    let store = Store::reserved(objects.iter().map(Option::is_some));
+    store.fill(objects);
+    let mut input = Reader::new(&body);
+    let state = restoring(&store, || State::read(&access.spec, dtypes, &mut input));
+    let state = state.map_err(refused)?;
+    store.sweep(py);
+    Ok(Parts {
+        state,
+        store: Some(store),
+        clock,
+    })
+}
+
+/// The plan and the contents behind a blob.
+pub(crate) fn from_bytes<'py>(
+    blob: &Bound<'py, PyBytes>,
+    read_header: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+    let py = blob.py();
+    let (header, payload) = open(WINDOW, blob.as_bytes()).map_err(refused)?;
+    let read = read_header.call1((PyBytes::new(py, header),))?;
+    let (plan, dtypes, clock): (
+        Bound<'_, PyAny>,
+        Vec<Option<String>>,
+        Option<Bound<'_, PyAny>>,
+    ) = read.extract()?;
+    let spec = Spec::read(&plan)?;
+    let dtypes = read_types(&spec, dtypes)?;
+    let clock = clock.map(Clock::read).transpose()?;
+    let mut input = Reader::new(payload);
+    let objects = match spec.holds_objects() {
+        true => Some(objects::skim(&mut input).map_err(refused)?),
+        false => None,
+    };
+    let store = objects
+        .as_ref()
+        .map(|table| Store::reserved(table.present().iter().copied()));
+    let state = match &store {
+        Some(store) => restoring(store, || State::read(&spec, dtypes, &mut input)),
+        None => State::read(&spec, dtypes, &mut input),
+    };
+    let mut state = state.map_err(refused)?;
+    if clock.is_none() && !state.window.is_empty() {
+        let why = "entries without a kind of time".to_owned();
+        return Err(refused(slidewise_core::snapshot::Damaged(why)));
+    }
+    if let (Some(store), Some(table)) = (&store, objects) {
+        store.fill(table.build(py)?);
+        store.sweep(py);
+    }
+    Ok((
+        plan,
+        Parts {
+            state,
+            store,
+            clock,
+        },
+    ))
+}
+
+fn name_of(dtype: Option<DType>) -> Option<&'static str> {
+    let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
+    known.map(|(name, _)| *name)
+}
+
+/// The types of the feeds; only numbers have a choice.
+fn read_types(spec: &Spec, names: Vec<Option<String>>) -> PyResult<Types> {
+    let wrong = || {
+        refused(slidewise_core::snapshot::Damaged(
+            "wrong column types".to_owned(),
+        ))
+    };
+    if names.len() != spec.feeds.len() {
+        return Err(wrong());
+    }
+    let mut dtypes = Types::new();
+    for (feed, name) in spec.feeds.iter().zip(names) {
+        let dtype = match name {
+            Some(name) => Some(named("dtype", &name, &DTYPES).map_err(|_| wrong())?),
+            None => None,
+        };
+        let open = feed.role == Role::Number && dtype != Some(DType::Object);
+        if !(feed.dtype == dtype || feed.dtype.is_none() && open) {
+            return Err(wrong());
+        }
+        dtypes.push(dtype);
+    }
+    Ok(dtypes)
+}

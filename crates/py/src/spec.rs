@@ -1,0 +1,176 @@
+//! What a window was asked for, as `slidewise.plan` spelled it out.
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use slidewise_core::aggregate::{AggSpec, DType, Kind};
+use slidewise_core::window::Ties;
+use slidewise_core::window::any::Algorithm;
+
+use crate::errors::broken;
+
+/// What a feed's values are used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Computed with: int64 or float64, whichever comes first unless it was asked for.
+    Number,
+    /// Collected: anything, as it is.
+    Any,
+    /// Counted: only whether there is a value.
+    Presence,
+    /// The entry's own time.
+    Time,
+}
+
+/// A column of the core: where its values come from and what they are for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Feed {
+    /// Which column of the caller's; 0 where an entry is one value.
+    pub(crate) source: usize,
+    pub(crate) role: Role,
+    /// `None` until the first value decides.
+    pub(crate) dtype: Option<DType>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nan {
+    Propagate,
+    Skip,
+    Raise,
+}
+
+#[derive(Debug)]
+pub(crate) struct Spec {
+    /// The Python object it was read from: it makes clocks and snapshot headers.
+    pub(crate) plan: Py<PyAny>,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) ties: Ties,
+    pub(crate) nan: Nan,
+    pub(crate) aggs: Vec<AggSpec>,
+    /// Which answers are times.
+    pub(crate) timed: Vec<bool>,
+    /// Keys of the answers; `None` where there is one, given bare.
+    pub(crate) names: Option<Vec<Py<PyString>>>,
+    /// Keys of the values; `None` where an entry is one bare value.
+    pub(crate) columns: Option<Vec<Py<PyString>>>,
+    pub(crate) feeds: Vec<Feed>,
+    /// `last=rows(n)`.
+    pub(crate) rows: Option<usize>,
+}
+
+impl Spec {
+    pub(crate) fn read(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let text = |name| plan.getattr(name)?.extract::<String>();
+        let dtype = plan.getattr("dtype")?.extract::<Option<String>>()?;
+        let feeds: Vec<(usize, String)> = plan.getattr("feeds")?.extract()?;
+        let requests: Vec<(String, isize, isize, u32)> = plan.getattr("requests")?.extract()?;
+        let spec = Self {
+            plan: plan.clone().unbind(),
+            algorithm: named("algorithm", &text("algorithm")?, &ALGORITHMS)?,
+            ties: named("ties", &text("ties")?, &TIES)?,
+            nan: named("nan", &text("nan")?, &NANS)?,
+            timed: plan.getattr("timed")?.extract()?,
+            names: plan.getattr("names")?.extract()?,
+            columns: plan.getattr("columns")?.extract()?,
+            feeds: feeds
+                .iter()
+                .map(|(source, role)| read_feed(*source, role, dtype.as_deref()))
+                .collect::<PyResult<_>>()?,
+            aggs: requests
+                .iter()
+                .map(|request| read_agg(request, feeds.len()))
+                .collect::<PyResult<_>>()?,
+            rows: plan.getattr("rows")?.extract()?,
+        };
+        spec.check()
+    }
+
+    /// What would make the code below panic or answer wrongly.
+    fn check(self) -> PyResult<Self> {
+        let sources = self.columns.as_ref().map_or(1, Vec::len);
+        let whole = self.aggs.len() == self.timed.len()
+            && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
+            && self.feeds.iter().all(|feed| feed.source < sources);
+        if whole {
+            return Ok(self);
+        }
+        Err(broken("a window's plan does not fit together"))
+    }
+
+    /// Whether a window of it may hold Python objects.
+    pub(crate) fn holds_objects(&self) -> bool {
+        self.feeds.iter().any(|feed| feed.role == Role::Any)
+    }
+
+    /// For messages: the column a feed reads, if columns have names.
+    pub(crate) fn column_name<'py>(&self, py: Python<'py>, feed: &Feed) -> Option<String> {
+        let columns = self.columns.as_ref()?;
+        Some(columns[feed.source].bind(py).to_string_lossy().into_owned())
+    }
+}
+
+const ALGORITHMS: [(&str, Algorithm); 2] = [
+    ("fiba", Algorithm::Fiba),
+    ("recalculate", Algorithm::Recalculate),
+];
+const TIES: [(&str, Ties); 2] = [("combine", Ties::Combine), ("keep", Ties::Keep)];
+const NANS: [(&str, Nan); 3] = [
+    ("propagate", Nan::Propagate),
+    ("skip", Nan::Skip),
+    ("raise", Nan::Raise),
+];
+const ROLES: [(&str, Role); 4] = [
+    ("number", Role::Number),
+    ("any", Role::Any),
+    ("presence", Role::Presence),
+    ("time", Role::Time),
+];
+pub(crate) const DTYPES: [(&str, DType); 3] = [
+    ("int64", DType::I64),
+    ("float64", DType::F64),
+    ("object", DType::Object),
+];
+
+pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyResult<V> {
+    let found = known.iter().find(|(known, _)| *known == name);
+    match found {
+        Some((_, value)) => Ok(*value),
+        None => Err(broken(&format!("a window's plan has {what} {name:?}"))),
+    }
+}
+
+fn read_feed(source: usize, role: &str, dtype: Option<&str>) -> PyResult<Feed> {
+    let role = named("role", role, &ROLES)?;
+    let asked = dtype
+        .map(|name| named("dtype", name, &DTYPES))
+        .transpose()?;
+    let dtype = match role {
+        Role::Number => asked.filter(|dtype| *dtype != DType::Object),
+        Role::Any => Some(DType::Object),
+        Role::Presence | Role::Time => Some(DType::I64),
+    };
+    Ok(Feed {
+        source,
+        role,
+        dtype,
+    })
+}
+
+fn read_agg((kind, of, by, ddof): &(String, isize, isize, u32), feeds: usize) -> PyResult<AggSpec> {
+    let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < feeds);
+    let spec = AggSpec {
+        kind: Kind::parse(kind)
+            .ok_or_else(|| broken(&format!("a window's plan has aggregation {kind:?}")))?,
+        of: column(*of),
+        by: column(*by),
+        ddof: *ddof,
+    };
+    let compares = matches!(spec.kind, Kind::ArgMin | Kind::ArgMax);
+    let whole = (spec.of.is_some() || spec.kind == Kind::Count) && spec.by.is_some() == compares;
+    if whole {
+        Ok(spec)
+    } else {
+        Err(broken(&format!(
+            "a window's plan lacks a column for {kind}"
+        )))
+    }
+}

@@ -1,0 +1,318 @@
+//! What a window's lock guards: the core's window and the types of its columns.
+//!
+//! No Python code runs in here, so that no callback can meet a locked window.
+
+use std::collections::VecDeque;
+
+use slidewise_core::aggregate::column::{Column, Validity, Values};
+use slidewise_core::aggregate::{Answer, Cell, DType};
+use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
+use slidewise_core::window::Ties;
+use slidewise_core::window::any::{AnyWindow, window};
+
+use crate::element::Object;
+use crate::spec::Spec;
+
+pub(crate) type Row = Vec<Cell<Object>>;
+pub(crate) type Types = Vec<Option<DType>>;
+
+pub(crate) struct State {
+    pub(crate) window: Box<dyn AnyWindow<Object>>,
+    pub(crate) dtypes: Types,
+    /// The rows, while the type of a column is open: nothing but nulls has come for it.
+    log: Option<Log>,
+    answers: Vec<Answer<Object>>,
+}
+
+impl State {
+    pub(crate) fn new(spec: &Spec) -> Self {
+        Self::typed(spec, spec.feeds.iter().map(|feed| feed.dtype).collect())
+    }
+
+    fn typed(spec: &Spec, dtypes: Types) -> Self {
+        Self {
+            window: empty(spec, &dtypes),
+            log: dtypes.contains(&None).then(Log::default),
+            dtypes,
+            answers: Vec::new(),
+        }
+    }
+
+    /// Fixes types that were open; those already fixed stay as they are.
+    ///
+    /// A column of nulls answers alike whatever its type, so the window runs as if open
+    /// columns were int64, and is filled anew if that turns out wrong.
+    pub(crate) fn decide(&mut self, spec: &Spec, dtypes: Types) {
+        if dtypes == self.dtypes {
+            return;
+        }
+        let mut decided = self.dtypes.iter().zip(&dtypes);
+        let refill = decided.any(|(old, new)| old.is_none() && *new == Some(DType::F64));
+        self.dtypes = dtypes;
+        if refill {
+            self.window = empty(spec, &self.dtypes);
+            for (time, row) in self.log.iter().flat_map(|log| &log.rows) {
+                self.window.insert(*time, row);
+            }
+        }
+        if !self.dtypes.contains(&None) {
+            self.log = None;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, time: i64, row: &[Cell<Object>]) {
+        if let Some(log) = &mut self.log {
+            log.insert(time, row.to_vec());
+        }
+        self.window.insert(time, row);
+    }
+
+    pub(crate) fn insert_many(&mut self, times: &[i64], columns: &[Column<'_, Object>]) {
+        if let Some(log) = &mut self.log {
+            for (row, time) in times.iter().enumerate() {
+                log.insert(
+                    *time,
+                    columns.iter().map(|column| column.cell(row)).collect(),
+                );
+            }
+        }
+        // What is in order goes in pieces whose copies stay in the cache. The window
+        // sorts what it is given, so it does not matter if this is not the last word.
+        let piece = if times.is_sorted() {
+            PIECE
+        } else {
+            times.len().max(1)
+        };
+        for (at, times) in times.chunks(piece).enumerate() {
+            let from = at * piece;
+            let columns: Vec<_> = columns
+                .iter()
+                .map(|column| part(column, from, times.len()))
+                .collect();
+            self.window.insert_many(times.to_vec(), &columns);
+        }
+    }
+
+    pub(crate) fn evict(&mut self, ties: Ties) -> Option<i64> {
+        let time = self.window.evict()?;
+        if let Some(log) = &mut self.log {
+            log.evict_at(time, ties);
+        }
+        Some(time)
+    }
+
+    pub(crate) fn evict_at(&mut self, time: i64, ties: Ties) -> bool {
+        let found = self.window.evict_at(time);
+        if let Some(log) = &mut self.log
+            && found
+        {
+            log.evict_at(time, ties);
+        }
+        found
+    }
+
+    pub(crate) fn evict_until(&mut self, time: i64) -> usize {
+        if let Some(log) = &mut self.log {
+            log.evict_until(time);
+        }
+        self.window.evict_until(time)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.rows.clear();
+        }
+        self.window.clear();
+    }
+
+    /// Evicts what lies outside the window that was asked for with `last=`.
+    #[inline]
+    pub(crate) fn trim(&mut self, last: Option<i64>, spec: &Spec) {
+        if let Some(length) = last
+            && let Some(youngest) = self.window.youngest()
+            && let Some(until) = youngest.checked_sub(length)
+        {
+            self.evict_until(until);
+        }
+        if let Some(rows) = spec.rows {
+            for _ in rows..self.window.len() {
+                self.evict(spec.ties);
+            }
+        }
+    }
+
+    /// One answer per aggregation, over all entries or those with `lo <= time <= hi`.
+    pub(crate) fn answers(&mut self, range: Option<(i64, i64)>) -> Vec<Answer<Object>> {
+        let mut answers = std::mem::take(&mut self.answers);
+        match range {
+            None => self.window.query(&mut answers),
+            Some((lo, hi)) => self.window.query_range(lo, hi, &mut answers),
+        }
+        answers
+    }
+
+    /// The same where there is one aggregation, without allocating.
+    #[inline]
+    pub(crate) fn answer(&mut self, range: Option<(i64, i64)>) -> Option<Answer<Object>> {
+        let mut answers = self.answers(range);
+        let only = answers.pop();
+        answers.clear();
+        self.answers = answers;
+        only
+    }
+
+    pub(crate) fn check(&mut self) -> std::result::Result<(), String> {
+        self.window.check()?;
+        let Some(log) = &self.log else { return Ok(()) };
+        let mut times = Vec::new();
+        self.window.for_each(&mut |time, _| times.push(time));
+        let mut logged: Vec<i64> = log.rows.iter().map(|(time, _)| *time).collect();
+        if times.windows(2).all(|pair| pair[0] < pair[1]) {
+            logged.dedup();
+        }
+        if times == logged {
+            return Ok(());
+        }
+        Err(format!("window has times {times:?}, its log {logged:?}"))
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let log = self.log.as_ref().map_or(0, Log::bytes);
+        self.window.bytes() + log + size_of::<Self>()
+    }
+
+    /// A copy; for windows without objects, whose tokens would belong to both.
+    pub(crate) fn copied(&self) -> Self {
+        Self {
+            window: self.window.boxed_clone(),
+            dtypes: self.dtypes.clone(),
+            log: self.log.clone(),
+            answers: Vec::new(),
+        }
+    }
+
+    pub(crate) fn write(&self, out: &mut Writer) {
+        if let Some(log) = &self.log {
+            log.write(out);
+        }
+        self.window.write(out);
+    }
+
+    pub(crate) fn read(spec: &Spec, dtypes: Types, input: &mut Reader<'_>) -> Result<Self> {
+        let mut state = Self::typed(spec, dtypes);
+        if let Some(log) = &mut state.log {
+            *log = Log::read(input, &state.dtypes)?;
+        }
+        state.window.read(input)?;
+        input.end()?;
+        state.check().or_else(damaged)?;
+        Ok(state)
+    }
+}
+
+fn empty(spec: &Spec, dtypes: &Types) -> Box<dyn AnyWindow<Object>> {
+    let dtypes: Vec<DType> = dtypes
+        .iter()
+        .map(|dtype| dtype.unwrap_or(DType::I64))
+        .collect();
+    window(spec.algorithm, &spec.aggs, &dtypes, spec.ties)
+}
+
+/// All rows in order of time, those of one time in order of arrival.
+#[derive(Clone, Debug, Default)]
+struct Log {
+    rows: VecDeque<(i64, Row)>,
+}
+
+impl Log {
+    fn insert(&mut self, time: i64, row: Row) {
+        let at = self.rows.partition_point(|(present, _)| *present <= time);
+        self.rows.insert(at, (time, row));
+    }
+
+    /// Removes the rows of the entry that the window evicted.
+    fn evict_at(&mut self, time: i64, ties: Ties) {
+        let from = self.rows.partition_point(|(present, _)| *present < time);
+        let to = match ties {
+            Ties::Combine => self.rows.partition_point(|(present, _)| *present <= time),
+            Ties::Keep => from + 1,
+        };
+        self.rows.drain(from..to);
+    }
+
+    fn evict_until(&mut self, time: i64) {
+        let count = self.rows.partition_point(|(present, _)| *present <= time);
+        self.rows.drain(..count);
+    }
+
+    fn bytes(&self) -> usize {
+        let cells: usize = self.rows.iter().map(|(_, row)| row.capacity()).sum();
+        self.rows.capacity() * size_of::<(i64, Row)>() + cells * size_of::<Cell<Object>>()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        (self.rows.len() as u64).write(out);
+        for (time, row) in &self.rows {
+            time.write(out);
+            out.all(row);
+        }
+    }
+
+    fn read(input: &mut Reader<'_>, dtypes: &Types) -> Result<Self> {
+        let count = input.length::<i64>()?;
+        let mut log = Self::default();
+        for _ in 0..count {
+            let time = i64::read(input)?;
+            let row: Row = input.many(dtypes.len())?;
+            if row
+                .iter()
+                .zip(dtypes)
+                .any(|(cell, dtype)| !fits(cell, *dtype))
+            {
+                return damaged("a logged row does not fit its columns");
+            }
+            log.rows.push_back((time, row));
+        }
+        if !log.rows.iter().map(|(time, _)| time).is_sorted() {
+            return damaged("logged rows are out of order");
+        }
+        Ok(log)
+    }
+}
+
+fn fits(cell: &Cell<Object>, dtype: Option<DType>) -> bool {
+    matches!(
+        (cell, dtype),
+        (Cell::Null, _)
+            | (_, Some(DType::Object))
+            | (Cell::I64(_), Some(DType::I64))
+            | (Cell::F64(_), Some(DType::F64))
+    )
+}
+
+/// Entries per piece of a bulk insert in order.
+const PIECE: usize = 1 << 14;
+
+fn part<'a>(column: &Column<'a, Object>, from: usize, count: usize) -> Column<'a, Object> {
+    let to = from + count;
+    Column {
+        values: match column.values {
+            Values::I64(values) => Values::I64(&values[from..to]),
+            Values::F64(values) => Values::F64(&values[from..to]),
+            Values::Cells(cells) => Values::Cells(&cells[from..to]),
+        },
+        validity: column.validity.map(|validity| Validity {
+            offset: validity.offset + from,
+            ..validity
+        }),
+    }
+}
+
+/// A column of cells of any kind.
+pub(crate) fn cells(cells: &[Cell<Object>]) -> Column<'_, Object> {
+    Column {
+        values: Values::Cells(cells),
+        validity: None,
+    }
+}

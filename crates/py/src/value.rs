@@ -1,0 +1,260 @@
+//! One value: from Python to a cell of the core, and from an answer to Python.
+//!
+//! Conversion goes in two steps. [`loosen`] may run a user's `__index__` or `__float__`
+//! and happens before the window is locked; [`Loose::settle`] fixes the type of the
+//! column and happens under the lock, where no Python code may run.
+
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyList};
+use slidewise_core::aggregate::{Answer, Cell, DType};
+
+use crate::element::{Object, Store};
+use crate::errors::{ResultOverflowError, SlidewiseError, noted, spec};
+use crate::spec::{Nan, Role, Spec};
+
+/// A value before the type of its column is known.
+#[derive(Clone, Debug)]
+pub(crate) enum Loose {
+    Null,
+    Int(i64),
+    Float(f64),
+    /// An int beyond int64, as text and as the nearest float, if there is one.
+    Big(String, Option<f64>),
+    Object(Object),
+}
+
+/// Reads a value for a feed of this role. `None` in the store's place: it needs none.
+pub(crate) fn loosen(
+    value: &Bound<'_, PyAny>,
+    role: Role,
+    store: Option<&Store>,
+) -> PyResult<Loose> {
+    if value.is_none() {
+        return Ok(Loose::Null);
+    }
+    if let Ok(float) = value.cast::<PyFloat>() {
+        // A subclass of float is collected as it is, unless nan= has a say.
+        let float = float.value();
+        if role != Role::Any || float.is_nan() || value.is_exact_instance_of::<PyFloat>() {
+            return Ok(Loose::Float(float));
+        }
+    }
+    match (role, store) {
+        (Role::Presence, _) => Ok(Loose::Int(0)),
+        (Role::Any, Some(store)) => match small_int(value) {
+            Some(int) => Ok(Loose::Int(int)),
+            None => Ok(Loose::Object(store.add(value.clone().unbind())?)),
+        },
+        _ => number(value),
+    }
+}
+
+/// An exact `int` that fits; runs no user code.
+pub(crate) fn small_int(value: &Bound<'_, PyAny>) -> Option<i64> {
+    value.cast_exact::<PyInt>().ok()?.extract().ok()
+}
+
+fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
+    if let Ok(int) = value.cast::<PyInt>() {
+        return integer(int);
+    }
+    let kind = value.get_type();
+    let name = kind.qualname()?.to_string();
+    let doing = |error| noted(value.py(), error, "converting a value");
+    match name.as_str() {
+        // pandas.NA: missing. numpy's bool has no __index__, and is an int to us.
+        "NAType" => return Ok(Loose::Null),
+        "bool" | "bool_" => return Ok(Loose::Int(i64::from(value.is_truthy().map_err(doing)?))),
+        _ => {}
+    }
+    if kind.hasattr("__index__")? {
+        let index = value.call_method0("__index__").map_err(doing)?;
+        return integer(index.cast()?);
+    }
+    if kind.hasattr("__float__")? {
+        return Ok(Loose::Float(value.extract::<f64>().map_err(doing)?));
+    }
+    let hint = match name.as_str() {
+        "str" | "bytes" => "convert it first, for example with float()",
+        "dict" => {
+            "to aggregate columns, name them in the aggregations: sw.sum('x'), and insert \
+             mappings"
+        }
+        _ => "sum, min, max and the like take ints and floats; collect() takes any object",
+    };
+    Err(spec(format!("{} is no number: {hint}", described(value))))
+}
+
+fn integer(int: &Bound<'_, PyInt>) -> PyResult<Loose> {
+    match int.extract::<i64>() {
+        Ok(value) => Ok(Loose::Int(value)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(int.py()) => {
+            Ok(Loose::Big(described(int), int.extract::<f64>().ok()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Type and value, shortened, for messages. A `__repr__` that fails is not shown.
+pub(crate) fn described(value: &Bound<'_, PyAny>) -> String {
+    let kind = value
+        .get_type()
+        .qualname()
+        .map_or_else(|_| "value".to_owned(), |name| name.to_string());
+    let shown = match value.repr() {
+        Ok(text) => text.to_string_lossy().into_owned(),
+        Err(_) => return format!("a {kind}"),
+    };
+    let mut short: String = shown.chars().take(60).collect();
+    if short.len() < shown.len() {
+        short.push_str("...");
+    }
+    format!("{kind} {short}")
+}
+
+pub(crate) const NAN_RAISED: &str = "the value is NaN, and the window was created with nan='raise'";
+
+/// Why a value does not fit its column; the caller adds which column and row.
+#[derive(Debug)]
+pub(crate) struct Misfit(pub(crate) String);
+
+impl Loose {
+    /// The cell for a column of type `dtype`, which the first number decides.
+    pub(crate) fn settle(
+        self,
+        role: Role,
+        dtype: &mut Option<DType>,
+        nan: Nan,
+    ) -> Result<Cell<Object>, Misfit> {
+        if let Self::Float(float) = self
+            && float.is_nan()
+        {
+            match nan {
+                Nan::Propagate => {}
+                Nan::Skip => return Ok(Cell::Null),
+                Nan::Raise => return Err(Misfit(NAN_RAISED.to_owned())),
+            }
+        }
+        if role != Role::Number {
+            return Ok(match self {
+                Self::Null => Cell::Null,
+                _ if role == Role::Presence => Cell::I64(0),
+                Self::Int(int) => Cell::I64(int),
+                Self::Float(float) => Cell::F64(float),
+                Self::Object(object) => Cell::Object(object),
+                Self::Big(text, _) => return Err(Misfit(text)),
+            });
+        }
+        self.into_number(dtype)
+    }
+
+    fn into_number(self, dtype: &mut Option<DType>) -> Result<Cell<Object>, Misfit> {
+        match (self, *dtype) {
+            (Self::Null, _) => Ok(Cell::Null),
+            (Self::Int(int), Some(DType::F64)) => Ok(Cell::F64(int as f64)),
+            (Self::Int(int), _) => {
+                *dtype = Some(DType::I64);
+                Ok(Cell::I64(int))
+            }
+            (Self::Float(float), Some(DType::I64)) => Err(Misfit(format!(
+                "{float:?} is a float, but this window holds int64: create it with \
+                 dtype='float64' to take both"
+            ))),
+            (Self::Float(float), _) => {
+                *dtype = Some(DType::F64);
+                Ok(Cell::F64(float))
+            }
+            (Self::Big(_, Some(float)), Some(DType::F64)) => Ok(Cell::F64(float)),
+            (Self::Big(text, _), _) => Err(Misfit(format!(
+                "{text} does not fit int64: create the window with dtype='float64' if \
+                 rounding is fine"
+            ))),
+            (Self::Object(_), _) => unreachable!("objects are refused by loosen"),
+        }
+    }
+}
+
+/// Says in which column and row the misfit was.
+pub(crate) fn misfit(misfit: Misfit, column: Option<String>, row: Option<usize>) -> PyErr {
+    let column = column.map(|name| format!("column {name:?}"));
+    let row = row.map(|row| format!("row {row}"));
+    let place: Vec<String> = [column, row].into_iter().flatten().collect();
+    if place.is_empty() {
+        return spec(misfit.0);
+    }
+    spec(format!("{}: {}", place.join(", "), misfit.0))
+}
+
+/// Turns answers into what the user gets.
+pub(crate) struct Lowering<'a, 'py> {
+    pub(crate) py: Python<'py>,
+    pub(crate) spec: &'a Spec,
+    pub(crate) store: Option<&'a Store>,
+    /// Gives a time back in the kind it came in.
+    pub(crate) restore: &'a dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
+}
+
+impl<'py> Lowering<'_, 'py> {
+    /// One bare answer, or a dict of them.
+    pub(crate) fn all(&self, answers: Vec<Answer<Object>>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(names) = &self.spec.names else {
+            let only = answers.into_iter().next();
+            return self.one(0, only.unwrap_or(Answer::Null));
+        };
+        let dict = PyDict::new(self.py);
+        for (at, (answer, name)) in answers.into_iter().zip(names).enumerate() {
+            dict.set_item(name, self.one(at, answer)?)?;
+        }
+        Ok(dict.into_any())
+    }
+
+    pub(crate) fn one(&self, at: usize, answer: Answer<Object>) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.py;
+        Ok(match answer {
+            Answer::Null => py.None().into_bound(py),
+            Answer::I64(ticks) if self.spec.timed[at] => (self.restore)(ticks)?,
+            Answer::I64(int) => int.into_pyobject(py)?.into_any(),
+            Answer::F64(float) => PyFloat::new(py, float).into_any(),
+            Answer::Overflow(value) => return Err(self.overflow(at, value)),
+            Answer::List(cells) => {
+                let list = PyList::empty(py);
+                for (done, cell) in cells.into_iter().enumerate() {
+                    if done % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
+                        py.check_signals()?;
+                    }
+                    list.append(self.cell(cell)?)?;
+                }
+                list.into_any()
+            }
+        })
+    }
+
+    fn cell(&self, cell: Cell<Object>) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.py;
+        Ok(match cell {
+            Cell::Null => py.None().into_bound(py),
+            Cell::I64(int) => int.into_pyobject(py)?.into_any(),
+            Cell::F64(float) => PyFloat::new(py, float).into_any(),
+            Cell::Object(object) => {
+                let found = self.store.and_then(|store| store.get(py, &object));
+                found.ok_or_else(|| {
+                    SlidewiseError::new_err("the window has been garbage collected")
+                })?
+            }
+        })
+    }
+
+    fn overflow(&self, at: usize, value: i128) -> PyErr {
+        let plan = self.spec.plan.bind(self.py);
+        let label = plan.call_method1("label", (at,));
+        let label = label.map_or_else(|_| "the answer".to_owned(), |text| text.to_string());
+        ResultOverflowError::new_err(format!(
+            "{label} is {value}, which int64 cannot hold: create the window with \
+             dtype='float64' if rounding is fine, or evict before asking"
+        ))
+    }
+}
+
+/// How many items are converted between two looks for Ctrl-C.
+pub(crate) const SIGNALS_EVERY: usize = 1 << 14;

@@ -1,0 +1,550 @@
+//! `slidewise._core.Window`: what `slidewise.Window` is made of.
+
+use std::sync::Mutex;
+
+use pyo3::PyTraverseError;
+use pyo3::prelude::*;
+use pyo3::pyclass::PyVisit;
+use pyo3::types::{PyBytes, PyList, PyType};
+use slidewise_core::aggregate::Answer;
+use slidewise_core::window::shape::{Kind, Shape};
+
+use crate::access::Access;
+use crate::clock::Clock;
+use crate::element::{Object, Store};
+use crate::errors::{EmptyWindowError, broken};
+use crate::snapshot;
+use crate::spec::{DTYPES, Role, Spec};
+use crate::state::State;
+use crate::value::SIGNALS_EVERY;
+
+/// The native part of `slidewise.Window`, which is the class to use.
+#[pyclass(subclass, frozen, weakref, module = "slidewise._core")]
+pub(crate) struct Window(Access);
+
+/// A window's contents on their way into a new window.
+#[pyclass(frozen, module = "slidewise._core")]
+pub(crate) struct Contents(Mutex<Option<Parts>>);
+
+pub(crate) struct Parts {
+    pub(crate) state: State,
+    pub(crate) store: Option<Store>,
+    pub(crate) clock: Option<Clock>,
+}
+
+impl Contents {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Mutex::new(Some(parts)))
+    }
+
+    fn take(&self) -> PyResult<Parts> {
+        let mut parts = self.0.lock().map_err(|_| broken("lost contents"))?;
+        parts
+            .take()
+            .ok_or_else(|| broken("contents were taken before"))
+    }
+}
+
+#[pymethods]
+impl Window {
+    #[new]
+    #[pyo3(signature = (plan, contents = None))]
+    fn new(plan: &Bound<'_, PyAny>, contents: Option<&Bound<'_, Contents>>) -> PyResult<Self> {
+        let spec = Spec::read(plan)?;
+        let parts = match contents {
+            Some(contents) => contents.get().take()?,
+            None => Parts {
+                state: State::new(&spec),
+                store: spec.holds_objects().then(Store::default),
+                clock: None,
+            },
+        };
+        Ok(Self(Access::new(
+            spec,
+            parts.store,
+            parts.clock,
+            parts.state,
+        )))
+    }
+
+    /// Inserts one entry, late or not.
+    ///
+    /// Args:
+    ///     time: When it happened: an int, or a datetime, date, numpy.datetime64 or
+    ///         pandas.Timestamp. The first one decides which of these.
+    ///     value: An int or a float; any object for `collect()`; a mapping with a value
+    ///         per column if the aggregations name columns. None is a missing value: the
+    ///         entry is there, and only `count()` of rows sees it.
+    ///
+    /// A time that is there already: under ties="combine" the value is combined behind
+    /// the one there; under ties="keep" it becomes a further entry.
+    ///
+    /// Raises:
+    ///     SpecError: If the time is of another kind than the first one, or the value
+    ///         does not fit the type of its column. The window is then as before.
+    ///
+    /// Cost: amortised O(log d) combines, where d counts the entries younger than this
+    /// one; O(1) in order.
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.max())
+    ///     >>> w.insert(17, 4.0)
+    ///     >>> w.insert(19, 3.0)
+    ///     >>> w.insert(18, 5.0)
+    ///     >>> w.query()
+    ///     5.0
+    #[pyo3(signature = (time, value = None))]
+    fn insert(
+        &self,
+        py: Python<'_>,
+        time: &Bound<'_, PyAny>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.0.insert(py, time, value)
+    }
+
+    /// Inserts many entries at once, all of them or none.
+    ///
+    /// Args:
+    ///     times: As many times as there are values, in any order: a numpy array, an
+    ///         Arrow array, a pandas or polars Series, or any iterable. Entries of equal
+    ///         time count in the order given.
+    ///     values: The same for the values. If the aggregations name columns: a mapping
+    ///         from their names to such arrays, a table, or an iterable of mappings. May
+    ///         be left out for `count()` of rows.
+    ///
+    /// Arrays of int64 and float64 are taken as they lie there, and inserted with the
+    /// GIL released; other arrays are converted by pyarrow; iterables item by item.
+    ///
+    /// Raises:
+    ///     SpecError: If the lengths differ, a time is missing, or a value does not fit.
+    ///         The message names the row, counting from 0.
+    ///     WindowBusyError: If an iterable uses the window it is inserted into.
+    ///
+    /// What an iterable raises itself passes through. The window is as before then.
+    ///
+    /// Cost: O(m) if sorted, else O(m log m), plus O(m (1 + log(d/m))) combines for m
+    /// entries of which the oldest has d younger ones.
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert_many([3, 1, 2], [30, 10, 20])
+    ///     >>> w.query(), w.query(2, 3)
+    ///     (60, 50)
+    #[pyo3(signature = (times, values = None))]
+    fn insert_many<'py>(
+        &self,
+        py: Python<'py>,
+        times: &Bound<'py, PyAny>,
+        values: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let read = self.0.read_batch(py, times, values);
+        let inserted = read.and_then(|batch| self.0.insert_columns(py, batch));
+        self.0.sweep(py);
+        inserted
+    }
+
+    /// The aggregate of the whole window, or of the entries with lo <= time <= hi.
+    ///
+    /// Args:
+    ///     lo: The first time that counts; None for no bound.
+    ///     hi: The last time that counts; None for no bound.
+    ///
+    /// Returns:
+    ///     The answer, or a dict of answers by name if there are several aggregations.
+    ///     Over nothing it is None (0 for `count`, [] for `collect`).
+    ///
+    /// Raises:
+    ///     SpecError: If lo > hi, or a bound is no time of this window's kind.
+    ///     ResultOverflowError: If an exact integer does not fit int64.
+    ///
+    /// Cost: at most 2 combines for the whole window; O(log n) for a part of it.
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window({"n": sw.count(), "avg": sw.mean()})
+    ///     >>> w.insert_many([1, 2, 3], [1.0, 2.0, 6.0])
+    ///     >>> w.query()
+    ///     {'n': 3, 'avg': 3.0}
+    ///     >>> w.query(lo=2)
+    ///     {'n': 2, 'avg': 4.0}
+    #[pyo3(signature = (lo = None, hi = None))]
+    fn query<'py>(
+        &self,
+        py: Python<'py>,
+        lo: Option<&Bound<'py, PyAny>>,
+        hi: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let range = match (lo, hi) {
+            (None, None) => None,
+            _ => self.0.range(lo, hi)?,
+        };
+        let mut state = self.0.lock(py)?;
+        if self.0.spec.names.is_none() {
+            let answer = state.answer(range);
+            drop(state);
+            return self.0.lower_one(py, answer.unwrap_or(Answer::Null));
+        }
+        let answers = state.answers(range);
+        drop(state);
+        self.0.lower(py, answers)
+    }
+
+    /// Evicts the oldest entry, or the one at a given time.
+    ///
+    /// Args:
+    ///     time: The time of the entry to evict; None for the oldest. Where ties="keep"
+    ///         has several entries of that time, the first to have arrived goes.
+    ///
+    /// Returns:
+    ///     Without a time: that of the evicted entry. With a time: whether it was there.
+    ///
+    /// Raises:
+    ///     EmptyWindowError: For `evict()` on an empty window; an IndexError too.
+    ///     SpecError: If the time is of another kind than those in the window.
+    ///
+    /// Cost: amortised O(1) combines at the old end, O(log d) elsewhere.
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert_many([1, 2, 3], [10, 20, 30])
+    ///     >>> w.evict(), w.evict(3), w.evict(99)
+    ///     (1, True, False)
+    ///     >>> w.query()
+    ///     20
+    #[pyo3(signature = (time = None))]
+    fn evict<'py>(
+        &self,
+        py: Python<'py>,
+        time: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(time) = time.filter(|time| !time.is_none()) else {
+            let evicted = self.0.lock(py)?.evict(self.0.spec.ties);
+            self.0.sweep(py);
+            let Some(ticks) = evicted else {
+                return Err(EmptyWindowError::new_err("evict() on an empty window"));
+            };
+            return self.0.restore(py, ticks);
+        };
+        let mut ticks = self.0.ticks(time)?;
+        if let Some(clock) = self.0.clock() {
+            ticks = clock.rounded(ticks)?;
+        }
+        let found = self.0.lock(py)?.evict_at(ticks, self.0.spec.ties);
+        self.0.sweep(py);
+        Ok(found.into_pyobject(py)?.to_owned().into_any())
+    }
+
+    /// Evicts every entry with a time up to and including this one.
+    ///
+    /// Returns:
+    ///     How many entries left.
+    ///
+    /// Raises:
+    ///     SpecError: If the time is of another kind than those in the window.
+    ///
+    /// Cost: amortised O(log m) for m entries, worst case O(log n): the tree is cut along
+    /// the boundary, whatever m.
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert_many([1, 2, 3], [10, 20, 30])
+    ///     >>> w.evict_until(2)
+    ///     2
+    ///     >>> w.query()
+    ///     30
+    fn evict_until(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let ticks = self.0.ticks(time)?;
+        let evicted = self.0.lock(py)?.evict_until(ticks);
+        self.0.sweep(py);
+        Ok(evicted)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.0.lock(py)?.window.len())
+    }
+
+    /// The time of the oldest entry, in the kind the times came in; None if empty.
+    ///
+    /// Cost: O(1).
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert_many([2, 1], [20, 10])
+    ///     >>> w.oldest
+    ///     1
+    #[getter]
+    fn oldest<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let ticks = self.0.lock(py)?.window.oldest();
+        ticks.map(|ticks| self.0.restore(py, ticks)).transpose()
+    }
+
+    /// The time of the youngest entry, in the kind the times came in; None if empty.
+    ///
+    /// Cost: O(1).
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert_many([2, 1], [20, 10])
+    ///     >>> w.youngest
+    ///     2
+    #[getter]
+    fn youngest<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let ticks = self.0.lock(py)?.window.youngest();
+        ticks.map(|ticks| self.0.restore(py, ticks)).transpose()
+    }
+
+    /// All entries in order: a list of (time, answer over that entry alone).
+    ///
+    /// Raises:
+    ///     ResultOverflowError: If an exact integer does not fit int64.
+    ///
+    /// Cost: O(n).
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert_many([2, 1, 2], [20, 10, 5])
+    ///     >>> w.items()
+    ///     [(1, 10), (2, 25)]
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let mut entries: Vec<(i64, Vec<Answer<Object>>)> = Vec::new();
+        self.0
+            .lock(py)?
+            .window
+            .for_each(&mut |time, answers| entries.push((time, answers)));
+        let list = PyList::empty(py);
+        for (row, (ticks, answers)) in entries.into_iter().enumerate() {
+            if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
+                py.check_signals()?;
+            }
+            list.append((self.0.restore(py, ticks)?, self.0.lower(py, answers)?))?;
+        }
+        Ok(list)
+    }
+
+    /// Evicts everything. The kind of times and the types of columns stay.
+    ///
+    /// Cost: O(n).
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert(1, 10)
+    ///     >>> w.clear()
+    ///     >>> len(w), w.query()
+    ///     (0, None)
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.lock(py)?.clear();
+        self.0.sweep(py);
+        Ok(())
+    }
+
+    /// Checks every invariant of the structure.
+    ///
+    /// Raises:
+    ///     SlidewiseError: If one is broken, which is an error in slidewise.
+    ///
+    /// Cost: O(n).
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert(1, 10)
+    ///     >>> w.check()
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let checked = self.0.lock(py)?.check();
+        checked.map_err(|why| broken(&format!("broken invariant: {why}")))
+    }
+
+    /// Memory held, in bytes: the entries and the structure, without the collected
+    /// objects themselves.
+    ///
+    /// Cost: O(1) for windows of numbers.
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> sw.Window(sw.sum()).nbytes < 1000
+    ///     True
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> PyResult<usize> {
+        let state = self.0.lock(py)?.bytes();
+        let store = self.0.store.as_ref().map_or(0, Store::bytes);
+        Ok(size_of::<Self>() - size_of::<State>() + state + store)
+    }
+
+    /// A window with the same contents that goes its own way. Collected objects are the
+    /// same ones in both.
+    ///
+    /// Cost: O(n).
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert(1, 10)
+    ///     >>> other = w.copy()
+    ///     >>> other.insert(2, 20)
+    ///     >>> w.query(), other.query()
+    ///     (10, 30)
+    fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let contents = snapshot::copied(slf.py(), &slf.get().0, Ok)?;
+        slf.get().another(&slf.get_type(), contents)
+    }
+
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::copy(slf)
+    }
+
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let deepcopy = py.import("copy")?.getattr("deepcopy")?;
+        let deep = |object: Py<PyAny>| Ok(deepcopy.call1((object, memo))?.unbind());
+        let contents = snapshot::copied(py, &slf.get().0, deep)?;
+        slf.get().another(&slf.get_type(), contents)
+    }
+
+    /// The window as bytes: versioned, checksummed, little endian, self-describing.
+    ///
+    /// A window restored from them goes on as if nothing had happened, down to the last
+    /// bit of a float. Collected values can be None, bool, int, float, str, bytes,
+    /// datetime, date, and tuples, lists and dicts of these.
+    ///
+    /// Raises:
+    ///     SnapshotError: If a collected value is of another type, or the zone of the
+    ///         times has no name.
+    ///
+    /// Cost: O(n).
+    ///
+    /// Example:
+    ///     >>> import slidewise as sw
+    ///     >>> w = sw.Window(sw.sum())
+    ///     >>> w.insert(1, 10)
+    ///     >>> sw.Window.from_bytes(w.to_bytes()).query()
+    ///     10
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        snapshot::to_bytes(py, &self.0)
+    }
+
+    /// Restores what `to_bytes` wrote; `read_header` makes plan, types and clock of the
+    /// header.
+    #[classmethod]
+    fn _restore<'py>(
+        cls: &Bound<'py, PyType>,
+        blob: &Bound<'py, PyBytes>,
+        read_header: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (plan, contents) = snapshot::from_bytes(blob, read_header)?;
+        made(cls, &plan, contents)
+    }
+
+    /// The structure as (leaf capacity, arity, nodes), or None if there is none. A node
+    /// is (level, kind, times, children, aggregate).
+    fn _shape<'py>(&self, py: Python<'py>) -> PyResult<Option<Drawn<'py>>> {
+        let shape = self.0.lock(py)?.window.shape();
+        shape.map(|shape| self.draw(py, shape)).transpose()
+    }
+
+    /// The plan it was made of, the types of its columns, and its clock (None before the
+    /// first entry).
+    fn _describe<'py>(&self, py: Python<'py>) -> PyResult<Described<'py>> {
+        let dtypes = self.0.lock(py)?.dtypes.clone();
+        let names = self.0.spec.feeds.iter().zip(dtypes).map(|(feed, dtype)| {
+            let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
+            (feed.role == Role::Number || feed.role == Role::Any)
+                .then(|| known.map(|(name, _)| *name))
+                .flatten()
+        });
+        let clock = self.0.clock().map(|clock| clock.object(py).clone());
+        Ok((self.0.spec.plan.bind(py).clone(), names.collect(), clock))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.0.spec.plan)?;
+        if let Some(clock) = self.0.clock() {
+            clock.traverse(visit)?;
+        }
+        match &self.0.store {
+            Some(store) => store.traverse(visit),
+            None => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        if let Some(store) = &self.0.store {
+            store.clear();
+        }
+    }
+}
+
+type Described<'py> = (
+    Bound<'py, PyAny>,
+    Vec<Option<&'static str>>,
+    Option<Bound<'py, PyAny>>,
+);
+type DrawnNode<'py> = (
+    usize,
+    &'static str,
+    Vec<Bound<'py, PyAny>>,
+    Vec<usize>,
+    Bound<'py, PyAny>,
+);
+type Drawn<'py> = (usize, usize, Vec<DrawnNode<'py>>);
+
+/// A new window of that class. Python's subclasses have a constructor of their own, so
+/// it is the native one that is called.
+fn made<'py>(
+    class: &Bound<'py, PyType>,
+    plan: &Bound<'py, PyAny>,
+    contents: Parts,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    let contents = Bound::new(py, Contents::new(contents))?;
+    py.get_type::<Window>()
+        .call_method1("__new__", (class, plan, contents))
+}
+
+impl Window {
+    fn another<'py>(
+        &self,
+        class: &Bound<'py, PyType>,
+        contents: Parts,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        made(class, self.0.spec.plan.bind(class.py()), contents)
+    }
+
+    fn draw<'py>(
+        &self,
+        py: Python<'py>,
+        shape: Shape<Vec<Answer<Object>>>,
+    ) -> PyResult<Drawn<'py>> {
+        let nodes = shape.nodes.into_iter().map(|node| {
+            let kind = match node.kind {
+                Kind::Up => "up",
+                Kind::Inner => "inner",
+                Kind::Left => "left",
+                Kind::Right => "right",
+            };
+            let times = node
+                .times
+                .into_iter()
+                .map(|ticks| self.0.restore(py, ticks));
+            let times = times.collect::<PyResult<_>>()?;
+            // A partial sum may overflow where the whole does not: it is only a picture.
+            let aggregate = self.0.lower(py, node.aggregate);
+            let aggregate = aggregate
+                .unwrap_or_else(|_| "overflow".into_pyobject(py).expect("text").into_any());
+            Ok((node.level, kind, times, node.children, aggregate))
+        });
+        let nodes = nodes.collect::<PyResult<_>>()?;
+        Ok((shape.leaf_capacity, shape.arity, nodes))
+    }
+}

@@ -1,0 +1,285 @@
+"""Arrays of every make, for `Window.insert_many`: times and values as Arrow.
+
+The native core takes int64 and float64 arrays as they are; what comes here is the rest.
+A None says that something is no array, and is then read item by item.
+"""
+
+import sys
+from collections.abc import Sequence
+from datetime import tzinfo
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.errors import SpecError
+from slidewise.instants import SIZES, Clock, numpy_unit, zone_named
+from slidewise.plan import WindowPlan
+
+__all__ = ["read_table", "read_times", "read_values"]
+
+_DAY_MS = 86_400_000
+
+
+def read_times(
+    times: Any, plan: WindowPlan, clock: Clock | None
+) -> tuple[Clock, pa.Array] | None:
+    """The ticks of an array of times, and the clock that reads them.
+
+    Args:
+        times: What was given to `insert_many`.
+        plan: The window's plan, which makes its clock if it has none.
+        clock: The window's clock, or None before the first entry.
+
+    Raises:
+        SpecError: If a time is missing or not of the window's kind; the message names
+            the row, counting from 0.
+    """
+    array, kind = _times_array(times)
+    if array is None or isinstance(array, list):
+        return None
+    if array.null_count:
+        row = pc.index(pc.is_null(array), True).as_py()
+        raise SpecError(
+            f"row {row} has no time (counting from 0): drop the rows without a time, "
+            "or fill them in, first"
+        )
+    unit, zone, ticks = _split(array, kind)
+    if clock is None:
+        clock = plan.clock_for(_class(kind, unit, zone), unit, zone)
+    return clock, _in_units_of(clock, ticks, kind, unit, zone)
+
+
+def _times_array(times: Any) -> tuple[Any, str]:
+    """An array of times if that is what was given, and the make of its source."""
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if numpy is not None and isinstance(times, numpy.ndarray):
+        if times.dtype.kind == "M":
+            return _numpy_instants(times, numpy), "numpy"
+        return (None if times.dtype.kind == "O" else _from_numpy(times)), "numpy"
+    made = "arrow"
+    if pandas is not None and isinstance(times, (pandas.Series, pandas.Index)):
+        if times.dtype == object:
+            return None, "pandas"
+        made = "pandas"
+    return as_array(times), made
+
+
+def _numpy_instants(times: Any, numpy: Any) -> "_Ticks":
+    if times.ndim != 1:
+        raise SpecError(f"times have {times.ndim} dimensions: give an array with one")
+    missing = numpy.isnat(times)
+    if missing.any():
+        raise SpecError(
+            f"row {int(missing.argmax())} has no time (NaT, counting from 0): drop the "
+            "rows without a time, or fill them in, first"
+        )
+    native = numpy.ascontiguousarray(times).view(f"{times.dtype.byteorder}i8")
+    return _Ticks(pa.array(native.astype("int64")), numpy_unit(times.dtype))
+
+
+class _Ticks:
+    """Instants in a unit that Arrow may not have."""
+
+    null_count = 0
+
+    def __init__(self, ticks: pa.Array, unit: str) -> None:
+        self.ticks = ticks
+        self.unit = unit
+
+
+def _split(array: Any, kind: str) -> tuple[str, tzinfo | None, pa.Array]:
+    """Unit ("" for ints), zone and ticks of an array of times."""
+    if isinstance(array, _Ticks):
+        return array.unit, None, array.ticks
+    held = array.type
+    if pa.types.is_dictionary(held):
+        return _split(array.dictionary_decode(), kind)
+    if pa.types.is_integer(held):
+        return "", None, _as_int64(array, "times")
+    if pa.types.is_timestamp(held):
+        zone = None if held.tz is None else zone_named(held.tz)
+        return held.unit, zone, array.view(pa.int64())
+    if pa.types.is_date32(held):
+        return "D", None, array.view(pa.int32()).cast(pa.int64())
+    if pa.types.is_date64(held):
+        return "D", None, pc.divide(array.view(pa.int64()), _DAY_MS)
+    hint = "times are ints, timestamps or dates"
+    if pa.types.is_floating(held):
+        hint = "floats cannot hold times exactly, cast them to int64"
+    if pa.types.is_string(held) or pa.types.is_large_string(held):
+        hint = "parse them first, for example with pandas.to_datetime"
+    raise SpecError(f"the times are of type {held}: {hint}")
+
+
+def _class(kind: str, unit: str, zone: tzinfo | None) -> str:
+    """The class in which a window gives back the times of such an array."""
+    if unit == "":
+        return "int"
+    if kind in ("numpy", "pandas"):
+        return kind
+    if unit == "D":
+        return "date"
+    if unit != "ns":
+        return "datetime"
+    # datetime ends at microseconds.
+    return "numpy" if zone is None and "pandas" not in sys.modules else "pandas"
+
+
+def _in_units_of(
+    clock: Clock, ticks: pa.Array, kind: str, unit: str, zone: tzinfo | None
+) -> pa.Array:
+    dates = unit == "D" and kind != "numpy"
+    mixed = (
+        (clock.kind == "int") != (unit == "")
+        or (clock.kind == "date") != dates
+        or (clock.zone is None) != (zone is None)
+    )
+    if mixed:
+        given = "ints" if unit == "" else "dates" if dates else f"timestamps in {unit}"
+        given += f" with zone {zone}" if zone else ""
+        raise SpecError(
+            f"the times are {given}, which do not go with those of this window, which "
+            f"its first time decided: {clock.described}"
+        )
+    if unit == clock.unit:
+        return ticks
+    return _rescaled(ticks, unit, clock.unit)
+
+
+def _rescaled(ticks: pa.Array, unit: str, to: str) -> pa.Array:
+    old, new = SIZES[unit], SIZES[to]
+    try:
+        if old % new == 0:
+            return pc.multiply_checked(ticks, old // new)
+        coarse = pc.divide(ticks, new // old)
+        exact = pc.equal(pc.multiply(coarse, new // old), ticks)
+    except pa.ArrowInvalid as error:
+        raise SpecError(f"a time in {unit} does not fit int64 in {to}") from error
+    if not pc.all(exact, min_count=0).as_py():
+        row = pc.index(exact, False).as_py()
+        raise SpecError(
+            f"row {row}: the time is no whole number of this window's unit ({to}), "
+            "which its first time decided: round it, or start with a finer unit"
+        )
+    return coarse
+
+
+def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
+    """An array's values for one feed: int64 or float64, else a list, else None.
+
+    Args:
+        values: What was given to `insert_many`, or one column of it.
+        role: "number", "any" or "presence".
+
+    Raises:
+        SpecError: If numbers are needed and these are none.
+    """
+    array = as_array(values)
+    if array is None or isinstance(array, list):
+        return array
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    held = array.type
+    if pa.types.is_integer(held):
+        return _as_int64(array, "values")
+    if pa.types.is_floating(held):
+        return array.cast(pa.float64())
+    if pa.types.is_null(held):
+        return array.cast(pa.int64())
+    if role == "presence":
+        return pc.if_else(pc.is_valid(array), 0, None).cast(pa.int64())
+    if role == "any":
+        return list(array.to_pylist())
+    if pa.types.is_boolean(held):
+        return array.cast(pa.int64())
+    if pa.types.is_decimal(held):
+        return array.cast(pa.float64())
+    raise SpecError(
+        f"the values are of type {held}, which are no numbers: sum, min, max and the "
+        "like take ints and floats; collect() takes anything"
+    )
+
+
+def _as_int64(array: pa.Array, what: str) -> pa.Array:
+    try:
+        return array.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        row = pc.index(pc.greater(array, 2**63 - 1), True).as_py()
+        raise SpecError(
+            f"row {row}: {array[row]} ({array.type}) does not fit int64"
+            + (": cast them to float64 if rounding is fine" if what == "values" else "")
+        ) from error
+
+
+def as_array(values: Any) -> pa.Array | list[Any] | None:
+    """Anything that holds an array as one Arrow array, or a list if that cannot be."""
+    if isinstance(values, pa.Array):
+        return values
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if numpy is not None and isinstance(values, numpy.ndarray):
+        return _from_numpy(values)
+    if pandas is not None and isinstance(
+        values, (pandas.Series, pandas.Index, pandas.api.extensions.ExtensionArray)
+    ):
+        if values.dtype == object:
+            return None
+        return _one(pa.Array.from_pandas(values))
+    if isinstance(values, pa.ChunkedArray) or hasattr(values, "__arrow_c_stream__"):
+        return _one(pa.chunked_array(values))
+    if hasattr(values, "__arrow_c_array__"):
+        return pa.array(values)
+    return None
+
+
+def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array.to_pylist() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _from_numpy(values: Any) -> pa.Array | list[Any]:
+    if values.ndim != 1:
+        raise SpecError(
+            f"an array of {values.ndim} dimensions was given: give one with one"
+        )
+    if values.dtype.kind == "M":
+        return list(values)
+    if values.dtype.kind not in "iufb":
+        return list(values.tolist())
+    if values.dtype.itemsize > 8:
+        values = values.astype("float64")
+    return pa.array(values.astype(values.dtype.newbyteorder("="), copy=False))
+
+
+def read_table(values: Any, names: Sequence[str]) -> list[Any] | None:
+    """The named columns of a table, or None if it is none.
+
+    Raises:
+        SpecError: If one of them is not there.
+    """
+    there: list[str]
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        there = [str(column) for column in values.columns]
+        return [values[name] for name in _found(names, there)]
+    if not isinstance(values, pa.Table | pa.RecordBatch):
+        if not hasattr(values, "__arrow_c_stream__") or isinstance(
+            values, pa.ChunkedArray
+        ):
+            return None
+        try:
+            values = pa.table(values)
+        except (TypeError, ValueError, pa.ArrowException):
+            return None
+    there = list(values.schema.names)
+    return [values.column(name) for name in _found(names, there)]
+
+
+def _found(names: Sequence[str], there: list[str]) -> Sequence[str]:
+    for name in names:
+        if there.count(name) != 1:
+            what = "no column" if name not in there else "more than one column"
+            shown = ", ".join(map(repr, there[:20])) or "none"
+            raise SpecError(f"the table has {what} {name!r}; it has {shown}")
+    return names

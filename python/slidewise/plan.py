@@ -1,0 +1,432 @@
+"""What a `Window` computes, spelled out once.
+
+A plan turns the aggregations a user asked for into *feeds*: the columns that the native
+core keeps, each with what it is needed for. Aggregations of one column share one feed.
+A plan also makes the window's clock, and its header in a snapshot.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from slidewise import instants
+from slidewise.aggregations import Aggregation
+from slidewise.durations import Length, WindowLike, parse_length
+from slidewise.errors import SlidewiseError, SnapshotError, SpecError
+from slidewise.instants import Clock, clock_for
+
+__all__ = ["WindowPlan", "make_plan", "read_header"]
+
+ALGORITHMS = ("auto", "fiba", "recalculate")
+TIES = ("combine", "keep")
+NAN = ("propagate", "skip", "raise")
+PREFER = ("throughput", "latency")
+DTYPES = {"int64": "int64", "float64": "float64", "object": "object", int: "int64"}
+DTYPES |= {float: "float64", object: "object"}
+
+# Names of the field that other versions may have.
+_ELSEWHERE = (
+    "subtract_on_evict",
+    "two_stacks",
+    "two_stacks_lite",
+    "aba",
+    "daba",
+    "daba_lite",
+    "flat_fat",
+    "reactive",
+    "b_int",
+    "flat_fit",
+    "slick_deque",
+    "amta",
+    "btree",
+    "fiba_published",
+)
+
+# A header is parsed as a whole, so its size is what bounds the memory that takes.
+_HEADER_LIMIT = 1 << 15
+
+_TIME = -1
+_ROWS = -1
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlan:
+    """A window, fully spelled out. Made by `make_plan`.
+
+    Attributes:
+        aggs: Name and aggregation; one without a name answers bare.
+        asked: The algorithm by the name the user gave.
+        prefer: The user's hint, or None.
+        ties: "combine" or "keep".
+        dtype: The type asked for, or None.
+        nan: "propagate", "skip" or "raise".
+        last: How much the window keeps by itself, or None.
+        granularity: What times are rounded down to, or None.
+        columns: The columns that values are mappings of, or None.
+        feeds: Column and role of everything the core keeps per entry.
+        requests: Kind, feed, feed compared and ddof of every aggregation.
+    """
+
+    aggs: tuple[tuple[str | None, Aggregation], ...]
+    asked: str
+    prefer: str | None
+    ties: str
+    dtype: str | None
+    nan: str
+    last: Length | None
+    granularity: Length | None
+    columns: tuple[str, ...] | None
+    feeds: tuple[tuple[int, str], ...]
+    requests: tuple[tuple[str, int, int, int], ...]
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm that runs."""
+        return "fiba" if self.asked == "auto" else self.asked
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the answers; None where there is one, given bare."""
+        names = tuple(name for name, _ in self.aggs if name is not None)
+        return names if len(names) == len(self.aggs) else None
+
+    @property
+    def timed(self) -> tuple[bool, ...]:
+        """Which answers are times."""
+        roles = [role for _, role in self.feeds]
+        return tuple(of >= 0 and roles[of] == "time" for _, of, _, _ in self.requests)
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows the window keeps by itself, or None."""
+        if self.last is None or self.last.kind != "rows":
+            return None
+        return self.last.amount
+
+    def label(self, at: int) -> str:
+        """One aggregation, for messages."""
+        name, agg = self.aggs[at]
+        return repr(agg) if name is None else f"{name!r}, {agg!r},"
+
+    def clock(self, time: object) -> Clock:
+        """The clock of a window whose first entry has this time."""
+        return self.clock_for(*instants.identify(time))
+
+    def clock_for(self, kind: str, unit: str, zone: Any) -> Clock:
+        """The clock for times of this kind."""
+        last = None if self.rows is not None else self.last
+        return clock_for(kind, unit, zone, last, self.granularity)
+
+    def header(self, dtypes: Sequence[str | None], clock: Clock | None) -> bytes:
+        """The plan as canonical JSON, with what the entries have decided since.
+
+        Raises:
+            SnapshotError: If it is too long, or the zone of the times has no name.
+        """
+        header = {
+            "aggs": [
+                [name, agg.kind, agg.of, agg.by, agg.ddof] for name, agg in self.aggs
+            ],
+            "algorithm": self.asked,
+            "clock": None if clock is None else clock.record(),
+            "dtype": self.dtype,
+            "dtypes": list(dtypes),
+            "granularity": _length_record(self.granularity),
+            "last": _length_record(self.last),
+            "nan": self.nan,
+            "prefer": self.prefer,
+            "ties": self.ties,
+        }
+        text = json.dumps(header, sort_keys=True, separators=(",", ":"))
+        if len(text) > _HEADER_LIMIT:
+            raise SnapshotError(
+                f"a window of {len(self.aggs)} aggregations is too much for a "
+                "snapshot: use several windows"
+            )
+        return text.encode()
+
+
+def make_plan(
+    aggs: Aggregation | Mapping[str, Aggregation],
+    *,
+    algorithm: str = "auto",
+    ties: str | None = None,
+    dtype: str | type | None = None,
+    nan: str = "propagate",
+    last: WindowLike | None = None,
+    granularity: WindowLike | None = None,
+    prefer: str | None = None,
+) -> WindowPlan:
+    """Checks what the user asked of a window and spells it out.
+
+    The arguments are those of `slidewise.Window`.
+
+    Raises:
+        SpecError: If one of them is wrong; the message says which and how to mend it.
+
+    Example:
+        >>> import slidewise as sw
+        >>> make_plan(sw.sum()).feeds
+        ((0, 'number'),)
+    """
+    named = _aggregations(aggs)
+    columns = _columns(named)
+    kept = None if last is None else parse_length(last)
+    rounded = None if granularity is None else parse_length(granularity)
+    if rounded is not None and rounded.kind == "rows":
+        raise SpecError("granularity= takes a duration or an int, not a number of rows")
+    asked_type = _dtype(dtype)
+    feeds = _Feeds(named, columns, asked_type)
+    requests = tuple(feeds.request(agg) for _, agg in named)
+    return WindowPlan(
+        aggs=named,
+        asked=_algorithm(algorithm),
+        prefer=None if prefer is None else _one_of(prefer, "prefer", PREFER),
+        ties=_ties(ties, kept),
+        dtype=asked_type,
+        nan=_one_of(nan, "nan", NAN),
+        last=kept,
+        granularity=rounded,
+        columns=columns,
+        feeds=tuple(feeds.feeds),
+        requests=requests,
+    )
+
+
+def _aggregations(
+    aggs: Aggregation | Mapping[str, Aggregation],
+) -> tuple[tuple[str | None, Aggregation], ...]:
+    if isinstance(aggs, Aggregation):
+        return ((None, aggs),)
+    if not isinstance(aggs, Mapping):
+        raise SpecError(
+            "a Window takes an aggregation such as sw.sum(), or a mapping from names "
+            f"to aggregations such as {{'n': sw.count()}}; got {_shown(aggs)}"
+        )
+    if not aggs:
+        raise SpecError("no aggregations: give at least one, such as {'n': sw.count()}")
+    for name, agg in aggs.items():
+        if not isinstance(name, str):
+            raise SpecError(f"the name of an aggregation is a str, got {name!r}")
+        if not isinstance(agg, Aggregation):
+            raise SpecError(
+                f"{name!r} is no aggregation: {_shown(agg)}; give one such as sw.mean()"
+            )
+    return tuple(aggs.items())
+
+
+def _shown(value: object) -> str:
+    if callable(value) and getattr(value, "__module__", "").startswith("slidewise"):
+        name = getattr(value, "__name__", "?")
+        return f"the function sw.{name} itself: write sw.{name}()"
+    return repr(value)[:60]
+
+
+def _columns(
+    aggs: tuple[tuple[str | None, Aggregation], ...],
+) -> tuple[str, ...] | None:
+    """The columns that are aggregated, or None where entries are single values."""
+    given = [column for _, agg in aggs for column in (agg.of, agg.by)]
+    columns = tuple(dict.fromkeys(column for column in given if column is not None))
+    if not columns:
+        return None
+    for _, agg in aggs:
+        if agg.kind in ("arg_min", "arg_max"):
+            if agg.by is None:
+                raise SpecError(
+                    f"{agg!r} needs the column to compare: "
+                    f"{agg.kind}({agg.of!r}, by='...')"
+                )
+        elif agg.of is None and agg.kind != "count":
+            raise SpecError(
+                f"{agg!r} names no column, but others do: either all aggregations name "
+                "one and values are mappings, or none does and values are plain"
+            )
+    return columns
+
+
+class _Feeds:
+    """Finds the feeds of aggregations, sharing what can be shared."""
+
+    def __init__(
+        self,
+        aggs: tuple[tuple[str | None, Aggregation], ...],
+        columns: tuple[str, ...] | None,
+        dtype: str | None,
+    ) -> None:
+        self.feeds: list[tuple[int, str]] = []
+        self._columns = columns
+        self._numbers: set[int] = set()
+        for _, agg in aggs:
+            if agg.kind in ("count", "collect"):
+                if agg.kind == "collect" and dtype in ("int64", "float64"):
+                    self._numbers.add(self._source(agg.of))
+                continue
+            if dtype == "object":
+                raise SpecError(
+                    f"{agg!r} computes with numbers: dtype='object' is for collect() "
+                    "and count()"
+                )
+            if agg.kind in ("arg_min", "arg_max"):
+                self._numbers.add(self._source(agg.by))
+                if agg.of is not None:
+                    self._numbers.add(self._source(agg.of))
+            else:
+                self._numbers.add(self._source(agg.of))
+
+    def request(self, agg: Aggregation) -> tuple[str, int, int, int]:
+        """Kind, feed, feed compared, ddof."""
+        if agg.ddof >= 2**31:
+            raise SpecError(f"ddof={agg.ddof} is too large")
+        of, by = _ROWS, _ROWS
+        if agg.kind in ("arg_min", "arg_max"):
+            by = self._feed(self._source(agg.by), "number")
+            of = (
+                self._feed(0, "time")
+                if agg.of is None
+                else self._feed(self._source(agg.of), "number")
+            )
+        elif agg.kind != "count" or agg.of is not None:
+            source = self._source(agg.of)
+            other = "any" if agg.kind == "collect" else "presence"
+            of = self._feed(source, "number" if source in self._numbers else other)
+        return (agg.kind, of, by, agg.ddof)
+
+    def _source(self, column: str | None) -> int:
+        if self._columns is None or column is None:
+            return 0
+        return self._columns.index(column)
+
+    def _feed(self, source: int, role: str) -> int:
+        if (source, role) not in self.feeds:
+            self.feeds.append((source, role))
+        return self.feeds.index((source, role))
+
+
+def _algorithm(name: str) -> str:
+    if name in ALGORITHMS:
+        return name
+    there = ", ".join(ALGORITHMS)
+    if name in _ELSEWHERE:
+        raise SpecError(f"algorithm {name!r} is not in this version; there are {there}")
+    raise SpecError(f"unknown algorithm {name!r}; there are {there}")
+
+
+def _dtype(dtype: str | type | None) -> str | None:
+    if dtype is None:
+        return None
+    try:
+        known = DTYPES.get(dtype)
+    except TypeError:
+        known = None
+    if known is None:
+        raise SpecError(f"dtype= is one of int64, float64, object; got {dtype!r}")
+    return known
+
+
+def _ties(ties: str | None, last: Length | None) -> str:
+    by_rows = last is not None and last.kind == "rows"
+    if ties is None:
+        return "keep" if by_rows else "combine"
+    if by_rows and _one_of(ties, "ties", TIES) == "combine":
+        raise SpecError(
+            "last=rows(n) counts entries, so those of equal time must stay apart: "
+            "leave ties= out, or give ties='keep'"
+        )
+    return _one_of(ties, "ties", TIES)
+
+
+def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise SpecError(f"{argument}= is one of {', '.join(allowed)}; got {value!r}")
+    return value
+
+
+def _length_record(length: Length | None) -> list[object] | None:
+    return None if length is None else [length.kind, length.amount, length.label]
+
+
+def read_header(
+    header: bytes,
+) -> tuple[WindowPlan, list[str | None], Clock | None]:
+    """Reads what `WindowPlan.header` wrote: the plan, the types, the clock.
+
+    Nothing in a header names code, and one that does not come out again as it went in
+    is refused.
+
+    Raises:
+        SnapshotError: If it is anything else.
+    """
+    if len(header) > _HEADER_LIMIT:
+        raise SnapshotError(f"a header of {len(header)} bytes is too long")
+    try:
+        fields = json.loads(header)
+        plan = _read_plan(fields)
+        dtypes = list(fields["dtypes"])
+        clock = _read_clock(plan, fields["clock"])
+        same = plan.header(dtypes, clock) == header
+    except SnapshotError:
+        raise
+    except (
+        SlidewiseError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise SnapshotError(
+            f"the header of the snapshot is damaged: {error}"
+        ) from error
+    if not same:
+        raise SnapshotError("the header of the snapshot is not in canonical form")
+    return plan, dtypes, clock
+
+
+def _read_plan(fields: dict[str, Any]) -> WindowPlan:
+    named = [
+        (name, Aggregation(kind, of, by, ddof))
+        for name, kind, of, by, ddof in fields["aggs"]
+    ]
+    bare = len(named) == 1 and named[0][0] is None
+    plan = make_plan(
+        named[0][1] if bare else dict(named),
+        algorithm=fields["algorithm"],
+        ties=fields["ties"],
+        dtype=fields["dtype"],
+        nan=fields["nan"],
+        prefer=fields["prefer"],
+    )
+    last, granularity = (_read_length(fields[name]) for name in ("last", "granularity"))
+    _ties(plan.ties, last)
+    if granularity is not None and granularity.kind == "rows":
+        raise SnapshotError("the header of the snapshot rounds times to rows")
+    return replace(plan, last=last, granularity=granularity)
+
+
+def _read_length(record: object) -> Length | None:
+    match record:
+        case None:
+            return None
+        case [("time" | "integer" | "rows") as kind, int(amount), str(label)]:
+            if 0 < amount < 2**80 and not isinstance(amount, bool):
+                return Length(kind, amount, label)
+    raise SnapshotError(f"{str(record)[:60]!r} is no length")
+
+
+def _read_clock(plan: WindowPlan, record: object) -> Clock | None:
+    match record:
+        case None:
+            return None
+        case ["int", "", None]:
+            return plan.clock_for("int", "", None)
+        case ["date", "D", None]:
+            return plan.clock_for("date", "D", None)
+        case ["datetime" | "pandas" as kind, str(unit), zone] if unit in instants.SIZES:
+            named = None if zone is None else instants.zone_of_record(zone)
+            return plan.clock_for(str(kind), unit, named)
+        case ["numpy", str(unit), None] if unit in instants.SIZES:
+            return plan.clock_for("numpy", unit, None)
+    raise SnapshotError(f"{str(record)[:60]!r} is no kind of time")

@@ -1,0 +1,299 @@
+"""A window in process: insert, evict, query, in any order of time."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from slidewise import _core
+from slidewise.aggregations import Aggregation
+from slidewise.durations import WindowLike
+from slidewise.errors import ResultOverflowError, SnapshotError
+from slidewise.plan import make_plan, read_header
+from slidewise.svg import draw
+
+__all__ = ["Window"]
+
+
+class Window(_core.Window):
+    """Entries (time, value) in order of time, and aggregates over them.
+
+    Entries may arrive in any order and leave at either end or anywhere between; the
+    answer is always the aggregate of what is there, folded in order of time. Nothing
+    about an entry that has left shows in an answer.
+
+    - Values enter by `insert` and `insert_many`,
+    - and leave by `evict` and `evict_until`, or by themselves with `last=`.
+    - `query` answers, over all entries or over a range of times.
+    - `len`, `oldest`, `youngest` and `items` tell what is there.
+    - `copy`, `to_bytes`, `from_bytes` and pickle make another of it.
+    - `explain`, `check`, `nbytes` and `to_svg` look inside.
+
+    Args:
+        aggs: An aggregation, or a mapping from names to several: then `query` gives a
+            dict. Aggregations that name columns take mappings as values.
+        algorithm: "fiba", "recalculate" (the naive one, to check the other), or "auto",
+            which takes what fits: today always fiba.
+        ties: What an insert at a time that is there already does: "combine" with the
+            value there (one entry per time), or "keep" both, in order of arrival.
+            Default "combine", but "keep" with `last=rows(n)`.
+        dtype: "int64", "float64" or "object". By default the first value decides
+            between int64 and float64, and `collect` takes any object.
+        nan: "propagate" (NaN is a value like any other), "skip" (NaN is missing) or
+            "raise".
+        last: How much to keep: a duration such as "1h", a timedelta, an int for integer
+            times, or `rows(n)`. After every insert, entries at or before the youngest
+            time minus that are evicted, or all but the n youngest.
+        granularity: A duration or an int that times are rounded down to, so that
+            entries combine before they are stored.
+        prefer: "throughput" or "latency", a hint to "auto".
+
+    Raises:
+        SpecError: If an argument is wrong.
+
+    A call that raises leaves the window as it was. Threads may share a window: calls
+    happen one after the other. A window of numbers takes about 17 bytes per entry.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.max())
+        >>> w.insert(17, 4.0); w.insert(19, 3.0); w.insert(18, 5.0)
+        >>> w.query(), w.query(19, 20)
+        (5.0, 3.0)
+        >>> w.evict_until(18)
+        2
+        >>> w
+        <Window max(): 1 entry at 19; answer 3.0>
+
+        A window of the last minute, over two columns:
+
+        >>> from datetime import datetime
+        >>> w = sw.Window(
+        ...     {"n": sw.count(), "load": sw.mean("load")}, last="1m"
+        ... )
+        >>> w.insert(datetime(2024, 3, 1, 12, 0, 0), {"load": 0.5})
+        >>> w.insert(datetime(2024, 3, 1, 12, 0, 40), {"load": 1.0})
+        >>> w.insert(datetime(2024, 3, 1, 12, 1, 20), {"load": 2.0})
+        >>> w.query()
+        {'n': 2, 'load': 1.5}
+        >>> w.oldest
+        datetime.datetime(2024, 3, 1, 12, 0, 40)
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        aggs: Aggregation | Mapping[str, Aggregation],
+        *,
+        algorithm: str = "auto",
+        ties: Literal["combine", "keep"] | None = None,
+        dtype: str | type | None = None,
+        nan: Literal["propagate", "skip", "raise"] = "propagate",
+        last: WindowLike | None = None,
+        granularity: WindowLike | None = None,
+        prefer: Literal["throughput", "latency"] | None = None,
+    ) -> Self:
+        """Checks the arguments; the class says what they mean."""
+        plan = make_plan(
+            aggs,
+            algorithm=algorithm,
+            ties=ties,
+            dtype=dtype,
+            nan=nan,
+            last=last,
+            granularity=granularity,
+            prefer=prefer,
+        )
+        return super().__new__(cls, plan)
+
+    @classmethod
+    def from_bytes(cls, blob: Any) -> Self:
+        """Restores a window from what `to_bytes` gave.
+
+        Args:
+            blob: bytes, or anything with a buffer of bytes.
+
+        Returns:
+            A window that goes on as the other would have, bit for bit.
+
+        Raises:
+            SnapshotError: If the bytes are no snapshot, damaged, or of another version.
+                No code is run and no memory taken on their word.
+
+        Cost: O(n).
+
+        Example:
+            >>> import slidewise as sw
+            >>> w = sw.Window(sw.mean())
+            >>> w.insert(1, 0.5)
+            >>> blob = w.to_bytes()
+            >>> sw.Window.from_bytes(blob).query()
+            0.5
+            >>> sw.Window.from_bytes(blob[:-1])
+            Traceback (most recent call last):
+            ...
+            slidewise.errors.SnapshotError: snapshot is truncated or padded: ...
+        """
+        if not isinstance(blob, bytes):
+            try:
+                blob = bytes(memoryview(blob))
+            except TypeError as error:
+                raise SnapshotError(
+                    f"from_bytes takes bytes, got {type(blob).__name__}"
+                ) from error
+        return cls._restore(blob, read_header)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles through the same bytes as `to_bytes`."""
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm that runs.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.Window(sw.sum()).algorithm
+            'fiba'
+        """
+        return self._describe()[0].algorithm
+
+    @property
+    def aggs(self) -> Aggregation | dict[str, Aggregation]:
+        """What it computes: an aggregation, or several by name.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.Window({"n": sw.count(), "top": sw.max()}).aggs
+            {'n': count(), 'top': max()}
+        """
+        plan = self._describe()[0]
+        if plan.names is None:
+            return plan.aggs[0][1]
+        return {name: agg for name, agg in plan.aggs if name is not None}
+
+    @property
+    def ties(self) -> str:
+        """What happens at equal times: "combine" or "keep".
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.Window(sw.sum(), last=sw.rows(10)).ties
+            'keep'
+        """
+        return self._describe()[0].ties
+
+    @property
+    def dtype(self) -> str | dict[str, str | None] | None:
+        """The type of the values, or those of the columns by name.
+
+        None as long as no value has decided, and where values are only counted.
+
+        Example:
+            >>> import slidewise as sw
+            >>> w = sw.Window(sw.sum())
+            >>> w.dtype
+            >>> w.insert(1, 10)
+            >>> w.dtype
+            'int64'
+        """
+        plan, dtypes, _ = self._describe()
+        found: dict[int, str | None] = {}
+        for (source, role), dtype in zip(plan.feeds, dtypes, strict=True):
+            if role != "time":
+                found[source] = found.get(source) or dtype
+        if plan.columns is None:
+            return found.get(0)
+        return {name: found.get(source) for source, name in enumerate(plan.columns)}
+
+    def explain(self) -> str:
+        """Why the window works as it does, in a few lines.
+
+        Example:
+            >>> import slidewise as sw
+            >>> print(sw.Window(sw.sum(), last="1h").explain())
+            fiba: chosen by "auto", because it takes any order of arrival at the best
+              known cost; answers take at most 2 combines
+            sum(): one entry per time; equal times combine
+            keeps the last 1h by itself
+        """
+        plan = self._describe()[0]
+        if plan.algorithm == "recalculate":
+            why = "asked for by name; folds all entries for every answer"
+        elif plan.asked == "auto":
+            why = (
+                'chosen by "auto", because it takes any order of arrival at the best\n'
+                "  known cost; answers take at most 2 combines"
+            )
+        else:
+            why = "asked for by name; takes any order, answers take at most 2 combines"
+        entries = {
+            "combine": "one entry per time; equal times combine",
+            "keep": "entries of equal time stay apart, in order of arrival",
+        }
+        lines = [f"{plan.algorithm}: {why}", f"{_named(plan)}: {entries[plan.ties]}"]
+        if plan.prefer is not None:
+            lines.append(f"prefer={plan.prefer!r}: fiba is the choice either way")
+        if plan.last is not None:
+            lines.append(f"keeps the last {plan.last.label} by itself")
+        if plan.granularity is not None:
+            lines.append(f"rounds times down to {plan.granularity.label}")
+        if plan.nan != "propagate":
+            lines.append(f"NaN: {plan.nan}")
+        return "\n".join(lines)
+
+    def to_svg(self) -> str:
+        """Draws the tree as the papers do: spines, fingers, aggregates by kind.
+
+        Large trees are summarised.
+
+        Returns:
+            An SVG document. Notebooks show it by themselves.
+
+        Cost: O(n).
+
+        Example:
+            >>> import slidewise as sw
+            >>> w = sw.Window(sw.sum())
+            >>> w.insert_many(range(100), range(100))
+            >>> w.to_svg()[:4]
+            '<svg'
+        """
+        return draw(self)
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+    def __repr__(self) -> str:
+        plan = self._describe()[0]
+        length = len(self)
+        parts = [_named(plan)]
+        if plan.algorithm != "fiba":
+            parts.append(plan.algorithm)
+        if plan.ties != "combine":
+            parts.append(f"ties={plan.ties!r}")
+        if plan.last is not None:
+            parts.append(f"last {plan.last.label}")
+        what = f"<{type(self).__name__} {', '.join(parts)}"
+        if length == 0:
+            return f"{what}: empty>"
+        entries = "1 entry" if length == 1 else f"{length} entries"
+        oldest, youngest = str(self.oldest), str(self.youngest)
+        span = f"at {oldest}" if length == 1 else f"from {oldest} to {youngest}"
+        return f"{what}: {entries} {span}{self._answer_in_words(length)}>"
+
+    def _answer_in_words(self, length: int) -> str:
+        plan = self._describe()[0]
+        collects = any(agg.kind == "collect" for _, agg in plan.aggs)
+        if length > 1_000 and (collects or plan.algorithm == "recalculate"):
+            return ""
+        try:
+            answer = repr(self.query())
+        except ResultOverflowError:
+            return "; answer beyond int64"
+        return f"; answer {answer if len(answer) <= 200 else answer[:197] + '...'}"
+
+
+def _named(plan: Any) -> str:
+    if plan.names is None:
+        return repr(plan.aggs[0][1])
+    return ", ".join(f"{name}={agg!r}" for name, agg in plan.aggs)
