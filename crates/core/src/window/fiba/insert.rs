@@ -7,8 +7,10 @@ use super::tree::{Child, Children, Id, Spine, Tree};
 use crate::monoid::{Entry, Monoid, Slot};
 use crate::window::{Batch, Ties};
 
-/// Late entries wait for company: a bulk insert of many costs far less per entry.
-const STAGED: usize = 256;
+/// Late entries wait for company: a bulk insert of many costs far less per entry. A large
+/// window lets more of them wait, so that those of one leaf come together.
+const STAGED: std::ops::RangeInclusive<usize> = 64..=4096;
+const STAGED_SHARE: usize = 1024;
 
 /// New nodes to the right of a node that was split, in order.
 type Siblings<P> = Vec<Child<P>>;
@@ -40,18 +42,17 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.settle();
             return self.insert_one(time, entry);
         };
-        if self.settled_len() == 0 {
+        let Some(youngest) = self.youngest() else {
             return self.append(time, value);
-        }
-        let youngest = self.right_leaf().last_time();
-        if time > youngest || (time == youngest && self.ties == Ties::Keep) {
-            self.append(time, value);
-        } else if time == youngest {
-            self.combine_youngest(Entry::Raw(value));
-        } else if self.height() > 0 {
+        };
+        if time < youngest && self.height() > 0 {
             self.stage(time, value);
-        } else {
+        } else if time < youngest {
             self.insert_one(time, Entry::Raw(value));
+        } else if time == youngest && self.ties == Ties::Combine {
+            self.combine_youngest(Entry::Raw(value));
+        } else {
+            self.append(time, value);
         }
     }
 
@@ -106,7 +107,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
         self.staged_min = self.staged_min.min(time);
         self.staged.push((time, value));
-        if self.staged.len() >= STAGED {
+        let most = self.settled_len() / STAGED_SHARE;
+        if self.staged.len() >= most.clamp(*STAGED.start(), *STAGED.end()) {
             self.settle();
         }
     }
@@ -368,12 +370,17 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             return;
         }
         let mut sites = Vec::with_capacity(times.len());
-        for &time in times {
-            let parent = self.children(id)[self.child_behind(id, time)].id;
-            let site = self.children(parent)[self.child_behind(parent, time)].id;
-            if sites.last() != Some(&site) {
-                sites.push(site);
-            }
+        let mut from = 0;
+        while from < times.len() {
+            let above = self.children(id);
+            let at = self.child_behind(id, times[from]);
+            let parents = self.children(above[at].id);
+            let site = self.child_behind(above[at].id, times[from]);
+            sites.push(parents[site].id);
+            let next = parents.get(site + 1).or(above.get(at + 1));
+            from += next.map_or(times.len(), |next| {
+                gallop(&times[from..], |time| *time < next.key)
+            });
         }
         for site in sites {
             let leaf = self.leaf(site);
@@ -585,19 +592,22 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let mut at = from;
         while at < to {
             let time = run.times[at];
-            let site = self.leaf(id).upper(time);
+            let leaf = self.leaf(id);
+            let site = taken + gallop(&leaf.taken()[taken..], |present| *present <= time);
+            leaf.copy_out(taken, site, merged);
             if self.joins(id, site, time) {
                 self.join(id, site - 1, run, at);
-                at += 1;
+                let leaf = self.leaf(id);
+                merged.pop();
+                leaf.copy_out(site - 1, site, merged);
+                (taken, at) = (site, at + 1);
                 continue;
             }
-            let leaf = self.leaf(id);
             let upto = match leaf.taken().get(site) {
                 Some(next) => at + gallop(&run.times[at..to], |time| time < next),
                 None => to,
             };
             gaps += usize::from(site > taken || behind.is_none());
-            leaf.copy_out(taken, site, merged);
             merged.extend(run, at, upto);
             behind = Some(merged.len());
             self.inserted += (upto - at) as u64;
@@ -636,25 +646,42 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 }
 
 /// Positions in order of time, equal times in order of arrival; `min` is the least time.
-fn arrival_sorted<In>(staged: &[(i64, In)], min: i64) -> Vec<u8> {
-    const { assert!(STAGED <= 256, "a position fits a byte") };
-    let positions = 0..=u8::MAX;
+fn arrival_sorted<In>(staged: &[(i64, In)], min: i64) -> Vec<u16> {
+    let positions = 0..staged.len() as u16;
     if staged.is_sorted_by_key(|(time, _)| *time) {
-        return positions.take(staged.len()).collect();
+        return positions.collect();
     }
-    // Times that span less than 2^56 sort as single words, position below.
+    // Times that span less than 2^48 sort as single words, position below.
     let offsets = staged.iter().map(|(time, _)| time.wrapping_sub(min) as u64);
-    if offsets.clone().all(|offset| offset < 1 << 56) {
-        let mut words: Vec<u64> = offsets
+    if offsets.clone().all(|offset| offset < 1 << 48) {
+        let words = offsets
             .zip(positions)
-            .map(|(offset, at)| offset << 8 | u64::from(at))
-            .collect();
-        words.sort_unstable();
-        return words.into_iter().map(|word| word as u8).collect();
+            .map(|(offset, at)| offset << 16 | u64::from(at));
+        let mut words: Vec<u64> = words.collect();
+        sort_words(&mut words);
+        return words.into_iter().map(|word| word as u16).collect();
     }
-    let mut order: Vec<u8> = positions.take(staged.len()).collect();
+    let mut order: Vec<u16> = positions.collect();
     order.sort_by_key(|&at| staged[usize::from(at)].0);
     order
+}
+
+/// Late entries are often nearly in order: by insertion while that stays cheap.
+fn sort_words(words: &mut [u64]) {
+    let mut budget = 8 * words.len();
+    for at in 1..words.len() {
+        let word = words[at];
+        let mut site = at;
+        while site > 0 && words[site - 1] > word {
+            words[site] = words[site - 1];
+            site -= 1;
+        }
+        words[site] = word;
+        match budget.checked_sub(at - site) {
+            Some(left) => budget = left,
+            None => return words.sort_unstable(),
+        }
+    }
 }
 
 /// How to spread `total` entries over leaves.

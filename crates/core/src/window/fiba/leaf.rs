@@ -69,16 +69,32 @@ impl<In: Slot> Run<In> {
         run
     }
 
+    pub(super) fn pop(&mut self) {
+        self.times.pop();
+        self.values.pop();
+        self.promoted.pop_if(|at| *at as usize == self.times.len());
+    }
+
     pub(super) fn extend(&mut self, run: &Self, from: usize, to: usize) {
-        let base = self.len();
-        self.times.extend_from_slice(&run.times[from..to]);
-        self.values.extend_from_slice(&run.values[from..to]);
-        let promoted = run
-            .promoted
-            .iter()
-            .filter(|&&at| (from..to).contains(&(at as usize)));
-        self.promoted
-            .extend(promoted.map(|at| at - from as u32 + base as u32));
+        if !run.promoted.is_empty() {
+            let (from, to, base) = (from as u32, to as u32, self.len() as u32);
+            let within = run.promoted.iter().filter(|&&at| (from..to).contains(&at));
+            self.promoted.extend(within.map(|at| at - from + base));
+        }
+        self.copy(&run.times[from..to], &run.values[from..to]);
+    }
+
+    /// Most stretches are of a few entries, for which a call to copy memory is slow.
+    fn copy(&mut self, times: &[i64], values: &[In]) {
+        if times.len() > 8 {
+            self.times.extend_from_slice(times);
+            self.values.extend_from_slice(values);
+            return;
+        }
+        for (time, value) in times.iter().zip(values) {
+            self.times.push(*time);
+            self.values.push(value.clone());
+        }
     }
 
     pub(super) fn is_promoted(&self, position: usize) -> bool {
@@ -198,8 +214,7 @@ impl<In: Slot, const L: usize> Leaf<In, L> {
 
     pub(super) fn copy_out(&self, from: usize, to: usize, run: &mut Run<In>) {
         let base = run.len();
-        run.times.extend_from_slice(&self.times[from..to]);
-        run.values.extend_from_slice(&self.values[from..to]);
+        run.copy(&self.times[from..to], &self.values[from..to]);
         let mut bits = self.promoted_in(from, to);
         while bits != 0 {
             run.promoted
