@@ -26,7 +26,7 @@ DATA = Path(
 CLOSED = ("right", "left", "both", "neither")
 KINDS = ("count", "sum", "mean", "min", "max", "stddev")
 SQL = {"count": "count", "mean": "avg", "stddev": "stddev_samp"}
-SECONDS = {"15m": 900, "1h": 3_600, "24h": 86_400, "7d": 604_800}
+SECONDS = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
 
 
 class Set:

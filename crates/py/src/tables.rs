@@ -14,8 +14,7 @@ use slidewise_core::rolling::output::Bitmap;
 use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties, rolling};
 
 use crate::arrow::{Column, Numbers};
-
-pyo3::import_exception!(slidewise.errors, ResultOverflowError);
+use crate::errors::ResultOverflowError;
 
 /// How often a running kernel looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
