@@ -1,7 +1,7 @@
 //! Insertion: append at the right finger, stage what is late, and one bulk algorithm for
 //! all that goes inside.
 
-use super::leaf::Run;
+use super::leaf::{Leaf, Run};
 use super::sorted::{count_before, gallop};
 use super::tree::{Child, Children, Id, Spine, Tree};
 use crate::monoid::{Entry, Monoid, Slot};
@@ -521,11 +521,21 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.interleave_in_place(id, run, from, to);
             return Vec::new();
         }
-        let mut merged = std::mem::take(&mut self.scratch);
-        merged.clear();
-        let cut = self.merge(id, run, from, to, &mut merged);
-        let siblings = self.distribute(id, spine, &merged, cut);
-        self.scratch = merged;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        let (first, last) = (run.times[from], run.times[to - 1]);
+        let (leaf, site) = (self.leaf(id), self.leaf(id).upper(first));
+        let siblings = if leaf.upper(last) == site && !self.joins(id, site, first) {
+            leaf.copy_out(0, leaf.end(), &mut scratch);
+            let behind = (&scratch, site, leaf.end());
+            self.inserted += (to - from) as u64;
+            let pieces = [(&scratch, 0, site), (run, from, to), behind];
+            self.distribute(id, spine, &pieces, Some(site + to - from))
+        } else {
+            self.merge(id, run, from, to, &mut scratch);
+            self.distribute(id, spine, &[(&scratch, 0, scratch.len())], None)
+        };
+        self.scratch = scratch;
         siblings
     }
 
@@ -578,17 +588,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
     }
 
-    /// Merges leaf and run into `merged`. If all new entries went into one gap, gives
-    /// the position behind them, where more of the same may follow.
-    fn merge(
-        &mut self,
-        id: Id,
-        run: &Run<M::In>,
-        from: usize,
-        to: usize,
-        merged: &mut Run<M::In>,
-    ) -> Option<usize> {
-        let (mut taken, mut gaps, mut behind) = (0, 0, None);
+    /// Merges leaf and run into `merged`.
+    fn merge(&mut self, id: Id, run: &Run<M::In>, from: usize, to: usize, merged: &mut Run<M::In>) {
+        let mut taken = 0;
         let mut at = from;
         while at < to {
             let time = run.times[at];
@@ -607,34 +609,35 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 Some(next) => at + gallop(&run.times[at..to], |time| time < next),
                 None => to,
             };
-            gaps += usize::from(site > taken || behind.is_none());
             merged.extend(run, at, upto);
-            behind = Some(merged.len());
             self.inserted += (upto - at) as u64;
             (taken, at) = (site, upto);
         }
         let leaf = self.leaf(id);
         leaf.copy_out(taken, leaf.end(), merged);
-        behind.filter(|_| gaps == 1)
     }
 
-    /// Writes merged entries to the leaf and as many new ones as they need.
+    /// Writes the pieces, end to end, to the leaf and as many new ones as they need. If
+    /// all that is new went into one gap, `cut` is the position behind it, where more of
+    /// the same may follow.
     fn distribute(
         &mut self,
         id: Id,
         spine: Spine,
-        merged: &Run<M::In>,
+        pieces: &[Piece<'_, M::In>],
         cut: Option<usize>,
     ) -> Siblings<M::Partial> {
-        let sizes = leaf_sizes::<L>(merged.len(), cut);
+        let total = pieces.iter().map(|(_, from, to)| to - from).sum();
+        let sizes = leaf_sizes::<L>(total, cut);
         self.leaf_mut(id).reset();
-        self.leaf_mut(id).extend(merged, 0, sizes[0]);
+        extend_from_pieces(self.leaf_mut(id), pieces, 0, sizes[0]);
         let mut from = sizes[0];
         let mut siblings = Vec::with_capacity(sizes.len() - 1);
         for (at, size) in sizes.iter().enumerate().skip(1) {
             let new = self.new_leaf();
-            self.leaf_mut(new).extend(merged, from, from + size);
-            let mut child = self.new_child(merged.times[from], new);
+            let leaf = self.leaf_mut(new);
+            extend_from_pieces(leaf, pieces, from, from + size);
+            let mut child = self.new_child(self.leaf(new).first_time(), new);
             if !(spine.right && at + 1 == sizes.len()) {
                 (child.agg, child.count) = self.summary(new, 0);
             }
@@ -642,6 +645,27 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             from += size;
         }
         siblings
+    }
+}
+
+/// Entries `from..to` of a run.
+type Piece<'a, In> = (&'a Run<In>, usize, usize);
+
+/// Appends positions `from..to` of the pieces, counted end to end.
+fn extend_from_pieces<In: Slot, const L: usize>(
+    leaf: &mut Leaf<In, L>,
+    pieces: &[Piece<'_, In>],
+    from: usize,
+    to: usize,
+) {
+    let mut base = 0;
+    for (run, first, last) in pieces {
+        let len = last - first;
+        let (lo, hi) = (from.clamp(base, base + len), to.clamp(base, base + len));
+        if lo < hi {
+            leaf.extend(run, first + lo - base, first + hi - base);
+        }
+        base += len;
     }
 }
 
