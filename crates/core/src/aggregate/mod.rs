@@ -149,15 +149,17 @@ pub trait Aggregation<T>: Monoid {
 }
 
 /// A word whose order is that of the values: the larger word is the larger value, or the
-/// smaller one if `min`. NaN absorbs: its word is above all others either way.
+/// smaller one if `min`. NaN absorbs: its word is above all others either way. The two
+/// zeros are one value.
 #[inline]
 pub fn extreme_word(bits: u64, dtype: DType, min: bool) -> i64 {
     let word = match dtype {
         DType::F64 => {
-            if f64::from_bits(bits).is_nan() {
+            let value = f64::from_bits(bits) + 0.0;
+            if value.is_nan() {
                 return i64::MAX;
             }
-            flip_negative(bits as i64)
+            flip_negative(value.to_bits() as i64)
         }
         _ => bits as i64,
     };

@@ -66,10 +66,13 @@ mod aggregate;
 mod check;
 mod evict;
 mod insert;
+mod interleave;
 mod leaf;
 mod persist;
+mod sites;
 mod small;
 mod sorted;
+mod stage;
 mod tree;
 
 use super::shape::Shape;

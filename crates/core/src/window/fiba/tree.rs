@@ -22,6 +22,9 @@ pub(super) struct Child<P> {
 
 pub(super) type Children<P> = Vec<Child<P>>;
 
+/// New nodes to the right of a node that was split, in order.
+pub(super) type Siblings<P> = Vec<Child<P>>;
+
 /// Which of the window's two ends a node belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spine {
