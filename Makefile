@@ -6,6 +6,11 @@ BIN    := $(VENV)/bin
 RUST   := $(BIN)/python tools/toolchain.py
 OUT    := demo-output
 
+BENCH_CORE := $(RUST) cargo bench --quiet --locked -p slidewise-core --bench windows --
+
+# Where a benchmark writes its record, if `make bench RECORD=bench/record/today` asks.
+record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
+
 # Stamps live inside the environment they describe, so that removing it is enough.
 DEPS := $(VENV)/.deps
 CORE := $(VENV)/.core
@@ -19,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test test-core test-python lint bench-core format lock clean
+.PHONY: help dev demo test test-core test-python lint bench bench-core format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -49,8 +54,13 @@ lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
 	@printf 'unsafe blocks, functions and impls in crates/: '
 	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern)' crates | wc -l
 
+bench: bench-core $(CORE) ## all figures: the core, Window and rolling; RECORD=prefix keeps them
+	$(BIN)/python -m bench.python_window $(call record,window)
+	$(BIN)/python -m bench.python_tables $(call record,tables)
+
 bench-core: $(DEPS) ## figures of the Rust core; ARGS="i64 --log-n 18" for a part of them
-	$(RUST) cargo bench --locked -p slidewise-core --bench windows -- $(ARGS)
+	$(BENCH_CORE) $(ARGS) $(call record,core)
+	$(BENCH_CORE) $(ARGS) --rss $(call record,core-rss)
 
 format: $(DEPS) ## put the code into its standard form
 	$(BIN)/ruff check --fix
@@ -63,7 +73,7 @@ lock: ## renew the lock files to the newest versions
 clean: ## remove everything that was built
 	rm -rf $(VENV) target $(OUT) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f python/slidewise/_core*.so
-	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	find bench python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(DEPS): requirements-dev.lock tools/find-python
 	@python=$$(PYTHON=$(PYTHON) tools/find-python) || exit 1; \

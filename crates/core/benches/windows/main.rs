@@ -25,7 +25,12 @@ type Tree<M> = Fiba<M, 64, 32>;
 const LAGS: [usize; 4] = [16, 1 << 10, 1 << 16, 1 << 20];
 
 fn main() {
-    let mut report = Report::new(Settings::from_arguments());
+    let settings = Settings::from_arguments();
+    if settings.rss && !memory::can_see_resident() {
+        println!("This system does not say how much memory is resident: skipped.");
+        return;
+    }
+    let mut report = Report::new(settings);
     let max = Extreme {
         dtype: DType::F64,
         min: false,

@@ -1,6 +1,7 @@
 //! Bytes per entry of one large window, and bytes of each of many small ones.
 
 use std::hint::black_box;
+use std::path::Path;
 
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::{Ties, Window};
@@ -11,6 +12,8 @@ use crate::{Tree, Value};
 
 /// How many small windows: enough that the allocator's own pages do not count.
 const MANY: usize = 1 << 16;
+
+const STATUS: &str = "/proc/self/status";
 
 pub fn cases<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Value<M>) {
     let (n, rss) = (report.settings.n, report.settings.rss);
@@ -94,9 +97,14 @@ fn resident(wanted: bool) -> f64 {
     if !wanted {
         return 0.0;
     }
-    let text = std::fs::read_to_string("/proc/self/status").expect("--rss needs Linux");
+    let text = std::fs::read_to_string(STATUS).expect("main looked that it is there");
     let line = text.lines().find(|line| line.starts_with("VmRSS:"));
     let words = line.and_then(|line| line.split_whitespace().nth(1));
     let kilobytes: f64 = words.and_then(|word| word.parse().ok()).expect("a number");
     kilobytes * 1024.0
+}
+
+/// Whether the system says what is resident.
+pub fn can_see_resident() -> bool {
+    Path::new(STATUS).exists()
 }
