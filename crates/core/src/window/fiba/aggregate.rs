@@ -4,7 +4,7 @@
 //! right finger. Structural code changes contents and marks what is stale; `repair`
 //! recomputes it level by level, down each spine as far as it was touched.
 
-use super::leaf::Run;
+use super::leaf::Piece;
 use super::tree::{Child, Id, Spine, Stale, Tree};
 use crate::monoid::{Monoid, Slot};
 
@@ -57,7 +57,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.fold_slots(&leaf.values[from..to], promoted)
     }
 
-    pub(super) fn fold_run(&self, run: &Run<M::In>, from: usize, to: usize) -> M::Partial {
+    pub(super) fn fold_piece(&self, piece: Piece<'_, M::In>) -> M::Partial {
+        let Piece { run, from, to } = piece;
         let first = run.promoted.partition_point(|&at| (at as usize) < from);
         let promoted = run.promoted[first..].iter().map(|&at| at as usize);
         let promoted = promoted.take_while(|&at| at < to).map(|at| at - from);
@@ -256,39 +257,28 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if lo <= self.left_leaf().first_time() && hi >= self.right_leaf().last_time() {
             return self.answer();
         }
-        let (level, spine) = self.top_of_range(lo, hi);
-        let id = if spine.left {
-            self.left[level]
-        } else {
-            self.right[level]
-        };
+        let (level, id, spine) = self.lowest_spine_node(|key| lo > key, |key| hi < key);
         self.fold_between(level, id, spine, Some(lo), Some(hi))
     }
 
-    /// The lowest spine node that holds all times in `lo..=hi`, by climbing both spines.
-    fn top_of_range(&self, lo: i64, hi: i64) -> (usize, Spine) {
+    /// Finger search: climbs both spines at once to the lowest node whose subtree is all
+    /// that matters. `right` says so of a right subtree by the key it begins at, `left`
+    /// of a left subtree by the key it ends before.
+    pub(super) fn lowest_spine_node(
+        &self,
+        right: impl Fn(i64) -> bool,
+        left: impl Fn(i64) -> bool,
+    ) -> (usize, Id, Spine) {
         for level in 0..self.height() {
             let above = self.children(self.right[level + 1]);
-            if lo > above[above.len() - 1].key {
-                return (
-                    level,
-                    Spine {
-                        left: false,
-                        right: true,
-                    },
-                );
+            if right(above[above.len() - 1].key) {
+                return (level, self.right[level], Spine::RIGHT);
             }
-            if hi < self.children(self.left[level + 1])[1].key {
-                return (
-                    level,
-                    Spine {
-                        left: true,
-                        right: false,
-                    },
-                );
+            if left(self.children(self.left[level + 1])[1].key) {
+                return (level, self.left[level], Spine::LEFT);
             }
         }
-        (self.height(), Spine::ROOT)
+        (self.height(), self.left[self.height()], Spine::ROOT)
     }
 
     /// `None` bounds are open: everything on that side of the subtree counts.

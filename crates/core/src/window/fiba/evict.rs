@@ -355,13 +355,13 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     fn share_leaves(&mut self, left: Id, right: Id, all: &Run<M::In>) -> Option<i64> {
         let most = (L * 3 / 4).max(2 * Self::MIN_LEAF);
         if all.len() <= most {
-            self.leaf_mut(left).extend(all, 0, all.len());
+            self.leaf_mut(left).extend(all.piece(0, all.len()));
             self.free_leaf(right);
             return None;
         }
         let half = all.len().div_ceil(2);
-        self.leaf_mut(left).extend(all, 0, half);
-        self.leaf_mut(right).extend(all, half, all.len());
+        self.leaf_mut(left).extend(all.piece(0, half));
+        self.leaf_mut(right).extend(all.piece(half, all.len()));
         Some(all.times[half])
     }
 
@@ -376,12 +376,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.evict();
             return true;
         }
-        let (level, spine) = self.top_of_time(time);
-        let id = if spine.left {
-            self.left[level]
-        } else {
-            self.right[level]
-        };
+        let (level, id, spine) = self.lowest_spine_node(|key| time > key, |key| time < key);
         if !self.remove_below(level, id, spine, time) {
             return false;
         }
@@ -398,32 +393,6 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.collapse_root();
         self.finish_eviction();
         true
-    }
-
-    /// The lowest spine node under which every entry of that time must be.
-    fn top_of_time(&self, time: i64) -> (usize, Spine) {
-        for level in 0..self.height() {
-            let above = self.children(self.right[level + 1]);
-            if time > above[above.len() - 1].key {
-                return (
-                    level,
-                    Spine {
-                        left: false,
-                        right: true,
-                    },
-                );
-            }
-            if time < self.children(self.left[level + 1])[1].key {
-                return (
-                    level,
-                    Spine {
-                        left: true,
-                        right: false,
-                    },
-                );
-            }
-        }
-        (self.height(), Spine::ROOT)
     }
 
     /// Removes the first entry of that time below a node, mending what underflows below.

@@ -1,5 +1,5 @@
 //! Insertion at the right finger; what is late is staged, or goes in by way of `sites`.
-use super::leaf::Run;
+use super::leaf::{Piece, Run};
 use super::tree::{Child, Id, Siblings, Tree};
 use crate::monoid::{Entry, Monoid, Slot};
 use crate::window::{Batch, Ties};
@@ -108,10 +108,10 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         };
         if late > 0 {
             self.stale.tail = true;
-            self.insert_late(&run, 0, late);
+            self.insert_late(run.piece(0, late));
             self.repair();
         }
-        self.append_run(&run, late, run.len());
+        self.append_run(run.piece(late, run.len()));
     }
 
     fn insert_one(&mut self, time: i64, entry: Entry<M>) {
@@ -121,22 +121,22 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     /// Entries younger than all: whole leaves at a time.
-    fn append_run(&mut self, run: &Run<M::In>, mut from: usize, to: usize) {
-        self.inserted += (to - from) as u64;
-        while from < to {
+    fn append_run(&mut self, mut rest: Piece<'_, M::In>) {
+        self.inserted += rest.len() as u64;
+        while !rest.is_empty() {
             if self.right_leaf().is_full() {
-                self.open_leaf(run.times[from]);
+                self.open_leaf(rest.times()[0]);
             }
             let id = self.right[0];
             let room = L - self.leaf(id).end();
-            let upto = to.min(from + room);
-            self.leaf_mut(id).extend(run, from, upto);
+            let (piece, behind) = rest.split(room.min(rest.len()));
+            self.leaf_mut(id).extend(piece);
             // A leaf that closes next is folded then; its tail would be lost work.
-            if upto == to || self.height() == 0 {
-                let part = self.fold_run(run, from, upto);
+            if behind.is_empty() || self.height() == 0 {
+                let part = self.fold_piece(piece);
                 self.tail = self.monoid.combine(&self.tail, &part);
             }
-            from = upto;
+            rest = behind;
         }
     }
 

@@ -1,45 +1,113 @@
 //! Bulk insertion into one leaf: interleave, and spread over new leaves what overflows.
 
-use super::leaf::{Leaf, Run};
+use super::leaf::{Leaf, Piece, Run};
 use super::sorted::gallop;
 use super::tree::{Id, Siblings, Spine, Tree};
 use crate::monoid::{Monoid, Slot};
 use crate::window::Ties;
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
-    /// Interleaves `run[from..to]` with a leaf; gives the leaves split off to its right.
+    /// Interleaves a piece with a leaf; gives the leaves split off to its right.
     pub(super) fn interleave(
         &mut self,
         id: Id,
         spine: Spine,
-        run: &Run<M::In>,
-        from: usize,
-        to: usize,
+        piece: Piece<'_, M::In>,
     ) -> Siblings<M::Partial> {
         self.leaf_mut(id).compact();
-        if self.leaf(id).len() + (to - from) <= L {
-            self.interleave_in_place(id, run, from, to);
+        if self.leaf(id).len() + piece.len() <= L {
+            self.interleave_in_place(id, piece);
             return Vec::new();
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        let (first, last) = (run.times[from], run.times[to - 1]);
-        let (leaf, site) = (self.leaf(id), self.leaf(id).upper(first));
-        let siblings = if leaf.upper(last) == site && !self.joins(id, site, first) {
+        let siblings = if let Some(site) = self.only_gap(id, piece) {
+            let leaf = self.leaf(id);
             leaf.copy_out(0, leaf.end(), &mut scratch);
-            let behind = (&scratch, site, leaf.end());
-            self.inserted += (to - from) as u64;
-            let pieces = [(&scratch, 0, site), (run, from, to), behind];
-            self.distribute(id, spine, &pieces, Some(site + to - from))
+            let (before, behind) = scratch.piece(0, scratch.len()).split(site);
+            self.inserted += piece.len() as u64;
+            self.distribute(
+                id,
+                spine,
+                &[before, piece, behind],
+                Some(site + piece.len()),
+            )
         } else {
-            self.merge(id, run, from, to, &mut scratch);
-            self.distribute(id, spine, &[(&scratch, 0, scratch.len())], None)
+            self.merge(id, piece, &mut scratch);
+            self.distribute(id, spine, &[scratch.piece(0, scratch.len())], None)
         };
         self.scratch = scratch;
         siblings
     }
 
-    fn interleave_in_place(&mut self, id: Id, run: &Run<M::In>, from: usize, to: usize) {
+    /// The site of a piece that goes into one gap of the leaf, and is all there is to
+    /// insert or too much for any one leaf: more of the same may follow.
+    fn only_gap(&self, id: Id, piece: Piece<'_, M::In>) -> Option<usize> {
+        let times = piece.times();
+        let site = self.leaf(id).upper(times[0]);
+        let one = self.leaf(id).upper(times[times.len() - 1]) == site;
+        let whole = piece.len() == piece.run.len() || piece.len() > L / 2;
+        (one && whole && !self.joins(id, site, times[0])).then_some(site)
+    }
+
+    /// Where a leaf overflows by a few scattered entries: shares with the next leaf under
+    /// the same parent, or makes three leaves of the two. Leaves stay fuller than by
+    /// splitting in half. False where something else should be done.
+    pub(super) fn spill(
+        &mut self,
+        parent: Id,
+        spine: Spine,
+        at: usize,
+        piece: Piece<'_, M::In>,
+    ) -> bool {
+        let children = self.children(parent);
+        let (arity, id) = (children.len(), children[at].id);
+        let crowd = self.leaf(id).len() + piece.len();
+        if crowd <= L || piece.len() > L / 4 || at + 1 >= arity {
+            return false;
+        }
+        if spine.of_child(at + 1, arity).right || self.only_gap(id, piece).is_some() {
+            return false;
+        }
+        let next = children[at + 1].id;
+        let parts = if crowd + self.leaf(next).len() <= 2 * L - L / 8 {
+            2
+        } else {
+            3
+        };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        self.leaf_mut(id).compact();
+        self.merge(id, piece, &mut scratch);
+        self.leaf(next)
+            .copy_out(0, self.leaf(next).end(), &mut scratch);
+        self.share(parent, spine, at, &scratch, parts);
+        self.scratch = scratch;
+        true
+    }
+
+    /// Spreads entries evenly over children `at`, `at + 1` and, if `parts` is 3, a new one.
+    fn share(&mut self, parent: Id, spine: Spine, at: usize, all: &Run<M::In>, parts: usize) {
+        if parts == 3 {
+            let new = self.new_leaf();
+            let new = self.new_child(0, new);
+            self.children_mut(parent).insert(at + 2, new);
+        }
+        for part in 0..parts {
+            let (from, to) = (all.len() * part / parts, all.len() * (part + 1) / parts);
+            let child = &mut self.children_mut(parent)[at + part];
+            if part > 0 {
+                child.key = all.times[from];
+            }
+            let id = child.id;
+            self.leaf_mut(id).reset();
+            self.leaf_mut(id).extend(all.piece(from, to));
+            self.refresh(parent, at + part, 0, spine);
+        }
+    }
+
+    fn interleave_in_place(&mut self, id: Id, piece: Piece<'_, M::In>) {
+        let Piece { run, from, to } = piece;
         let mut sites = [0_u8; 64];
         let mut fresh = 0;
         for at in from..to {
@@ -88,8 +156,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
     }
 
-    /// Merges leaf and run into `merged`.
-    fn merge(&mut self, id: Id, run: &Run<M::In>, from: usize, to: usize, merged: &mut Run<M::In>) {
+    /// Appends leaf and piece, merged, to `merged`.
+    fn merge(&mut self, id: Id, piece: Piece<'_, M::In>, merged: &mut Run<M::In>) {
+        let Piece { run, from, to } = piece;
         let mut taken = 0;
         let mut at = from;
         while at < to {
@@ -109,7 +178,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 Some(next) => at + gallop(&run.times[at..to], |time| time < next),
                 None => to,
             };
-            merged.extend(run, at, upto);
+            merged.extend(run.piece(at, upto));
             self.inserted += (upto - at) as u64;
             (taken, at) = (site, upto);
         }
@@ -127,7 +196,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         pieces: &[Piece<'_, M::In>],
         cut: Option<usize>,
     ) -> Siblings<M::Partial> {
-        let total = pieces.iter().map(|(_, from, to)| to - from).sum();
+        let total = pieces.iter().map(|piece| piece.len()).sum();
         let sizes = leaf_sizes::<L>(total, cut);
         self.leaf_mut(id).reset();
         extend_from_pieces(self.leaf_mut(id), pieces, 0, sizes[0]);
@@ -148,24 +217,21 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 }
 
-/// Entries `from..to` of a run.
-type Piece<'a, In> = (&'a Run<In>, usize, usize);
-
 /// Appends positions `from..to` of the pieces, counted end to end.
 fn extend_from_pieces<In: Slot, const L: usize>(
     leaf: &mut Leaf<In, L>,
     pieces: &[Piece<'_, In>],
-    from: usize,
-    to: usize,
+    mut from: usize,
+    mut to: usize,
 ) {
-    let mut base = 0;
-    for (run, first, last) in pieces {
-        let len = last - first;
-        let (lo, hi) = (from.clamp(base, base + len), to.clamp(base, base + len));
-        if lo < hi {
-            leaf.extend(run, first + lo - base, first + hi - base);
+    for piece in pieces {
+        let len = piece.len();
+        let (before, _) = piece.split(to.min(len));
+        let (_, within) = before.split(from.min(before.len()));
+        if !within.is_empty() {
+            leaf.extend(within);
         }
-        base += len;
+        (from, to) = (from.saturating_sub(len), to.saturating_sub(len));
     }
 }
 

@@ -23,6 +23,14 @@ impl<In> Default for Run<In> {
 }
 
 impl<In: Slot> Run<In> {
+    pub(super) fn piece(&self, from: usize, to: usize) -> Piece<'_, In> {
+        Piece {
+            run: self,
+            from,
+            to,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.times.len()
     }
@@ -75,7 +83,8 @@ impl<In: Slot> Run<In> {
         self.promoted.pop_if(|at| *at as usize == self.times.len());
     }
 
-    pub(super) fn extend(&mut self, run: &Self, from: usize, to: usize) {
+    pub(super) fn extend(&mut self, piece: Piece<'_, In>) {
+        let Piece { run, from, to } = piece;
         if !run.promoted.is_empty() {
             let (from, to, base) = (from as u32, to as u32, self.len() as u32);
             let within = run.promoted.iter().filter(|&&at| (from..to).contains(&at));
@@ -110,6 +119,42 @@ impl<In: Slot> Run<In> {
         let within = self.promoted[first..].iter().map(|&at| at as usize);
         let within = within.take_while(|&at| at < to);
         within.fold(0, |bits, at| bits | 1 << (at - from))
+    }
+}
+
+/// A stretch of a run.
+#[derive(Debug)]
+pub(super) struct Piece<'a, In> {
+    pub(super) run: &'a Run<In>,
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
+
+impl<In> Clone for Piece<'_, In> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<In> Copy for Piece<'_, In> {}
+
+impl<'a, In> Piece<'a, In> {
+    pub(super) fn len(self) -> usize {
+        self.to - self.from
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.from == self.to
+    }
+
+    pub(super) fn times(self) -> &'a [i64] {
+        &self.run.times[self.from..self.to]
+    }
+
+    /// Divides it behind its first `count` entries.
+    pub(super) fn split(self, count: usize) -> (Self, Self) {
+        let at = self.from + count;
+        (Self { to: at, ..self }, Self { from: at, ..self })
     }
 }
 
@@ -201,8 +246,9 @@ impl<In: Slot, const L: usize> Leaf<In, L> {
         self.end += 1;
     }
 
-    /// Writes `run[from..to]` behind the last entry. There must be room.
-    pub(super) fn extend(&mut self, run: &Run<In>, from: usize, to: usize) {
+    /// Writes a piece behind the last entry. There must be room.
+    pub(super) fn extend(&mut self, piece: Piece<'_, In>) {
+        let Piece { run, from, to } = piece;
         let (at, count) = (self.end(), to - from);
         self.times[at..at + count].copy_from_slice(&run.times[from..to]);
         self.values[at..at + count].clone_from_slice(&run.values[from..to]);

@@ -223,7 +223,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let leaf: &mut Leaf<M::In, L> = self.leaf_mut(id);
         leaf.start = start;
         leaf.end = start;
-        leaf.extend(&run, 0, run.len());
+        leaf.extend(run.piece(0, run.len()));
         Ok(id)
     }
 }

@@ -2,23 +2,19 @@
 //! sites, and up again splitting what overflows. (Bulk FiBA §5, one pass of recursion in
 //! place of a queue of treelets per level.)
 
-use super::leaf::Run;
+use super::leaf::Piece;
 use super::sorted::{count_before, gallop};
 use super::tree::{Child, Children, Id, Siblings, Spine, Tree};
 use crate::monoid::Monoid;
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
-    /// Inserts `run[from..to]`, none of it younger than all entries.
+    /// Inserts a piece, none of it younger than all entries.
     ///
     /// Finger search from the nearer end finds the lowest spine node above all sites;
     /// one recursive pass goes down to the sites and up again, sharing the paths.
-    pub(super) fn insert_late(&mut self, run: &Run<M::In>, from: usize, to: usize) {
-        let (level, spine) = self.top_of_sites(run.times[from], run.times[to - 1]);
-        let id = if spine.left {
-            self.left[level]
-        } else {
-            self.right[level]
-        };
+    pub(super) fn insert_late(&mut self, piece: Piece<'_, M::In>) {
+        let (lo, hi) = (piece.times()[0], piece.times()[piece.len() - 1]);
+        let (level, id, spine) = self.lowest_spine_node(|key| lo >= key, |key| hi < key);
         if spine.left {
             self.stale.left = self.stale.left.max(level);
             self.stale.suffix = true;
@@ -27,35 +23,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.stale.right = self.stale.right.max(level);
             self.stale.tail = true;
         }
-        let siblings = self.insert_below(level, id, spine, run, from, to);
+        let siblings = self.insert_below(level, id, spine, piece);
         self.add_above(level, spine, siblings);
         self.find_spines();
-    }
-
-    /// The lowest spine node whose subtree takes all times from `lo` to `hi`.
-    fn top_of_sites(&self, lo: i64, hi: i64) -> (usize, Spine) {
-        for level in 0..self.height() {
-            let above = self.children(self.right[level + 1]);
-            if lo >= above[above.len() - 1].key {
-                return (
-                    level,
-                    Spine {
-                        left: false,
-                        right: true,
-                    },
-                );
-            }
-            if hi < self.children(self.left[level + 1])[1].key {
-                return (
-                    level,
-                    Spine {
-                        left: true,
-                        right: false,
-                    },
-                );
-            }
-        }
-        (self.height(), Spine::ROOT)
     }
 
     /// Interleaves below `id`; gives the nodes split off to its right.
@@ -64,35 +34,34 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         level: usize,
         id: Id,
         spine: Spine,
-        run: &Run<M::In>,
-        mut from: usize,
-        to: usize,
+        mut rest: Piece<'_, M::In>,
     ) -> Siblings<M::Partial> {
         if level == 0 {
-            return self.interleave(id, spine, run, from, to);
+            return self.interleave(id, spine, rest);
         }
-        if level == 2 && to - from >= 4 {
-            self.fetch_sites(id, &run.times[from..to]);
+        if level == 2 && rest.len() >= 4 {
+            self.fetch_sites(id, rest.times());
         }
         let mut at = 0;
-        while from < to {
+        while !rest.is_empty() {
             let children = self.children(id);
             let arity = children.len();
-            at += count_before(&children[at + 1..], |child| child.key <= run.times[from]);
-            let upto = match children.get(at + 1) {
-                Some(next) => from + gallop(&run.times[from..to], |time| *time < next.key),
-                None => to,
+            at += count_before(&children[at + 1..], |child| child.key <= rest.times()[0]);
+            let count = match children.get(at + 1) {
+                Some(next) => gallop(rest.times(), |time| *time < next.key),
+                None => rest.len(),
             };
-            let child = children[at].id;
-            let child_spine = spine.of_child(at, arity);
-            let siblings = self.insert_below(level - 1, child, child_spine, run, from, upto);
-            self.note_inserted(level, id, spine, at, &siblings, run, from, upto);
-            if !siblings.is_empty() {
-                let split = siblings.len();
-                self.children_mut(id).splice(at + 1..at + 1, siblings);
-                at += split;
+            let (piece, behind) = rest.split(count);
+            rest = behind;
+            if level == 1 && self.spill(id, spine, at, piece) {
+                continue;
             }
-            from = upto;
+            let child = self.children(id)[at].id;
+            let siblings = self.insert_below(level - 1, child, spine.of_child(at, arity), piece);
+            self.note_inserted(level, id, spine, at, &siblings, piece);
+            let split = siblings.len();
+            self.children_mut(id).splice(at + 1..at + 1, siblings);
+            at += split;
         }
         self.split_inner(level, id, spine)
     }
@@ -127,7 +96,6 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     /// Brings up to date what `id` keeps of its child `at` after an insertion below it.
-    #[allow(clippy::too_many_arguments)]
     fn note_inserted(
         &mut self,
         level: usize,
@@ -135,26 +103,22 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         spine: Spine,
         at: usize,
         siblings: &[Child<M::Partial>],
-        run: &Run<M::In>,
-        from: usize,
-        to: usize,
+        piece: Piece<'_, M::In>,
     ) {
-        let arity = self.children(id).len();
-        let child_spine = spine.of_child(at, arity);
+        let child_spine = spine.of_child(at, self.children(id).len());
         let still_last = child_spine.right && siblings.is_empty();
         if child_spine.left || still_last {
             return;
         }
-        let few = to - from < if level == 1 { L / 4 } else { F / 4 };
-        let (agg, count) =
-            if M::COMMUTATIVE && few && siblings.is_empty() && run.promoted.is_empty() {
-                let child = &self.children(id)[at];
-                let part = self.fold_run(run, from, to);
-                let agg = self.monoid.combine(&child.agg, &part);
-                (agg, self.count_of(child.id, level - 1))
-            } else {
-                self.summary(self.children(id)[at].id, level - 1)
-            };
+        let few = piece.len() < if level == 1 { L / 4 } else { F / 4 };
+        let plain = siblings.is_empty() && piece.run.promoted.is_empty();
+        let (agg, count) = if M::COMMUTATIVE && few && plain {
+            let child = &self.children(id)[at];
+            let agg = self.monoid.combine(&child.agg, &self.fold_piece(piece));
+            (agg, self.count_of(child.id, level - 1))
+        } else {
+            self.summary(self.children(id)[at].id, level - 1)
+        };
         let child = &mut self.children_mut(id)[at];
         child.agg = agg;
         child.count = count;

@@ -43,7 +43,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         batch.settle_ties(&self.monoid, self.ties);
         let run = Run::from_batch(batch, &mut self.slab);
         self.stale.tail = true;
-        self.insert_late(&run, 0, run.len());
+        self.insert_late(run.piece(0, run.len()));
         self.repair();
     }
 }

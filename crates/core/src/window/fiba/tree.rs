@@ -37,6 +37,14 @@ impl Spine {
         left: true,
         right: true,
     };
+    pub(super) const LEFT: Self = Self {
+        left: true,
+        right: false,
+    };
+    pub(super) const RIGHT: Self = Self {
+        left: false,
+        right: true,
+    };
 
     /// The spines that child `at` of `arity` is on.
     pub(super) fn of_child(self, at: usize, arity: usize) -> Self {
@@ -213,7 +221,10 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         id
     }
 
-    pub(super) fn new_inner(&mut self, children: Children<M::Partial>) -> Id {
+    pub(super) fn new_inner(&mut self, mut children: Children<M::Partial>) -> Id {
+        // Room for all children and the one that will split it, no more.
+        children.reserve_exact((F + 1).saturating_sub(children.len()));
+        children.shrink_to(F + 1);
         if self.spare.inners.is_empty()
             && let Some((id, level)) = self.spare.pending.pop()
         {
@@ -318,11 +329,11 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 }
 
-/// Appends to an arena. It grows by an eighth, not by doubling: a large window should not
-/// hold twice its size.
+/// Appends to an arena. It grows by a 32nd, not by doubling: a large window should not
+/// hold twice its size. Allocators move a large block by mapping its pages elsewhere.
 fn grow<T>(arena: &mut Vec<T>, node: T) -> Id {
     if arena.len() == arena.capacity() {
-        arena.reserve_exact(arena.len() / 8 + 1);
+        arena.reserve_exact(arena.len() / 32 + 1);
     }
     arena.push(node);
     Id::try_from(arena.len() - 1).expect("fewer than 2^32 nodes")
