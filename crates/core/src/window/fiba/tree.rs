@@ -291,7 +291,12 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.spare.leaves.push(id);
     }
 
+    /// Looks at the leaf only if any entry at all is promoted: a leaf cut off unseen is
+    /// a cache miss.
     fn release_promoted(&mut self, id: Id) {
+        if self.slab.live() == 0 {
+            return;
+        }
         let leaf = &self.leaves[id as usize];
         self.release_slots(id, leaf.start(), leaf.end());
     }
