@@ -11,6 +11,8 @@ mod memory;
 mod report;
 mod streams;
 
+use std::hint::black_box;
+
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::{Extreme, SumF64, SumI64};
 use slidewise_core::monoid::Monoid;
@@ -47,9 +49,17 @@ impl<M: Monoid, T: Fn(u64) -> M::In + Copy> Value<M> for T {}
 
 fn cases<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Value<M>) {
     if !report.settings.rss {
+        warm_up();
         rates(report, name, monoid, value);
     }
     memory::cases(report, name, monoid, value);
+}
+
+/// Once a block of some size was freed, glibc keeps that much for later instead of giving
+/// it back at once. A process that has run for a while is in that state; without it the
+/// batches of `bulk` measure page faults.
+fn warm_up() {
+    drop(black_box(vec![0_u8; 16 << 20]));
 }
 
 fn rates<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Value<M>) {
@@ -63,6 +73,11 @@ fn rates<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Val
     for d in LAGS.into_iter().filter(below) {
         report.rate(format!("{name} random lag d={d}"), || {
             streams::random_lag(monoid, value, n, d)
+        });
+    }
+    for every in [64, 1024] {
+        report.rate(format!("{name} one in {every} late, d=1024"), || {
+            streams::rarely_late(monoid, value, n, every)
         });
     }
     for d in [0, 1024] {

@@ -85,6 +85,37 @@ pub fn random_lag<M: Monoid>(
     (items, start.elapsed())
 }
 
+/// In order, but for one item in `every`, which is late by up to 1024.
+pub fn rarely_late<M: Monoid>(
+    monoid: &M,
+    value: impl Value<M>,
+    n: usize,
+    every: usize,
+) -> (usize, Duration) {
+    let mut random = Random(42);
+    let mut window = filled(monoid, value, n, 0);
+    // Items in order take even times, late ones the odd times between them.
+    let base = 2 * n as i64;
+    let mut turn = |items: std::ops::Range<usize>| {
+        for item in items {
+            let late = item % every == 0;
+            let lag = if late {
+                2 * (random.next() % 1024) as i64 + 1
+            } else {
+                0
+            };
+            window.evict();
+            let time = base + 2 * item as i64 - lag;
+            window.insert(time, Entry::Raw(value(item as u64 % 101)));
+            black_box(window.query());
+        }
+    };
+    turn(0..2048);
+    let start = ThreadTime::now();
+    turn(2048..2048 + n);
+    (n, start.elapsed())
+}
+
 /// Evicts and inserts `m` at a time, before the `d` youngest. Building the batch counts.
 pub fn bulk<M: Monoid>(
     monoid: &M,
