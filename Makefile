@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test test-core test-python lint bench bench-core format lock clean
+.PHONY: help dev demo test test-core test-long test-python lint bench bench-core format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -41,6 +41,14 @@ test: lint test-core test-python ## everything that must pass: lint, cargo tests
 
 test-core: $(DEPS) ## the tests of the Rust core
 	$(RUST) cargo test --locked -p slidewise-core
+
+# A fresh seed each day; SCRIPTS=10000000 is the tier to pass before a release.
+SCRIPTS ?= 1000000
+SEED    ?= $(shell date +%Y%m%d)0000000
+test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=10000000 before a release
+	@echo "$(SCRIPTS) scripts from seed $(SEED)"
+	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_SEED=$(SEED) \
+		$(RUST) cargo test --locked -p slidewise-core --test oracle
 
 test-python: $(CORE) ## the tests of the Python package, through the built module
 	$(BIN)/pytest
