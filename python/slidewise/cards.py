@@ -86,7 +86,16 @@ _CARDS = (
 )
 
 
-def algorithms() -> tuple[Card, ...]:
+class Cards(tuple[Card, ...]):
+    """Cards, shown below one another."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(str, self))
+
+
+def algorithms() -> Cards:
     """The algorithms to choose from, each as a card.
 
     Cost: none.
@@ -97,4 +106,4 @@ def algorithms() -> tuple[Card, ...]:
         >>> algorithms()[0].order
         'any'
     """
-    return _CARDS
+    return Cards(_CARDS)

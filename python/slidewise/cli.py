@@ -424,4 +424,4 @@ def _interval(window: Any) -> str:
 
 
 def _algorithms(options: argparse.Namespace) -> None:  # noqa: ARG001
-    print("\n\n".join(map(str, algorithms())))
+    print(algorithms())
