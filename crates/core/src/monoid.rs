@@ -31,11 +31,11 @@ pub trait Monoid: Clone + Send + 'static {
     /// The aggregate of a run of entries.
     type Partial: Clone + Debug + Send + Codec;
 
-    /// `combine(a, b) == combine(b, a)`: a late value may be folded in anywhere.
-    const COMMUTATIVE: bool;
     /// Up to this many entries a fold over raw values beats any tree.
     const SMALL: usize;
 
+    /// Whether `combine(a, b) == combine(b, a)`: a late value may be folded in anywhere.
+    fn commutative(&self) -> bool;
     fn identity(&self) -> Self::Partial;
     fn lift(&self, value: &Self::In) -> Self::Partial;
     /// `a` holds the older entries, `b` the younger ones.

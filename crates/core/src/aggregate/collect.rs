@@ -152,9 +152,11 @@ impl<T> Collect<T> {
 impl<T: Element> Monoid for Collect<T> {
     type In = Seq<T>;
     type Partial = Seq<T>;
-    const COMMUTATIVE: bool = false;
     const SMALL: usize = 0;
 
+    fn commutative(&self) -> bool {
+        false
+    }
     fn identity(&self) -> Seq<T> {
         Seq::Empty
     }

@@ -55,9 +55,11 @@ where
 {
     type In = Part<T>;
     type Partial = Part<T>;
-    const COMMUTATIVE: bool = false;
     const SMALL: usize = 0;
 
+    fn commutative(&self) -> bool {
+        false
+    }
     fn identity(&self) -> Part<T> {
         Part {
             words: self.rest.identity(),

@@ -83,6 +83,7 @@ pub struct RecordPlan {
     components: Vec<Component>,
     lowers: Vec<Lower>,
     words: usize,
+    commutative: bool,
 }
 
 impl RecordPlan {
@@ -94,6 +95,7 @@ impl RecordPlan {
             components: Vec::new(),
             lowers: Vec::new(),
             words: 0,
+            commutative: true,
         };
         for agg in aggs {
             let lower = plan.lower_of(agg, dtypes);
@@ -115,6 +117,7 @@ impl RecordPlan {
         let at = self.words;
         self.components.push(Component { op, col, dtype, at });
         self.words += op.words();
+        self.commutative &= op.commutative();
         at
     }
 
@@ -297,10 +300,11 @@ impl<R: Words + Slot, P: Words> Record<R, P> {
 impl<R: Words + Slot, P: Words> Monoid for Record<R, P> {
     type In = R;
     type Partial = P;
-    /// Decided per type, so it holds for the least commutative plan.
-    const COMMUTATIVE: bool = false;
     const SMALL: usize = 16;
 
+    fn commutative(&self) -> bool {
+        self.plan.commutative
+    }
     fn identity(&self) -> P {
         let mut out = P::zeroed(self.plan.words);
         for component in &self.plan.components {

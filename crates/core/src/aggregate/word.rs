@@ -35,9 +35,12 @@ impl SumI64 {
 impl Monoid for SumI64 {
     type In = i64;
     type Partial = i128;
-    const COMMUTATIVE: bool = true;
     const SMALL: usize = 16;
 
+    #[inline]
+    fn commutative(&self) -> bool {
+        true
+    }
     #[inline]
     fn identity(&self) -> i128 {
         0
@@ -111,9 +114,12 @@ impl Monoid for SumF64 {
     /// Never −0.0: see [`Twofold`].
     type In = f64;
     type Partial = Twofold;
-    const COMMUTATIVE: bool = true;
     const SMALL: usize = 16;
 
+    #[inline]
+    fn commutative(&self) -> bool {
+        true
+    }
     #[inline]
     fn identity(&self) -> Twofold {
         Twofold::EMPTY
@@ -186,9 +192,12 @@ pub struct Top {
 impl Monoid for Extreme {
     type In = i64;
     type Partial = Top;
-    const COMMUTATIVE: bool = true;
     const SMALL: usize = 16;
 
+    #[inline]
+    fn commutative(&self) -> bool {
+        true
+    }
     #[inline]
     fn identity(&self) -> Top {
         Top {

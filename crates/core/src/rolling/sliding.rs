@@ -123,9 +123,11 @@ mod tests {
     impl Monoid for Counted {
         type In = Seq<i64>;
         type Partial = Seq<i64>;
-        const COMMUTATIVE: bool = false;
         const SMALL: usize = 0;
 
+        fn commutative(&self) -> bool {
+            false
+        }
         fn identity(&self) -> Seq<i64> {
             Seq::Empty
         }

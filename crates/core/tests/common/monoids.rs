@@ -35,9 +35,11 @@ pub struct Affine<const SMALL: usize>;
 impl<const SMALL: usize> Monoid for Affine<SMALL> {
     type In = i64;
     type Partial = Map;
-    const COMMUTATIVE: bool = false;
     const SMALL: usize = SMALL;
 
+    fn commutative(&self) -> bool {
+        false
+    }
     fn identity(&self) -> Map {
         Map {
             a: 1,
@@ -85,9 +87,11 @@ pub struct Tally<const SMALL: usize>;
 impl<const SMALL: usize> Monoid for Tally<SMALL> {
     type In = i64;
     type Partial = [u64; 2];
-    const COMMUTATIVE: bool = true;
     const SMALL: usize = SMALL;
 
+    fn commutative(&self) -> bool {
+        true
+    }
     fn identity(&self) -> [u64; 2] {
         [0, 0]
     }

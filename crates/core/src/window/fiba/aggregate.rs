@@ -176,6 +176,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// Folds the left finger from `flip` back.
     fn rebuild_suffix(&mut self) {
+        if std::mem::needs_drop::<M::Partial>() {
+            self.suffix.fill(self.monoid.identity());
+        }
         let leaf = &self.leaves[self.left[0] as usize];
         let (start, flip) = (leaf.start(), self.flip);
         // The far end of a large window is not in cache: fetch its lines side by side.
@@ -213,7 +216,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             leaf.start()
         };
         self.tail = self.fold_leaf(id, from, leaf.end());
-        if M::COMMUTATIVE {
+        if self.monoid.commutative() {
             for at in 0..self.staged.len() {
                 self.monoid.absorb(&mut self.tail, &self.staged[at].1);
             }
@@ -223,7 +226,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// The tail right after a new right finger was opened: only what is staged.
     pub(super) fn restart_tail(&mut self) {
         self.tail = self.monoid.identity();
-        if M::COMMUTATIVE {
+        if self.monoid.commutative() {
             for at in 0..self.staged.len() {
                 self.monoid.absorb(&mut self.tail, &self.staged[at].1);
             }

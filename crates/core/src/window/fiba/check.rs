@@ -207,7 +207,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             right.start()
         };
         let mut tail = self.fold_leaf(self.right[0], from, right.end());
-        if M::COMMUTATIVE {
+        if self.monoid.commutative() {
             for (_, value) in &self.staged {
                 self.monoid.absorb(&mut tail, value);
             }

@@ -19,10 +19,11 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             && !leaf.is_promoted(start)
             && (self.staged_min == i64::MAX || time < self.staged_min)
         {
+            leaf.start += 1;
             if std::mem::needs_drop::<M::In>() {
                 leaf.values[start] = M::In::default();
             }
-            leaf.start += 1;
+            self.forget_suffix(start, start + 1);
             self.evicted += 1;
             return Some(time);
         }
@@ -40,9 +41,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let id = self.left[0];
         let (at, time) = (self.left_leaf().start(), self.left_leaf().first_time());
         self.release_slots(id, at, at + 1);
-        let leaf = self.leaf_mut(id);
-        leaf.pop_front();
-        let (start, end) = (leaf.start(), leaf.end());
+        self.leaf_mut(id).pop_front();
+        self.forget_suffix(at, at + 1);
+        let (start, end) = (self.leaf(id).start(), self.leaf(id).end());
         self.evicted += 1;
         if start == end {
             self.drop_left_leaf();
@@ -50,6 +51,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.flip_leaf();
         }
         Some(time)
+    }
+
+    /// Lets go of folds over evicted entries, if they hold anything.
+    #[inline]
+    fn forget_suffix(&mut self, from: usize, to: usize) {
+        if std::mem::needs_drop::<M::Partial>() {
+            self.suffix[from..to].fill(self.monoid.identity());
+        }
     }
 
     /// The left finger is empty: the next leaf becomes the finger.
@@ -114,7 +123,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     fn evict_within_finger(&mut self, time: i64) -> usize {
         let id = self.left[0];
+        let start = self.left_leaf().start();
         let count = self.trim(id, time);
+        self.forget_suffix(start, start + count);
         if self.left_leaf().start() >= self.flip {
             self.flip_leaf();
         }
@@ -278,7 +289,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let from = self.stale.left.max(self.stale.right).min(self.height());
         for level in (0..from).rev() {
             let children = self.children(self.right[level + 1]);
-            self.right[level] = children[children.len() - 1].id;
+            let last = children.len() - 1;
+            self.right[level] = children[last].id;
+            self.forget_child(self.right[level + 1], last);
         }
         self.find_left_below(from);
     }
@@ -286,6 +299,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     fn find_left_below(&mut self, level: usize) {
         for below in (0..level.min(self.height())).rev() {
             self.left[below] = self.children(self.left[below + 1])[0].id;
+            self.forget_child(self.left[below + 1], 0);
+        }
+    }
+
+    /// Lets go of what is kept of a child that came to a spine, if it holds anything.
+    fn forget_child(&mut self, parent: Id, at: usize) {
+        if std::mem::needs_drop::<M::Partial>() {
+            self.children_mut(parent)[at].agg = self.monoid.identity();
         }
     }
 
@@ -341,13 +362,13 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     fn balance_leaves(&mut self, left: Id, right: Id) -> Option<i64> {
         let mut all = std::mem::take(&mut self.scratch);
-        all.clear();
         for id in [left, right] {
             let leaf = self.leaf(id);
             leaf.copy_out(leaf.start(), leaf.end(), &mut all);
             self.leaf_mut(id).reset();
         }
         let key = self.share_leaves(left, right, &all);
+        all.clear();
         self.scratch = all;
         key
     }

@@ -20,7 +20,6 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             return Vec::new();
         }
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
         let siblings = if let Some(site) = self.only_gap(id, piece) {
             let leaf = self.leaf(id);
             leaf.copy_out(0, leaf.end(), &mut scratch);
@@ -36,6 +35,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.merge(id, piece, &mut scratch);
             self.distribute(id, spine, &[scratch.piece(0, scratch.len())], None)
         };
+        scratch.clear();
         self.scratch = scratch;
         siblings
     }
@@ -76,12 +76,12 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             3
         };
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
         self.leaf_mut(id).compact();
         self.merge(id, piece, &mut scratch);
         self.leaf(next)
             .copy_out(0, self.leaf(next).end(), &mut scratch);
         self.share(parent, spine, at, &scratch, parts);
+        scratch.clear();
         self.scratch = scratch;
         true
     }

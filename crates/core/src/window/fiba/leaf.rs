@@ -35,6 +35,12 @@ impl<In: Slot> Run<In> {
         self.times.len()
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.times.capacity() * 8
+            + self.values.capacity() * size_of::<In>()
+            + self.promoted.capacity() * 4
+    }
+
     pub(super) fn clear(&mut self) {
         self.times.clear();
         self.values.clear();

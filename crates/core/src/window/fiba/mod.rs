@@ -202,7 +202,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
     fn query(&mut self) -> M::Partial {
         match &mut self.form {
             Form::Tree(tree) => {
-                if !M::COMMUTATIVE {
+                if !self.monoid.commutative() {
                     tree.settle();
                 }
                 tree.answer()

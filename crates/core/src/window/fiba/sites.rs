@@ -112,7 +112,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
         let few = piece.len() < if level == 1 { L / 4 } else { F / 4 };
         let plain = siblings.is_empty() && piece.run.promoted.is_empty();
-        let (agg, count) = if M::COMMUTATIVE && few && plain {
+        let (agg, count) = if self.monoid.commutative() && few && plain {
             let child = &self.children(id)[at];
             let agg = self.monoid.combine(&child.agg, &self.fold_piece(piece));
             (agg, self.count_of(child.id, level - 1))

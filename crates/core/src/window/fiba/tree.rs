@@ -111,6 +111,9 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     pub(super) inserted: u64,
     pub(super) evicted: u64,
     pub(super) stale: Stale,
+    /// Buffers, empty between operations: staged entries in order, and a leaf's entries
+    /// while they are spread anew.
+    pub(super) arrived: Run<M::In>,
     pub(super) scratch: Run<M::In>,
 }
 
@@ -143,6 +146,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             inserted: 0,
             evicted: 0,
             stale: Stale::default(),
+            arrived: Run::default(),
             scratch: Run::default(),
             monoid,
         }
@@ -328,7 +332,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             + partials * size_of::<M::Partial>()
             + self.slab.bytes()
             + self.staged.capacity() * size_of::<(i64, M::In)>()
-            + self.scratch.values.capacity() * (8 + size_of::<M::In>())
+            + self.scratch.bytes()
+            + self.arrived.bytes()
             + (self.spare.leaves.capacity() + self.spare.inners.capacity()) * size_of::<Id>()
             + self.spare.pending.capacity() * size_of::<(Id, u8)>()
     }

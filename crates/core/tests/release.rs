@@ -1,0 +1,75 @@
+//! A window lets go of what it evicts: nothing evicted is kept alive by a buffer, a
+//! suffix or a node on the free list.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::Random;
+use slidewise_core::aggregate::collect::{Collect, Seq};
+use slidewise_core::monoid::Entry;
+use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
+use slidewise_core::window::fiba::Fiba;
+use slidewise_core::window::{Ties, Window};
+
+/// A value that tells whether copies of it live.
+#[derive(Clone, Debug)]
+struct Tracked(Arc<Mutex<i64>>);
+
+impl PartialEq for Tracked {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Codec for Tracked {
+    const MIN_BYTES: usize = 1;
+    fn write(&self, out: &mut Writer) {
+        out.refuse("tracked");
+    }
+    fn read(_: &mut Reader<'_>) -> Result<Self> {
+        damaged("tracked")
+    }
+}
+
+#[test]
+fn evicted_values_are_dropped_at_once() {
+    for seed in 0..60 {
+        let mut random = Random(seed);
+        let mut window = Fiba::<_, 16, 8>::new(Collect::new(), Ties::Combine);
+        let mut alive: Vec<(i64, Arc<Mutex<i64>>)> = Vec::new();
+        for step in 0..600 {
+            match random.below(8) {
+                0..5 => {
+                    let time = step * 1000 + random.below(900) as i64 - random.below(90_000) as i64;
+                    let value = Arc::new(Mutex::new(time));
+                    let slot = Seq::One(Tracked(value.clone()));
+                    window.insert(time, Entry::Raw(slot));
+                    alive.push((time, value));
+                }
+                5 => drop(window.evict()),
+                6 => {
+                    window.evict_until(step * 1000 - 60_000);
+                }
+                _ => {
+                    let picked = random.below(alive.len().max(1) as u64) as usize;
+                    if let Some((time, _)) = alive.get(picked) {
+                        window.evict_at(*time);
+                    }
+                }
+            }
+            window.query();
+            let mut present = Vec::new();
+            window.for_each(&mut |time, _| present.push(time));
+            alive.retain(|(time, value)| {
+                let kept = present.binary_search(time).is_ok();
+                let held = Arc::strong_count(value) > 1;
+                assert!(
+                    kept || !held,
+                    "time {time} was evicted, its value lives: seed {seed}"
+                );
+                kept
+            });
+        }
+    }
+}
