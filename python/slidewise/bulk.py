@@ -47,7 +47,12 @@ def read_times(
     unit, zone, ticks = _split(array, kind)
     if clock is None:
         clock = plan.clock_for(_class(kind, unit, zone), unit, zone)
-    return clock, _in_units_of(clock, ticks, kind, unit, zone)
+    ticks = _in_units_of(clock, ticks, kind, unit, zone)
+    if clock.kind != "int" and len(ticks):
+        ends = pc.min_max(ticks).as_py()
+        for end in ends.values():
+            clock.restore(end)  # raises if the window could not give it back
+    return clock, ticks
 
 
 def _times_array(times: Any) -> tuple[Any, str]:
@@ -205,7 +210,9 @@ def _as_int64(array: pa.Array, what: str) -> pa.Array:
     try:
         return array.cast(pa.int64())
     except pa.ArrowInvalid as error:
-        row = pc.index(pc.greater(array, 2**63 - 1), True).as_py()
+        row = pc.index(
+            pc.greater(array, pa.scalar(2**63 - 1, array.type)), True
+        ).as_py()
         raise SpecError(
             f"row {row}: {array[row]} ({array.type}) does not fit int64"
             + (": cast them to float64 if rounding is fine" if what == "values" else "")

@@ -98,21 +98,40 @@ class Clock:
         return _fitting(ticks, time)
 
     def restore(self, ticks: int) -> object:
-        """Writes a time in the kind it came in."""
+        """Writes a time in the kind it came in.
+
+        Raises:
+            SpecError: If that kind does not reach so far.
+        """
         if self.kind == "int":
             return ticks
+        try:
+            time = self._since_epoch(ticks)
+        except (OverflowError, ValueError) as error:
+            raise SpecError(self._too_far(ticks)) from error
+        if time != time:
+            raise SpecError(self._too_far(ticks))
+        if isinstance(time, datetime) and self.zone is not None:
+            return time.astimezone(self.zone)
+        return time
+
+    def _since_epoch(self, ticks: int) -> Any:
         if self.kind == "date":
             return date.fromordinal(ticks + _EPOCH_DAY)
         if self.kind == "numpy":
             return _module("numpy").datetime64(ticks, self.unit)
         if self.kind == "pandas":
-            pandas = _module("pandas")
-            stamp = pandas.Timestamp(ticks, unit=self.unit, tz=self.zone)
+            zone = None if self.zone is None else UTC
+            stamp = _module("pandas").Timestamp(ticks, unit=self.unit, tz=zone)
             return stamp.as_unit(self.unit)
         microseconds = timedelta(microseconds=ticks * SIZES[self.unit] // 1_000)
-        if self.zone is None:
-            return _EPOCH + microseconds
-        return (_EPOCH_UTC + microseconds).astimezone(self.zone)
+        return (_EPOCH if self.zone is None else _EPOCH_UTC) + microseconds
+
+    def _too_far(self, ticks: int) -> str:
+        return (
+            f"{ticks} {self.unit} since 1970 is a time beyond what {self.described} "
+            "can tell"
+        )
 
     def record(self) -> list[object]:
         """The clock as JSON, without its lengths.
@@ -178,7 +197,9 @@ def identify(time: object) -> tuple[str, str, tzinfo | None]:
 
 def _integer(time: object, clock: Clock | None) -> int:
     if isinstance(time, bool) or not hasattr(time, "__index__"):
-        raise SpecError(_mixed(time, clock) if _is_time(time) else _no_time(time))
+        if clock is not None and _is_time(time):
+            raise SpecError(_mixed(time, clock))
+        raise SpecError(_no_time(time))
     return _fitting(operator.index(time), time)
 
 
@@ -268,11 +289,10 @@ def _no_time(time: object) -> str:
     return f"{shown} ({kind}) is no time: give an int, a datetime or a date"
 
 
-def _mixed(time: object, clock: Clock | None) -> str:
-    there = "ints" if clock is None else clock.described
+def _mixed(time: object, clock: Clock) -> str:
     return (
         f"{time!r} ({type(time).__name__}) does not go with the times of this window, "
-        f"which its first time decided: {there}"
+        f"which its first time decided: {clock.described}"
     )
 
 

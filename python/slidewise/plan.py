@@ -364,6 +364,8 @@ def read_header(
         fields = json.loads(header)
         plan = _read_plan(fields)
         dtypes = list(fields["dtypes"])
+        if not all(dtype is None or isinstance(dtype, str) for dtype in dtypes):
+            raise SnapshotError(f"the types {str(dtypes)[:60]} are none")
         clock = _read_clock(plan, fields["clock"])
         same = plan.header(dtypes, clock) == header
     except SnapshotError:

@@ -7,7 +7,7 @@ from slidewise import _core
 from slidewise.aggregations import Aggregation
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SnapshotError
-from slidewise.plan import make_plan, read_header
+from slidewise.plan import WindowPlan, make_plan, read_header
 from slidewise.svg import draw
 
 __all__ = ["Window"]
@@ -279,21 +279,22 @@ class Window(_core.Window):
         entries = "1 entry" if length == 1 else f"{length} entries"
         oldest, youngest = str(self.oldest), str(self.youngest)
         span = f"at {oldest}" if length == 1 else f"from {oldest} to {youngest}"
-        return f"{what}: {entries} {span}{self._answer_in_words(length)}>"
-
-    def _answer_in_words(self, length: int) -> str:
-        plan = self._describe()[0]
-        collects = any(agg.kind == "collect" for _, agg in plan.aggs)
-        if length > 1_000 and (collects or plan.algorithm == "recalculate"):
-            return ""
-        try:
-            answer = repr(self.query())
-        except ResultOverflowError:
-            return "; answer beyond int64"
-        return f"; answer {answer if len(answer) <= 200 else answer[:197] + '...'}"
+        return f"{what}: {entries} {span}{_answer_in_words(self, plan, length)}>"
 
 
-def _named(plan: Any) -> str:
+def _answer_in_words(window: Window, plan: WindowPlan, length: int) -> str:
+    """The answer, unless it is one of those that cost as much as the window is long."""
+    collects = any(agg.kind == "collect" for _, agg in plan.aggs)
+    if length > 1_000 and (collects or plan.algorithm == "recalculate"):
+        return ""
+    try:
+        answer = repr(window.query())
+    except ResultOverflowError:
+        return "; answer beyond int64"
+    return f"; answer {answer if len(answer) <= 200 else answer[:197] + '...'}"
+
+
+def _named(plan: WindowPlan) -> str:
     if plan.names is None:
         return repr(plan.aggs[0][1])
     return ", ".join(f"{name}={agg!r}" for name, agg in plan.aggs)

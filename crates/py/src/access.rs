@@ -21,7 +21,7 @@ use slidewise_core::aggregate::{Answer, Cell, DType};
 use crate::clock::Clock;
 use crate::columns::lookup;
 use crate::element::{Object, Store};
-use crate::errors::{broken, busy};
+use crate::errors::{broken, busy, noted};
 use crate::spec::{Nan, Role, Spec};
 use crate::state::{Row, State};
 use crate::value::{Loose, Lowering, loosen, misfit, small_int};
@@ -144,8 +144,9 @@ impl Access {
 
     /// A clock for this time; of no effect until [`Access::keep_clock`].
     pub(crate) fn new_clock(&self, time: &Bound<'_, PyAny>) -> PyResult<Clock> {
-        let plan = self.spec.plan.bind(time.py());
-        Clock::read(plan.call_method1("clock", (time,))?)
+        let py = time.py();
+        let made = self.spec.plan.bind(py).call_method1("clock", (time,));
+        Clock::read(made.map_err(|error| noted(py, error, "reading a time"))?)
     }
 
     /// The ticks of a time that a question is about.

@@ -410,7 +410,9 @@ pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
         let Ok(buffer) = PyUntypedBuffer::get(values) else {
             return Ok(None);
         };
-        if buffer.dimensions() != 1 {
+        let format = buffer.format().to_bytes().first();
+        let foreign = matches!(format, Some(b'<' | b'>' | b'!'));
+        if buffer.dimensions() != 1 || foreign {
             return Ok(None);
         }
         if buffer.item_count() > COPIED && is_numpy(values)? {
@@ -452,7 +454,8 @@ fn is_numpy(values: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(kind.qualname()? == "ndarray" && kind.module()? == "numpy")
 }
 
-/// Visits the items of an iterable, looking for Ctrl-C now and then.
+/// Visits the items of an iterable. Now and then it looks for Ctrl-C and lets other
+/// threads run, which an iterable without a line of Python would never do.
 pub(crate) fn for_each<'py>(
     values: &Bound<'py, PyAny>,
     what: &str,
@@ -473,6 +476,7 @@ pub(crate) fn for_each<'py>(
     })?;
     for (row, item) in items.enumerate() {
         if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
+            py.detach(|| ());
             py.check_signals()?;
         }
         let item = item.map_err(|error| noted(py, error, &format!("{doing} (item {row})")))?;

@@ -9,7 +9,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slidewise_core::aggregate::DType;
-use slidewise_core::snapshot::{Reader, Writer, open, seal};
+use slidewise_core::snapshot::{Damaged, Reader, Writer, open, seal};
 
 use crate::access::Access;
 use crate::clock::Clock;
@@ -119,7 +119,16 @@ pub(crate) fn from_bytes<'py>(
     let mut state = state.map_err(refused)?;
     if clock.is_none() && !state.window.is_empty() {
         let why = "entries without a kind of time".to_owned();
-        return Err(refused(slidewise_core::snapshot::Damaged(why)));
+        return Err(refused(Damaged(why)));
+    }
+    if let Some(clock) = &clock {
+        for ticks in [state.window.oldest(), state.window.youngest()]
+            .into_iter()
+            .flatten()
+        {
+            let told = clock.restore(py, ticks);
+            told.map_err(|error| refused(Damaged(error.value(py).to_string())))?;
+        }
     }
     if let (Some(store), Some(table)) = (&store, objects) {
         store.fill(table.build(py)?);
@@ -142,11 +151,7 @@ fn name_of(dtype: Option<DType>) -> Option<&'static str> {
 
 /// The types of the feeds; only numbers have a choice.
 fn read_types(spec: &Spec, names: Vec<Option<String>>) -> PyResult<Types> {
-    let wrong = || {
-        refused(slidewise_core::snapshot::Damaged(
-            "wrong column types".to_owned(),
-        ))
-    };
+    let wrong = || refused(Damaged("wrong column types".to_owned()));
     if names.len() != spec.feeds.len() {
         return Err(wrong());
     }

@@ -60,7 +60,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
         return integer(int);
     }
     let kind = value.get_type();
-    let name = kind.qualname()?.to_string();
+    let name = kind.name()?.to_string();
     let doing = |error| noted(value.py(), error, "converting a value");
     match name.as_str() {
         // pandas.NA: missing. numpy's bool has no __index__, and is an int to us.
@@ -100,7 +100,7 @@ fn integer(int: &Bound<'_, PyInt>) -> PyResult<Loose> {
 pub(crate) fn described(value: &Bound<'_, PyAny>) -> String {
     let kind = value
         .get_type()
-        .qualname()
+        .name()
         .map_or_else(|_| "value".to_owned(), |name| name.to_string());
     let shown = match value.repr() {
         Ok(text) => text.to_string_lossy().into_owned(),

@@ -222,12 +222,7 @@ impl Window {
         time: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(time) = time.filter(|time| !time.is_none()) else {
-            let evicted = self.0.lock(py)?.evict(self.0.spec.ties);
-            self.0.sweep(py);
-            let Some(ticks) = evicted else {
-                return Err(EmptyWindowError::new_err("evict() on an empty window"));
-            };
-            return self.0.restore(py, ticks);
+            return self.evict_oldest(py);
         };
         let mut ticks = self.0.ticks(time)?;
         if let Some(clock) = self.0.clock() {
@@ -513,6 +508,32 @@ fn made<'py>(
 }
 
 impl Window {
+    /// Evicts the oldest entry once its time could be written: a zone may refuse to.
+    fn evict_oldest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        loop {
+            let mut state = self.0.lock(py)?;
+            let Some(oldest) = state.window.oldest() else {
+                return Err(EmptyWindowError::new_err("evict() on an empty window"));
+            };
+            if self.0.clock().is_none_or(|clock| clock.int) {
+                state.evict(self.0.spec.ties);
+                drop(state);
+                self.0.sweep(py);
+                return self.0.restore(py, oldest);
+            }
+            drop(state);
+            let written = self.0.restore(py, oldest)?;
+            let mut state = self.0.lock(py)?;
+            // Unless another thread was faster: then it is about another entry.
+            if state.window.oldest() == Some(oldest) {
+                state.evict(self.0.spec.ties);
+                drop(state);
+                self.0.sweep(py);
+                return Ok(written);
+            }
+        }
+    }
+
     fn another<'py>(
         &self,
         class: &Bound<'py, PyType>,

@@ -1,0 +1,100 @@
+"""Pictures are well-formed, complete where they can be, and small where they cannot."""
+
+import random
+import xml.etree.ElementTree as ET
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+import slidewise as sw
+
+NS = "{http://www.w3.org/2000/svg}"
+
+
+def texts(window):
+    root = ET.fromstring(window.to_svg())
+    return [element.text for element in root.iter(f"{NS}text")]
+
+
+def window(count, agg=None, **options):
+    w = sw.Window(agg or sw.sum(), **options)
+    for time in range(count):
+        w.insert(time, time)
+    return w
+
+
+def test_a_small_window_shows_every_entry():
+    shown = texts(window(5))
+    for word in ("0", "1", "4", "left finger", "right finger", "5 entries", "Π 10"):
+        assert word in shown
+
+
+def test_spines_fingers_and_arity():
+    w = window(400)
+    shown = texts(w)
+    capacity, arity, nodes = w._shape()
+    leaves = [node for node in nodes if node[0] == 0]
+    assert sum(len(node[2]) for node in leaves) == 400
+    assert f"{len(nodes[0][3])} children" in shown
+    assert f"a leaf holds up to {capacity} entries" in shown[1]
+    assert f"an inner node up to {arity} children" in shown[1]
+    kinds = [text[:2] for text in shown if text.startswith("Π")]
+    assert {"Π ", "Π↑", "Π↙", "Π↘"} == set(kinds)
+    assert "0" in shown
+    assert "399" in shown
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 1000, 30_000])
+@pytest.mark.parametrize("algorithm", ["fiba", "recalculate"])
+def test_pictures_of_any_size(count, algorithm):
+    w = window(count, algorithm=algorithm)
+    picture = w.to_svg()
+    root = ET.fromstring(picture)
+    assert float(root.get("width")) < 5_000
+    assert len(picture) < 60_000
+    width, height = float(root.get("width")), float(root.get("height"))
+    for element in root.iter(f"{NS}rect"):
+        if element.get("x") is None:
+            continue
+        assert 0 <= float(element.get("x")) <= width - float(element.get("width"))
+        assert 0 <= float(element.get("y")) <= height - float(element.get("height"))
+    if count >= 30_000:
+        assert any("⋯" in text for text in texts(w))
+
+
+def test_boxes_do_not_overlap():
+    w = sw.Window(sw.sum())
+    rng = random.Random(4)
+    for at in range(800):
+        w.insert(at * 7 if rng.random() < 0.8 else rng.randrange(at * 7 + 1), 1)
+    boxes = {}
+    for group in ET.fromstring(w.to_svg()).iter(f"{NS}g"):
+        box = group.find(f"{NS}rect")
+        left, top = float(box.get("x")), float(box.get("y"))
+        boxes.setdefault(top, []).append((left, left + float(box.get("width"))))
+    for row in boxes.values():
+        row.sort()
+        for (_, right), (left, _) in pairwise(row):
+            assert right < left
+
+
+def test_text_is_escaped():
+    w = sw.Window({"<a & b>": sw.collect("x")})
+    w.insert(1, {"x": "</svg><script>"})
+    ET.fromstring(w.to_svg())
+    assert "<script>" not in w.to_svg()
+
+
+def test_times_of_one_day_are_short():
+    w = sw.Window(sw.max())
+    for minute in range(5):
+        w.insert(datetime(2024, 3, 1) + timedelta(minutes=minute), minute)
+    shown = texts(w)
+    assert "00:03:00" in shown
+    assert shown[1].endswith("times of 2024-03-01")
+
+
+def test_notebooks_show_it():
+    w = window(3)
+    assert w._repr_svg_() == w.to_svg()
