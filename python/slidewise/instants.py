@@ -82,6 +82,10 @@ class Clock:
         Raises:
             SpecError: If it is of another kind, or finer than the unit.
         """
+        if self.unit == "us" and type(time) is datetime:
+            microseconds = _microseconds(time, self.zone)
+            if microseconds is not None:
+                return microseconds
         if self.kind == "int":
             return _integer(time, self)
         if self.kind == "date":
@@ -209,22 +213,32 @@ def _day(time: object, clock: Clock) -> int:
     return time.toordinal() - _EPOCH_DAY
 
 
+def _microseconds(time: datetime, zone: tzinfo | None) -> int | None:
+    """The quick way for most datetimes: None if they need a closer look."""
+    if time.tzinfo is None:
+        if zone is not None:
+            return None
+        since = time - _EPOCH
+    elif zone is None or type(time.tzinfo) not in (timezone, ZoneInfo):
+        return None
+    else:
+        since = time - _EPOCH_UTC
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
 def _instant(time: object, clock: Clock) -> tuple[int, bool]:
     """Nanoseconds since the epoch, and whether there is a zone."""
-    numpy = sys.modules.get("numpy")
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if pandas is not None and isinstance(time, pandas.Timestamp):
+        ticks = int(time.asm8.view("int64"))
+        return ticks * SIZES[time.unit], time.tzinfo is not None
     if isinstance(time, datetime) and not _missing(time):
         aware = time.utcoffset() is not None
-        pandas = sys.modules.get("pandas")
-        if pandas is not None and isinstance(time, pandas.Timestamp):
-            time = time.asm8
-        else:
-            since = time - (_EPOCH_UTC if aware else _EPOCH.replace(tzinfo=time.tzinfo))
-            seconds = since.days * 86_400 + since.seconds
-            return seconds * 1_000_000_000 + since.microseconds * 1_000, aware
-    else:
-        aware = False
+        since = time - (_EPOCH_UTC if aware else _EPOCH.replace(tzinfo=time.tzinfo))
+        seconds = since.days * 86_400 + since.seconds
+        return seconds * 1_000_000_000 + since.microseconds * 1_000, aware
     if numpy is not None and isinstance(time, numpy.datetime64):
-        return int(time.view("int64")) * SIZES[_numpy_unit(time)], aware
+        return int(time.view("int64")) * SIZES[_numpy_unit(time)], False
     raise SpecError(_mixed(time, clock) if _is_time(time) else _no_time(time))
 
 

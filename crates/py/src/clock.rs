@@ -1,9 +1,10 @@
 //! Times of one window: int64 ticks inside, outside whatever kind came first.
 
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 
 use crate::errors::{noted, spec};
-use crate::value::small_int;
 
 /// A clock of `slidewise.instants`, with what the hot path needs of it.
 #[derive(Debug)]
@@ -42,10 +43,13 @@ impl Clock {
 
     /// The ticks of a time as they are, without rounding.
     pub(crate) fn ticks(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
-        if self.int
-            && let Some(ticks) = small_int(time)
-        {
-            return Ok(ticks);
+        if self.int && !time.is_instance_of::<PyBool>() {
+            // Runs __index__. What is no int gets its message below.
+            match time.extract::<i64>() {
+                Ok(ticks) => return Ok(ticks),
+                Err(error) if is_refusal(time.py(), &error) => {}
+                Err(error) => return Err(noted(time.py(), error, "reading a time")),
+            }
         }
         let py = time.py();
         let ticks = self.object.bind(py).call_method1("ticks", (time,));
@@ -77,10 +81,16 @@ impl Clock {
         self.object.bind(py).call_method1("restore", (ticks,))
     }
 
+    /// For the garbage collector.
     pub(crate) fn traverse(
         &self,
         visit: pyo3::pyclass::PyVisit<'_>,
     ) -> Result<(), pyo3::pyclass::PyTraverseError> {
         visit.call(&self.object)
     }
+}
+
+/// Whether Python says that something is no int, or one too large.
+fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyOverflowError>(py)
 }
