@@ -11,7 +11,7 @@
 
 use std::fmt::Debug;
 
-use crate::snapshot::{Codec, Reader, Result};
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// Storage for one entry's value: a raw input, or a handle into a [`Slab`].
 pub trait Slot: Clone + Default + Debug + PartialEq + Send + Codec {
@@ -95,6 +95,28 @@ impl<M: Monoid> Entry<M> {
         match self {
             Self::Raw(value) => monoid.lift(value),
             Self::Lifted(partial) => partial.clone(),
+        }
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        match self {
+            Self::Raw(value) => {
+                0_u8.write(out);
+                value.write(out);
+            }
+            Self::Lifted(partial) => {
+                1_u8.write(out);
+                partial.write(out);
+            }
+        }
+    }
+
+    /// Some inputs express every partial and are never promoted, whatever bytes say.
+    pub fn read(monoid: &M, input: &mut Reader<'_>) -> Result<Self> {
+        match u8::read(input)? {
+            0 => Ok(Self::Raw(monoid.read_in(input)?)),
+            1 => Ok(Self::from_partial(monoid, monoid.read_partial(input)?)),
+            tag => damaged(format!("unknown entry tag {tag}")),
         }
     }
 

@@ -148,16 +148,7 @@ impl<M: Monoid> Window<M> for Recalculate<M> {
         (self.entries.len() as u64).write(out);
         for (time, entry) in &self.entries {
             time.write(out);
-            match entry {
-                Entry::Raw(value) => {
-                    0_u8.write(out);
-                    value.write(out);
-                }
-                Entry::Lifted(partial) => {
-                    1_u8.write(out);
-                    partial.write(out);
-                }
-            }
+            entry.write(out);
         }
     }
 
@@ -165,11 +156,7 @@ impl<M: Monoid> Window<M> for Recalculate<M> {
         let count = input.length::<i64>()?;
         for _ in 0..count {
             let time = i64::read(input)?;
-            let entry = match u8::read(input)? {
-                0 => Entry::Raw(self.monoid.read_in(input)?),
-                1 => Entry::Lifted(self.monoid.read_partial(input)?),
-                tag => return damaged(format!("unknown entry tag {tag}")),
-            };
+            let entry = Entry::read(&self.monoid, input)?;
             self.entries.push_back((time, entry));
         }
         self.check().or_else(damaged)

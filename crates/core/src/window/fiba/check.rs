@@ -1,5 +1,6 @@
 //! Looking at a tree: walking its entries, checking its invariants, showing its shape.
 
+use super::leaf::Leaf;
 use super::tree::{Id, Spine, Tree};
 use crate::monoid::{Entry, Monoid, Slot};
 use crate::window::Ties;
@@ -33,18 +34,21 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         ids
     }
 
+    pub(super) fn entry_of(&self, leaf: &Leaf<M::In, L>, at: usize) -> Entry<M> {
+        let slot = &leaf.values[at];
+        if leaf.is_promoted(at) {
+            Entry::Lifted(self.slab.get(slot.handle()).clone())
+        } else {
+            Entry::Raw(slot.clone())
+        }
+    }
+
     /// Settled entries in order.
     pub(super) fn for_each_entry(&self, mut visit: impl FnMut(i64, Entry<M>)) {
         for id in self.leaf_ids() {
             let leaf = self.leaf(id);
             for at in leaf.start()..leaf.end() {
-                let slot = &leaf.values[at];
-                let entry = if leaf.is_promoted(at) {
-                    Entry::Lifted(self.slab.get(slot.handle()).clone())
-                } else {
-                    Entry::Raw(slot.clone())
-                };
-                visit(leaf.times[at], entry);
+                visit(leaf.times[at], self.entry_of(leaf, at));
             }
         }
     }

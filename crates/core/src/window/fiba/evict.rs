@@ -327,13 +327,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             }
             Some(key) => self.children_mut(parent)[at + 1].key = key,
         }
-        if spine.left {
-            self.stale.left = self.stale.left.max(level);
-            self.stale.suffix |= level == 1;
-        }
-        if spine.right {
-            self.stale.right = self.stale.right.max(level);
-            self.stale.tail |= level == 1;
+        self.stale.mark(level, spine);
+        if level == 1 {
+            self.stale.mark_finger(spine);
         }
         self.refresh(parent, at, level - 1, spine);
         if merged.is_some() {
@@ -402,14 +398,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             return false;
         }
         self.evicted += 1;
-        if spine.left {
-            self.stale.left = self.stale.left.max(level);
-            self.stale.suffix = true;
-        }
-        if spine.right {
-            self.stale.right = self.stale.right.max(level);
-            self.stale.tail = true;
-        }
+        self.stale.mark(level, spine);
+        self.stale.mark_finger(spine);
         self.mend_above(level, spine);
         self.collapse_root();
         self.finish_eviction();
@@ -476,41 +466,15 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// Mends upwards from the spine node of `level` as far as nodes underflow.
     fn mend_above(&mut self, mut level: usize, spine: Spine) {
         while level < self.height() {
-            let id = if spine.left {
-                self.left[level]
-            } else {
-                self.right[level]
-            };
+            let id = self.spine_node(level, spine);
             if !self.is_empty_node(id, level) && !self.is_underfull(id, level, spine) {
                 break;
             }
-            let parent = if spine.left {
-                self.left[level + 1]
-            } else {
-                self.right[level + 1]
-            };
-            let at_root = level + 1 == self.height();
-            let parent_spine = Spine {
-                left: spine.left || at_root,
-                right: spine.right || at_root,
-            };
-            let at = if spine.left {
-                0
-            } else {
-                self.children(parent).len() - 1
-            };
+            let (parent, parent_spine, at) = self.parent_on_spine(level, spine);
             self.mend(level + 1, parent, parent_spine, at);
             level += 1;
-            self.stale.left = self
-                .stale
-                .left
-                .max(if parent_spine.left { level } else { 0 });
-            self.stale.right = self
-                .stale
-                .right
-                .max(if parent_spine.right { level } else { 0 });
-            self.stale.suffix |= parent_spine.left;
-            self.stale.tail |= parent_spine.right;
+            self.stale.mark(level, parent_spine);
+            self.stale.mark_finger(parent_spine);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::Form;
 use super::leaf::{Leaf, Run};
 use super::small::Small;
 use super::tree::{Child, Id, Tree};
-use crate::monoid::{Entry, Monoid, Slot};
+use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 use crate::window::Ties;
 
@@ -16,34 +16,12 @@ const TREE: u8 = 1;
 /// A tree of arity 2 with more levels could not be held in memory.
 const MAX_HEIGHT: u8 = 40;
 
-fn write_entry<M: Monoid>(entry: &Entry<M>, out: &mut Writer) {
-    match entry {
-        Entry::Raw(value) => {
-            0_u8.write(out);
-            value.write(out);
-        }
-        Entry::Lifted(partial) => {
-            1_u8.write(out);
-            partial.write(out);
-        }
-    }
-}
-
-fn read_entry<M: Monoid>(monoid: &M, input: &mut Reader<'_>) -> Result<Entry<M>> {
-    match u8::read(input)? {
-        0 => Ok(Entry::Raw(monoid.read_in(input)?)),
-        // Some inputs express every partial and are never promoted, whatever a blob says.
-        1 => Ok(Entry::from_partial(monoid, monoid.read_partial(input)?)),
-        tag => damaged(format!("unknown entry tag {tag}")),
-    }
-}
-
 pub(super) fn write_small<M: Monoid>(small: &Small<M>, out: &mut Writer) {
     SMALL.write(out);
     (small.len() as u8).write(out);
     for at in 0..small.len() {
         small.time(at).write(out);
-        write_entry(&small.entry(at), out);
+        small.entry(at).write(out);
     }
 }
 
@@ -62,7 +40,7 @@ pub(super) fn read_form<M: Monoid, const L: usize, const F: usize>(
             let mut small = Small::default();
             for _ in 0..count {
                 let time = i64::read(input)?;
-                small.insert(monoid, Ties::Keep, time, read_entry(monoid, input)?);
+                small.insert(monoid, Ties::Keep, time, Entry::read(monoid, input)?);
             }
             Ok(Form::Small(small))
         }
@@ -110,13 +88,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 leaf.times[at].write(out);
             }
             for at in leaf.start()..leaf.end() {
-                if leaf.is_promoted(at) {
-                    1_u8.write(out);
-                    self.slab.get(leaf.values[at].handle()).write(out);
-                } else {
-                    0_u8.write(out);
-                    leaf.values[at].write(out);
-                }
+                self.entry_of(leaf, at).write(out);
             }
             return;
         }
@@ -217,7 +189,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let times: Vec<i64> = input.many(usize::from(end - start))?;
         let mut run = Run::default();
         for time in times {
-            let entry = read_entry(&self.monoid, input)?;
+            let entry = Entry::read(&self.monoid, input)?;
             run.push_entry::<M>(time, entry, &mut self.slab);
         }
         let id = self.new_leaf();

@@ -15,14 +15,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     pub(super) fn insert_late(&mut self, piece: Piece<'_, M::In>) {
         let (lo, hi) = (piece.times()[0], piece.times()[piece.len() - 1]);
         let (level, id, spine) = self.lowest_spine_node(|key| lo >= key, |key| hi < key);
-        if spine.left {
-            self.stale.left = self.stale.left.max(level);
-            self.stale.suffix = true;
-        }
-        if spine.right {
-            self.stale.right = self.stale.right.max(level);
-            self.stale.tail = true;
-        }
+        self.stale.mark(level, spine);
+        self.stale.mark_finger(spine);
         let siblings = self.insert_below(level, id, spine, piece);
         self.add_above(level, spine, siblings);
         self.find_spines();
@@ -174,17 +168,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 siblings = self.split_inner(level, self.left[level], Spine::ROOT);
                 continue;
             }
-            let parent = if spine.left {
-                self.left[level + 1]
-            } else {
-                self.right[level + 1]
-            };
-            let parent_spine = Spine {
-                left: spine.left || level + 1 == self.height(),
-                right: spine.right || level + 1 == self.height(),
-            };
+            let (parent, parent_spine, at) = self.parent_on_spine(level, spine);
             let children = self.children(parent);
-            let at = if spine.left { 0 } else { children.len() - 1 };
             let child = children[at].id;
             if !parent_spine.of_child(at, children.len()).left {
                 let (agg, count) = self.summary(child, level);
@@ -193,12 +178,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             }
             self.children_mut(parent).splice(at + 1..at + 1, siblings);
             level += 1;
-            if parent_spine.left {
-                self.stale.left = self.stale.left.max(level);
-            }
-            if parent_spine.right {
-                self.stale.right = self.stale.right.max(level);
-            }
+            self.stale.mark(level, parent_spine);
             siblings = self.split_inner(level, parent, parent_spine);
         }
     }

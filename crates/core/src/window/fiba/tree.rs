@@ -69,6 +69,24 @@ pub(super) struct Stale {
     pub(super) tail: bool,
 }
 
+impl Stale {
+    /// The node of `level` on these spines changed.
+    pub(super) fn mark(&mut self, level: usize, spine: Spine) {
+        if spine.left {
+            self.left = self.left.max(level);
+        }
+        if spine.right {
+            self.right = self.right.max(level);
+        }
+    }
+
+    /// A finger changed.
+    pub(super) fn mark_finger(&mut self, spine: Spine) {
+        self.suffix |= spine.left;
+        self.tail |= spine.right;
+    }
+}
+
 /// Nodes to use again. Cut subtrees wait whole in `pending`, as (root, level), and are
 /// taken apart one node per allocation (bulk FiBA §6).
 #[derive(Clone, Debug, Default)]
@@ -191,6 +209,27 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     #[inline]
     pub(super) fn children_mut(&mut self, id: Id) -> &mut Children<M::Partial> {
         &mut self.inners[id as usize]
+    }
+
+    /// The node of `level` on that spine; the root is on both.
+    pub(super) fn spine_node(&self, level: usize, spine: Spine) -> Id {
+        if spine.left {
+            self.left[level]
+        } else {
+            self.right[level]
+        }
+    }
+
+    /// The parent of a spine's node, the spines it is on, and the node's place in it.
+    pub(super) fn parent_on_spine(&self, level: usize, spine: Spine) -> (Id, Spine, usize) {
+        let parent = self.spine_node(level + 1, spine);
+        let at_root = level + 1 == self.height();
+        let parent_spine = Spine {
+            left: spine.left || at_root,
+            right: spine.right || at_root,
+        };
+        let last = self.children(parent).len() - 1;
+        (parent, parent_spine, if spine.left { 0 } else { last })
     }
 
     /// The child whose range holds `time`, if new entries go behind their equals.
