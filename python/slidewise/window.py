@@ -1,12 +1,14 @@
 """A window in process: insert, evict, query, in any order of time."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, Self
 
 from slidewise import _core
 from slidewise.aggregations import Aggregation
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SnapshotError
+from slidewise.instants import Clock
 from slidewise.plan import WindowPlan, make_plan, read_header
 from slidewise.svg import draw
 
@@ -93,17 +95,14 @@ class Window(_core.Window):
         prefer: Literal["throughput", "latency"] | None = None,
     ) -> Self:
         """Checks the arguments; the class says what they mean."""
-        plan = make_plan(
-            aggs,
-            algorithm=algorithm,
-            ties=ties,
-            dtype=dtype,
-            nan=nan,
-            last=last,
-            granularity=granularity,
-            prefer=prefer,
-        )
-        return super().__new__(cls, plan)
+        several = isinstance(aggs, Mapping)
+        key = tuple(aggs.items()) if isinstance(aggs, Mapping) else aggs
+        options: Any = (algorithm, ties, dtype, nan, last, granularity, prefer)
+        try:
+            spec = _shared_spec(key, several, *options)
+        except TypeError:  # something is not even hashable: it gets its message here
+            spec = _spec(aggs, *options)
+        return super().__new__(cls, spec)
 
     @classmethod
     def from_bytes(cls, blob: Any) -> Self:
@@ -140,7 +139,7 @@ class Window(_core.Window):
                 raise SnapshotError(
                     f"from_bytes takes bytes, got {type(blob).__name__}"
                 ) from error
-        return cls._restore(blob, read_header)
+        return cls._restore(blob, _read_header)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles through the same bytes as `to_bytes`."""
@@ -280,6 +279,51 @@ class Window(_core.Window):
         oldest, youngest = str(self.oldest), str(self.youngest)
         span = f"at {oldest}" if length == 1 else f"from {oldest} to {youngest}"
         return f"{what}: {entries} {span}{_answer_in_words(self, plan, length)}>"
+
+
+# Specs are small and hold nothing of the user's but names, so some are kept: programs
+# make many windows of a few makes. Types count, because True is no length and 1 is one.
+_KEPT = 256
+
+
+@lru_cache(maxsize=_KEPT, typed=True)
+def _shared_spec(aggs: Any, several: bool, *options: Any) -> _core.Spec:
+    return _spec(dict(aggs) if several else aggs, *options)
+
+
+def _spec(
+    aggs: Any,
+    algorithm: str,
+    ties: str | None,
+    dtype: str | type | None,
+    nan: str,
+    last: WindowLike | None,
+    granularity: WindowLike | None,
+    prefer: str | None,
+) -> _core.Spec:
+    plan = make_plan(
+        aggs,
+        algorithm=algorithm,
+        ties=ties,
+        dtype=dtype,
+        nan=nan,
+        last=last,
+        granularity=granularity,
+        prefer=prefer,
+    )
+    return _spec_of_plan(plan)
+
+
+@lru_cache(maxsize=_KEPT)
+def _spec_of_plan(plan: WindowPlan) -> _core.Spec:
+    return _core.Spec(plan)
+
+
+def _read_header(
+    header: bytes,
+) -> tuple[_core.Spec, list[str | None], Clock | None]:
+    plan, dtypes, clock = read_header(header)
+    return _spec_of_plan(plan), dtypes, clock
 
 
 def _answer_in_words(window: Window, plan: WindowPlan, length: int) -> str:

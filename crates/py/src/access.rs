@@ -12,7 +12,7 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -25,6 +25,7 @@ use crate::errors::{broken, busy, noted};
 use crate::spec::{Nan, Role, Spec};
 use crate::state::{Row, State};
 use crate::value::{Loose, Lowering, loosen, misfit, small_int};
+use crate::window::Parts;
 use pyo3::types::PyFloat;
 
 /// What single inserts can take without asking: int times and one column of a type.
@@ -40,11 +41,11 @@ enum Quick {
 
 /// The inside of `slidewise._core.Window`.
 pub(crate) struct Access {
-    pub(crate) spec: Spec,
+    spec: Py<Spec>,
     /// The objects, where a feed may hold some.
     pub(crate) store: Option<Store>,
     /// Set with the first entry, and never changed.
-    clock: OnceLock<Clock>,
+    clock: OnceLock<Arc<Clock>>,
     state: Mutex<State>,
     quick: AtomicU8,
     /// How many calls are running a user's code, in whatever thread.
@@ -69,24 +70,27 @@ impl Drop for Entered<'_> {
 }
 
 impl Access {
-    pub(crate) fn new(
-        spec: Spec,
-        store: Option<Store>,
-        clock: Option<Clock>,
-        state: State,
-    ) -> Self {
+    pub(crate) fn new(spec: Py<Spec>, parts: Parts) -> Self {
         let access = Self {
             spec,
-            store,
-            clock: clock.map_or_else(OnceLock::new, OnceLock::from),
+            store: parts.store,
+            clock: parts.clock.map_or_else(OnceLock::new, OnceLock::from),
             quick: AtomicU8::new(Quick::No as u8),
-            state: Mutex::new(state),
+            state: Mutex::new(parts.state),
             entered: AtomicUsize::new(0),
         };
         let state = access.state.lock().unwrap_or_else(PoisonError::into_inner);
         access.choose_quick(&state);
         drop(state);
         access
+    }
+
+    pub(crate) fn spec(&self) -> &Spec {
+        self.spec.get()
+    }
+
+    pub(crate) fn spec_object(&self) -> &Py<Spec> {
+        &self.spec
     }
 
     // -- the lock ----------------------------------------------------------------------
@@ -138,15 +142,24 @@ impl Access {
 
     // -- times -------------------------------------------------------------------------
 
-    pub(crate) fn clock(&self) -> Option<&Clock> {
+    pub(crate) fn clock(&self) -> Option<&Arc<Clock>> {
         self.clock.get()
     }
 
     /// A clock for this time; of no effect until [`Access::keep_clock`].
-    pub(crate) fn new_clock(&self, time: &Bound<'_, PyAny>) -> PyResult<Clock> {
+    pub(crate) fn new_clock(&self, time: &Bound<'_, PyAny>) -> PyResult<Arc<Clock>> {
         let py = time.py();
-        let made = self.spec.plan.bind(py).call_method1("clock", (time,));
-        Clock::read(made.map_err(|error| noted(py, error, "reading a time"))?)
+        let int = small_int(time).is_some();
+        if int && let Some(clock) = self.spec().int_clock.get() {
+            return Ok(Arc::clone(clock));
+        }
+        let made = self.spec().plan.bind(py).call_method1("clock", (time,));
+        let made = made.map_err(|error| noted(py, error, "reading a time"))?;
+        let clock = Arc::new(Clock::read(made)?);
+        if int {
+            let _ = self.spec().int_clock.set(Arc::clone(&clock));
+        }
+        Ok(clock)
     }
 
     /// The ticks of a time that a question is about.
@@ -199,7 +212,7 @@ impl Access {
     }
 
     /// Keeps a clock that the first entry brought, unless another thread was faster.
-    fn keep_clock(&self, clock: Option<Clock>) -> PyResult<()> {
+    fn keep_clock(&self, clock: Option<Arc<Clock>>) -> PyResult<()> {
         let Some(clock) = clock else { return Ok(()) };
         match self.clock.get() {
             Some(kept) if kept.same(&clock) => Ok(()),
@@ -239,7 +252,7 @@ impl Access {
         let mut state = self.lock(py)?;
         state.insert(ticks, row);
         if let Some(clock) = self.clock() {
-            state.trim(clock.last, &self.spec);
+            state.trim(clock.last, self.spec());
         }
         Ok(())
     }
@@ -274,33 +287,33 @@ impl Access {
         let mut state = self.lock(py)?;
         let mut dtypes = state.dtypes.clone();
         let mut cells = Row::with_capacity(row.len());
-        for (at, (loose, feed)) in row.into_iter().zip(&self.spec.feeds).enumerate() {
+        for (at, (loose, feed)) in row.into_iter().zip(&self.spec().feeds).enumerate() {
             if feed.role == Role::Time {
                 cells.push(Cell::I64(ticks));
                 continue;
             }
-            let cell = loose.settle(feed.role, &mut dtypes[at], self.spec.nan);
-            cells.push(cell.map_err(|why| misfit(why, self.spec.column_name(py, feed), None))?);
+            let cell = loose.settle(feed.role, &mut dtypes[at], self.spec().nan);
+            cells.push(cell.map_err(|why| misfit(why, self.spec().column_name(py, feed), None))?);
         }
         self.keep_clock(new)?;
         if dtypes != state.dtypes {
-            state.decide(&self.spec, dtypes);
+            state.decide(self.spec(), dtypes);
         }
         state.insert(ticks, &cells);
-        state.trim(last, &self.spec);
+        state.trim(last, self.spec());
         self.choose_quick(&state);
         Ok(())
     }
 
     /// The values of one entry, by feed.
     fn loose_row(&self, py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Loose>> {
-        let feeds = self.spec.feeds.iter();
+        let feeds = self.spec().feeds.iter();
         let value = value.filter(|value| !value.is_none());
         let Some(value) = value else {
             return Ok(feeds.map(|_| Loose::Null).collect());
         };
         let store = self.store.as_ref();
-        let Some(names) = &self.spec.columns else {
+        let Some(names) = &self.spec().columns else {
             return feeds
                 .map(|feed| match feed.role {
                     Role::Time => Ok(Loose::Null),
@@ -324,13 +337,13 @@ impl Access {
     fn choose_quick(&self, state: &State) {
         let clock = self.clock();
         let plain = clock.is_some_and(|clock| clock.int && clock.granularity == 1)
-            && self.spec.columns.is_none();
-        let quick = match (&self.spec.feeds[..], &state.dtypes[..]) {
+            && self.spec().columns.is_none();
+        let quick = match (&self.spec().feeds[..], &state.dtypes[..]) {
             _ if !plain => Quick::No,
             ([], _) => Quick::Rows,
             ([feed], [Some(dtype)]) if feed.role == Role::Number => match dtype {
                 DType::I64 => Quick::Ints,
-                DType::F64 if self.spec.nan == Nan::Propagate => Quick::Floats,
+                DType::F64 if self.spec().nan == Nan::Propagate => Quick::Floats,
                 _ => Quick::No,
             },
             _ => Quick::No,
@@ -345,8 +358,8 @@ impl Access {
             let mut dtypes = state.dtypes.clone();
             let mut settled = Vec::with_capacity(batch.columns.len());
             for (at, column) in batch.columns.into_iter().enumerate() {
-                let role = self.spec.feeds[at].role;
-                match column.settle(role, &mut dtypes[at], self.spec.nan) {
+                let role = self.spec().feeds[at].role;
+                match column.settle(role, &mut dtypes[at], self.spec().nan) {
                     Ok(column) => settled.push(column),
                     Err((why, row)) => return Ok(Some((why, at, row))),
                 }
@@ -354,17 +367,17 @@ impl Access {
             let clock = batch.clock.as_ref().or(self.clock());
             let last = clock.and_then(|clock| clock.last);
             self.keep_clock(batch.clock)?;
-            state.decide(&self.spec, dtypes);
+            state.decide(self.spec(), dtypes);
             let columns: Vec<_> = settled.iter().map(|column| column.column()).collect();
             state.insert_many(batch.ticks.values(), &columns);
-            state.trim(last, &self.spec);
+            state.trim(last, self.spec());
             self.choose_quick(&state);
             PyResult::Ok(None)
         })?;
         match refused {
             None => Ok(()),
             Some((why, at, row)) => {
-                let column = self.spec.column_name(py, &self.spec.feeds[at]);
+                let column = self.spec().column_name(py, &self.spec().feeds[at]);
                 Err(misfit(why, column, row))
             }
         }
@@ -409,7 +422,7 @@ impl Access {
     ) -> R {
         lower(&Lowering {
             py,
-            spec: &self.spec,
+            spec: self.spec(),
             store: self.store.as_ref(),
             restore,
         })

@@ -1,5 +1,7 @@
 //! Reading the arguments of `insert_many`.
 
+use std::sync::Arc;
+
 use arrow_array::{Array, Int64Array};
 use pyo3::prelude::*;
 
@@ -14,7 +16,7 @@ pub(crate) struct Batch {
     pub(crate) ticks: Int64Array,
     pub(crate) columns: Vec<LooseColumn>,
     /// The clock that the window gets, if it has none yet.
-    pub(crate) clock: Option<Clock>,
+    pub(crate) clock: Option<Arc<Clock>>,
 }
 
 impl Access {
@@ -38,7 +40,7 @@ impl Access {
         }
         let reader = BulkReader {
             py,
-            spec: &self.spec,
+            spec: self.spec(),
             store: self.store.as_ref(),
             ticks: &ticks,
         };
@@ -55,7 +57,7 @@ impl Access {
         &self,
         py: Python<'py>,
         times: &Bound<'py, PyAny>,
-    ) -> PyResult<(Int64Array, Option<Clock>)> {
+    ) -> PyResult<(Int64Array, Option<Arc<Clock>>)> {
         if self.clock().is_none_or(|clock| clock.int)
             && let Some(Numbers::I64(ticks)) = native(times)?
             && ticks.null_count() == 0
@@ -65,7 +67,7 @@ impl Access {
         let known = self.clock().map(|clock| clock.object(py).clone());
         let read = py
             .import("slidewise.bulk")?
-            .call_method1("read_times", (times, self.spec.plan.bind(py), known))
+            .call_method1("read_times", (times, self.spec().plan.bind(py), known))
             .map_err(|error| noted(py, error, "reading the times of insert_many"))?;
         if read.is_none() {
             return self.iterate_times(times);
@@ -74,19 +76,22 @@ impl Access {
         let ticks = Numbers::import_keys(&ticks, "times")?;
         let clock = match self.clock() {
             Some(_) => None,
-            None => Some(Clock::read(clock)?),
+            None => Some(Arc::new(Clock::read(clock)?)),
         };
         Ok((ticks, clock))
     }
 
-    fn int_clock(&self, py: Python<'_>) -> PyResult<Option<Clock>> {
+    fn int_clock(&self, py: Python<'_>) -> PyResult<Option<Arc<Clock>>> {
         match self.clock() {
             Some(_) => Ok(None),
             None => self.new_clock(0_i64.into_pyobject(py)?.as_any()).map(Some),
         }
     }
 
-    fn iterate_times(&self, times: &Bound<'_, PyAny>) -> PyResult<(Int64Array, Option<Clock>)> {
+    fn iterate_times(
+        &self,
+        times: &Bound<'_, PyAny>,
+    ) -> PyResult<(Int64Array, Option<Arc<Clock>>)> {
         let py = times.py();
         let mut ticks = Vec::new();
         let mut new = None;

@@ -6,7 +6,8 @@ use pyo3::types::PyBool;
 
 use crate::errors::{noted, spec};
 
-/// A clock of `slidewise.instants`, with what the hot path needs of it.
+/// A clock of `slidewise.instants`, with what the hot path needs of it. Windows share it,
+/// so the garbage collector is not shown what it holds: a plain object without cycles.
 #[derive(Debug)]
 pub(crate) struct Clock {
     object: Py<PyAny>,
@@ -79,14 +80,6 @@ impl Clock {
             return Ok(ticks.into_pyobject(py)?.into_any());
         }
         self.object.bind(py).call_method1("restore", (ticks,))
-    }
-
-    /// For the garbage collector.
-    pub(crate) fn traverse(
-        &self,
-        visit: pyo3::pyclass::PyVisit<'_>,
-    ) -> Result<(), pyo3::pyclass::PyTraverseError> {
-        visit.call(&self.object)
     }
 }
 

@@ -23,6 +23,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrow::Column>()?;
+    module.add_class::<spec::Spec>()?;
     module.add_class::<window::Window>()?;
     module.add_function(wrap_pyfunction!(tables::rolling_columns, module)?)
 }

@@ -6,6 +6,8 @@
 //! Objects are written once each, by slot; the log and the window name their slots. All
 //! of the payload is checked before an object is made of it.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slidewise_core::aggregate::DType;
@@ -33,10 +35,17 @@ pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<
     let payload = payload.finish().map_err(refused)?;
     let names: Vec<Option<&str>> = dtypes.iter().map(|dtype| name_of(*dtype)).collect();
     let clock = access.clock().map(|clock| clock.object(py).clone());
-    let plan = access.spec.plan.bind(py);
+    let plan = access.spec().plan.bind(py);
     let header: Vec<u8> = plan.call_method1("header", (names, clock))?.extract()?;
     Ok(PyBytes::new(py, &seal(WINDOW, &header, &payload)))
 }
+
+/// What a header says: spec, types of the feeds, clock.
+type Read<'py> = (
+    Bound<'py, PyAny>,
+    Vec<Option<String>>,
+    Option<Bound<'py, PyAny>>,
+);
 
 type Objects = Vec<Option<Py<PyAny>>>;
 
@@ -59,10 +68,7 @@ pub(crate) fn copied(
     access: &Access,
     each: impl Fn(Py<PyAny>) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Parts> {
-    let clock = match access.clock() {
-        Some(clock) => Some(Clock::read(clock.object(py).clone())?),
-        None => None,
-    };
+    let clock = access.clock().cloned();
     if access.store.is_none() {
         let state = access.lock(py)?.copied();
         return Ok(Parts {
@@ -78,7 +84,7 @@ pub(crate) fn copied(
     let store = Store::reserved(objects.iter().map(Option::is_some));
     store.fill(objects);
     let mut input = Reader::new(&body);
-    let state = restoring(&store, || State::read(&access.spec, dtypes, &mut input));
+    let state = restoring(&store, || State::read(access.spec(), dtypes, &mut input));
     let state = state.map_err(refused)?;
     store.sweep(py);
     Ok(Parts {
@@ -88,22 +94,19 @@ pub(crate) fn copied(
     })
 }
 
-/// The plan and the contents behind a blob.
+/// The spec and the contents behind a blob.
 pub(crate) fn from_bytes<'py>(
     blob: &Bound<'py, PyBytes>,
     read_header: &Bound<'py, PyAny>,
-) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+) -> PyResult<(Bound<'py, Spec>, Parts)> {
     let py = blob.py();
     let (header, payload) = open(WINDOW, blob.as_bytes()).map_err(refused)?;
     let read = read_header.call1((PyBytes::new(py, header),))?;
-    let (plan, dtypes, clock): (
-        Bound<'_, PyAny>,
-        Vec<Option<String>>,
-        Option<Bound<'_, PyAny>>,
-    ) = read.extract()?;
-    let spec = Spec::read(&plan)?;
-    let dtypes = read_types(&spec, dtypes)?;
-    let clock = clock.map(Clock::read).transpose()?;
+    let (spec, dtypes, clock) = read.extract::<Read<'_>>()?;
+    let owner = spec.cast_into::<Spec>()?;
+    let spec = owner.get();
+    let dtypes = read_types(spec, dtypes)?;
+    let clock = clock.map(Clock::read).transpose()?.map(Arc::new);
     let mut input = Reader::new(payload);
     let objects = match spec.holds_objects() {
         true => Some(objects::skim(&mut input).map_err(refused)?),
@@ -113,8 +116,8 @@ pub(crate) fn from_bytes<'py>(
         .as_ref()
         .map(|table| Store::reserved(table.present().iter().copied()));
     let state = match &store {
-        Some(store) => restoring(store, || State::read(&spec, dtypes, &mut input)),
-        None => State::read(&spec, dtypes, &mut input),
+        Some(store) => restoring(store, || State::read(spec, dtypes, &mut input)),
+        None => State::read(spec, dtypes, &mut input),
     };
     let mut state = state.map_err(refused)?;
     if clock.is_none() && !state.window.is_empty() {
@@ -135,7 +138,7 @@ pub(crate) fn from_bytes<'py>(
         store.sweep(py);
     }
     Ok((
-        plan,
+        owner,
         Parts {
             state,
             store,

@@ -1,11 +1,16 @@
 //! What a window was asked for, as `slidewise.plan` spelled it out.
 
+use std::sync::{Arc, OnceLock};
+
+use pyo3::PyTraverseError;
 use pyo3::prelude::*;
+use pyo3::pyclass::PyVisit;
 use pyo3::types::PyString;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::window::Ties;
 use slidewise_core::window::any::Algorithm;
 
+use crate::clock::Clock;
 use crate::errors::broken;
 
 /// What a feed's values are used for.
@@ -38,6 +43,8 @@ pub(crate) enum Nan {
     Raise,
 }
 
+/// What windows of one make have in common; they share it.
+#[pyclass(frozen, module = "slidewise._core")]
 #[derive(Debug)]
 pub(crate) struct Spec {
     /// The Python object it was read from: it makes clocks and snapshot headers.
@@ -55,10 +62,24 @@ pub(crate) struct Spec {
     pub(crate) feeds: Vec<Feed>,
     /// `last=rows(n)`.
     pub(crate) rows: Option<usize>,
+    /// The clock of those windows whose times are ints.
+    pub(crate) int_clock: OnceLock<Arc<Clock>>,
+}
+
+#[pymethods]
+impl Spec {
+    #[new]
+    fn new(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::read(plan)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.plan)
+    }
 }
 
 impl Spec {
-    pub(crate) fn read(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn read(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text = |name| plan.getattr(name)?.extract::<String>();
         let dtype = plan.getattr("dtype")?.extract::<Option<String>>()?;
         let feeds: Vec<(usize, String)> = plan.getattr("feeds")?.extract()?;
@@ -80,6 +101,7 @@ impl Spec {
                 .map(|request| read_agg(request, feeds.len()))
                 .collect::<PyResult<_>>()?,
             rows: plan.getattr("rows")?.extract()?,
+            int_clock: OnceLock::new(),
         };
         spec.check()
     }

@@ -1,6 +1,6 @@
 //! `slidewise._core.Window`: what `slidewise.Window` is made of.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use pyo3::PyTraverseError;
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ pub(crate) struct Contents(Mutex<Option<Parts>>);
 pub(crate) struct Parts {
     pub(crate) state: State,
     pub(crate) store: Option<Store>,
-    pub(crate) clock: Option<Clock>,
+    pub(crate) clock: Option<Arc<Clock>>,
 }
 
 impl Contents {
@@ -48,23 +48,17 @@ impl Contents {
 #[pymethods]
 impl Window {
     #[new]
-    #[pyo3(signature = (plan, contents = None))]
-    fn new(plan: &Bound<'_, PyAny>, contents: Option<&Bound<'_, Contents>>) -> PyResult<Self> {
-        let spec = Spec::read(plan)?;
+    #[pyo3(signature = (spec, contents = None))]
+    fn new(spec: &Bound<'_, Spec>, contents: Option<&Bound<'_, Contents>>) -> PyResult<Self> {
         let parts = match contents {
             Some(contents) => contents.get().take()?,
             None => Parts {
-                state: State::new(&spec),
-                store: spec.holds_objects().then(Store::default),
+                state: State::new(spec.get()),
+                store: spec.get().holds_objects().then(Store::default),
                 clock: None,
             },
         };
-        Ok(Self(Access::new(
-            spec,
-            parts.store,
-            parts.clock,
-            parts.state,
-        )))
+        Ok(Self(Access::new(spec.clone().unbind(), parts)))
     }
 
     /// Inserts one entry, late or not.
@@ -182,7 +176,7 @@ impl Window {
             _ => self.0.range(lo, hi)?,
         };
         let mut state = self.0.lock(py)?;
-        if self.0.spec.names.is_none() {
+        if self.0.spec().names.is_none() {
             let answer = state.answer(range);
             drop(state);
             return self.0.lower_one(py, answer.unwrap_or(Answer::Null));
@@ -228,7 +222,7 @@ impl Window {
         if let Some(clock) = self.0.clock() {
             ticks = clock.rounded(ticks)?;
         }
-        let found = self.0.lock(py)?.evict_at(ticks, self.0.spec.ties);
+        let found = self.0.lock(py)?.evict_at(ticks, self.0.spec().ties);
         self.0.sweep(py);
         Ok(found.into_pyobject(py)?.to_owned().into_any())
     }
@@ -429,7 +423,7 @@ impl Window {
         snapshot::to_bytes(py, &self.0)
     }
 
-    /// Restores what `to_bytes` wrote; `read_header` makes plan, types and clock of the
+    /// Restores what `to_bytes` wrote; `read_header` makes spec, types and clock of the
     /// header.
     #[classmethod]
     fn _restore<'py>(
@@ -437,8 +431,8 @@ impl Window {
         blob: &Bound<'py, PyBytes>,
         read_header: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (plan, contents) = snapshot::from_bytes(blob, read_header)?;
-        made(cls, &plan, contents)
+        let (spec, contents) = snapshot::from_bytes(blob, read_header)?;
+        made(cls, &spec, contents)
     }
 
     /// The structure as (leaf capacity, arity, nodes), or None if there is none. A node
@@ -452,21 +446,18 @@ impl Window {
     /// first entry).
     fn _describe<'py>(&self, py: Python<'py>) -> PyResult<Described<'py>> {
         let dtypes = self.0.lock(py)?.dtypes.clone();
-        let names = self.0.spec.feeds.iter().zip(dtypes).map(|(feed, dtype)| {
+        let names = self.0.spec().feeds.iter().zip(dtypes).map(|(feed, dtype)| {
             let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
             (feed.role == Role::Number || feed.role == Role::Any)
                 .then(|| known.map(|(name, _)| *name))
                 .flatten()
         });
         let clock = self.0.clock().map(|clock| clock.object(py).clone());
-        Ok((self.0.spec.plan.bind(py).clone(), names.collect(), clock))
+        Ok((self.0.spec().plan.bind(py).clone(), names.collect(), clock))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.0.spec.plan)?;
-        if let Some(clock) = self.0.clock() {
-            clock.traverse(visit)?;
-        }
+        visit.call(self.0.spec_object())?;
         match &self.0.store {
             Some(store) => store.traverse(visit),
             None => Ok(()),
@@ -498,13 +489,13 @@ type Drawn<'py> = (usize, usize, Vec<DrawnNode<'py>>);
 /// it is the native one that is called.
 fn made<'py>(
     class: &Bound<'py, PyType>,
-    plan: &Bound<'py, PyAny>,
+    spec: &Bound<'py, Spec>,
     contents: Parts,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     let contents = Bound::new(py, Contents::new(contents))?;
     py.get_type::<Window>()
-        .call_method1("__new__", (class, plan, contents))
+        .call_method1("__new__", (class, spec, contents))
 }
 
 impl Window {
@@ -516,7 +507,7 @@ impl Window {
                 return Err(EmptyWindowError::new_err("evict() on an empty window"));
             };
             if self.0.clock().is_none_or(|clock| clock.int) {
-                state.evict(self.0.spec.ties);
+                state.evict(self.0.spec().ties);
                 drop(state);
                 self.0.sweep(py);
                 return self.0.restore(py, oldest);
@@ -526,7 +517,7 @@ impl Window {
             let mut state = self.0.lock(py)?;
             // Unless another thread was faster: then it is about another entry.
             if state.window.oldest() == Some(oldest) {
-                state.evict(self.0.spec.ties);
+                state.evict(self.0.spec().ties);
                 drop(state);
                 self.0.sweep(py);
                 return Ok(written);
@@ -539,7 +530,7 @@ impl Window {
         class: &Bound<'py, PyType>,
         contents: Parts,
     ) -> PyResult<Bound<'py, PyAny>> {
-        made(class, self.0.spec.plan.bind(class.py()), contents)
+        made(class, self.0.spec_object().bind(class.py()), contents)
     }
 
     fn draw<'py>(
