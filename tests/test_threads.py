@@ -8,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import slidewise as sw
@@ -175,6 +176,42 @@ def test_objects_that_call_when_they_are_released():
         w.insert(at, Last(w))
     w.check()
     w.clear()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_arrays_that_call_when_they_are_released(dtype):
+    released = []
+
+    class Memory:
+        def __init__(self, w, values):
+            self.w, self.held = w, pa.array(values).buffers()[1]
+
+        def __del__(self):
+            released.append(len(self.w))
+            self.w.query()
+
+    class Array:
+        def __init__(self, w, values):
+            memory = Memory(w, values)
+            buffer = pa.foreign_buffer(memory.held.address, memory.held.size, memory)
+            buffers = [None, buffer]
+            self.array = pa.Array.from_buffers(pa.int64(), len(values), buffers)
+
+        def __arrow_c_array__(self, requested_schema=None):
+            array, self.array = self.array, None
+            return array.__arrow_c_array__()
+
+    w = sw.Window(sw.sum(), dtype=dtype)
+    done = threading.Event()
+
+    def work():
+        w.insert_many(Array(w, [1, 2, 3]), Array(w, [10, 20, 30]))
+        done.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    assert done.wait(10), "a finalizer waits for the window that waits for it"
+    assert released == [3, 3]
+    assert w.query() == 60
 
 
 def test_threads_take_turns():

@@ -351,13 +351,15 @@ impl Access {
         self.quick.store(quick as u8, Ordering::Relaxed);
     }
 
-    /// Settles the types of whole columns and inserts them, without the GIL.
+    /// Settles the types of whole columns and inserts them, without the GIL. What was
+    /// read is released only when the window is unlocked again.
     pub(crate) fn insert_columns(&self, py: Python<'_>, batch: crate::bulk::Batch) -> PyResult<()> {
+        let mut columns = batch.columns;
         let refused = py.detach(|| {
+            let mut settled = Vec::with_capacity(columns.len());
             let mut state = self.lock_detached()?;
             let mut dtypes = state.dtypes.clone();
-            let mut settled = Vec::with_capacity(batch.columns.len());
-            for (at, column) in batch.columns.into_iter().enumerate() {
+            for (at, column) in columns.iter_mut().enumerate() {
                 let role = self.spec().feeds[at].role;
                 match column.settle(role, &mut dtypes[at], self.spec().nan) {
                     Ok(column) => settled.push(column),
@@ -374,6 +376,7 @@ impl Access {
             self.choose_quick(&state);
             PyResult::Ok(None)
         })?;
+        drop(columns);
         match refused {
             None => Ok(()),
             Some((why, at, row)) => {

@@ -40,19 +40,26 @@ impl LooseColumn {
     }
 
     /// Converts to the type of the column, which the first number decides.
+    ///
+    /// Leaves arrays in place: they may end with a finalizer of the user's, which must
+    /// not run before the window is unlocked.
     pub(crate) fn settle(
-        self,
+        &mut self,
         role: Role,
         dtype: &mut Option<DType>,
         nan: Nan,
     ) -> Result<SettledColumn, (Misfit, Option<usize>)> {
         let numbers = match self {
-            Self::Numbers(numbers) => numbers,
+            Self::Numbers(Numbers::I64(ints)) => Numbers::I64(ints.clone()),
+            Self::Numbers(Numbers::F64(floats)) => Numbers::F64(floats.clone()),
             Self::Values(values) => {
-                let settled = values.into_iter().enumerate().map(|(row, value)| {
-                    let cell = value.settle(role, dtype, nan);
-                    cell.map_err(|misfit| (misfit, Some(row)))
-                });
+                let settled = std::mem::take(values)
+                    .into_iter()
+                    .enumerate()
+                    .map(|(row, value)| {
+                        let cell = value.settle(role, dtype, nan);
+                        cell.map_err(|misfit| (misfit, Some(row)))
+                    });
                 return settled.collect::<Result<_, _>>().map(SettledColumn::Cells);
             }
         };
