@@ -87,9 +87,9 @@ fn rates<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Val
             });
         }
     }
-    for how in ["bulk", "loop"] {
+    for how in ["bulk", "loop", "alone"] {
         report.rate(format!("{name} scattered {how} m=1024 over 65536"), || {
-            streams::scattered(monoid, value, n, 1024, 1 << 16, how == "bulk")
+            streams::scattered(monoid, value, n, 1024, 1 << 16, how)
         });
     }
     for turnover in [1, 13] {

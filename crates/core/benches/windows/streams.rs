@@ -148,7 +148,7 @@ pub fn scattered<M: Monoid>(
     n: usize,
     m: usize,
     span: usize,
-    bulk: bool,
+    how: &str,
 ) -> (usize, Duration) {
     let rounds = 256;
     let gap = 1024;
@@ -166,7 +166,7 @@ pub fn scattered<M: Monoid>(
         times.sort_unstable();
         times.dedup();
         let start = ThreadTime::now();
-        if bulk {
+        if how == "bulk" {
             let values = times.iter().map(|time| value(*time as u64 % 101)).collect();
             window.insert_batch(Batch {
                 times,
@@ -177,6 +177,10 @@ pub fn scattered<M: Monoid>(
             for time in times {
                 window.insert(time, Entry::Raw(value(time as u64 % 101)));
                 black_box(window.query());
+                if how == "alone" {
+                    // Asking for the length moves in what is staged.
+                    black_box(window.len());
+                }
             }
         }
         black_box(window.query());
