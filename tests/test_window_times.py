@@ -115,7 +115,7 @@ def test_extreme_times_of_a_self_evicting_window():
         ("2024-01-01", "'2024-01-01' is text, not a time: parse it first"),
         (None, r"a time is missing \(None\)"),
         (pd.NaT, r"a time is missing \(NaT\)"),
-        (np.datetime64("NaT"), r"a time is missing \(NaT\)"),
+        (np.datetime64("NaT", "s"), r"a time is missing \(NaT\)"),
         (np.datetime64("2024-01", "M"), "have no unit to count in"),
         (2**63, "time 9223372036854775808 does not fit int64"),
         (object, "is no time: give an int, a datetime or a date"),
