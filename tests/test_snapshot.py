@@ -478,6 +478,21 @@ def test_headers_and_payloads_that_do_not_belong_together():
             refused(forged(header, payload))
 
 
+def test_times_that_their_kind_cannot_tell():
+    for moment in (
+        datetime(2024, 1, 1),
+        date(2024, 1, 1),
+        np.datetime64("2024-01-01", "ns"),
+    ):
+        w = filled(sw.sum(), [(moment, 1)])
+        header, payload = parts(w.to_bytes())
+        clock = w._describe()[2]
+        ticks = struct.pack("<q", clock.ticks(moment))
+        forgery = forged(header, payload.replace(ticks, struct.pack("<q", MIN)))
+        with pytest.raises(sw.SnapshotError, match="since 1970 is a time beyond what"):
+            sw.Window.from_bytes(forgery)
+
+
 def test_nothing_in_a_snapshot_is_run():
     """Names in a blob are data: no import, no evaluation."""
     header, payload = parts(CORPUS["datetime"]().to_bytes())

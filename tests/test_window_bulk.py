@@ -1,7 +1,9 @@
 """Bulk inserts from arrays of every make."""
 
 import array
-from datetime import date, datetime
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -340,3 +342,89 @@ def test_large_bulk_equals_single_inserts():
     for lo, hi in ((0, 10), (777, 23_456), (49_000, 60_000)):
         inside = (times >= lo) & (times <= hi)
         assert w.query(lo, hi) == values[inside].sum()
+
+
+@pytest.mark.parametrize(
+    ("values", "total"),
+    [
+        (np.array([True, False, True]), 2),
+        (pa.array([True, None, True]), 2),
+        (pa.array([Decimal("1.5"), Decimal("2.25"), None]), 3.75),
+        (np.array([1.5, 2.0, 0.0], dtype="longdouble"), 3.5),
+        (np.array([1.5, 2.0, 0.0], dtype="float16"), 3.5),
+        (pa.array([1.5, 2.0, None], pa.float32()), 3.5),
+        (pd.Series([1, 2, None], dtype=object), 3),
+        (pd.Series([1.5, 2.5, pd.NA], dtype="Float64"), 4.0),
+        ([1, pd.NA, 2], 3),
+    ],
+)
+def test_numbers_of_every_type(values, total):
+    w = sw.Window(sw.sum())
+    w.insert_many([1, 2, 3], values)
+    assert w.query() == total
+    assert type(w.query()) is type(total)
+
+
+@pytest.mark.parametrize(
+    ("values", "collected"),
+    [
+        (np.array(["a", "b"]), ["a", "b"]),
+        (np.array([True, False]), [True, False]),
+        (pa.array([True, None]), [True]),
+        (np.array(["2024-01-01", "2024-01-02"], "M8[D]"), None),
+        (pa.array([[1], None]), [[1]]),
+        (pd.Series(["a", None], dtype=object), ["a"]),
+        (pd.Series(["a", None]).astype("category"), ["a"]),
+        (pa.array([None, None]), []),
+        ("xy", ["x", "y"]),
+    ],
+)
+def test_collecting_from_arrays_of_every_type(values, collected):
+    w = sw.Window({"all": sw.collect(), "n": sw.count()})
+    w.insert_many([1, 2], values)
+    expected = list(values) if collected is None else collected
+    assert w.query() == {"all": expected, "n": 2}
+    assert [type(one) for one in w.query()["all"]] == [type(one) for one in expected]
+
+
+def test_counting_in_arrays_of_every_type():
+    for values in (["a", None], pa.array(["a", None]), pl.Series([[1], None])):
+        w = sw.Window(sw.count("x"))
+        w.insert_many([1, 2], {"x": values})
+        assert w.query() == 1
+
+
+def test_an_array_is_no_table():
+    w = sw.Window(sw.sum("x"))
+    for values in (pa.chunked_array([[1]]), pl.Series([1]), np.array([1])):
+        with pytest.raises(sw.SpecError, match='aggregates columns, such as "x"'):
+            w.insert_many([1], values)
+
+
+def test_instants_beyond_the_unit_of_the_window():
+    w = sw.Window(sw.sum())
+    w.insert_many(np.array([1], "M8[ns]"), [1])
+    with pytest.raises(sw.SpecError, match="a time in D does not fit int64 in ns"):
+        w.insert_many(np.array([2**40], "M8[D]"), [1])
+    w = sw.Window(sw.sum())
+    w.insert_many(np.array([1], "M8[h]"), [1])
+    with pytest.raises(sw.SpecError, match=r"row 1: the time is no whole.*\(h\)"):
+        w.insert_many(np.array([3600, 5], "M8[s]"), [1, 2])
+    w.insert_many(np.array([-3600, 7200], "M8[s]"), [1, 2])
+    assert w.oldest == np.datetime64(-1, "h")
+    assert len(w) == 3
+
+
+def test_zones_of_arrow_columns():
+    def column(zone):
+        return pa.array([0], pa.timestamp("s", tz=zone))
+
+    for zone in ("UTC", "+02:00", "-0930", "Europe/Berlin", "Etc/GMT+5"):
+        w = sw.Window(sw.sum())
+        w.insert_many(column(zone), [1])
+        assert w.oldest == datetime(1970, 1, 1, tzinfo=UTC)
+        other = sw.Window.from_bytes(w.to_bytes())
+        assert other.oldest.utcoffset() == w.oldest.utcoffset()
+    for zone in ("Mars/Olympus", "+99:00", "../etc"):
+        with pytest.raises(sw.SpecError, match=re.escape(f"no time zone '{zone}'")):
+            sw.Window(sw.sum()).insert_many(column(zone), [1])

@@ -168,6 +168,22 @@ def test_wrong_options(options, message):
         sw.Window(sw.sum(), **options)
 
 
+def test_a_window_tells_its_options():
+    w = sw.Window(sw.sum(), ties="keep", algorithm="recalculate")
+    assert (w.aggs, w.ties, w.algorithm) == (sw.sum(), "keep", "recalculate")
+    assert sw.Window({"s": sw.sum()}).aggs == {"s": sw.sum()}
+
+
+def test_options_are_told_apart():
+    """Windows of one make share what is made of their options."""
+    assert sw.Window(sw.sum(), last=1).query() is None
+    for last in (True, 1.0):
+        with pytest.raises(sw.SpecError):
+            sw.Window(sw.sum(), last=last)
+    assert list(filled({"a": sw.sum(), "b": sw.max()}, [(1, 2)]).query()) == ["a", "b"]
+    assert list(filled({"b": sw.max(), "a": sw.sum()}, [(1, 2)]).query()) == ["b", "a"]
+
+
 def test_options_that_are_taken():
     for prefer in ("throughput", "latency"):
         assert sw.Window(sw.sum(), prefer=prefer).algorithm == "fiba"

@@ -362,13 +362,13 @@ def zone_named(name: str) -> tzinfo:
     if match := _OFFSET.fullmatch(name):
         sign, hours, minutes = match.groups()
         offset = timedelta(hours=int(hours), minutes=int(minutes))
-        return timezone(-offset if sign == "-" else offset)
-    if _ZONE.fullmatch(name):
-        try:
-            return ZoneInfo(name)
-        except (OSError, ValueError, LookupError):
-            pass
-    raise SpecError(f"there is no time zone {name!r} on this machine")
+        if offset < timedelta(days=1):
+            return timezone(-offset if sign == "-" else offset)
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, LookupError) as error:
+        message = f"there is no time zone {name!r} on this machine"
+        raise SpecError(message) from error
 
 
 def _zone_record(zone: tzinfo) -> list[object]:
