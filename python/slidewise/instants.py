@@ -110,26 +110,25 @@ class Clock:
         if self.kind == "int":
             return ticks
         try:
-            time = self._since_epoch(ticks)
+            if self.kind != "datetime":
+                return self._restore_other(ticks)
+            since = timedelta(microseconds=ticks * SIZES[self.unit] // 1_000)
+            if self.zone is None:
+                return _EPOCH + since
+            instant = _EPOCH_UTC + since
         except (OverflowError, ValueError) as error:
             raise SpecError(self._too_far(ticks)) from error
-        if time != time:
-            raise SpecError(self._too_far(ticks))
-        if isinstance(time, datetime) and self.zone is not None:
-            return time.astimezone(self.zone)
-        return time
+        return instant.astimezone(self.zone)
 
-    def _since_epoch(self, ticks: int) -> Any:
+    def _restore_other(self, ticks: int) -> Any:
         if self.kind == "date":
             return date.fromordinal(ticks + _EPOCH_DAY)
+        if ticks == _INT64[0]:
+            raise ValueError("NaT")
         if self.kind == "numpy":
             return _module("numpy").datetime64(ticks, self.unit)
-        if self.kind == "pandas":
-            zone = None if self.zone is None else UTC
-            stamp = _module("pandas").Timestamp(ticks, unit=self.unit, tz=zone)
-            return stamp.as_unit(self.unit)
-        microseconds = timedelta(microseconds=ticks * SIZES[self.unit] // 1_000)
-        return (_EPOCH if self.zone is None else _EPOCH_UTC) + microseconds
+        stamp = _module("pandas").Timestamp(ticks, unit=self.unit, tz=self.zone)
+        return stamp.as_unit(self.unit)
 
     def _too_far(self, ticks: int) -> str:
         return (
