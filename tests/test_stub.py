@@ -2,6 +2,9 @@
 
 import ast
 import inspect
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,6 +100,18 @@ def test_signatures(node, built):
         if parameter.default is not parameter.empty
     ]
     assert defaults == built_defaults
+
+
+def test_mypy_agrees():
+    """The same question to mypy's own checker of stubs."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "slidewise._core"],
+        env={**os.environ, "MYPYPATH": str(STUB.parent.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_public_natives_are_wrapped():

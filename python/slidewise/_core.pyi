@@ -3,8 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
+from typing_extensions import disjoint_base
+
 from slidewise.instants import Clock
 from slidewise.plan import WindowPlan
+
+__all__ = ["Column", "Spec", "Window", "__version__", "rolling"]
 
 __version__: str
 
@@ -19,6 +23,7 @@ class Column:
 class Spec:
     def __new__(cls, plan: WindowPlan) -> Self: ...
 
+@disjoint_base
 class Window:
     def __new__(cls, spec: Spec, contents: object | None = None) -> Self: ...
     def insert(self, time: Any, value: Any = None) -> None: ...
