@@ -332,7 +332,7 @@ except KeyboardInterrupt:
     assert w.to_bytes() == before
     w.check()
     w.insert(2, 2)
-    print("interrupted", late < 2.0)
+    print("interrupted", late < 10.0)
 """
 
 
