@@ -394,6 +394,20 @@ def test_counting_in_arrays_of_every_type():
         assert w.query() == 1
 
 
+def test_a_stream_is_read_once():
+    class Stream:
+        def __init__(self, values):
+            self.chunks = pa.chunked_array([values])
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            chunks, self.chunks = self.chunks, None
+            return chunks.__arrow_c_stream__()
+
+    w = sw.Window({"n": sw.count("x"), "all": sw.collect("x"), "rows": sw.count()})
+    w.insert_many(Stream([1, 2]), {"x": Stream(["a", None])})
+    assert w.query() == {"n": 1, "all": ["a"], "rows": 2}
+
+
 def test_an_array_is_no_table():
     w = sw.Window(sw.sum("x"))
     for values in (pa.chunked_array([[1]]), pl.Series([1]), np.array([1])):

@@ -213,31 +213,41 @@ impl<'py> BulkReader<'_, 'py> {
         name: Option<&str>,
         columns: &mut [Option<LooseColumn>],
     ) -> PyResult<()> {
+        let feeds = self.spec.feeds.iter().enumerate();
         let reads = |feed: &Feed| feed.source == source && feed.role != Role::Time;
-        let feeds: Vec<(usize, Feed)> = (0..).zip(self.spec.feeds.iter().copied()).collect();
-        let feeds: Vec<_> = feeds.into_iter().filter(|(_, feed)| reads(feed)).collect();
+        let feeds: Vec<_> = feeds.filter(|(_, feed)| reads(feed)).collect();
         if feeds.is_empty() {
             return Ok(());
         }
+        // A stream can be read once only, so it becomes an array where several need it.
+        let array = match feeds.len() {
+            1 => None,
+            _ => Some(self.helper("as_array", (values,))?),
+        };
+        let values = array
+            .as_ref()
+            .filter(|array| !array.is_none())
+            .unwrap_or(values);
         let mut iterated = Vec::new();
-        let mut length = None;
+        let mut length = 0;
         for (at, feed) in feeds {
-            let column = self.array(values, feed.role)?;
-            length = length.or(column.as_ref().map(LooseColumn::len));
-            match column {
-                Some(column) => columns[at] = Some(column),
+            match self.array(values, feed.role)? {
+                Some(column) => {
+                    length = column.len();
+                    columns[at] = Some(column);
+                }
                 None => iterated.push((at, feed.role)),
             }
         }
         if !iterated.is_empty() {
             let roles: Vec<Role> = iterated.iter().map(|(_, role)| *role).collect();
             let read = self.iterate(values, &roles, name)?;
-            length = read.first().map(Vec::len);
+            length = read.first().map_or(0, Vec::len);
             for ((at, _), column) in iterated.into_iter().zip(read) {
                 columns[at] = Some(LooseColumn::Values(column));
             }
         }
-        refuse_lengths(self.ticks.len(), length.unwrap_or(0), name)
+        refuse_lengths(self.ticks.len(), length, name)
     }
 
     /// An array's values as numbers, or `None` where they come one by one.
