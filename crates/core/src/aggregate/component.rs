@@ -127,7 +127,7 @@ impl Component {
     pub fn combine(&self, a: &[u64], b: &[u64], out: &mut [u64]) {
         let at = self.at;
         match self.op {
-            Op::Rows | Op::Count => out[at] = a[at] + b[at],
+            Op::Rows | Op::Count => out[at] = a[at].wrapping_add(b[at]),
             Op::SumI => put_i128(out, at, get_i128(a, at).wrapping_add(get_i128(b, at))),
             Op::SumF | Op::Logs => {
                 let sum = Twofold::from_words(&a[at..]).combine(Twofold::from_words(&b[at..]));
@@ -238,7 +238,7 @@ fn more_extreme(a: &[u64], b: &[u64], at: usize) -> [u64; 2] {
     match left.cmp(&right) {
         std::cmp::Ordering::Greater => [a[at], a[at + 1]],
         std::cmp::Ordering::Less => [b[at], b[at + 1]],
-        std::cmp::Ordering::Equal => [a[at], a[at + 1] + b[at + 1]],
+        std::cmp::Ordering::Equal => [a[at], a[at + 1].wrapping_add(b[at + 1])],
     }
 }
 

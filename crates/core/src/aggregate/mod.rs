@@ -89,12 +89,25 @@ pub enum DType {
 }
 
 /// One value of one column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Cell<T> {
     Null,
     I64(i64),
     F64(f64),
     Object(T),
+}
+
+/// The same value, not an equal one: NaN is itself, the two zeros are two.
+impl<T: PartialEq> PartialEq for Cell<T> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::I64(a), Self::I64(b)) => a == b,
+            (Self::F64(a), Self::F64(b)) => a.to_bits() == b.to_bits(),
+            (Self::Object(a), Self::Object(b)) => a == b,
+            _ => false,
+        }
+    }
 }
 
 impl<T> Cell<T> {

@@ -363,7 +363,11 @@ impl<T, R: Words + Slot, P: Words> Aggregation<T> for Record<R, P> {
     fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
         let missing = row.iter().any(|cell| matches!(cell, Cell::Null));
         if missing {
-            return Entry::Lifted(self.lift_with(|col| row[col].bits()));
+            return Entry::Lifted(self.lift_with(|col| match &row[col] {
+                Cell::Null => None,
+                // Objects have no bits, but they count.
+                cell => Some(cell.bits().unwrap_or(0)),
+            }));
         }
         let mut raw = R::zeroed(self.plan.columns.max(1));
         for (word, cell) in raw.as_mut().iter_mut().zip(row) {

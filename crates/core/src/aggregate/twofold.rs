@@ -73,14 +73,12 @@ impl Twofold {
         }
     }
 
-    /// The rounded sum. Once the sum is infinite or NaN the error term means nothing.
+    /// The rounded sum. Once the sum is infinite or NaN the error term means nothing;
+    /// next to the largest float it may be infinite or NaN alone.
     #[inline]
     pub fn value(self) -> f64 {
-        if self.sum.is_finite() {
-            self.sum + self.error
-        } else {
-            self.sum
-        }
+        let whole = self.sum + self.error;
+        if whole.is_finite() { whole } else { self.sum }
     }
 
     /// Sum of a run, eight lanes at a time.

@@ -68,6 +68,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.check_order()?;
         self.check_staged()?;
         self.check_ends()?;
+        self.check_spines()?;
         self.check_middle()
     }
 
@@ -218,6 +219,40 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
         require(self.monoid.same(&tail, &self.tail), || {
             format!("tail is {:?}, should be {tail:?}", self.tail)
+        })
+    }
+
+    /// Π↙, Π↘ and Π inner by their definitions.
+    fn check_spines(&self) -> Verdict {
+        let height = self.height();
+        for level in (1..height).rev() {
+            let mut left = self.fold_children(&self.children(self.left[level])[1..]);
+            let right = self.children(self.right[level]);
+            let mut right = self.fold_children(&right[..right.len() - 1]);
+            if level + 1 < height {
+                left = self.monoid.combine(&left, &self.left_agg[level + 1]);
+                right = self.monoid.combine(&self.right_agg[level + 1], &right);
+            }
+            require(self.monoid.same(&left, &self.left_agg[level]), || {
+                format!(
+                    "left aggregate {:?}, should be {left:?}",
+                    self.left_agg[level]
+                )
+            })?;
+            require(self.monoid.same(&right, &self.right_agg[level]), || {
+                format!(
+                    "right aggregate {:?}, should be {right:?}",
+                    self.right_agg[level]
+                )
+            })?;
+        }
+        if height == 0 {
+            return Ok(());
+        }
+        let root = self.children(self.left[height]);
+        let inner = self.fold_children(&root[1..root.len() - 1]);
+        require(self.monoid.same(&inner, &self.inner_agg), || {
+            format!("inner aggregate {:?}, should be {inner:?}", self.inner_agg)
         })
     }
 

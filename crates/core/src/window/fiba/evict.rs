@@ -67,6 +67,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     fn drop_left_leaf(&mut self) {
         let id = self.left[0];
         if self.height() == 0 {
+            if self.leaves.len() > Self::SPARE_LEAVES {
+                return self.clear();
+            }
             self.leaf_mut(id).reset();
             self.flip = 0;
             self.tail = self.monoid.identity();
@@ -445,6 +448,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let arity = self.children(id).len();
         let child = self.children(id)[at].id;
         if self.is_empty_node(child, level - 1) {
+            debug_assert_eq!(level, 1, "inner nodes have two children");
             self.children_mut(id).remove(at);
             self.free_leaf(child);
             return;

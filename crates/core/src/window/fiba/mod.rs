@@ -11,7 +11,10 @@
 //! |        | query: 2 combines; range: O(log d_lo + log d_hi + log n_sub);         |
 //! |        | evict_until: amortised O(log m), worst O(log n), memory included;     |
 //! |        | insert_many: O(log d + m (1 + log(d/m)))                              |
-//! | space  | 16.8 bytes per 16-byte entry in order, about 24 after disorder        |
+//! | space  | 17 bytes per 16-byte entry in order, about 22 after disorder; memory  |
+//! |        | goes back to the system when `evict_until`, `clear` or the last evict |
+//! |        | leave few entries. Values that own memory are let go at once, which   |
+//! |        | makes `evict_until` of m such O(m)                                    |
 //! | choose | always, unless order is certain                                       |
 //!
 //! # Idea
@@ -40,10 +43,10 @@
 //!    a quarter or more (the append split leaves `MIN_ARITY`), merges at most three
 //!    quarters: between two restructurings of a node lie Ω(F) changes below it.
 //!    Leaves off the spines hold at least `L/8`; the fingers at least one entry.
-//! 5. *Late entries are staged*, up to 256, and inserted together; the amortised cost is
-//!    that of a bulk insert. If combining commutes the tail takes their values at once,
-//!    else a query first moves them in. The oldest staged time bounds what eviction may
-//!    do without moving them in.
+//! 5. *Late entries are staged*, 64 to 4096 of them by the size of the window, and
+//!    inserted together; the amortised cost is that of a bulk insert. If combining
+//!    commutes the tail takes their values at once, else a query first moves them in. The
+//!    oldest staged time bounds what eviction may do without moving them in.
 //! 6. *Bulk evict repairs arity top down*, each node keeping a child to spare, so that
 //!    merges always find their neighbour under the same parent; published is bottom up
 //!    with non-sibling neighbours. The same nodes are touched.
@@ -133,18 +136,25 @@ impl<M: Monoid, const L: usize, const F: usize> Fiba<M, L, F> {
         }
     }
 
-    /// Gives the tree's memory back once few entries are left.
+    /// Gives a tree's memory back once few entries are left; constant work.
     fn shrink(&mut self) {
         let Form::Tree(tree) = &mut self.form else {
             return;
         };
         tree.settle();
-        if Self::SMALL == 0 || tree.settled_len() > Self::SMALL / 2 {
-            return;
+        let entries = tree.settled_len();
+        if entries <= Self::SMALL / 2 && Self::SMALL > 0 {
+            let mut small = Small::default();
+            tree.for_each_entry(|time, entry| {
+                small.insert(&self.monoid, Ties::Keep, time, entry);
+            });
+            self.form = Form::Small(small);
+        } else if tree.leaves.len() > Tree::<M, L, F>::SPARE_LEAVES {
+            let mut batch = Batch::with_capacity(entries);
+            tree.for_each_entry(|time, entry| batch.push(time, entry));
+            tree.clear();
+            tree.insert_batch(batch);
         }
-        let mut small = Small::default();
-        tree.for_each_entry(|time, entry| small.insert(&self.monoid, Ties::Keep, time, entry));
-        self.form = Form::Small(small);
     }
 }
 
@@ -192,7 +202,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
             Form::Small(small) => return small.evict_until(time),
             Form::Tree(tree) => (tree.evict_until(time), tree.settled_len()),
         };
-        if count > 0 && left <= Self::SMALL / 2 {
+        if count > 0 && left <= 2 * L {
             self.shrink();
         }
         count

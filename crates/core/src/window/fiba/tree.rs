@@ -141,6 +141,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// Smallest size of a leaf that is no finger.
     pub(super) const MIN_LEAF: usize = if L / 8 > 1 { L / 8 } else { 1 };
 
+    /// An almost empty window gives back more leaves than these.
+    pub(super) const SPARE_LEAVES: usize = 16;
+
     pub(super) fn new(monoid: M, ties: Ties) -> Self {
         const { assert!(F >= 4, "an inner node splits into two of arity 2 at least") };
         let identity = monoid.identity();
