@@ -215,22 +215,12 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         } else {
             leaf.start()
         };
-        self.tail = self.fold_leaf(id, from, leaf.end());
-        if self.monoid.commutative() {
-            for at in 0..self.staged.len() {
-                self.monoid.absorb(&mut self.tail, &self.staged[at].1);
-            }
-        }
-    }
-
-    /// The tail right after a new right finger was opened: only what is staged.
-    pub(super) fn restart_tail(&mut self) {
-        self.tail = self.monoid.identity();
-        if self.monoid.commutative() {
-            for at in 0..self.staged.len() {
-                self.monoid.absorb(&mut self.tail, &self.staged[at].1);
-            }
-        }
+        let leaf = self.fold_leaf(id, from, leaf.end());
+        self.tail = if self.staged.is_empty() || !self.monoid.commutative() {
+            leaf
+        } else {
+            self.monoid.combine(&leaf, &self.staged_agg)
+        };
     }
 
     /// Single leaf: the whole becomes the suffix, the tail starts anew (Two-Stacks flip).

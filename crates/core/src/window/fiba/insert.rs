@@ -161,7 +161,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let opened = self.new_leaf();
         let opened = self.new_child(key, opened);
         self.close_right(0, opened);
-        self.restart_tail();
+        self.tail = self.staged_agg.clone();
         self.repair();
     }
 

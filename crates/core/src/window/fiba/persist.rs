@@ -141,8 +141,12 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     fn read_staged(&mut self, input: &mut Reader<'_>) -> Result<()> {
         for _ in 0..u16::read(input)? {
             let time = i64::read(input)?;
+            let value = self.monoid.read_in(input)?;
             self.staged_min = self.staged_min.min(time);
-            self.staged.push((time, self.monoid.read_in(input)?));
+            if self.monoid.commutative() {
+                self.monoid.absorb(&mut self.staged_agg, &value);
+            }
+            self.staged.push((time, value));
         }
         if !self.staged.is_empty() && self.settled_len() == 0 {
             return damaged("staged entries beside an empty tree");

@@ -15,6 +15,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     pub(super) fn stage(&mut self, time: i64, value: M::In) {
         if self.monoid.commutative() {
             self.monoid.absorb(&mut self.tail, &value);
+            self.monoid.absorb(&mut self.staged_agg, &value);
         }
         self.staged_min = self.staged_min.min(time);
         self.staged.push((time, value));
@@ -44,6 +45,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         staged.clear();
         self.staged = staged;
         self.staged_min = i64::MAX;
+        self.staged_agg = self.monoid.identity();
         self.stale.tail = true;
         self.insert_late(run.piece(0, run.len()));
         self.repair();

@@ -124,6 +124,8 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     pub(super) tail: M::Partial,
     pub(super) staged: Vec<(i64, M::In)>,
     pub(super) staged_min: i64,
+    /// The fold of what is staged, in order of arrival; kept if combining commutes.
+    pub(super) staged_agg: M::Partial,
     /// Entries ever inserted and ever evicted. Two counters, so that the two ends of the
     /// window do not write one word in turn.
     pub(super) inserted: u64,
@@ -161,6 +163,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             right_agg: vec![identity.clone()],
             inner_agg: identity.clone(),
             mid: identity.clone(),
+            staged_agg: identity.clone(),
             tail: identity,
             staged: Vec::new(),
             staged_min: i64::MAX,
