@@ -27,9 +27,12 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     #[inline(never)]
     fn insert_otherwise(&mut self, time: i64, entry: Entry<M>) {
-        let Entry::Raw(value) = entry else {
-            self.settle();
-            return self.insert_one(time, entry);
+        let value = match entry {
+            Entry::Raw(value) => value,
+            Entry::Lifted(partial) if self.is_youngest(time) => {
+                return self.append_lifted(time, partial);
+            }
+            late => return self.insert_one(time, late),
         };
         let Some(youngest) = self.youngest() else {
             return self.append(time, value);
@@ -43,6 +46,23 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         } else {
             self.append(time, value);
         }
+    }
+
+    /// Whether an entry of that time goes behind all others.
+    fn is_youngest(&self, time: i64) -> bool {
+        self.youngest()
+            .is_none_or(|youngest| time > youngest || (time == youngest && self.ties == Ties::Keep))
+    }
+
+    fn append_lifted(&mut self, time: i64, partial: M::Partial) {
+        if self.right_leaf().is_full() {
+            self.open_leaf(time);
+        }
+        self.tail = self.monoid.combine(&self.tail, &partial);
+        let slot = M::In::from_handle(self.slab.store(partial));
+        let id = self.right[0];
+        self.leaves[id as usize].push(time, slot, true);
+        self.inserted += 1;
     }
 
     fn append(&mut self, time: i64, value: M::In) {
