@@ -1,7 +1,5 @@
 """Callbacks, threads and Ctrl-C: a clean error or a correct result."""
 
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -311,32 +309,31 @@ def test_other_threads_run_during_a_bulk_insert():
 
 
 INTERRUPTED = """
-import os, signal, sys, threading, time
+import signal, threading, time
 import slidewise as sw
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 w = sw.Window(sw.sum())
 w.insert(1, 1)
 before = w.to_bytes()
 huge = {huge}
 
 def interrupt():
-    time.sleep(0.3)
-    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(30):  # each wake needs the GIL, which the main thread holds
+        time.sleep(0.01)
+    signal.raise_signal(signal.SIGINT)
 
 threading.Thread(target=interrupt).start()
-start = time.perf_counter()
 try:
     w.insert_many({times}, {values})
 except KeyboardInterrupt:
-    late = time.perf_counter() - start - 0.3
     assert w.to_bytes() == before
     w.check()
     w.insert(2, 2)
-    print("interrupted", late < 10.0)
+    print("interrupted")
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends itself SIGINT")
 @pytest.mark.parametrize(
     ("huge", "times", "values"),
     [
@@ -346,14 +343,13 @@ except KeyboardInterrupt:
         ("range(10**10)", "huge", "huge"),
     ],
 )
-def test_ctrl_c(huge, times, values):
+def test_ctrl_c_and_other_threads_during_endless_input(huge, times, values):
     program = INTERRUPTED.format(huge=huge, times=times, values=values)
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=60,  # of which the thread's naps take 0.3 s
         check=False,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    assert done.stdout.strip() == "interrupted True", done.stderr
+    assert done.stdout == "interrupted\n", done.stderr

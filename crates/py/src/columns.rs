@@ -17,7 +17,7 @@ use crate::element::{Object, Store};
 use crate::errors::{noted, spec};
 use crate::spec::{Feed, Nan, Role, Spec};
 use crate::state::cells;
-use crate::value::{Loose, Misfit, NAN_RAISED, SIGNALS_EVERY, described, loosen, misfit};
+use crate::value::{Loose, Misfit, NAN_RAISED, SIGNALS_EVERY, breathe, described, loosen, misfit};
 
 /// A feed's values before their type is known.
 pub(crate) enum LooseColumn {
@@ -493,8 +493,7 @@ pub(crate) fn for_each<'py>(
     })?;
     for (row, item) in items.enumerate() {
         if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
-            py.detach(|| ());
-            py.check_signals()?;
+            breathe(py)?;
         }
         let item = item.map_err(|error| noted(py, error, &format!("{doing} (item {row})")))?;
         visit(row, item)?;

@@ -6,6 +6,7 @@
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList};
 use slidewise_core::aggregate::{Answer, Cell, DType};
 
@@ -221,7 +222,7 @@ impl<'py> Lowering<'_, 'py> {
                 let list = PyList::empty(py);
                 for (done, cell) in cells.into_iter().enumerate() {
                     if done % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
-                        py.check_signals()?;
+                        breathe(py)?;
                     }
                     list.append(self.cell(cell)?)?;
                 }
@@ -256,5 +257,18 @@ impl<'py> Lowering<'_, 'py> {
     }
 }
 
-/// How many items are converted between two looks for Ctrl-C.
+/// How many items are converted between two calls of [`breathe`].
 pub(crate) const SIGNALS_EVERY: usize = 1 << 14;
+
+/// Looks for Ctrl-C and lets other threads run, in a long loop without a line of Python.
+///
+/// The interpreter does both where it enters a function, so one is called. Releasing the
+/// GIL for a moment is no substitute: it wakes a waiting thread, which finds the GIL
+/// taken again and starts its wait anew, for seconds on end.
+pub(crate) fn breathe(py: Python<'_>) -> PyResult<()> {
+    static NOTHING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let nothing = NOTHING.get_or_try_init(py, || {
+        py.eval(c"lambda: None", None, None).map(Bound::unbind)
+    })?;
+    nothing.call0(py).map(drop)
+}

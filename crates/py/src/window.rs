@@ -16,7 +16,7 @@ use crate::errors::{EmptyWindowError, broken};
 use crate::snapshot;
 use crate::spec::{DTYPES, Role, Spec};
 use crate::state::State;
-use crate::value::SIGNALS_EVERY;
+use crate::value::{SIGNALS_EVERY, breathe};
 
 /// The native part of `slidewise.Window`, which is the class to use.
 #[pyclass(subclass, frozen, weakref, module = "slidewise._core")]
@@ -311,7 +311,7 @@ impl Window {
         let list = PyList::empty(py);
         for (row, (ticks, answers)) in entries.into_iter().enumerate() {
             if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
-                py.check_signals()?;
+                breathe(py)?;
             }
             list.append((self.0.restore(py, ticks)?, self.0.lower(py, answers)?))?;
         }
