@@ -37,6 +37,7 @@ from slidewise.cards import algorithms
 from slidewise.durations import rows
 from slidewise.errors import (
     EmptyWindowError,
+    LawError,
     OutOfOrderError,
     ResultOverflowError,
     SlidewiseError,
@@ -44,12 +45,15 @@ from slidewise.errors import (
     SpecError,
     WindowBusyError,
 )
+from slidewise.laws import check_laws
+from slidewise.own import aggregation
 from slidewise.tables import rolling
 from slidewise.window import Window
 
 __all__ = [
     "Aggregation",
     "EmptyWindowError",
+    "LawError",
     "OutOfOrderError",
     "ResultOverflowError",
     "SlidewiseError",
@@ -58,9 +62,11 @@ __all__ = [
     "Window",
     "WindowBusyError",
     "__version__",
+    "aggregation",
     "algorithms",
     "arg_max",
     "arg_min",
+    "check_laws",
     "collect",
     "count",
     "first",

@@ -6,9 +6,10 @@ from typing import Any, Self, final
 from typing_extensions import disjoint_base
 
 from slidewise.instants import Clock
+from slidewise.own import Functions
 from slidewise.plan import WindowPlan
 
-__all__ = ["Column", "Spec", "Window", "__version__", "rolling"]
+__all__ = ["Column", "Spec", "Window", "__version__", "rolling", "rolling_own"]
 
 __version__: str
 
@@ -65,3 +66,12 @@ def rolling(
     ties: str,
     arrival: object | None,
 ) -> list[list[Column]]: ...
+def rolling_own(
+    times: object,
+    groups: object | None,
+    values: list[Any],
+    functions: Functions,
+    windows: Sequence[tuple[str, int, str]],
+    ties: str,
+    arrival: object | None,
+) -> list[list[Any]]: ...

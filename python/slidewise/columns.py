@@ -184,7 +184,8 @@ class Plan:
     """How one aggregation is asked of the kernel.
 
     Attributes:
-        calls: What to ask.
+        calls: What to ask; nothing for aggregations of the user's own, whose answers
+            come another way.
         finish: From the answers, one array per call, to the result.
         present: What is counted for `min_rows`; None where it has no say.
         source: The column whose flavour of types the result follows.
@@ -220,6 +221,9 @@ def plan(
     if agg.of is None:
         return Plan((("count", -1, -1, 0),), _only, None, None, False, ())
     values = columns[agg.of]
+    if agg.kind == "own":
+        present = ("count", feeds.add(values, "rows"), -1, 0)
+        return Plan((), _only, present, None, False, (values.name,))
     _check_fit(agg, values)
     if agg.kind in ("first", "last", "collect"):
         return _plan_pick(agg, values, feeds)

@@ -6,6 +6,7 @@ the same, so that `except ValueError` works for those who never heard of slidewi
 
 __all__ = [
     "EmptyWindowError",
+    "LawError",
     "OutOfOrderError",
     "ResultOverflowError",
     "SlidewiseError",
@@ -32,6 +33,10 @@ class OutOfOrderError(SlidewiseError, ValueError):
 
 class EmptyWindowError(SlidewiseError, IndexError):
     """`evict()` on a window without entries."""
+
+
+class LawError(SlidewiseError, ValueError):
+    """`check_laws` found a law that an aggregation breaks."""
 
 
 class SnapshotError(SlidewiseError, ValueError):

@@ -6,7 +6,7 @@ A plan also makes the window's clock, and its header in a snapshot.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.durations import Length, WindowLike, parse_length
 from slidewise.errors import SlidewiseError, SnapshotError, SpecError
 from slidewise.instants import Clock, clock_for
+from slidewise.own import Functions, OwnAggregation, known
 
 __all__ = ["WindowPlan", "make_plan", "read_header"]
 
@@ -66,6 +67,7 @@ class WindowPlan:
         columns: The columns that values are mappings of, or None.
         feeds: Column and role of everything the core keeps per entry.
         requests: Kind, feed, feed compared and ddof of every aggregation.
+        own: What the aggregations of the user's own were made of, each once.
     """
 
     aggs: tuple[tuple[str | None, Aggregation], ...]
@@ -79,6 +81,7 @@ class WindowPlan:
     columns: tuple[str, ...] | None
     feeds: tuple[tuple[int, str], ...]
     requests: tuple[tuple[str, int, int, int], ...]
+    own: tuple[Functions, ...]
 
     @property
     def algorithm(self) -> str:
@@ -125,9 +128,7 @@ class WindowPlan:
             SnapshotError: If it is too long, or the zone of the times has no name.
         """
         header = {
-            "aggs": [
-                [name, agg.kind, agg.of, agg.by, agg.ddof] for name, agg in self.aggs
-            ],
+            "aggs": [[name, *self._record(agg)] for name, agg in self.aggs],
             "algorithm": self.asked,
             "clock": None if clock is None else clock.record(),
             "dtype": self.dtype,
@@ -138,6 +139,8 @@ class WindowPlan:
             "prefer": self.prefer,
             "ties": self.ties,
         }
+        if self.own:
+            header["own"] = [functions.name for functions in self.own]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
         if len(text) > _HEADER_LIMIT:
             raise SnapshotError(
@@ -145,6 +148,11 @@ class WindowPlan:
                 "snapshot: use several windows"
             )
         return text.encode()
+
+    def _record(self, agg: Aggregation) -> list[Any]:
+        if isinstance(agg, OwnAggregation):
+            return [agg.kind, agg.of, None, self.own.index(agg.functions)]
+        return [agg.kind, agg.of, agg.by, agg.ddof]
 
 
 def make_plan(
@@ -177,7 +185,8 @@ def make_plan(
     if rounded is not None and rounded.kind == "rows":
         raise SpecError("granularity= takes a duration or an int, not a number of rows")
     asked_type = _dtype(dtype)
-    feeds = _Feeds(named, columns, asked_type)
+    own = _own(agg for _, agg in named)
+    feeds = _Feeds(named, columns, asked_type, own)
     requests = tuple(feeds.request(agg) for _, agg in named)
     return WindowPlan(
         aggs=named,
@@ -191,6 +200,7 @@ def make_plan(
         columns=columns,
         feeds=tuple(feeds.feeds),
         requests=requests,
+        own=own,
     )
 
 
@@ -214,6 +224,11 @@ def _aggregations(
                 f"{name!r} is no aggregation: {_shown(agg)}; give one such as sw.mean()"
             )
     return tuple(aggs.items())
+
+
+def _own(aggs: Iterable[Aggregation]) -> tuple[Functions, ...]:
+    own = (agg.functions for agg in aggs if isinstance(agg, OwnAggregation))
+    return tuple(dict.fromkeys(own))
 
 
 def _shown(value: object) -> str:
@@ -254,12 +269,14 @@ class _Feeds:
         aggs: tuple[tuple[str | None, Aggregation], ...],
         columns: tuple[str, ...] | None,
         dtype: str | None,
+        own: tuple[Functions, ...],
     ) -> None:
         self.feeds: list[tuple[int, str]] = []
+        self._own = own
         self._columns = columns
         self._numbers: set[int] = set()
         for _, agg in aggs:
-            if agg.kind in ("count", "collect"):
+            if agg.kind in ("count", "collect", "own"):
                 if agg.kind == "collect" and dtype in ("int64", "float64"):
                     self._numbers.add(self._source(agg.of))
                 continue
@@ -280,6 +297,9 @@ class _Feeds:
         if agg.ddof >= 2**31:
             raise SpecError(f"ddof={agg.ddof} is too large")
         of, by = _ROWS, _ROWS
+        if isinstance(agg, OwnAggregation):
+            role = f"own{self._own.index(agg.functions)}"
+            return (agg.kind, self._feed(self._source(agg.of), role), by, agg.ddof)
         if agg.kind in ("arg_min", "arg_max"):
             by = self._feed(self._source(agg.by), "number")
             of = (
@@ -348,12 +368,17 @@ def _length_record(length: Length | None) -> list[object] | None:
 
 
 def read_header(
-    header: bytes,
+    header: bytes, own: Sequence[OwnAggregation] | None = None
 ) -> tuple[WindowPlan, list[str | None], Clock | None]:
     """Reads what `WindowPlan.header` wrote: the plan, the types, the clock.
 
     Nothing in a header names code, and one that does not come out again as it went in
     is refused.
+
+    Args:
+        header: What was written.
+        own: The aggregations of the user's own; by default they are looked up by name
+            among those that this process has defined.
 
     Raises:
         SnapshotError: If it is anything else.
@@ -362,7 +387,7 @@ def read_header(
         raise SnapshotError(f"a header of {len(header)} bytes is too long")
     try:
         fields = json.loads(header)
-        plan = _read_plan(fields)
+        plan = _read_plan(fields, own)
         dtypes = list(fields["dtypes"])
         if not all(dtype is None or isinstance(dtype, str) for dtype in dtypes):
             raise SnapshotError(f"the types {str(dtypes)[:60]} are none")
@@ -387,9 +412,13 @@ def read_header(
     return plan, dtypes, clock
 
 
-def _read_plan(fields: dict[str, Any]) -> WindowPlan:
+def _read_plan(
+    fields: dict[str, Any], own: Sequence[OwnAggregation] | None
+) -> WindowPlan:
+    if own is None:
+        own = [_defined(name) for name in fields.get("own", ())]
     named = [
-        (name, Aggregation(kind, of, by, ddof))
+        (name, own[ddof](of) if kind == "own" else Aggregation(kind, of, by, ddof))
         for name, kind, of, by, ddof in fields["aggs"]
     ]
     bare = len(named) == 1 and named[0][0] is None
@@ -406,6 +435,22 @@ def _read_plan(fields: dict[str, Any]) -> WindowPlan:
     if granularity is not None and granularity.kind == "rows":
         raise SnapshotError("the header of the snapshot rounds times to rows")
     return replace(plan, last=last, granularity=granularity)
+
+
+def _defined(name: object) -> OwnAggregation:
+    """One of the user's own by name. It is never imported: bytes must not run code."""
+    if not isinstance(name, str):
+        raise SnapshotError(
+            "the snapshot is of an aggregation of one's own without a name, which only "
+            "a pickle of the window brings along: give it name='module:name'"
+        )
+    found = known(name)
+    if found is None:
+        raise SnapshotError(
+            f"the snapshot is of the aggregation {name!r}, which has not been defined: "
+            "import its module first"
+        )
+    return found
 
 
 def _read_length(record: object) -> Length | None:

@@ -15,6 +15,7 @@ from typing import Any, SupportsIndex
 from slidewise.aggregations import Aggregation
 from slidewise.durations import Length, Rows, WindowLike, parse_length
 from slidewise.errors import SpecError
+from slidewise.own import Functions
 
 __all__ = ["Spec", "WindowSpec"]
 
@@ -151,6 +152,8 @@ def _record(value: Any) -> Any:
 
     So a field that a later release adds does not change the specs of this one.
     """
+    if isinstance(value, Functions):
+        return value.canonical
     if isinstance(value, tuple):
         return [_record(item) for item in value]
     if not is_dataclass(value):

@@ -19,6 +19,7 @@ from slidewise.columns import Call, Feeds, Plan, Values, group_codes, plan
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.frames import Frame, Result, frame, refuse_taken, require
+from slidewise.own import OwnAggregation
 from slidewise.spec import Spec, WindowSpec
 from slidewise.times import TimeColumn, read_times, window_units
 
@@ -147,11 +148,12 @@ class _Request:
             arrival = source.column(spec.arrival)
             self._arrival = read_times(arrival, spec.arrival).ticks
         self._feeds = Feeds()
-        columns = _Columns(source, spec.nan)
+        self._columns = _Columns(source, spec.nan)
+        self._own: dict[OwnAggregation, list[list[Any]]] = {}
         self.plans = []
         for _, agg in spec.aggs:
             with _in_arrow_for(agg):
-                self.plans.append(plan(agg, columns, self._feeds, spec.on))
+                self.plans.append(plan(agg, self._columns, self._feeds, spec.on))
         asked = [call for plan in self.plans for call in self._calls_of(plan)]
         # Aggregations may ask for the same; each call is asked once.
         self._calls = {call: at for at, call in enumerate(dict.fromkeys(asked))}
@@ -164,10 +166,12 @@ class _Request:
     def ask(self) -> list[list[pa.Array]]:
         """The kernel's answers: per window, per call."""
         keys = [(name, self._source.column(name)) for name in self._spec.by]
+        groups = group_codes(keys)
+        self._ask_own(groups)
         try:
             answers = _core.rolling(
                 self._times,
-                group_codes(keys),
+                groups,
                 self._feeds.columns,
                 list(self._calls),
                 self._spans,
@@ -178,6 +182,21 @@ class _Request:
             raise self._overflow(error) from None
         return [[pa.array(column) for column in window] for window in answers]
 
+    def _ask_own(self, groups: pa.Array | None) -> None:
+        """The answers of the user's own aggregations: per window, per row."""
+        for _, agg in self._spec.aggs:
+            if isinstance(agg, OwnAggregation) and agg not in self._own:
+                assert agg.of is not None, "a Spec does not let this through"
+                self._own[agg] = _core.rolling_own(
+                    self._times,
+                    groups,
+                    self._columns[agg.of].original.to_pylist(),
+                    agg.functions,
+                    self._spans,
+                    self._spec.ties,
+                    self._arrival,
+                )
+
     def result(
         self, index: int, agg: Aggregation, plan: Plan, answers: list[pa.Array]
     ) -> Result:
@@ -185,7 +204,11 @@ class _Request:
         window = self._spec.windows[index]
         try:
             with _in_arrow_for(agg):
-                array = plan.finish([answers[self._calls[call]] for call in plan.calls])
+                if isinstance(agg, OwnAggregation):
+                    array = _in_one_type(agg, self._own[agg][index])
+                else:
+                    asked = [answers[self._calls[call]] for call in plan.calls]
+                    array = plan.finish(asked)
         except ResultOverflowError as error:
             raise _overflow(agg, window, error) from None
         if self._spec.min_rows and plan.present is not None:
@@ -219,6 +242,17 @@ def _in_arrow_for(agg: Aggregation) -> Iterator[None]:
             f"pyarrow {pa.__version__} has no way to handle the column of {agg!r}: "
             f"{error}; cast the column to a plainer type"
         ) from error
+
+
+def _in_one_type(agg: OwnAggregation, answers: list[Any]) -> pa.Array:
+    try:
+        array = pa.array(answers, from_pandas=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise SpecError(
+            f"the answers of {agg!r} do not go into one column: {error}; let its lower "
+            "give numbers, text, times, or lists or dicts of them, all of one type"
+        ) from error
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _overflow(agg: Aggregation, window: WindowSpec, error: Any) -> ResultOverflowError:

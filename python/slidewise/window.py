@@ -1,7 +1,7 @@
 """A window in process: insert, evict, query, in any order of time."""
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, Literal, Self
 
 from slidewise import _core
@@ -9,6 +9,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SnapshotError
 from slidewise.instants import Clock
+from slidewise.own import Functions, OwnAggregation
 from slidewise.plan import WindowPlan, make_plan, read_header
 from slidewise.svg import draw
 
@@ -97,9 +98,13 @@ class Window(_core.Window):
         """Checks the arguments; the class says what they mean."""
         several = isinstance(aggs, Mapping)
         key = tuple(aggs.items()) if isinstance(aggs, Mapping) else aggs
+        own = _has_own(aggs)
         options: Any = (algorithm, ties, dtype, nan, last, granularity, prefer)
         try:
-            spec = _shared_spec(key, several, *options)
+            if own:
+                spec = _spec(aggs, *options)
+            else:
+                spec = _shared_spec(key, several, *options)
         except TypeError:  # something is not even hashable: it gets its message here
             spec = _spec(aggs, *options)
         return super().__new__(cls, spec)
@@ -132,17 +137,16 @@ class Window(_core.Window):
             ...
             slidewise.errors.SnapshotError: snapshot is truncated or padded: ...
         """
-        if not isinstance(blob, bytes):
-            try:
-                blob = bytes(memoryview(blob))
-            except TypeError as error:
-                raise SnapshotError(
-                    f"from_bytes takes bytes, got {type(blob).__name__}"
-                ) from error
-        return cls._restore(blob, _read_header)
+        return cls._restore(_as_bytes(blob), _read_header)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles through the same bytes as `to_bytes`."""
+        """Pickles through the same bytes as `to_bytes`.
+
+        Aggregations of your own are pickled beside them, by reference where they can.
+        """
+        own = self._describe()[0].own
+        if own:
+            return _unpickled, (type(self), self.to_bytes(), _own_aggs(own))
         return type(self).from_bytes, (self.to_bytes(),)
 
     @property
@@ -314,21 +318,54 @@ def _spec(
     return _spec_of_plan(plan)
 
 
-@lru_cache(maxsize=_KEPT)
+def _has_own(aggs: object) -> bool:
+    """Whether a spec of them would hold functions, and so must not be kept."""
+    every = aggs.values() if isinstance(aggs, Mapping) else (aggs,)
+    return any(isinstance(agg, OwnAggregation) for agg in every)
+
+
 def _spec_of_plan(plan: WindowPlan) -> _core.Spec:
+    return _core.Spec(plan) if plan.own else _kept_spec(plan)
+
+
+@lru_cache(maxsize=_KEPT)
+def _kept_spec(plan: WindowPlan) -> _core.Spec:
     return _core.Spec(plan)
 
 
 def _read_header(
-    header: bytes,
+    header: bytes, own: Sequence[OwnAggregation] | None = None
 ) -> tuple[_core.Spec, list[str | None], Clock | None]:
-    plan, dtypes, clock = read_header(header)
+    plan, dtypes, clock = read_header(header, own)
     return _spec_of_plan(plan), dtypes, clock
+
+
+def _own_aggs(own: tuple[Functions, ...]) -> tuple[OwnAggregation, ...]:
+    return tuple(OwnAggregation("own", functions=functions) for functions in own)
+
+
+def _unpickled(
+    cls: type[Window], blob: bytes, own: tuple[OwnAggregation, ...]
+) -> Window:
+    return cls._restore(blob, partial(_read_header, own=own))
+
+
+def _as_bytes(blob: Any) -> bytes:
+    if isinstance(blob, bytes):
+        return blob
+    try:
+        return bytes(memoryview(blob))
+    except TypeError as error:
+        raise SnapshotError(
+            f"from_bytes takes bytes, got {type(blob).__name__}"
+        ) from error
 
 
 def _answer_in_words(window: Window, plan: WindowPlan, length: int) -> str:
     """The answer, unless it is one of those that cost as much as the window is long."""
     collects = any(agg.kind == "collect" for _, agg in plan.aggs)
+    if plan.own:
+        return ""  # a repr runs nobody's code
     if length > 1_000 and (collects or plan.algorithm == "recalculate"):
         return ""
     try:

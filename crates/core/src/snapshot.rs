@@ -9,6 +9,7 @@
 //! accidents, not attackers: every reader also checks what it reads, allocates no more
 //! than the bytes that are there can fill, and never recurses on input.
 
+use std::any::Any;
 use std::fmt;
 
 pub const MAGIC: [u8; 8] = *b"SLWISE\0\0";
@@ -47,6 +48,7 @@ pub trait Codec: Sized {
 pub struct Writer {
     bytes: Vec<u8>,
     refusal: Option<String>,
+    postponed: Vec<Box<dyn Any>>,
 }
 
 impl Writer {
@@ -63,6 +65,16 @@ impl Writer {
     /// Marks the snapshot as impossible; the first reason stays.
     pub fn refuse(&mut self, why: impl Into<String>) {
         self.refusal.get_or_insert(why.into());
+    }
+
+    /// Leaves a value that has no bytes yet; the caller sees to it and writes again.
+    pub fn postpone(&mut self, value: Box<dyn Any>) {
+        self.postponed.push(value);
+    }
+
+    /// What was postponed; what has been written is worth nothing if there is any.
+    pub fn take_postponed(&mut self) -> Vec<Box<dyn Any>> {
+        std::mem::take(&mut self.postponed)
     }
 
     pub fn finish(self) -> Result<Vec<u8>> {

@@ -263,6 +263,7 @@ impl Access {
         time: &Bound<'_, PyAny>,
         value: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        self.settle(py)?;
         let inserted = self.convert_and_insert(py, time, value);
         self.sweep(py);
         inserted
@@ -312,25 +313,30 @@ impl Access {
         let Some(value) = value else {
             return Ok(feeds.map(|_| Loose::Null).collect());
         };
-        let store = self.store.as_ref();
         let Some(names) = &self.spec().columns else {
             return feeds
                 .map(|feed| match feed.role {
                     Role::Time => Ok(Loose::Null),
-                    role => loosen(value, role, store),
+                    role => self.loosen(value, role),
                 })
                 .collect();
         };
         feeds
             .map(|feed| match feed.role {
                 Role::Time => Ok(Loose::Null),
-                role => loosen(
-                    &lookup(value, names[feed.source].bind(py), None)?,
-                    role,
-                    store,
-                ),
+                role => {
+                    let value = lookup(value, names[feed.source].bind(py), None)?;
+                    self.loosen(&value, role)
+                }
             })
             .collect()
+    }
+
+    fn loosen(&self, value: &Bound<'_, PyAny>, role: Role) -> PyResult<Loose> {
+        match (role, self.working(value.py())) {
+            (Role::Own(number), Some(working)) => working.lift(number, value, self.spec().nan),
+            _ => loosen(value, role, self.store.as_ref()),
+        }
     }
 
     /// Decides what [`Access::insert`] may take the quick way from now on.
@@ -401,6 +407,7 @@ impl Access {
         py: Python<'py>,
         answers: Vec<Answer<Object>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let _entered = self.enter_own()?;
         self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
             lowering.all(answers)
         })
@@ -412,9 +419,18 @@ impl Access {
         py: Python<'py>,
         answer: Answer<Object>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let _entered = self.enter_own()?;
         self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
             lowering.one(0, answer)
         })
+    }
+
+    /// To be held while answers are lowered, which may run the user's functions.
+    fn enter_own(&self) -> PyResult<Option<Entered<'_>>> {
+        if self.spec().own.is_empty() {
+            return Ok(None);
+        }
+        self.enter().map(Some)
     }
 
     fn lowering<'py, R>(

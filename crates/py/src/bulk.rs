@@ -42,6 +42,7 @@ impl Access {
             py,
             spec: self.spec(),
             store: self.store.as_ref(),
+            working: self.working(py),
             ticks: &ticks,
         };
         let columns = reader.read(values)?;

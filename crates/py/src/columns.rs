@@ -8,13 +8,14 @@ use arrow_array::{Array, Float64Array, Int64Array};
 use arrow_schema::DataType;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyMemoryView, PyString};
+use pyo3::types::{PyDict, PyFloat, PyMapping, PyMemoryView, PyString};
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Cell, DType};
 
 use crate::arrow::{self, Numbers};
 use crate::element::{Object, Store};
 use crate::errors::{noted, spec};
+use crate::own::Working;
 use crate::spec::{Feed, Nan, Role, Spec};
 use crate::state::cells;
 use crate::value::{Loose, Misfit, NAN_RAISED, SIGNALS_EVERY, breathe, described, loosen, misfit};
@@ -70,7 +71,7 @@ impl LooseColumn {
         match role {
             Role::Number => as_type(numbers, dtype),
             Role::Presence => Ok(presence(&numbers)),
-            Role::Any | Role::Time => Ok(numbers),
+            Role::Any | Role::Time | Role::Own(_) => Ok(numbers),
         }
         .map(SettledColumn::Numbers)
     }
@@ -143,6 +144,7 @@ pub(crate) struct BulkReader<'a, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) spec: &'a Spec,
     pub(crate) store: Option<&'a Store>,
+    pub(crate) working: Option<Working<'a, 'py>>,
     /// The entries' times, which feeds of [`Role::Time`] repeat.
     pub(crate) ticks: &'a Int64Array,
 }
@@ -253,17 +255,44 @@ impl<'py> BulkReader<'_, 'py> {
     /// An array's values as numbers, or `None` where they come one by one.
     fn array(&self, values: &Bound<'py, PyAny>, role: Role) -> PyResult<Option<LooseColumn>> {
         if let Some(numbers) = native(values)? {
-            return Ok(Some(LooseColumn::Numbers(numbers)));
+            return self.numbers(numbers, role).map(Some);
         }
         let read = self.helper("read_values", (values, role_name(role)))?;
         if read.is_none() {
             return Ok(None);
         }
         if read.hasattr("__arrow_c_array__")? {
-            return Ok(Some(LooseColumn::Numbers(Numbers::import(&read)?)));
+            return self.numbers(Numbers::import(&read)?, role).map(Some);
         }
         let column = self.iterate(&read, &[role], None)?.swap_remove(0);
         Ok(Some(LooseColumn::Values(column)))
+    }
+
+    /// Numbers as they are, or lifted one by one.
+    fn numbers(&self, numbers: Numbers, role: Role) -> PyResult<LooseColumn> {
+        let Role::Own(_) = role else {
+            return Ok(LooseColumn::Numbers(numbers));
+        };
+        let column = numbers.column();
+        let mut lifted = Vec::with_capacity(numbers.len());
+        for row in 0..numbers.len() {
+            if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
+                breathe(self.py)?;
+            }
+            lifted.push(match column.cell(row) {
+                Cell::I64(int) => self.loosen(int.into_pyobject(self.py)?.as_any(), role)?,
+                Cell::F64(float) => self.loosen(PyFloat::new(self.py, float).as_any(), role)?,
+                Cell::Null | Cell::Object(()) => Loose::Null,
+            });
+        }
+        Ok(LooseColumn::Values(lifted))
+    }
+
+    fn loosen(&self, value: &Bound<'py, PyAny>, role: Role) -> PyResult<Loose> {
+        match (role, &self.working) {
+            (Role::Own(number), Some(working)) => working.lift(number, value, self.spec.nan),
+            _ => loosen(value, role, self.store),
+        }
     }
 
     fn helper<A>(&self, name: &str, arguments: A) -> PyResult<Bound<'py, PyAny>>
@@ -286,7 +315,7 @@ impl<'py> BulkReader<'_, 'py> {
         let mut columns = vec![Vec::new(); roles.len()];
         for_each(values, "values", |row, value| {
             for (column, role) in columns.iter_mut().zip(roles) {
-                let value = loosen(&value, *role, self.store);
+                let value = self.loosen(&value, *role);
                 column.push(value.map_err(|error| self.placed(error, name, row))?);
             }
             Ok(())
@@ -337,7 +366,7 @@ impl<'py> BulkReader<'_, 'py> {
                 }
                 let name = names[feed.source].bind(self.py);
                 let value = lookup(&mapping, name, Some(row))?;
-                let value = loosen(&value, feed.role, self.store);
+                let value = self.loosen(&value, feed.role);
                 let name = name.to_string_lossy();
                 column.push(value.map_err(|error| self.placed(error, Some(&name), row))?);
             }
@@ -366,7 +395,7 @@ fn refuse_lengths(times: usize, values: usize, name: Option<&str>) -> PyResult<(
 fn role_name(role: Role) -> &'static str {
     match role {
         Role::Number => "number",
-        Role::Any => "any",
+        Role::Any | Role::Own(_) => "any",
         Role::Presence => "presence",
         Role::Time => "time",
     }

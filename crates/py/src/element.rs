@@ -68,10 +68,20 @@ pub(crate) fn restoring<R>(store: &Store, read: impl FnOnce() -> R) -> R {
     result
 }
 
+/// What is in a slot, and whose partial it is if it is one.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) object: Option<Py<PyAny>>,
+    pub(crate) owner: Option<u16>,
+}
+
 #[derive(Debug, Default)]
 struct Slots {
     objects: Vec<Option<Py<PyAny>>>,
     free: Vec<u32>,
+    /// Which of the user's own aggregations the partial in a slot belongs to. Empty, or
+    /// shorter than `objects`, where collected objects are all there is.
+    owners: Vec<Option<u16>>,
 }
 
 /// The objects of one window.
@@ -100,11 +110,24 @@ impl Store {
         }
     }
 
-    pub(crate) fn fill(&self, objects: Vec<Option<Py<PyAny>>>) {
-        lock(&self.slots).objects = objects;
+    pub(crate) fn fill(&self, held: Vec<Held>) {
+        let mut slots = lock(&self.slots);
+        if held.iter().any(|held| held.owner.is_some()) {
+            slots.owners = held.iter().map(|held| held.owner).collect();
+        }
+        slots.objects = held.into_iter().map(|held| held.object).collect();
     }
 
     pub(crate) fn add(&self, object: Py<PyAny>) -> PyResult<Object> {
+        self.put(object, None)
+    }
+
+    /// Adds a partial of one of the user's own aggregations.
+    pub(crate) fn add_own(&self, partial: Py<PyAny>, number: usize) -> PyResult<Object> {
+        self.put(partial, u16::try_from(number).ok())
+    }
+
+    fn put(&self, object: Py<PyAny>, owner: Option<u16>) -> PyResult<Object> {
         let mut slots = lock(&self.slots);
         let slot = match slots.free.pop() {
             Some(slot) => {
@@ -119,6 +142,13 @@ impl Store {
                 slot
             }
         };
+        let at = slot as usize;
+        if owner.is_some() && slots.owners.len() <= at {
+            slots.owners.resize(at + 1, None);
+        }
+        if let Some(owned) = slots.owners.get_mut(at) {
+            *owned = owner;
+        }
         Ok(self.token(slot))
     }
 
@@ -150,11 +180,14 @@ impl Store {
     }
 
     /// All objects by slot.
-    pub(crate) fn objects(&self, py: Python<'_>) -> Vec<Option<Py<PyAny>>> {
+    pub(crate) fn objects(&self, py: Python<'_>) -> Vec<Held> {
         let slots = lock(&self.slots);
-        let cloned = slots.objects.iter();
+        let cloned = slots.objects.iter().enumerate();
         cloned
-            .map(|object| object.as_ref().map(|object| object.clone_ref(py)))
+            .map(|(at, object)| Held {
+                object: object.as_ref().map(|object| object.clone_ref(py)),
+                owner: slots.owners.get(at).copied().flatten(),
+            })
             .collect()
     }
 
@@ -204,6 +237,7 @@ impl Store {
         size_of::<Self>()
             + slots.objects.capacity() * size_of::<Option<Py<PyAny>>>()
             + slots.free.capacity() * size_of::<u32>()
+            + slots.owners.capacity() * size_of::<Option<u16>>()
             + live * token
     }
 }

@@ -33,8 +33,16 @@ pub(crate) fn broken(why: &str) -> PyErr {
 /// Lets an exception of the user's own code pass, with a note that says what was being
 /// done. Errors of slidewise say that themselves.
 pub(crate) fn noted(py: Python<'_>, error: PyErr, doing: &str) -> PyErr {
+    noted_in(py, error, "slidewise.Window", doing)
+}
+
+/// The same for another caller than a window.
+pub(crate) fn noted_in(py: Python<'_>, error: PyErr, caller: &str, doing: &str) -> PyErr {
     if !error.is_instance_of::<SlidewiseError>(py) {
-        let note = format!("raised while slidewise.Window was {doing}; the window is unchanged");
+        let mut note = format!("raised while {caller} was {doing}");
+        if caller == "slidewise.Window" {
+            note.push_str("; the window is unchanged");
+        }
         // An exception that takes no note passes without one.
         let _ = error.value(py).call_method1("add_note", (note,));
     }

@@ -10,6 +10,8 @@ mod columns;
 mod element;
 mod errors;
 mod objects;
+mod own;
+mod own_tables;
 mod snapshot;
 mod spec;
 mod state;
@@ -25,5 +27,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::Column>()?;
     module.add_class::<spec::Spec>()?;
     module.add_class::<window::Window>()?;
+    module.add_function(wrap_pyfunction!(own_tables::rolling_own_column, module)?)?;
     module.add_function(wrap_pyfunction!(tables::rolling_columns, module)?)
 }

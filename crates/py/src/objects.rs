@@ -10,7 +10,9 @@ use pyo3::types::{
 };
 use slidewise_core::snapshot::{Codec, Damaged, Reader, Result, Writer, damaged};
 
+use crate::element::{Held, Store};
 use crate::errors::snapshot as refused;
+use crate::own::{Own, Working};
 
 /// How deep lists, tuples and dicts may nest.
 const DEPTH: usize = 64;
@@ -32,25 +34,63 @@ mod tag {
     pub(super) const DICT: u8 = 11;
     /// A date or a datetime, as text.
     pub(super) const MOMENT: u8 = 12;
+    /// A partial: the number of its aggregation, then the value. Only as a whole slot.
+    pub(super) const PARTIAL: u8 = 13;
+    /// A partial as bytes of its aggregation's codec. Only as a whole slot.
+    pub(super) const CODED: u8 = 14;
 }
 
 /// Writes a table of objects: its length in bytes, then every slot.
 pub(crate) fn write(
     py: Python<'_>,
-    objects: &[Option<Py<PyAny>>],
+    objects: &[Held],
+    working: Option<&Working<'_, '_>>,
     out: &mut Writer,
 ) -> PyResult<()> {
     let mut table = Writer::default();
     (objects.len() as u64).write(&mut table);
-    for object in objects {
-        match object {
-            Some(object) => write_value(object.bind(py), &mut table, DEPTH)?,
-            None => tag::GAP.write(&mut table),
+    for held in objects {
+        match (&held.object, held.owner, working) {
+            (None, ..) => tag::GAP.write(&mut table),
+            (Some(partial), Some(owner), Some(working)) => {
+                write_partial(partial.bind(py), owner, working, &mut table)?;
+            }
+            (Some(object), ..) => write_value(object.bind(py), &mut table, DEPTH)?,
         }
     }
     let table = table.finish().map_err(refused)?;
     (table.len() as u64).write(out);
     out.put(&table);
+    Ok(())
+}
+
+/// Writes a partial through its aggregation's codec, or as the plain value that it is.
+fn write_partial(
+    partial: &Bound<'_, PyAny>,
+    owner: u16,
+    working: &Working<'_, '_>,
+    out: &mut Writer,
+) -> PyResult<()> {
+    let number = usize::from(owner);
+    if let Some(bytes) = working.encode(number, partial)? {
+        tag::CODED.write(out);
+        owner.write(out);
+        (bytes.as_bytes().len() as u64).write(out);
+        out.put(bytes.as_bytes());
+        return Ok(());
+    }
+    let mut plain = Writer::default();
+    write_value(partial, &mut plain, DEPTH)?;
+    let plain = plain.finish().map_err(|why| {
+        let why = why.0.replace("a collected", "a partial with a");
+        refused(Damaged(format!(
+            "{why}: give {} a codec, or codec=\"pickle\"",
+            working.name(number)
+        )))
+    })?;
+    tag::PARTIAL.write(out);
+    owner.write(out);
+    out.put(&plain);
     Ok(())
 }
 
@@ -150,8 +190,8 @@ pub(crate) struct Table<'a> {
     present: Vec<bool>,
 }
 
-/// Checks a table.
-pub(crate) fn skim<'a>(input: &mut Reader<'a>) -> Result<Table<'a>> {
+/// Checks a table; partials are of `own` aggregations.
+pub(crate) fn skim<'a>(input: &mut Reader<'a>, own: usize) -> Result<Table<'a>> {
     let length = input.length::<u8>()?;
     let bytes = input.take(length)?;
     let mut table = Reader::new(bytes);
@@ -160,12 +200,28 @@ pub(crate) fn skim<'a>(input: &mut Reader<'a>) -> Result<Table<'a>> {
     for _ in 0..count {
         let tag = u8::read(&mut table)?;
         present.push(tag != tag::GAP);
-        if tag != tag::GAP {
-            skim_value(tag, &mut table, DEPTH)?;
+        match tag {
+            tag::GAP => {}
+            tag::PARTIAL | tag::CODED => skim_partial(tag, &mut table, own)?,
+            tag => skim_value(tag, &mut table, DEPTH)?,
         }
     }
     table.end()?;
     Ok(Table { bytes, present })
+}
+
+fn skim_partial(tag: u8, input: &mut Reader<'_>, own: usize) -> Result<()> {
+    let owner = u16::read(input)?;
+    if usize::from(owner) >= own {
+        return damaged(format!("a partial of aggregation {owner}, of {own}"));
+    }
+    if tag == tag::CODED {
+        let length = input.length::<u8>()?;
+        input.take(length)?;
+        return Ok(());
+    }
+    let tag = u8::read(input)?;
+    skim_value(tag, input, DEPTH)
 }
 
 fn skim_value(tag: u8, input: &mut Reader<'_>, depth: usize) -> Result<()> {
@@ -206,7 +262,13 @@ impl Table<'_> {
     }
 
     /// Makes the objects, by slot.
-    pub(crate) fn build(&self, py: Python<'_>) -> PyResult<Vec<Option<Py<PyAny>>>> {
+    pub(crate) fn build(&self, py: Python<'_>, own: &[Own], store: &Store) -> PyResult<Vec<Held>> {
+        let working = Working {
+            py,
+            own,
+            store,
+            caller: "slidewise.Window",
+        };
         let mut input = Reader::new(self.bytes);
         u64::read(&mut input).map_err(refused)?;
         let present = self.present.iter();
@@ -214,18 +276,49 @@ impl Table<'_> {
             .map(|present| {
                 if !present {
                     u8::read(&mut input).map_err(refused)?;
-                    return Ok(None);
+                    return Ok(Held {
+                        object: None,
+                        owner: None,
+                    });
                 }
-                let built = build_value(py, &mut input)?;
-                Ok(Some(built.unbind()))
+                let (owner, built) = build_slot(&working, &mut input)?;
+                Ok(Held {
+                    object: Some(built.unbind()),
+                    owner,
+                })
             })
             .collect()
     }
 }
 
+fn build_slot<'py>(
+    working: &Working<'_, 'py>,
+    input: &mut Reader<'_>,
+) -> PyResult<(Option<u16>, Bound<'py, PyAny>)> {
+    let tag = u8::read(input).map_err(refused)?;
+    if tag != tag::PARTIAL && tag != tag::CODED {
+        return Ok((None, build_tagged(working.py, tag, input)?));
+    }
+    let owner = u16::read(input).map_err(refused)?;
+    let partial = if tag == tag::PARTIAL {
+        build_value(working.py, input)?
+    } else {
+        working.decode(usize::from(owner), sized_bytes(input)?)?
+    };
+    Ok((Some(owner), partial))
+}
+
 /// Makes one value; the bytes have been skimmed, so the depth is known to be limited.
 fn build_value<'py>(py: Python<'py>, input: &mut Reader<'_>) -> PyResult<Bound<'py, PyAny>> {
     let tag = u8::read(input).map_err(refused)?;
+    build_tagged(py, tag, input)
+}
+
+fn build_tagged<'py>(
+    py: Python<'py>,
+    tag: u8,
+    input: &mut Reader<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
     Ok(match tag {
         tag::NONE => py.None().into_bound(py),
         tag::FALSE | tag::TRUE => PyBool::new(py, tag == tag::TRUE).to_owned().into_any(),

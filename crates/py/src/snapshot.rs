@@ -6,17 +6,19 @@
 //! Objects are written once each, by slot; the log and the window name their slots. All
 //! of the payload is checked before an object is made of it.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slidewise_core::aggregate::DType;
+use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::snapshot::{Damaged, Reader, Writer, open, seal};
 
 use crate::access::Access;
 use crate::clock::Clock;
-use crate::element::{Store, restoring};
-use crate::errors::snapshot as refused;
+use crate::element::{Held, Object, Store, restoring};
+use crate::errors::{broken, snapshot as refused};
 use crate::objects;
 use crate::spec::{DTYPES, Role, Spec, named};
 use crate::state::{State, Types};
@@ -29,7 +31,9 @@ pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<
     let (body, dtypes, objects) = written(py, access)?;
     let mut payload = Writer::default();
     if let Some(objects) = objects {
-        objects::write(py, &objects, &mut payload)?;
+        // A codec of the user's own runs in here.
+        let _entered = access.enter()?;
+        objects::write(py, &objects, access.working(py).as_ref(), &mut payload)?;
     }
     payload.put(&body);
     let payload = payload.finish().map_err(refused)?;
@@ -47,19 +51,43 @@ type Read<'py> = (
     Option<Bound<'py, PyAny>>,
 );
 
-type Objects = Vec<Option<Py<PyAny>>>;
+type Objects = Vec<Held>;
 
 /// Log and window as bytes, and the objects they name.
 fn written(py: Python<'_>, access: &Access) -> PyResult<(Vec<u8>, Types, Option<Objects>)> {
     access.sweep(py);
     let mut body = Writer::default();
-    let state = access.lock(py)?;
-    state.write(&mut body);
+    let mut state = access.lock(py)?;
+    loop {
+        state.write(&mut body);
+        let pending = body.take_postponed();
+        if pending.is_empty() {
+            break;
+        }
+        drop(state);
+        work_out(py, access, &pending)?;
+        body = Writer::default();
+        state = access.lock(py)?;
+    }
     let dtypes = state.dtypes.clone();
     // Still under the lock, so that no slot is filled anew in between.
     let objects = access.store.as_ref().map(|store| store.objects(py));
     drop(state);
     Ok((body.finish().map_err(refused)?, dtypes, objects))
+}
+
+/// Works out the partials that had no bytes yet.
+fn work_out(py: Python<'_>, access: &Access, pending: &[Box<dyn Any>]) -> PyResult<()> {
+    let _entered = access.enter()?;
+    let working = access.working(py);
+    for term in pending {
+        let term = term.downcast_ref::<Term<Object>>();
+        let (Some(term), Some(working)) = (term, &working) else {
+            return Err(broken("a value without bytes"));
+        };
+        working.force(term)?;
+    }
+    Ok(())
 }
 
 /// The contents of a window again, every object through `each`.
@@ -79,9 +107,12 @@ pub(crate) fn copied(
     }
     let (body, dtypes, objects) = written(py, access)?;
     let objects = objects.unwrap_or_default().into_iter();
-    let objects = objects.map(|object| object.map(&each).transpose());
+    let objects = objects.map(|held| {
+        let object = held.object.map(&each).transpose()?;
+        Ok(Held { object, ..held })
+    });
     let objects: Objects = objects.collect::<PyResult<_>>()?;
-    let store = Store::reserved(objects.iter().map(Option::is_some));
+    let store = Store::reserved(objects.iter().map(|held| held.object.is_some()));
     store.fill(objects);
     let mut input = Reader::new(&body);
     let state = restoring(&store, || State::read(access.spec(), dtypes, &mut input));
@@ -109,7 +140,7 @@ pub(crate) fn from_bytes<'py>(
     let clock = clock.map(Clock::read).transpose()?.map(Arc::new);
     let mut input = Reader::new(payload);
     let objects = match spec.holds_objects() {
-        true => Some(objects::skim(&mut input).map_err(refused)?),
+        true => Some(objects::skim(&mut input, spec.own.len()).map_err(refused)?),
         false => None,
     };
     let store = objects
@@ -134,7 +165,7 @@ pub(crate) fn from_bytes<'py>(
         }
     }
     if let (Some(store), Some(table)) = (&store, objects) {
-        store.fill(table.build(py)?);
+        store.fill(table.build(py, &spec.own, store)?);
         store.sweep(py);
     }
     Ok((

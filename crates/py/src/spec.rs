@@ -12,6 +12,7 @@ use slidewise_core::window::any::Algorithm;
 
 use crate::clock::Clock;
 use crate::errors::broken;
+use crate::own::Own;
 
 /// What a feed's values are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) enum Role {
     Number,
     /// Collected: anything, as it is.
     Any,
+    /// Lifted for one of the user's own aggregations, by its number.
+    Own(usize),
     /// Counted: only whether there is a value.
     Presence,
     /// The entry's own time.
@@ -62,6 +65,8 @@ pub(crate) struct Spec {
     pub(crate) feeds: Vec<Feed>,
     /// `last=rows(n)`.
     pub(crate) rows: Option<usize>,
+    /// The aggregations of the user's own.
+    pub(crate) own: Vec<Own>,
     /// The clock of those windows whose times are ints.
     pub(crate) int_clock: OnceLock<Arc<Clock>>,
 }
@@ -74,7 +79,14 @@ impl Spec {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.plan)
+        visit.call(&self.plan)?;
+        self.own.iter().try_for_each(|own| own.traverse(&visit))
+    }
+
+    fn __clear__(&self) {
+        for own in &self.own {
+            own.clear();
+        }
     }
 }
 
@@ -84,6 +96,14 @@ impl Spec {
         let dtype = plan.getattr("dtype")?.extract::<Option<String>>()?;
         let feeds: Vec<(usize, String)> = plan.getattr("feeds")?.extract()?;
         let requests: Vec<(String, isize, isize, u32)> = plan.getattr("requests")?.extract()?;
+        let own = plan.getattr("own")?.try_iter()?;
+        let own: Vec<Own> = own
+            .map(|functions| Own::read(&functions?))
+            .collect::<PyResult<_>>()?;
+        let feeds: Vec<Feed> = feeds
+            .iter()
+            .map(|(source, role)| read_feed(*source, role, dtype.as_deref()))
+            .collect::<PyResult<_>>()?;
         let spec = Self {
             plan: plan.clone().unbind(),
             algorithm: named("algorithm", &text("algorithm")?, &ALGORITHMS)?,
@@ -92,14 +112,12 @@ impl Spec {
             timed: plan.getattr("timed")?.extract()?,
             names: plan.getattr("names")?.extract()?,
             columns: plan.getattr("columns")?.extract()?,
-            feeds: feeds
-                .iter()
-                .map(|(source, role)| read_feed(*source, role, dtype.as_deref()))
-                .collect::<PyResult<_>>()?,
             aggs: requests
                 .iter()
-                .map(|request| read_agg(request, feeds.len()))
+                .map(|request| read_agg(request, &feeds, &own))
                 .collect::<PyResult<_>>()?,
+            feeds,
+            own,
             rows: plan.getattr("rows")?.extract()?,
             int_clock: OnceLock::new(),
         };
@@ -120,7 +138,9 @@ impl Spec {
 
     /// Whether a window of it may hold Python objects.
     pub(crate) fn holds_objects(&self) -> bool {
-        self.feeds.iter().any(|feed| feed.role == Role::Any)
+        self.feeds
+            .iter()
+            .any(|feed| matches!(feed.role, Role::Any | Role::Own(_)))
     }
 
     /// For messages: the column a feed reads, if columns have names.
@@ -161,13 +181,20 @@ pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyR
 }
 
 fn read_feed(source: usize, role: &str, dtype: Option<&str>) -> PyResult<Feed> {
-    let role = named("role", role, &ROLES)?;
+    let role = match role.strip_prefix("own") {
+        Some(number) => Role::Own(
+            number
+                .parse()
+                .map_err(|_| broken("a role without a number"))?,
+        ),
+        None => named("role", role, &ROLES)?,
+    };
     let asked = dtype
         .map(|name| named("dtype", name, &DTYPES))
         .transpose()?;
     let dtype = match role {
         Role::Number => asked.filter(|dtype| *dtype != DType::Object),
-        Role::Any => Some(DType::Object),
+        Role::Any | Role::Own(_) => Some(DType::Object),
         Role::Presence | Role::Time => Some(DType::I64),
     };
     Ok(Feed {
@@ -177,12 +204,22 @@ fn read_feed(source: usize, role: &str, dtype: Option<&str>) -> PyResult<Feed> {
     })
 }
 
-fn read_agg((kind, of, by, ddof): &(String, isize, isize, u32), feeds: usize) -> PyResult<AggSpec> {
-    let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < feeds);
+fn read_agg(
+    (kind, of, by, ddof): &(String, isize, isize, u32),
+    feeds: &[Feed],
+    own: &[Own],
+) -> PyResult<AggSpec> {
+    let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < feeds.len());
+    let of = column(*of);
+    let known = match of.map(|of| feeds[of].role) {
+        Some(Role::Own(number)) => own
+            .get(number)
+            .and_then(|own| Some(own.kind(u16::try_from(number).ok()?))),
+        _ => Kind::parse(kind),
+    };
     let spec = AggSpec {
-        kind: Kind::parse(kind)
-            .ok_or_else(|| broken(&format!("a window's plan has aggregation {kind:?}")))?,
-        of: column(*of),
+        kind: known.ok_or_else(|| broken(&format!("a window's plan has aggregation {kind:?}")))?,
+        of,
         by: column(*by),
         ddof: *ddof,
     };

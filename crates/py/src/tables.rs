@@ -20,7 +20,7 @@ use crate::errors::ResultOverflowError;
 const PATIENCE: Duration = Duration::from_millis(50);
 
 type AggTuple = (String, isize, isize, u32);
-type SpanTuple = (String, i64, String);
+pub(crate) type SpanTuple = (String, i64, String);
 
 /// Rolling aggregations over columns.
 ///
@@ -51,7 +51,7 @@ pub(crate) fn rolling_columns(
         .iter()
         .map(Numbers::import)
         .collect::<PyResult<_>>()?;
-    check_lengths(&times, &groups, &arrival, &columns)?;
+    check_lengths(&times, &groups, &arrival, columns.iter().map(Numbers::len))?;
     let aggs: Vec<AggSpec> = aggs
         .iter()
         .map(|agg| read_agg(agg, columns.len()))
@@ -77,15 +77,9 @@ pub(crate) fn rolling_columns(
 /// Runs the kernel without the GIL, which it takes now and then to look for Ctrl-C.
 fn compute(py: Python<'_>, request: Request<'_>) -> PyResult<Vec<Vec<Output>>> {
     let mut interrupt = None;
-    let mut looked = Instant::now();
-    let mut proceed = || {
-        if looked.elapsed() >= PATIENCE {
-            interrupt = Python::attach(|py| py.check_signals()).err();
-            looked = Instant::now();
-        }
-        interrupt.is_none()
-    };
+    let mut proceed = watch(&mut interrupt);
     let answer = py.detach(|| rolling(request, &mut proceed));
+    drop(proceed);
     answer.map_err(|error| match error {
         Error::Interrupted => interrupt.expect("the kernel stops only where it is told to"),
         Error::Overflow {
@@ -95,6 +89,18 @@ fn compute(py: Python<'_>, request: Request<'_>) -> PyResult<Vec<Vec<Output>>> {
             value,
         } => overflow(py, [span, agg, row], value),
     })
+}
+
+/// Says no once there was a Ctrl-C, which it leaves in `interrupt`.
+pub(crate) fn watch(interrupt: &mut Option<PyErr>) -> impl FnMut() -> bool {
+    let mut looked = Instant::now();
+    move || {
+        if looked.elapsed() >= PATIENCE {
+            *interrupt = Python::attach(|py| py.check_signals()).err();
+            looked = Instant::now();
+        }
+        interrupt.is_none()
+    }
 }
 
 /// The exception carries where it happened, for a message in the user's own names.
@@ -108,17 +114,15 @@ fn overflow(py: Python<'_>, [span, agg, row]: [usize; 3], value: i128) -> PyErr 
     told.err().unwrap_or(raised)
 }
 
-fn check_lengths(
+pub(crate) fn check_lengths(
     times: &Int64Array,
     groups: &Option<Int64Array>,
     arrival: &Option<Int64Array>,
-    columns: &[Numbers],
+    columns: impl Iterator<Item = usize>,
 ) -> PyResult<()> {
     let rows = times.values().len();
     let keys = [groups, arrival].into_iter().flatten();
-    let mut lengths = keys
-        .map(|keys| keys.values().len())
-        .chain(columns.iter().map(Numbers::len));
+    let mut lengths = keys.map(|keys| keys.values().len()).chain(columns);
     if lengths.any(|length| length != rows) {
         return Err(PyValueError::new_err("columns differ in length"));
     }
@@ -148,7 +152,7 @@ fn read_agg((kind, of, by, ddof): &AggTuple, columns: usize) -> PyResult<AggSpec
     Ok(spec)
 }
 
-fn read_span((kind, length, closed): &SpanTuple) -> PyResult<Span> {
+pub(crate) fn read_span((kind, length, closed): &SpanTuple) -> PyResult<Span> {
     let wrong = || PyValueError::new_err(format!("no window: {kind} {length} {closed}"));
     if *length <= 0 {
         return Err(wrong());
@@ -168,7 +172,7 @@ fn read_span((kind, length, closed): &SpanTuple) -> PyResult<Span> {
     Ok(Span { length, closed })
 }
 
-fn read_ties(ties: &str) -> PyResult<Ties> {
+pub(crate) fn read_ties(ties: &str) -> PyResult<Ties> {
     match ties {
         "peers" => Ok(Ties::Peers),
         "rows" => Ok(Ties::Rows),

@@ -8,10 +8,12 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList};
-use slidewise_core::aggregate::{Answer, Cell, DType};
+use slidewise_core::aggregate::deferred::Term;
+use slidewise_core::aggregate::{Answer, Cell, DType, Kind};
 
 use crate::element::{Object, Store};
-use crate::errors::{ResultOverflowError, SlidewiseError, noted, spec};
+use crate::errors::{ResultOverflowError, SlidewiseError, broken, noted, spec};
+use crate::own::Working;
 use crate::spec::{Nan, Role, Spec};
 
 /// A value before the type of its column is known.
@@ -217,6 +219,7 @@ impl<'py> Lowering<'_, 'py> {
             Answer::I64(ticks) if self.spec.timed[at] => (self.restore)(ticks)?,
             Answer::I64(int) => int.into_pyobject(py)?.into_any(),
             Answer::F64(float) => PyFloat::new(py, float).into_any(),
+            Answer::Term(term) => self.own(at, &term)?,
             Answer::Overflow(value) => return Err(self.overflow(at, value)),
             Answer::List(cells) => {
                 let list = PyList::empty(py);
@@ -229,6 +232,21 @@ impl<'py> Lowering<'_, 'py> {
                 list.into_any()
             }
         })
+    }
+
+    /// The answer of one of the user's own aggregations.
+    fn own(&self, at: usize, term: &Term<Object>) -> PyResult<Bound<'py, PyAny>> {
+        let (Kind::Own { number, .. }, Some(store)) = (self.spec.aggs[at].kind, self.store) else {
+            return Err(broken("a term without an aggregation"));
+        };
+        let working = Working {
+            py: self.py,
+            own: &self.spec.own,
+            store,
+            caller: "slidewise.Window",
+        };
+        let answer = working.lower(number, term)?;
+        Ok(answer.unwrap_or_else(|| self.py.None().into_bound(self.py)))
     }
 
     fn cell(&self, cell: Cell<Object>) -> PyResult<Bound<'py, PyAny>> {

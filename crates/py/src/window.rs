@@ -12,7 +12,7 @@ use slidewise_core::window::shape::{Kind, Shape};
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::element::{Object, Store};
-use crate::errors::{EmptyWindowError, broken};
+use crate::errors::{EmptyWindowError, ResultOverflowError, broken};
 use crate::snapshot;
 use crate::spec::{DTYPES, Role, Spec};
 use crate::state::State;
@@ -134,6 +134,7 @@ impl Window {
         times: &Bound<'py, PyAny>,
         values: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
+        self.0.settle(py)?;
         let read = self.0.read_batch(py, times, values);
         let inserted = read.and_then(|batch| self.0.insert_columns(py, batch));
         self.0.sweep(py);
@@ -179,11 +180,13 @@ impl Window {
         if self.0.spec().names.is_none() {
             let answer = state.answer(range);
             drop(state);
-            return self.0.lower_one(py, answer.unwrap_or(Answer::Null));
+            let answer = self.0.lower_one(py, answer.unwrap_or(Answer::Null));
+            return self.0.answered(py, answer);
         }
         let answers = state.answers(range);
         drop(state);
-        self.0.lower(py, answers)
+        let answers = self.0.lower(py, answers);
+        self.0.answered(py, answers)
     }
 
     /// Evicts the oldest entry, or the one at a given time.
@@ -216,8 +219,10 @@ impl Window {
         time: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(time) = time.filter(|time| !time.is_none()) else {
+            self.0.settle(py)?;
             return self.evict_oldest(py);
         };
+        self.0.settle(py)?;
         let mut ticks = self.0.ticks(time)?;
         if let Some(clock) = self.0.clock() {
             ticks = clock.rounded(ticks)?;
@@ -247,6 +252,7 @@ impl Window {
     ///     >>> w.query()
     ///     30
     fn evict_until(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.0.settle(py)?;
         let ticks = self.0.ticks(time)?;
         let evicted = self.0.lock(py)?.evict_until(ticks);
         self.0.sweep(py);
@@ -315,6 +321,7 @@ impl Window {
             }
             list.append((self.0.restore(py, ticks)?, self.0.lower(py, answers)?))?;
         }
+        self.0.sweep(py);
         Ok(list)
     }
 
@@ -551,9 +558,12 @@ impl Window {
                 .map(|ticks| self.0.restore(py, ticks));
             let times = times.collect::<PyResult<_>>()?;
             // A partial sum may overflow where the whole does not: it is only a picture.
-            let aggregate = self.0.lower(py, node.aggregate);
-            let aggregate = aggregate
-                .unwrap_or_else(|_| "overflow".into_pyobject(py).expect("text").into_any());
+            let aggregate = match self.0.lower(py, node.aggregate) {
+                Err(error) if error.is_instance_of::<ResultOverflowError>(py) => {
+                    "overflow".into_pyobject(py)?.into_any()
+                }
+                aggregate => aggregate?,
+            };
             Ok((node.level, kind, times, node.children, aggregate))
         });
         let nodes = nodes.collect::<PyResult<_>>()?;

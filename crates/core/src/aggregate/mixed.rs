@@ -1,6 +1,10 @@
-//! `collect` beside other aggregations: a record and one sequence per collected column.
+//! `collect` and aggregations of the user's own beside others: a record, one sequence per
+//! collected column, and one term per aggregation of the user's own.
+
+use std::sync::Arc;
 
 use super::collect::{Element, Seq, one};
+use super::deferred::{Deferred, Ledger, Term};
 use super::record::{Record, RecordPlan};
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
 use crate::monoid::{Entry, Monoid, Slot};
@@ -12,16 +16,27 @@ type Rest = Record<Words, Words>;
 #[derive(Clone, Debug)]
 pub struct Mixed<T> {
     rest: Rest,
-    /// Collected column per request, `None` where the record answers.
-    collected: Vec<Option<usize>>,
-    sequences: usize,
-    seed: std::marker::PhantomData<fn() -> T>,
+    /// Who answers, per request.
+    sources: Vec<Source>,
+    /// The columns collected, in order of request.
+    collected: Vec<usize>,
+    /// The user's own aggregations and their columns, in order of request.
+    own: Vec<(Deferred<T>, usize)>,
+    ledger: Arc<Ledger<T>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Record,
+    Sequence,
+    Term,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<T> {
     words: Words,
     sequences: Vec<Seq<Cell<T>>>,
+    terms: Vec<Term<T>>,
 }
 
 impl<T> Default for Part<T> {
@@ -29,22 +44,48 @@ impl<T> Default for Part<T> {
         Self {
             words: Words::default(),
             sequences: Vec::new(),
+            terms: Vec::new(),
         }
     }
 }
 
-impl<T> Mixed<T> {
+impl<T: Element> Mixed<T> {
+    /// # Panics
+    /// If `of` is missing where one is needed, see [`super::plan`].
     pub fn new(aggs: &[AggSpec], dtypes: &[DType]) -> Self {
-        let collects = |agg: &&AggSpec| agg.kind == Kind::Collect;
-        let rest: Vec<_> = aggs.iter().filter(|agg| !collects(agg)).copied().collect();
-        Self {
+        let plain = aggs.iter().filter(|agg| agg.kind.is_plain());
+        let rest: Vec<_> = plain.copied().collect();
+        let ledger = Arc::new(Ledger::default());
+        let mut mixed = Self {
             rest: Record::new(RecordPlan::new(&rest, dtypes)),
-            collected: aggs
-                .iter()
-                .map(|agg| agg.of.filter(|_| collects(&agg)))
-                .collect(),
-            sequences: aggs.iter().filter(collects).count(),
-            seed: std::marker::PhantomData,
+            sources: Vec::new(),
+            collected: Vec::new(),
+            own: Vec::new(),
+            ledger,
+        };
+        for agg in aggs {
+            let source = mixed.source_of(agg);
+            mixed.sources.push(source);
+        }
+        mixed
+    }
+
+    fn source_of(&mut self, agg: &AggSpec) -> Source {
+        let column = || agg.of.expect("collect and own aggregations have a column");
+        match agg.kind {
+            Kind::Collect => {
+                self.collected.push(column());
+                Source::Sequence
+            }
+            Kind::Own {
+                number,
+                commutative,
+            } => {
+                let own = Deferred::new(number, commutative, Arc::clone(&self.ledger));
+                self.own.push((own, column()));
+                Source::Term
+            }
+            _ => Source::Record,
         }
     }
 }
@@ -63,7 +104,8 @@ where
     fn identity(&self) -> Part<T> {
         Part {
             words: self.rest.identity(),
-            sequences: vec![Seq::Empty; self.sequences],
+            sequences: vec![Seq::Empty; self.collected.len()],
+            terms: vec![Term::default(); self.own.len()],
         }
     }
     fn lift(&self, value: &Part<T>) -> Part<T> {
@@ -71,16 +113,20 @@ where
     }
     fn combine(&self, a: &Part<T>, b: &Part<T>) -> Part<T> {
         let pairs = a.sequences.iter().zip(&b.sequences);
+        let terms = self.own.iter().zip(a.terms.iter().zip(&b.terms));
         Part {
             words: self.rest.combine(&a.words, &b.words),
             sequences: pairs.map(|(older, younger)| older.then(younger)).collect(),
+            terms: terms
+                .map(|((own, _), (older, younger))| own.combine(older, younger))
+                .collect(),
         }
     }
     fn unlift(&self, partial: Part<T>) -> std::result::Result<Part<T>, Part<T>> {
         Ok(partial)
     }
     fn same(&self, a: &Part<T>, b: &Part<T>) -> bool {
-        self.rest.same(&a.words, &b.words) && a.sequences == b.sequences
+        self.rest.same(&a.words, &b.words) && a.sequences == b.sequences && a.terms == b.terms
     }
     fn read_in(&self, input: &mut Reader<'_>) -> Result<Part<T>> {
         self.read_partial(input)
@@ -88,8 +134,11 @@ where
     fn read_partial(&self, input: &mut Reader<'_>) -> Result<Part<T>> {
         let part = Part {
             words: self.rest.read_partial(input)?,
-            sequences: (0..self.sequences)
+            sequences: (0..self.collected.len())
                 .map(|_| Seq::read(input))
+                .collect::<Result<_>>()?,
+            terms: (0..self.own.len())
+                .map(|_| Term::read(input))
                 .collect::<Result<_>>()?,
         };
         Ok(part)
@@ -104,11 +153,11 @@ where
         let entry: Entry<Rest> = self.rest.entry(row);
         Entry::Raw(Part {
             words: entry.partial(&self.rest),
-            sequences: self
-                .collected
+            sequences: self.collected.iter().map(|col| one(&row[*col])).collect(),
+            terms: self
+                .own
                 .iter()
-                .flatten()
-                .map(|col| one(&row[*col]))
+                .map(|(own, col)| own.leaf_of(&row[*col]))
                 .collect(),
         })
     }
@@ -116,10 +165,15 @@ where
         let mut rest = Vec::new();
         self.rest.answers(&partial.words, &mut rest);
         let (mut rest, mut sequences) = (rest.into_iter(), partial.sequences.iter());
-        out.extend(self.collected.iter().map(|collected| match collected {
-            Some(_) => Answer::List(sequences.next().expect("one per request").to_vec()),
-            None => rest.next().expect("one per request"),
+        let mut terms = partial.terms.iter();
+        out.extend(self.sources.iter().map(|source| match source {
+            Source::Record => rest.next().expect("one per request"),
+            Source::Sequence => Answer::List(sequences.next().expect("one per request").to_vec()),
+            Source::Term => Answer::Term(terms.next().expect("one per request").clone()),
         }));
+    }
+    fn ledger(&self) -> Option<&Arc<Ledger<T>>> {
+        (!self.own.is_empty()).then_some(&self.ledger)
     }
 }
 
@@ -144,6 +198,7 @@ where
     fn write(&self, out: &mut Writer) {
         self.words.write(out);
         out.all(&self.sequences);
+        out.all(&self.terms);
     }
     fn read(_: &mut Reader<'_>) -> Result<Self> {
         damaged("a part is read by its monoid, which knows its size")

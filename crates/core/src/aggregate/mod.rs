@@ -8,15 +8,19 @@
 pub mod collect;
 pub mod column;
 pub mod component;
+pub mod deferred;
 pub mod mixed;
 pub mod record;
 pub mod twofold;
 pub mod word;
 
+use std::sync::Arc;
+
 use crate::monoid::{Entry, Monoid};
 use crate::window::Batch;
 use collect::{Collect, Element};
 use column::{Column, gather_rows};
+use deferred::{Deferred, Ledger, Term};
 use mixed::Mixed;
 use record::{Record, RecordPlan};
 use word::{Extreme, SumF64, SumI64};
@@ -40,6 +44,11 @@ pub enum Kind {
     Last,
     GeometricMean,
     Collect,
+    /// Of the user's own making, by number: its functions are the caller's.
+    Own {
+        number: u16,
+        commutative: bool,
+    },
 }
 
 impl Kind {
@@ -61,6 +70,11 @@ impl Kind {
         ("geometric_mean", Self::GeometricMean),
         ("collect", Self::Collect),
     ];
+
+    /// Whether a record answers it: neither `collect` nor one of the user's own.
+    pub fn is_plain(self) -> bool {
+        !matches!(self, Self::Collect | Self::Own { .. })
+    }
 
     pub fn parse(name: &str) -> Option<Self> {
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
@@ -129,6 +143,8 @@ pub enum Answer<T> {
     I64(i64),
     F64(f64),
     List(Vec<Cell<T>>),
+    /// An answer that the caller works out and lowers.
+    Term(Term<T>),
     /// An exact integer that int64 cannot hold.
     Overflow(i128),
 }
@@ -158,6 +174,11 @@ pub trait Aggregation<T>: Monoid {
         T: Clone,
     {
         gather_rows(self, times, columns)
+    }
+
+    /// The terms that wait for a user's function, if there can be any.
+    fn ledger(&self) -> Option<&Arc<Ledger<T>>> {
+        None
     }
 }
 
@@ -222,10 +243,20 @@ where
                 return visitor.visit(Extreme { dtype, min });
             }
             (Kind::Collect, Some(_)) if dtypes.len() == 1 => return visitor.visit(Collect::new()),
+            (
+                Kind::Own {
+                    number,
+                    commutative,
+                },
+                Some(_),
+            ) if dtypes.len() == 1 => {
+                let ledger = Arc::new(Ledger::default());
+                return visitor.visit(Deferred::new(number, commutative, ledger));
+            }
             _ => {}
         }
     }
-    if aggs.iter().any(|agg| agg.kind == Kind::Collect) {
+    if aggs.iter().any(|agg| !agg.kind.is_plain()) {
         return visitor.visit(Mixed::new(aggs, dtypes));
     }
     let record = RecordPlan::new(aggs, dtypes);

@@ -186,7 +186,7 @@ impl RecordPlan {
                 let at = self.component(Op::Arg { min, by }, col, dtypes[by]) + 1;
                 Self::value(at, 1, dtype)
             }
-            Kind::Collect => unreachable!("collect is planned as a sequence"),
+            Kind::Collect | Kind::Own { .. } => unreachable!("no record is planned for it"),
         }
     }
 

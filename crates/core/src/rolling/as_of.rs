@@ -5,18 +5,19 @@
 //! FiBA is for: no row costs more than O(log n) combines.
 
 use super::bounds::interval;
-use super::{Answers, Error, Group, Length, Span};
+use super::{Answers, Error, Group, Length, Sink, Span};
 use crate::aggregate::Aggregation;
+use crate::aggregate::collect::Element;
 use crate::window::fiba::Fiba;
 use crate::window::{Ties, Window};
 
 type Tree<A> = Fiba<A, 64, 32>;
 
 /// Answers all spans for every row of a group whose rows are in order of arrival.
-pub(super) fn answer<A: Aggregation<i64>>(
+pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     spans: &[Span],
-    answers: &mut Answers<'_>,
+    answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
     if spans
         .iter()
@@ -34,10 +35,10 @@ pub(super) fn answer<A: Aggregation<i64>>(
 
 /// All spans of time share one tree, which keeps every row: a row may arrive however
 /// late, and sees what had arrived of its own past.
-fn by_time<A: Aggregation<i64>>(
+fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     spans: &[Span],
-    answers: &mut Answers<'_>,
+    answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
     let mut tree = Tree::new(group.aggregation.clone(), Ties::Keep);
     for (position, &row) in group.rows.iter().enumerate() {
@@ -59,11 +60,11 @@ fn by_time<A: Aggregation<i64>>(
 }
 
 /// The `count` youngest by time among the arrived.
-fn by_rows<A: Aggregation<i64>>(
+fn by_rows<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     index: usize,
     count: usize,
-    answers: &mut Answers<'_>,
+    answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
     let mut tree = Tree::new(group.aggregation.clone(), Ties::Keep);
     for (position, &row) in group.rows.iter().enumerate() {

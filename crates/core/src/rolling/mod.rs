@@ -16,23 +16,24 @@ pub mod order;
 pub mod output;
 pub mod sliding;
 
+use std::sync::Arc;
+
+use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
+use crate::aggregate::deferred::{Deferred, Ledger};
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Visitor, plan};
-use crate::monoid::Entry;
+use crate::monoid::{Entry, Monoid};
 pub use bounds::{Closed, Length, Span, Ties};
 use order::Order;
 pub use output::Output;
 
-/// Columns of numbers have no objects; any element type will do.
-type Row = Cell<i64>;
-
-/// What to compute. Columns, `groups` and `arrival` are as long as `times`.
+/// What to compute. Columns of numbers have no objects, so any `T` will do. Columns, `groups` and `arrival` are as long as `times`.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct Request<'a, T = i64> {
     pub times: &'a [i64],
     /// Dense group codes from 0; `None`: one group.
     pub groups: Option<&'a [i64]>,
-    pub columns: &'a [Column<'a, i64>],
+    pub columns: &'a [Column<'a, T>],
     pub aggs: &'a [AggSpec],
     pub spans: &'a [Span],
     pub ties: Ties,
@@ -85,25 +86,52 @@ impl Visitor<i64> for Run<'_> {
     type Out = Result<Vec<Vec<Output>>, Error>;
 
     fn visit<A: Aggregation<i64>>(self, aggregation: A) -> Self::Out {
-        let request = self.request;
-        let order = Order::new(request.groups, request.arrival.unwrap_or(request.times));
-        let mut answers = Answers::new(&request, self.dtypes, self.proceed);
-        for rows in order.groups() {
-            let group = Group::new(&request, &aggregation, rows);
-            if request.arrival.is_some() {
-                as_of::answer(&group, request.spans, &mut answers)?;
-            } else {
-                for (index, span) in request.spans.iter().enumerate() {
-                    sliding::answer(&group, (index, *span), request.ties, &mut answers)?;
-                }
-            }
-        }
-        Ok(answers.outputs)
+        let mut columns = Columns::new(&self.request, self.dtypes);
+        run(&self.request, &aggregation, &mut columns, self.proceed)?;
+        Ok(columns.0)
     }
 }
 
+/// Rolling terms of one aggregation of the user's own, over the first column: `sink` gets
+/// the answers, and has them worked out before the next one comes.
+pub fn rolling_own<T: Element>(
+    request: &Request<'_, T>,
+    commutative: bool,
+    sink: &mut impl Sink<T>,
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<(), Error> {
+    let own = Deferred::new(0, commutative, Arc::<Ledger<T>>::default());
+    run(request, &own, sink, proceed)
+}
+
+fn run<T: Element, A: Aggregation<T>>(
+    request: &Request<'_, T>,
+    aggregation: &A,
+    sink: &mut impl Sink<T>,
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<(), Error> {
+    let order = Order::new(request.groups, request.arrival.unwrap_or(request.times));
+    let mut answers = Answers {
+        sink,
+        row: Vec::new(),
+        countdown: PATIENCE,
+        proceed,
+    };
+    for rows in order.groups() {
+        let group = Group::new(request, aggregation, rows);
+        if request.arrival.is_some() {
+            as_of::answer(&group, request.spans, &mut answers)?;
+        } else {
+            for (index, span) in request.spans.iter().enumerate() {
+                sliding::answer(&group, (index, *span), request.ties, &mut answers)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The rows of one group, in the order in which they are taken.
-struct Group<'a, A: Aggregation<i64>> {
+struct Group<'a, A: Monoid> {
     aggregation: &'a A,
     /// Row numbers in the table.
     rows: &'a [usize],
@@ -111,9 +139,12 @@ struct Group<'a, A: Aggregation<i64>> {
     entries: Vec<Entry<A>>,
 }
 
-impl<'a, A: Aggregation<i64>> Group<'a, A> {
-    fn new(request: &Request<'_>, aggregation: &'a A, rows: &'a [usize]) -> Self {
-        let mut cells: Vec<Row> = vec![Cell::Null; request.columns.len()];
+impl<'a, A: Monoid> Group<'a, A> {
+    fn new<T: Element>(request: &Request<'_, T>, aggregation: &'a A, rows: &'a [usize]) -> Self
+    where
+        A: Aggregation<T>,
+    {
+        let mut cells: Vec<Cell<T>> = vec![Cell::Null; request.columns.len()];
         let entry = |row: &usize| {
             for (cell, column) in cells.iter_mut().zip(request.columns) {
                 *cell = column.cell(*row);
@@ -129,10 +160,47 @@ impl<'a, A: Aggregation<i64>> Group<'a, A> {
     }
 }
 
-/// Where answers go, and the question whether to go on.
-struct Answers<'a> {
-    outputs: Vec<Vec<Output>>,
-    row: Vec<Answer<i64>>,
+/// Where the answers go.
+pub trait Sink<T> {
+    /// The answers of one row over one span, one per aggregation.
+    fn put(&mut self, span: usize, row: usize, answers: &[Answer<T>]) -> Result<(), Error>;
+}
+
+/// Result columns, by span and aggregation.
+struct Columns(Vec<Vec<Output>>);
+
+impl Columns {
+    fn new(request: &Request<'_>, dtypes: &[DType]) -> Self {
+        let count = request.times.len();
+        let columns = || {
+            let aggs = request.aggs.iter();
+            aggs.map(|agg| Output::new(agg, dtypes, count)).collect()
+        };
+        Self(request.spans.iter().map(|_| columns()).collect())
+    }
+}
+
+impl Sink<i64> for Columns {
+    fn put(&mut self, span: usize, row: usize, answers: &[Answer<i64>]) -> Result<(), Error> {
+        for (agg, answer) in answers.iter().enumerate() {
+            if let Answer::Overflow(value) = *answer {
+                return Err(Error::Overflow {
+                    span,
+                    agg,
+                    row,
+                    value,
+                });
+            }
+            self.0[span][agg].set(row, answer);
+        }
+        Ok(())
+    }
+}
+
+/// The answers of the row at hand, and the question whether to go on.
+struct Answers<'a, T, S> {
+    sink: &'a mut S,
+    row: Vec<Answer<T>>,
     countdown: u32,
     proceed: &'a mut dyn FnMut() -> bool,
 }
@@ -140,23 +208,9 @@ struct Answers<'a> {
 /// Rows between two questions whether to go on.
 const PATIENCE: u32 = 4096;
 
-impl<'a> Answers<'a> {
-    fn new(request: &Request<'_>, dtypes: &[DType], proceed: &'a mut dyn FnMut() -> bool) -> Self {
-        let count = request.times.len();
-        let columns = || {
-            let aggs = request.aggs.iter();
-            aggs.map(|agg| Output::new(agg, dtypes, count)).collect()
-        };
-        Self {
-            outputs: request.spans.iter().map(|_| columns()).collect(),
-            row: Vec::new(),
-            countdown: PATIENCE,
-            proceed,
-        }
-    }
-
+impl<T, S: Sink<T>> Answers<'_, T, S> {
     /// Lowers a partial for the rows that [`Self::put`] is called with next.
-    fn lower<A: Aggregation<i64>>(&mut self, aggregation: &A, partial: &A::Partial) {
+    fn lower<A: Aggregation<T>>(&mut self, aggregation: &A, partial: &A::Partial) {
         self.row.clear();
         aggregation.answers(partial, &mut self.row);
     }
@@ -169,17 +223,6 @@ impl<'a> Answers<'a> {
                 return Err(Error::Interrupted);
             }
         }
-        for (agg, answer) in self.row.iter().enumerate() {
-            if let Answer::Overflow(value) = *answer {
-                return Err(Error::Overflow {
-                    span,
-                    agg,
-                    row,
-                    value,
-                });
-            }
-            self.outputs[span][agg].set(row, answer);
-        }
-        Ok(())
+        self.sink.put(span, row, &self.row)
     }
 }

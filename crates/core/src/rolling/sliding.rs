@@ -13,16 +13,17 @@
 //! takes one combine: ≤ 3 per row.
 
 use super::bounds::Pointers;
-use super::{Answers, Error, Group, Span, Ties};
+use super::{Answers, Error, Group, Sink, Span, Ties};
 use crate::aggregate::Aggregation;
+use crate::aggregate::collect::Element;
 use crate::monoid::{Entry, Monoid};
 
 /// Answers one span for every row of a group.
-pub(super) fn answer<A: Aggregation<i64>>(
+pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     (index, span): (usize, Span),
     ties: Ties,
-    answers: &mut Answers<'_>,
+    answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
     let mut pointers = Pointers::new(&group.times, span, ties);
     let mut stacks = TwoStacks::new(group.aggregation, &group.entries);

@@ -1,6 +1,7 @@
 //! Any window over any aggregation, behind one object: what bindings hold.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use super::fiba::Fiba;
 use super::recalculate::Recalculate;
@@ -8,6 +9,7 @@ use super::shape::Shape;
 use super::{Ties, Window};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
+use crate::aggregate::deferred::Ledger;
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Visitor, plan};
 use crate::snapshot::{Reader, Result, Writer};
 
@@ -30,6 +32,8 @@ pub trait AnyWindow<T>: Send {
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, Vec<Answer<T>>));
     fn check(&self) -> std::result::Result<(), String>;
     fn bytes(&self) -> usize;
+    /// The terms that wait for a user's function, if there can be any.
+    fn ledger(&self) -> Option<Arc<Ledger<T>>>;
     fn write(&self, out: &mut Writer);
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
     fn boxed_clone(&self) -> Box<dyn AnyWindow<T>>;
@@ -156,6 +160,9 @@ where
     }
     fn bytes(&self) -> usize {
         self.window.bytes()
+    }
+    fn ledger(&self) -> Option<Arc<Ledger<T>>> {
+        self.window.monoid().ledger().cloned()
     }
     fn write(&self, out: &mut Writer) {
         self.window.write(out);

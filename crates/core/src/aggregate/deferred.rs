@@ -1,0 +1,490 @@
+//! An aggregation whose functions are somebody else's: partials worked out later.
+//!
+//! A user's combine may raise, run for long, or call back into the very window that is
+//! in the middle of an insert. So no window ever calls it. Combining two partials makes a
+//! *pending* term that holds its operands, in constant time and without fail; whoever
+//! asks for an answer has it worked out by [`Term::force`], outside of any window, and
+//! the value stays with the term for all who share it. That makes every algorithm all or
+//! nothing by construction: what can raise runs only in calls that change nothing.
+//!
+//! Invariants:
+//!
+//! 1. A term is *ready* (holds its value) or *pending* (holds its operands); it becomes
+//!    ready once, and lets go of its operands then.
+//! 2. The [`Mark`] of a term is that of its leaves in their order, however grouped: two
+//!    terms over the same entries have equal marks, so [`Monoid::same`] sees a wrong order
+//!    of combining without calling anybody.
+//! 3. Chains grow as deep as a window is long; nothing here recurses.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::collect::Element;
+use super::{Aggregation, Answer, Cell};
+use crate::monoid::{Entry, Monoid, Slot};
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+/// What a pending term is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Of the older and the younger.
+    Combine,
+    /// Of the whole and its oldest part, which leaves the rest.
+    Inverse,
+}
+
+/// A call to make: the aggregation by its number, and the operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    pub own: u16,
+    pub op: Op,
+}
+
+/// The fingerprint of a sequence of leaves: a polynomial in [`BASE`] modulo 2⁶⁴, whose
+/// `power` is that of the length. Where order does not matter all powers are 1, and the
+/// hash is a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    hash: u64,
+    power: u64,
+}
+
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Mark {
+    const NOTHING: Self = Self { hash: 0, power: 1 };
+
+    fn leaf(number: u64, commutative: bool) -> Self {
+        let mixed = (number.wrapping_add(1)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Self {
+            hash: (mixed ^ (mixed >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb) | 1,
+            power: if commutative { 1 } else { BASE },
+        }
+    }
+
+    fn then(self, younger: Self) -> Self {
+        Self {
+            hash: self
+                .hash
+                .wrapping_mul(younger.power)
+                .wrapping_add(younger.hash),
+            power: self.power.wrapping_mul(younger.power),
+        }
+    }
+
+    /// The `rest` for which `oldest.then(rest)` is `self`.
+    fn without(self, oldest: Self) -> Self {
+        let power = self.power.wrapping_mul(inverse_of_odd(oldest.power));
+        Self {
+            hash: self.hash.wrapping_sub(oldest.hash.wrapping_mul(power)),
+            power,
+        }
+    }
+}
+
+/// Modulo 2⁶⁴; each of Newton's steps doubles the bits that are right.
+fn inverse_of_odd(number: u64) -> u64 {
+    let mut inverse = number;
+    for _ in 0..5 {
+        let error = number.wrapping_mul(inverse);
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(error));
+    }
+    inverse
+}
+
+enum State<T> {
+    Ready(T),
+    Pending(Work, Arc<Node<T>>, Arc<Node<T>>),
+    /// Only while it is being dropped.
+    Gone,
+}
+
+struct Node<T> {
+    mark: Mark,
+    state: Mutex<State<T>>,
+}
+
+impl<T> Node<T> {
+    fn new(mark: Mark, state: State<T>) -> Arc<Self> {
+        Arc::new(Self {
+            mark,
+            state: Mutex::new(state),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        // Nothing that could panic runs under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&mut self) -> State<T> {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(state, State::Gone)
+    }
+}
+
+impl<T: Clone> Node<T> {
+    fn ready(&self) -> Option<T> {
+        match &*self.lock() {
+            State::Ready(value) => Some(value.clone()),
+            _ => None,
+        }
+    }
+
+    /// What is to be done, unless it is done already.
+    fn pending(&self) -> Option<(Work, Arc<Self>, Arc<Self>)> {
+        match &*self.lock() {
+            State::Pending(work, first, second) => {
+                Some((*work, Arc::clone(first), Arc::clone(second)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Keeps a value, unless another thread was faster. What it lets go of is dropped
+    /// with the lock released.
+    fn settle(&self, value: T) {
+        let mut state = self.lock();
+        let old = match &*state {
+            State::Pending(..) => std::mem::replace(&mut *state, State::Ready(value)),
+            _ => State::Ready(value),
+        };
+        drop(state);
+        drop(old);
+    }
+}
+
+impl<T> Drop for Node<T> {
+    /// Unlinks what only this one holds before it would drop each other in turn.
+    fn drop(&mut self) {
+        let State::Pending(_, first, second) = self.take() else {
+            return;
+        };
+        let mut linked = vec![first, second];
+        while let Some(node) = linked.pop() {
+            if let Some(mut node) = Arc::into_inner(node)
+                && let State::Pending(_, first, second) = node.take()
+            {
+                linked.extend([first, second]);
+            }
+        }
+    }
+}
+
+/// A partial: nothing, or a value that is there or can be worked out.
+pub struct Term<T>(Option<Arc<Node<T>>>);
+
+impl<T: Clone> Term<T> {
+    /// The value, worked out where it is pending; `None` over nothing.
+    ///
+    /// `work` gets the operands of one operation at a time, operands before what needs
+    /// them, and no operation twice. What was worked out before it failed stays.
+    pub fn force<E>(
+        &self,
+        work: &mut impl FnMut(Work, &T, &T) -> std::result::Result<T, E>,
+    ) -> std::result::Result<Option<T>, E> {
+        let Some(root) = &self.0 else { return Ok(None) };
+        let mut path = Vec::new();
+        let mut node = Arc::clone(root);
+        loop {
+            if let Some((what, first, second)) = node.pending() {
+                match (first.ready(), second.ready()) {
+                    (Some(a), Some(b)) => node.settle(work(what, &a, &b)?),
+                    (None, _) => {
+                        path.push(std::mem::replace(&mut node, first));
+                        continue;
+                    }
+                    (_, None) => {
+                        path.push(std::mem::replace(&mut node, second));
+                        continue;
+                    }
+                }
+            }
+            match path.pop() {
+                Some(parent) => node = parent,
+                None => return Ok(node.ready()),
+            }
+        }
+    }
+
+    /// One step, where all that it needs is there: the operation and its operands.
+    pub fn next_step(&self) -> Option<(Work, T, T)> {
+        let (work, first, second) = self.0.as_ref()?.pending()?;
+        Some((work, first.ready()?, second.ready()?))
+    }
+
+    /// Keeps the value that [`Term::next_step`] led to.
+    pub fn settle(&self, value: T) {
+        if let Some(node) = &self.0 {
+            node.settle(value);
+        }
+    }
+
+    pub fn is_nothing(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl<T> Term<T> {
+    fn mark(&self) -> Mark {
+        self.0.as_ref().map_or(Mark::NOTHING, |node| node.mark)
+    }
+}
+
+impl<T> Clone for Term<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Default for Term<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+/// Over the same leaves in the same order.
+impl<T> PartialEq for Term<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.mark() == other.mark()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Term<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(node) = &self.0 else {
+            return f.write_str("Nothing");
+        };
+        match &*node.lock() {
+            State::Ready(value) => f.debug_tuple("Ready").field(value).finish(),
+            _ => f.debug_tuple("Pending").field(&node.mark.hash).finish(),
+        }
+    }
+}
+
+/// Only what is ready has bytes: pending terms are left with the writer, for the caller
+/// to force before writing again.
+impl<T: Element> Codec for Term<T> {
+    const MIN_BYTES: usize = 1;
+    fn write(&self, out: &mut Writer) {
+        let Some(node) = &self.0 else {
+            return 0_u8.write(out);
+        };
+        match node.ready() {
+            Some(value) => {
+                1_u8.write(out);
+                out.all(&[node.mark.hash, node.mark.power]);
+                value.write(out);
+            }
+            None => out.postpone(Box::new(self.clone())),
+        }
+    }
+    fn read(input: &mut Reader<'_>) -> Result<Self> {
+        match u8::read(input)? {
+            0 => Ok(Self::default()),
+            1 => {
+                let (hash, power) = (u64::read(input)?, u64::read(input)?);
+                let value = T::read(input)?;
+                Ok(Self(Some(Node::new(
+                    Mark { hash, power },
+                    State::Ready(value),
+                ))))
+            }
+            tag => damaged(format!("unknown partial tag {tag}")),
+        }
+    }
+}
+
+impl<T: Element> Slot for Term<T> {
+    /// Every partial is an input, so a term is never promoted.
+    fn from_handle(_: u32) -> Self {
+        Self::default()
+    }
+    fn handle(&self) -> u32 {
+        unreachable!("a term is never promoted")
+    }
+}
+
+/// The pending terms of a window, oldest first, for whoever wants to work them out ahead
+/// of a question. It keeps no term alive.
+pub struct Ledger<T> {
+    made: Mutex<Made<T>>,
+    leaves: AtomicU64,
+}
+
+struct Made<T> {
+    nodes: VecDeque<Weak<Node<T>>>,
+    /// At this length, those that are gone or ready are taken out.
+    limit: usize,
+}
+
+const LEAST_LIMIT: usize = 1 << 12;
+
+impl<T> Default for Ledger<T> {
+    fn default() -> Self {
+        Self {
+            made: Mutex::new(Made {
+                nodes: VecDeque::new(),
+                limit: LEAST_LIMIT,
+            }),
+            leaves: AtomicU64::new(0),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Ledger<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").finish_non_exhaustive()
+    }
+}
+
+impl<T: Clone> Ledger<T> {
+    fn lock(&self) -> MutexGuard<'_, Made<T>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, node: &Arc<Node<T>>) {
+        let mut made = self.lock();
+        if made.nodes.len() >= made.limit {
+            made.nodes.retain(|node| {
+                let node = node.upgrade();
+                node.is_some_and(|node| node.ready().is_none())
+            });
+            made.limit = LEAST_LIMIT.max(2 * made.nodes.len());
+        }
+        made.nodes.push_back(Arc::downgrade(node));
+    }
+
+    /// How many terms were made since they were last taken, those included that are gone.
+    pub fn len(&self) -> usize {
+        self.lock().nodes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes out up to `most` pending terms, the oldest, each behind its operands.
+    pub fn take(&self, most: usize) -> Vec<Term<T>> {
+        let mut made = self.lock();
+        let mut taken = Vec::new();
+        while taken.len() < most
+            && let Some(node) = made.nodes.pop_front()
+        {
+            if let Some(node) = node.upgrade()
+                && node.ready().is_none()
+            {
+                taken.push(Term(Some(node)));
+            }
+        }
+        taken
+    }
+}
+
+/// The monoid of terms of one aggregation.
+#[derive(Debug)]
+pub struct Deferred<T> {
+    own: u16,
+    commutative: bool,
+    ledger: Arc<Ledger<T>>,
+}
+
+impl<T> Clone for Deferred<T> {
+    fn clone(&self) -> Self {
+        Self {
+            ledger: Arc::clone(&self.ledger),
+            ..*self
+        }
+    }
+}
+
+impl<T: Element> Deferred<T> {
+    /// `own` is the number of the aggregation, for [`Work`].
+    pub fn new(own: u16, commutative: bool, ledger: Arc<Ledger<T>>) -> Self {
+        Self {
+            own,
+            commutative,
+            ledger,
+        }
+    }
+
+    /// A lifted value as a term.
+    pub fn leaf(&self, value: T) -> Term<T> {
+        let number = self.ledger.leaves.fetch_add(1, Ordering::Relaxed);
+        let mark = Mark::leaf(number, self.commutative);
+        Term(Some(Node::new(mark, State::Ready(value))))
+    }
+
+    /// The term of a row's cell, which is missing or has been lifted.
+    pub fn leaf_of(&self, cell: &Cell<T>) -> Term<T> {
+        match cell {
+            Cell::Object(value) => self.leaf(value.clone()),
+            _ => Term::default(),
+        }
+    }
+
+    fn pend(&self, op: Op, mark: Mark, first: &Arc<Node<T>>, second: &Arc<Node<T>>) -> Term<T> {
+        let work = Work { own: self.own, op };
+        let state = State::Pending(work, Arc::clone(first), Arc::clone(second));
+        let node = Node::new(mark, state);
+        self.ledger.note(&node);
+        Term(Some(node))
+    }
+
+    /// What is left of `whole` without its oldest part.
+    pub fn inverse_of(&self, whole: &Term<T>, oldest: &Term<T>) -> Term<T> {
+        let (Some(a), Some(b)) = (&whole.0, &oldest.0) else {
+            return whole.clone();
+        };
+        let mark = a.mark.without(b.mark);
+        if mark == Mark::NOTHING {
+            return Term::default();
+        }
+        self.pend(Op::Inverse, mark, a, b)
+    }
+}
+
+impl<T: Element> Monoid for Deferred<T> {
+    type In = Term<T>;
+    type Partial = Term<T>;
+    const SMALL: usize = 0;
+
+    fn commutative(&self) -> bool {
+        self.commutative
+    }
+    fn identity(&self) -> Term<T> {
+        Term::default()
+    }
+    fn lift(&self, value: &Term<T>) -> Term<T> {
+        value.clone()
+    }
+    fn combine(&self, a: &Term<T>, b: &Term<T>) -> Term<T> {
+        match (&a.0, &b.0) {
+            (Some(older), Some(younger)) => {
+                self.pend(Op::Combine, older.mark.then(younger.mark), older, younger)
+            }
+            (Some(_), None) => a.clone(),
+            (None, _) => b.clone(),
+        }
+    }
+    fn unlift(&self, partial: Term<T>) -> std::result::Result<Term<T>, Term<T>> {
+        Ok(partial)
+    }
+    fn same(&self, a: &Term<T>, b: &Term<T>) -> bool {
+        a == b
+    }
+}
+
+impl<T: Element> Aggregation<T> for Deferred<T> {
+    fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
+        Entry::Raw(self.leaf_of(&row[0]))
+    }
+    fn answers(&self, partial: &Term<T>, out: &mut Vec<Answer<T>>) {
+        out.push(Answer::Term(partial.clone()));
+    }
+    fn ledger(&self) -> Option<&Arc<Ledger<T>>> {
+        Some(&self.ledger)
+    }
+}

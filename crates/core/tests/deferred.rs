@@ -1,0 +1,249 @@
+//! Partials worked out later: the right value in the right order whatever fails on the
+//! way, chains of any depth, and a ledger that does not grow.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::Random;
+use common::script::{Generator, Op as Step};
+use slidewise_core::aggregate::collect::Seq;
+use slidewise_core::aggregate::deferred::{Deferred, Ledger, Op, Term, Work};
+use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
+use slidewise_core::monoid::Monoid;
+use slidewise_core::snapshot::{Codec, Reader, Writer};
+use slidewise_core::window::Ties;
+use slidewise_core::window::any::{Algorithm, AnyWindow, window};
+
+type Text = Seq<i64>;
+
+fn own() -> Kind {
+    Kind::Own {
+        number: 7,
+        commutative: false,
+    }
+}
+
+fn request(kind: Kind) -> AggSpec {
+    AggSpec {
+        kind,
+        of: Some(0),
+        by: None,
+        ddof: 1,
+    }
+}
+
+/// Concatenation, and its inverse.
+fn work(work: Work, a: &Text, b: &Text) -> Text {
+    assert_eq!(work.own, 7);
+    match work.op {
+        Op::Combine => a.then(b),
+        Op::Inverse => {
+            let (whole, oldest) = (a.to_vec(), b.to_vec());
+            assert_eq!(whole[..oldest.len()], oldest, "not its oldest part");
+            let rest = whole[oldest.len()..].iter();
+            rest.fold(Text::Empty, |text, value| text.then(&Text::One(*value)))
+        }
+    }
+}
+
+/// Fails at every k-th call in turn until nothing fails.
+fn force_with_faults(term: &Term<Text>) -> Vec<i64> {
+    for k in 0.. {
+        let mut calls = 0;
+        let forced = term.force(&mut |what, a, b| {
+            calls += 1;
+            if calls > k {
+                Err(())
+            } else {
+                Ok(work(what, a, b))
+            }
+        });
+        if let Ok(value) = forced {
+            return value.map_or_else(Vec::new, |text| text.to_vec());
+        }
+        assert_eq!(calls, k + 1, "it goes on where it stopped");
+    }
+    unreachable!()
+}
+
+fn force(term: &Term<Text>) -> Vec<i64> {
+    let forced = term.force(&mut |what, a, b| Ok::<_, ()>(work(what, a, b)));
+    forced.unwrap().map_or_else(Vec::new, |text| text.to_vec())
+}
+
+fn values(answers: &[Answer<Text>], faults: bool) -> Vec<i64> {
+    match answers {
+        [Answer::Term(term)] if faults => force_with_faults(term),
+        [Answer::Term(term)] => force(term),
+        [Answer::List(cells)] => {
+            let texts = cells.iter().map(|cell| match cell {
+                Cell::Object(text) => text.to_vec(),
+                cell => panic!("{cell:?}"),
+            });
+            texts.flatten().collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+type AnyText = Box<dyn AnyWindow<Text>>;
+
+fn make(algorithm: Algorithm, kind: Kind, ties: Ties) -> AnyText {
+    window(algorithm, &[request(kind)], &[DType::Object], ties)
+}
+
+fn row(value: i64) -> [Cell<Text>; 1] {
+    [Cell::Object(Text::One(value))]
+}
+
+fn step(window: &mut AnyText, op: &Step) -> Option<usize> {
+    match op {
+        Step::Insert(time, value) => window.insert(*time, &row(*value)),
+        Step::InsertMissing(time) => window.insert(*time, &[Cell::Null]),
+        Step::InsertMany(items) => {
+            for (time, value) in items {
+                window.insert(*time, &row(*value));
+            }
+        }
+        Step::Evict => return window.evict().map(|_| 1),
+        Step::EvictAt(time) => return Some(usize::from(window.evict_at(*time))),
+        Step::EvictUntil(time) => return Some(window.evict_until(*time)),
+        Step::Clear => window.clear(),
+        Step::Range(..) | Step::Restore | Step::Query => {}
+    }
+    None
+}
+
+fn restored(window: &AnyText, fresh: AnyText) -> AnyText {
+    loop {
+        let mut out = Writer::default();
+        window.write(&mut out);
+        let postponed = out.take_postponed();
+        if postponed.is_empty() {
+            let bytes = out.finish().unwrap();
+            let mut restored = fresh;
+            restored.read(&mut Reader::new(&bytes)).unwrap();
+            return restored;
+        }
+        for term in postponed {
+            force(term.downcast_ref::<Term<Text>>().unwrap());
+        }
+    }
+}
+
+fn compare(algorithm: Algorithm, ties: Ties, seed: u64) {
+    let mut windows = [
+        make(algorithm, own(), ties),
+        make(Algorithm::Recalculate, Kind::Collect, ties),
+    ];
+    let mut generator = Generator::new(seed);
+    let mut random = Random(seed);
+    let asks = random.pick(&[1, 4, 40]);
+    for at in 0..64 {
+        let op = generator.op();
+        let said: Vec<_> = windows.iter_mut().map(|window| step(window, &op)).collect();
+        assert_eq!(said[0], said[1], "seed {seed}, step {at}");
+        if matches!(op, Step::Restore) {
+            windows[0] = restored(&windows[0], make(algorithm, own(), ties));
+        }
+        if random.below(asks) > 0 {
+            continue;
+        }
+        let range = match op {
+            Step::Range(lo, hi) => (lo, hi),
+            _ => (i64::MIN, i64::MAX),
+        };
+        let answers = windows.each_mut().map(|window| {
+            let mut out = Vec::new();
+            match range {
+                (i64::MIN, i64::MAX) => window.query(&mut out),
+                (lo, hi) => window.query_range(lo, hi, &mut out),
+            }
+            values(&out, at % 3 == 0)
+        });
+        assert_eq!(answers[0], answers[1], "seed {seed}, step {at}: {op:?}");
+        windows[0].check().unwrap();
+    }
+}
+
+#[test]
+fn every_algorithm_gives_the_entries_in_order_whatever_fails() {
+    for seed in 0..1000 {
+        let ties = [Ties::Keep, Ties::Combine][seed as usize % 2];
+        compare(Algorithm::Fiba, ties, seed);
+        compare(Algorithm::Recalculate, ties, seed);
+    }
+}
+
+const DEEP: i64 = 1_000_000;
+
+#[test]
+fn chains_of_any_depth_are_worked_out_and_dropped() {
+    let monoid = Deferred::new(7, false, Arc::<Ledger<Text>>::default());
+    let leaves = || (0..DEEP).map(|value| monoid.leaf(Text::One(value)));
+    let left = leaves().fold(Term::default(), |acc, leaf| monoid.combine(&acc, &leaf));
+    let right = leaves()
+        .rev()
+        .fold(Term::default(), |acc, leaf| monoid.combine(&leaf, &acc));
+    assert!(force(&left).into_iter().eq(0..DEEP));
+    drop(right); // never worked out
+    let untouched = leaves().fold(Term::default(), |acc, leaf| monoid.combine(&acc, &leaf));
+    drop(untouched);
+}
+
+#[test]
+fn a_ledger_holds_what_is_alive_and_gives_operands_first() {
+    let ledger = Arc::<Ledger<Text>>::default();
+    let monoid = Deferred::new(7, false, Arc::clone(&ledger));
+    let mut acc = Term::default();
+    for value in 0..100 {
+        acc = monoid.combine(&acc, &monoid.leaf(Text::One(value)));
+    }
+    for term in ledger.take(usize::MAX) {
+        let (what, a, b) = term.next_step().expect("its operands came before");
+        term.settle(work(what, &a, &b));
+    }
+    assert!(ledger.is_empty());
+    assert!(force(&acc).into_iter().eq(0..100));
+    for value in 0..DEEP {
+        acc = monoid.combine(&monoid.leaf(Text::One(value)), &monoid.leaf(Text::One(0)));
+    }
+    assert!(ledger.len() <= 1 << 12, "{}", ledger.len());
+    drop(acc);
+    assert!(ledger.take(10).is_empty(), "it keeps nothing alive");
+}
+
+#[test]
+fn marks_tell_another_order_and_another_rest() {
+    let monoid = Deferred::new(7, false, Arc::<Ledger<Text>>::default());
+    let [a, b, c] = [1, 2, 3].map(|value| monoid.leaf(Text::One(value)));
+    let ab = monoid.combine(&a, &b);
+    let abc = monoid.combine(&ab, &c);
+    assert!(monoid.same(&abc, &monoid.combine(&a, &monoid.combine(&b, &c))));
+    assert!(!monoid.same(&ab, &monoid.combine(&b, &a)));
+    let rest = monoid.inverse_of(&abc, &a);
+    assert!(monoid.same(&rest, &monoid.combine(&b, &c)));
+    assert_eq!(force(&rest), [2, 3]);
+    assert!(monoid.inverse_of(&abc, &abc).is_nothing());
+    let any = Deferred::new(7, true, Arc::<Ledger<Text>>::default());
+    let [a, b] = [1, 2].map(|value| any.leaf(Text::One(value)));
+    assert!(any.same(&any.combine(&a, &b), &any.combine(&b, &a)));
+    assert!(!any.same(&any.combine(&a, &b), &a));
+}
+
+#[test]
+fn a_pending_term_has_no_bytes_yet() {
+    let monoid = Deferred::new(7, false, Arc::<Ledger<Text>>::default());
+    let pair = monoid.combine(&monoid.leaf(Text::One(1)), &monoid.leaf(Text::One(2)));
+    let mut out = Writer::default();
+    pair.write(&mut out);
+    assert_eq!(out.take_postponed().len(), 1);
+    force(&pair);
+    let mut out = Writer::default();
+    pair.write(&mut out);
+    let bytes = out.finish().unwrap();
+    let read = Term::<Text>::read(&mut Reader::new(&bytes)).unwrap();
+    assert!(monoid.same(&read, &pair));
+    assert_eq!(force(&read), [1, 2]);
+}

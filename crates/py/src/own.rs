@@ -1,0 +1,330 @@
+//! Aggregations of the user's own making: the calls of their functions.
+//!
+//! Lift runs before a window is locked. Combine, inverse and lower run when an answer is
+//! asked for, after it is unlocked, on the terms that it left pending (see
+//! `slidewise_core::aggregate::deferred`). So none of them can meet a locked window, and
+//! one that raises has changed nothing.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::pyclass::PyVisit;
+use pyo3::types::{PyBytes, PyFloat};
+use slidewise_core::aggregate::Kind;
+use slidewise_core::aggregate::deferred::{Ledger, Op, Term, Work};
+use slidewise_core::snapshot::Damaged;
+
+use crate::access::Access;
+use crate::element::{Object, Store};
+use crate::errors::{SlidewiseError, noted_in, snapshot as refused};
+use crate::spec::Nan;
+use crate::value::{Loose, SIGNALS_EVERY, breathe};
+
+/// So many terms are worked out ahead of a question, at most, in one call.
+const AHEAD: usize = 1 << 10;
+
+/// One aggregation of the user's own, as `slidewise.own.Functions` gives it.
+#[derive(Debug)]
+pub(crate) struct Own {
+    /// For messages.
+    name: String,
+    pub(crate) commutative: bool,
+    /// `None` once the garbage collector has cleared it.
+    functions: Mutex<Option<Arc<Functions>>>,
+}
+
+/// `None` stands for the function that gives its argument back.
+#[derive(Debug)]
+struct Functions {
+    lift: Option<Py<PyAny>>,
+    combine: Py<PyAny>,
+    lower: Option<Py<PyAny>>,
+    inverse: Option<Py<PyAny>>,
+    codec: Option<(Py<PyAny>, Py<PyAny>)>,
+}
+
+impl Own {
+    pub(crate) fn read(functions: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let given = |name| {
+            let function = functions.getattr(name)?;
+            PyResult::Ok((!function.is_none()).then(|| function.unbind()))
+        };
+        let (encode, decode) = (given("encode")?, given("decode")?);
+        Ok(Self {
+            name: functions.getattr("label")?.extract()?,
+            commutative: functions.getattr("commutative")?.extract()?,
+            functions: Mutex::new(Some(Arc::new(Functions {
+                lift: given("lift")?,
+                combine: functions.getattr("combine")?.unbind(),
+                lower: given("lower")?,
+                inverse: given("inverse")?,
+                codec: encode.zip(decode),
+            }))),
+        })
+    }
+
+    pub(crate) fn kind(&self, number: u16) -> Kind {
+        Kind::Own {
+            number,
+            commutative: self.commutative,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Functions>>> {
+        self.functions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn functions(&self) -> PyResult<Arc<Functions>> {
+        let functions = self.lock().clone();
+        functions.ok_or_else(collected)
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Only ever locked for a moment without Python, so never by another thread now.
+        let Ok(functions) = self.functions.try_lock() else {
+            return Ok(());
+        };
+        let Some(functions) = &*functions else {
+            return Ok(());
+        };
+        visit.call(&functions.combine)?;
+        let others = [&functions.lift, &functions.lower, &functions.inverse];
+        for function in others.into_iter().flatten() {
+            visit.call(function)?;
+        }
+        if let Some((encode, decode)) = &functions.codec {
+            visit.call(encode)?;
+            visit.call(decode)?;
+        }
+        Ok(())
+    }
+
+    /// Breaks reference cycles, for the garbage collector.
+    pub(crate) fn clear(&self) {
+        let functions = self.lock().take();
+        drop(functions);
+    }
+}
+
+/// What a window or a table needs to call the functions of its aggregations.
+pub(crate) struct Working<'a, 'py> {
+    pub(crate) py: Python<'py>,
+    pub(crate) own: &'a [Own],
+    pub(crate) store: &'a Store,
+    /// Who is at work, for notes: "slidewise.Window".
+    pub(crate) caller: &'static str,
+}
+
+impl<'py> Working<'_, 'py> {
+    fn noted(&self, error: PyErr, doing: &str, own: &Own) -> PyErr {
+        let doing = format!("{doing} {}", own.name);
+        noted_in(self.py, error, self.caller, &doing)
+    }
+
+    /// A value as a partial. NaN goes on as it is where `nan=` has a say.
+    pub(crate) fn lift(
+        &self,
+        number: usize,
+        value: &Bound<'py, PyAny>,
+        nan: Nan,
+    ) -> PyResult<Loose> {
+        if value.is_none() {
+            return Ok(Loose::Null);
+        }
+        if nan != Nan::Propagate
+            && let Ok(float) = value.cast::<PyFloat>()
+            && float.value().is_nan()
+        {
+            return Ok(Loose::Float(float.value()));
+        }
+        let own = &self.own[number];
+        let partial = match &own.functions()?.lift {
+            Some(lift) => lift
+                .bind(self.py)
+                .call1((value,))
+                .map_err(|error| self.noted(error, "lifting a value for", own))?,
+            None => value.clone(),
+        };
+        let held = self.store.add_own(partial.unbind(), number)?;
+        Ok(Loose::Object(held))
+    }
+
+    fn get(&self, partial: &Object) -> PyResult<Bound<'py, PyAny>> {
+        self.store.get(self.py, partial).ok_or_else(collected)
+    }
+
+    fn call(&self, work: Work, first: &Object, second: &Object) -> PyResult<Object> {
+        let number = usize::from(work.own);
+        let own = &self.own[number];
+        let functions = own.functions()?;
+        let (function, doing) = match work.op {
+            Op::Combine => (Some(&functions.combine), "combining two partials of"),
+            Op::Inverse => (functions.inverse.as_ref(), "taking the oldest out of"),
+        };
+        let function = function.ok_or_else(collected)?.bind(self.py);
+        let operands = (self.get(first)?, self.get(second)?);
+        let made = function.call1(operands);
+        let made = made.map_err(|error| self.noted(error, doing, own))?;
+        self.store.add_own(made.unbind(), number)
+    }
+
+    /// The value of a term, whatever has to be called for it; `None` over nothing.
+    pub(crate) fn force(&self, term: &Term<Object>) -> PyResult<Option<Object>> {
+        let mut calls = 0;
+        term.force(&mut |work, first, second| {
+            calls += 1;
+            if calls % SIGNALS_EVERY == 0 {
+                breathe(self.py)?;
+            }
+            self.call(work, first, second)
+        })
+    }
+
+    /// The answer over a term.
+    pub(crate) fn lower(
+        &self,
+        number: u16,
+        term: &Term<Object>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(whole) = self.force(term)? else {
+            return Ok(None);
+        };
+        let whole = self.get(&whole)?;
+        let own = &self.own[usize::from(number)];
+        match &own.functions()?.lower {
+            None => Ok(Some(whole)),
+            Some(lower) => {
+                let answer = lower.bind(self.py).call1((whole,));
+                answer
+                    .map(Some)
+                    .map_err(|error| self.noted(error, "lowering a partial of", own))
+            }
+        }
+    }
+
+    /// Works out the oldest pending terms. Nobody has asked for them yet, so one that
+    /// raises is left pending, to raise where its answer is needed.
+    pub(crate) fn work_ahead(&self, ledger: &Ledger<Object>) -> PyResult<()> {
+        for term in ledger.take(AHEAD) {
+            let Some((work, first, second)) = term.next_step() else {
+                continue;
+            };
+            match self.call(work, &first, &second) {
+                Ok(value) => term.settle(value),
+                Err(error) if error.is_instance_of::<PyException>(self.py) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A partial as bytes, if its aggregation says how.
+    pub(crate) fn encode(
+        &self,
+        number: usize,
+        partial: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let own = &self.own[number];
+        let functions = own.functions()?;
+        let Some((encode, _)) = &functions.codec else {
+            return Ok(None);
+        };
+        let bytes = encode.bind(self.py).call1((partial,));
+        let bytes = bytes.map_err(|error| self.noted(error, "encoding a partial of", own))?;
+        bytes.cast_into::<PyBytes>().map(Some).map_err(|other| {
+            let kind = other.into_inner().get_type().to_string();
+            refused(Damaged(format!(
+                "the codec of {} encoded a partial as {kind}, not as bytes",
+                own.name
+            )))
+        })
+    }
+
+    pub(crate) fn decode(&self, number: usize, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let own = &self.own[number];
+        let functions = own.functions()?;
+        let Some((_, decode)) = &functions.codec else {
+            return Err(refused(Damaged(format!(
+                "the partials were written by a codec, and {} has none",
+                own.name
+            ))));
+        };
+        let partial = decode.bind(self.py).call1((PyBytes::new(self.py, bytes),));
+        partial.map_err(|error| self.noted(error, "decoding a partial of", own))
+    }
+
+    pub(crate) fn name(&self, number: usize) -> &str {
+        &self.own[number].name
+    }
+}
+
+fn collected() -> PyErr {
+    SlidewiseError::new_err("the window has been garbage collected")
+}
+
+impl Access {
+    /// Where a window has aggregations of the user's own, and what is needed for them.
+    pub(crate) fn working<'a, 'py>(&'a self, py: Python<'py>) -> Option<Working<'a, 'py>> {
+        let own = &self.spec().own[..];
+        let store = self.store.as_ref().filter(|_| !own.is_empty())?;
+        Some(Working {
+            py,
+            own,
+            store,
+            caller: "slidewise.Window",
+        })
+    }
+
+    /// Works out some pending terms before an operation that adds to them, if there are
+    /// many: so neither their number nor the time of one answer grows without bound.
+    #[inline]
+    pub(crate) fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        match self.working(py) {
+            Some(working) => self.settle_from(&working, AHEAD),
+            None => Ok(()),
+        }
+    }
+
+    /// Works out what came since the last question, so that none pays for many others.
+    pub(crate) fn settle_behind(&self, py: Python<'_>) -> PyResult<()> {
+        match self.working(py) {
+            Some(working) => self.settle_from(&working, 1),
+            None => Ok(()),
+        }
+    }
+
+    /// What follows an answer: see [`Self::settle_behind`].
+    #[inline]
+    pub(crate) fn answered<'py>(
+        &self,
+        py: Python<'py>,
+        answer: PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if self.spec().own.is_empty() {
+            return answer;
+        }
+        let settled = if answer.is_ok() {
+            self.settle_behind(py)
+        } else {
+            Ok(())
+        };
+        self.sweep(py);
+        settled.and(answer)
+    }
+
+    fn settle_from(&self, working: &Working<'_, '_>, least: usize) -> PyResult<()> {
+        let ledger = self.lock(working.py)?.window.ledger();
+        let Some(ledger) = ledger.filter(|ledger| ledger.len() >= least) else {
+            return Ok(());
+        };
+        let entered = self.enter()?;
+        let worked = working.work_ahead(&ledger);
+        drop(entered);
+        self.sweep(working.py);
+        worked
+    }
+}

@@ -1,0 +1,123 @@
+//! `_core.rolling_own`: an aggregation of the user's own over a table.
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use slidewise_core::aggregate::deferred::Term;
+use slidewise_core::aggregate::{Answer, Cell};
+use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_own};
+
+use crate::arrow::Numbers;
+use crate::element::{Object, Store};
+use crate::errors::broken;
+use crate::own::{Own, Working};
+use crate::spec::Nan;
+use crate::state::cells;
+use crate::tables::{SpanTuple, check_lengths, read_span, read_ties, watch};
+use crate::value::{Loose, SIGNALS_EVERY, breathe};
+
+/// Rolling answers of one aggregation of the user's own: a list per window.
+///
+/// The arguments are those of `rolling`, with the values of one column as Python objects
+/// (None where missing) and the functions of the aggregation.
+#[pyfunction(name = "rolling_own")]
+#[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
+pub(crate) fn rolling_own_column<'py>(
+    py: Python<'py>,
+    times: &Bound<'py, PyAny>,
+    groups: Option<&Bound<'py, PyAny>>,
+    values: &Bound<'py, PyList>,
+    functions: &Bound<'py, PyAny>,
+    windows: Vec<SpanTuple>,
+    ties: &str,
+    arrival: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Vec<Bound<'py, PyList>>> {
+    let times = Numbers::import_keys(times, "times")?;
+    let groups = groups.map(|keys| Numbers::import_keys(keys, "groups"));
+    let arrival = arrival.map(|keys| Numbers::import_keys(keys, "arrival"));
+    let (groups, arrival) = (groups.transpose()?, arrival.transpose()?);
+    check_lengths(&times, &groups, &arrival, [values.len()].into_iter())?;
+    let own = [Own::read(functions)?];
+    let store = Store::default();
+    let working = Working {
+        py,
+        own: &own,
+        store: &store,
+        caller: "slidewise.rolling",
+    };
+    let lifted = lift(&working, values)?;
+    let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
+    let request = Request {
+        times: times.values(),
+        groups: groups.as_ref().map(|groups| &groups.values()[..]),
+        columns: &[cells(&lifted)],
+        aggs: &[],
+        spans: &spans,
+        ties: read_ties(ties)?,
+        arrival: arrival.as_ref().map(|arrival| &arrival.values()[..]),
+    };
+    let rows = values.len();
+    let mut answers = Lowered {
+        working: &working,
+        lists: spans.iter().map(|_| vec![None; rows]).collect(),
+        last: None,
+        raised: None,
+    };
+    let mut interrupt = None;
+    let mut watch = watch(&mut interrupt);
+    let run = rolling_own(&request, own[0].commutative, &mut answers, &mut watch);
+    drop(watch);
+    if let Err(error) = run {
+        let raised = answers.raised.take().or(interrupt);
+        return Err(raised.unwrap_or_else(|| broken(&format!("{error:?}"))));
+    }
+    let lists = answers.lists.into_iter();
+    lists.map(|answers| PyList::new(py, answers)).collect()
+}
+
+fn lift<'py>(
+    working: &Working<'_, 'py>,
+    values: &Bound<'py, PyList>,
+) -> PyResult<Vec<Cell<Object>>> {
+    let mut lifted = Vec::with_capacity(values.len());
+    for (row, value) in values.iter().enumerate() {
+        if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
+            breathe(working.py)?;
+        }
+        // What nan= means, the column knew already.
+        lifted.push(match working.lift(0, &value, Nan::Propagate)? {
+            Loose::Object(partial) => Cell::Object(partial),
+            _ => Cell::Null,
+        });
+    }
+    Ok(lifted)
+}
+
+/// Answers as they come, worked out and lowered at once.
+struct Lowered<'a, 'py> {
+    working: &'a Working<'a, 'py>,
+    /// Per span and row.
+    lists: Vec<Vec<Option<Bound<'py, PyAny>>>>,
+    /// Rows that share a window share its answer.
+    last: Option<(Term<Object>, Option<Bound<'py, PyAny>>)>,
+    raised: Option<PyErr>,
+}
+
+impl Sink<Object> for Lowered<'_, '_> {
+    fn put(&mut self, span: usize, row: usize, answers: &[Answer<Object>]) -> Result<(), Error> {
+        let [Answer::Term(term)] = answers else {
+            return Err(Error::Interrupted);
+        };
+        if self.last.as_ref().is_none_or(|(last, _)| last != term) {
+            match self.working.lower(0, term) {
+                Ok(answer) => self.last = Some((term.clone(), answer)),
+                Err(error) => {
+                    self.raised = Some(error);
+                    return Err(Error::Interrupted);
+                }
+            }
+            self.working.store.sweep(self.working.py);
+        }
+        self.lists[span][row] = self.last.as_ref().and_then(|(_, answer)| answer.clone());
+        Ok(())
+    }
+}
