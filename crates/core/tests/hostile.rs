@@ -25,6 +25,8 @@ fn leaf(count: u64, start: u16, end: u16) -> Vec<u8> {
         start.write(out);
         end.write(out);
         out.all(&[0_i128; 3]);
+        out.put(&[0]);
+        out.all(&[0_u64; 2]);
         0_u16.write(out);
     })
 }

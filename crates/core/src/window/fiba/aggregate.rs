@@ -216,10 +216,10 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             leaf.start()
         };
         let leaf = self.fold_leaf(id, from, leaf.end());
-        self.tail = if self.staged.is_empty() || !self.monoid.commutative() {
+        self.tail = if self.staged.entries.is_empty() || !self.monoid.commutative() {
             leaf
         } else {
-            self.monoid.combine(&leaf, &self.staged_agg)
+            self.monoid.combine(&leaf, &self.staged.agg)
         };
     }
 

@@ -1,6 +1,7 @@
 //! Looking at a tree: walking its entries, checking its invariants, showing its shape.
 
 use super::leaf::Leaf;
+use super::stage::Stage;
 use super::tree::{Id, Spine, Tree};
 use crate::monoid::{Entry, Monoid, Slot};
 use crate::window::Ties;
@@ -15,11 +16,11 @@ fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     pub(super) fn oldest(&self) -> Option<i64> {
         let settled = (self.settled_len() > 0).then(|| self.left_leaf().first_time());
-        settled.map(|time| time.min(self.staged_min))
+        settled.map(|time| time.min(self.staged.oldest))
     }
 
     pub(super) fn youngest(&self) -> Option<i64> {
-        (self.settled_len() > 0).then(|| self.right_leaf().last_time())
+        (self.settled_len() > 0).then(|| self.right_leaf().last_time().max(self.staged.youngest))
     }
 
     /// Leaves in order.
@@ -179,18 +180,39 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     fn check_staged(&self) -> Verdict {
-        let Some(least) = self.staged.iter().map(|(time, _)| *time).min() else {
-            return require(self.staged_min == i64::MAX, || {
-                "staged_min without staged".into()
-            });
-        };
-        require(self.height() > 0, || "staged beside a single leaf".into())?;
-        require(self.staged_min == least, || {
-            format!("staged_min {}", self.staged_min)
+        let Stage {
+            entries,
+            oldest,
+            youngest,
+            gathering,
+            ..
+        } = &self.staged;
+        let times = entries.iter().map(|(time, _)| *time);
+        let bounds = times.fold((i64::MAX, i64::MIN), |(least, most), time| {
+            (least.min(time), most.max(time))
+        });
+        require(bounds == (*oldest, *youngest), || {
+            format!("staged {bounds:?}, not {oldest}..={youngest}")
         })?;
-        let youngest = self.right_leaf().last_time();
-        let older = self.staged.iter().all(|(time, _)| *time < youngest);
-        require(older, || format!("staged younger than {youngest}"))
+        let least = match self.youngest() {
+            _ if *gathering => i64::MAX,
+            Some(youngest) => youngest,
+            None => i64::MIN,
+        };
+        require(self.bound >= least, || {
+            format!("bound {} below {least}", self.bound)
+        })?;
+        if entries.is_empty() && !gathering {
+            return Ok(());
+        }
+        require(self.height() > 0, || "staged beside a single leaf".into())?;
+        require(!gathering || self.monoid.commutative(), || {
+            "gathering what does not commute".into()
+        })?;
+        let last = self.right_leaf().last_time();
+        require(*gathering || *youngest < last, || {
+            format!("staged younger than {last}")
+        })
     }
 
     /// `suffix` and `tail`.
@@ -213,7 +235,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         };
         let mut tail = self.fold_leaf(self.right[0], from, right.end());
         if self.monoid.commutative() {
-            for (_, value) in &self.staged {
+            for (_, value) in &self.staged.entries {
                 self.monoid.absorb(&mut tail, value);
             }
         }

@@ -17,7 +17,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let time = leaf.times[start];
         if start + 1 < self.flip
             && !leaf.is_promoted(start)
-            && (self.staged_min == i64::MAX || time < self.staged_min)
+            && (self.staged.oldest == i64::MAX || time < self.staged.oldest)
         {
             leaf.start += 1;
             if std::mem::needs_drop::<M::In>() {
@@ -35,7 +35,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if self.settled_len() == 0 {
             return None;
         }
-        if self.staged_min <= self.left_leaf().first_time() {
+        if self.staged.oldest <= self.left_leaf().first_time() {
             self.settle();
         }
         let id = self.left[0];
@@ -94,6 +94,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.repair();
         if self.height() == 0 {
             self.settle();
+            self.gather(false);
         }
     }
 
@@ -104,7 +105,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if self.settled_len() == 0 {
             return 0;
         }
-        if self.staged_min <= time {
+        if self.staged.oldest <= time || time >= self.right_leaf().last_time() {
             self.settle();
         }
         if time < self.left_leaf().first_time() {

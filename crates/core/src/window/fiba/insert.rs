@@ -12,9 +12,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let end = leaf.end();
         if let Entry::Raw(value) = &entry
             && end < L
-            && end > 0
-            && leaf.times[end - 1] < time
+            && self.bound < time
         {
+            self.bound = time;
             self.monoid.absorb(&mut self.tail, value);
             leaf.times[end] = time;
             leaf.values[end] = value.clone();
@@ -22,14 +22,17 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.inserted += 1;
             return;
         }
-        self.insert_otherwise(time, entry);
+        match entry {
+            Entry::Raw(value) if self.staged.gathering => self.stage(time, value),
+            entry => self.insert_otherwise(time, entry),
+        }
     }
 
     #[inline(never)]
     fn insert_otherwise(&mut self, time: i64, entry: Entry<M>) {
         let value = match entry {
             Entry::Raw(value) => value,
-            Entry::Lifted(partial) if self.is_youngest(time) => {
+            Entry::Lifted(partial) if !self.staged.gathering && self.is_youngest(time) => {
                 return self.append_lifted(time, partial);
             }
             late => return self.insert_one(time, late),
@@ -62,6 +65,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let slot = M::In::from_handle(self.slab.store(partial));
         let id = self.right[0];
         self.leaves[id as usize].push(time, slot, true);
+        self.bound = time;
         self.inserted += 1;
     }
 
@@ -72,6 +76,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.monoid.absorb(&mut self.tail, &value);
         let id = self.right[0];
         self.leaves[id as usize].push(time, value, false);
+        self.bound = time;
         self.inserted += 1;
     }
 
@@ -116,6 +121,11 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
         self.settle();
         let run = Run::from_batch(batch, &mut self.slab);
+        self.insert_run(&run);
+    }
+
+    /// Inserts a run in order, ties settled; nothing may be staged.
+    pub(super) fn insert_run(&mut self, run: &Run<M::In>) {
         let late = match self.settled_len() {
             0 => 0,
             _ => {
@@ -129,8 +139,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if late > 0 {
             self.stale.tail = true;
             self.insert_late(run.piece(0, late));
-            self.repair();
         }
+        self.repair();
         self.append_run(run.piece(late, run.len()));
     }
 
@@ -158,6 +168,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             }
             rest = behind;
         }
+        self.gather(self.staged.gathering);
     }
 
     // -- the right end ---------------------------------------------------------------
@@ -181,7 +192,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let opened = self.new_leaf();
         let opened = self.new_child(key, opened);
         self.close_right(0, opened);
-        self.tail = self.staged_agg.clone();
+        self.tail = self.staged.agg.clone();
         self.repair();
     }
 

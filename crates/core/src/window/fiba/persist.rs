@@ -71,8 +71,16 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.inner_agg.write(out);
         self.mid.write(out);
         self.tail.write(out);
-        (self.staged.len() as u16).write(out);
-        for (time, value) in &self.staged {
+        self.write_staged(out);
+    }
+
+    fn write_staged(&self, out: &mut Writer) {
+        let staged = &self.staged;
+        u8::from(staged.gathering).write(out);
+        staged.late.write(out);
+        staged.arrivals(self.inserted).write(out);
+        (staged.entries.len() as u16).write(out);
+        for (time, value) in &staged.entries {
             time.write(out);
             value.write(out);
         }
@@ -139,16 +147,21 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     fn read_staged(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        let gathering = match u8::read(input)? {
+            0 => false,
+            1 => true,
+            tag => return damaged(format!("unknown way of staging {tag}")),
+        };
+        let late = u64::read(input)?;
+        self.staged.since = self.inserted.wrapping_sub(u64::read(input)?);
         for _ in 0..u16::read(input)? {
             let time = i64::read(input)?;
             let value = self.monoid.read_in(input)?;
-            self.staged_min = self.staged_min.min(time);
-            if self.monoid.commutative() {
-                self.monoid.absorb(&mut self.staged_agg, &value);
-            }
-            self.staged.push((time, value));
+            self.staged.push(&self.monoid, time, value);
         }
-        if !self.staged.is_empty() && self.settled_len() == 0 {
+        self.staged.late = late;
+        self.gather(gathering);
+        if !self.staged.entries.is_empty() && self.settled_len() == 0 {
             return damaged("staged entries beside an empty tree");
         }
         Ok(())

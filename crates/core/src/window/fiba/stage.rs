@@ -5,59 +5,157 @@ use super::tree::Tree;
 use crate::monoid::{Entry, Monoid, Slot};
 use crate::window::Ties;
 
-/// Late entries wait for company: a bulk insert of many costs far less per entry. A large
-/// window lets more of them wait, so that those of one leaf come together.
-const STAGED: std::ops::RangeInclusive<usize> = 64..=4096;
-const STAGED_SHARE: usize = 1024;
+/// Late entries wait for company, a leaf full of it at least: a bulk insert of many costs
+/// far less per entry. A large window lets more of them wait, so that those of one leaf
+/// come together.
+const MOST_STAGED: usize = 1 << 14;
+const STAGED_SHARE: usize = 256;
+
+/// Entries in order of arrival that are not in the tree yet.
+#[derive(Clone, Debug)]
+pub(super) struct Stage<M: Monoid> {
+    pub(super) entries: Vec<(i64, M::In)>,
+    /// The least time and the greatest, `MAX` and `MIN` without entries.
+    pub(super) oldest: i64,
+    pub(super) youngest: i64,
+    /// The fold of the entries, in order of arrival; kept if combining commutes.
+    pub(super) agg: M::Partial,
+    /// Late entries are the rule: whatever arrives is staged. A test for "late" would be
+    /// mispredicted all the time.
+    pub(super) gathering: bool,
+    /// Of what arrived since `since` entries were in the tree: how many were late.
+    pub(super) late: u64,
+    pub(super) since: u64,
+}
+
+impl<M: Monoid> Stage<M> {
+    pub(super) fn new(monoid: &M) -> Self {
+        Self {
+            entries: Vec::new(),
+            oldest: i64::MAX,
+            youngest: i64::MIN,
+            agg: monoid.identity(),
+            gathering: false,
+            late: 0,
+            since: 0,
+        }
+    }
+
+    /// A commutative tail can take a value at once, wherever it belongs; so does `agg`.
+    #[inline(always)]
+    pub(super) fn push(&mut self, monoid: &M, time: i64, value: M::In) {
+        if monoid.commutative() {
+            monoid.absorb(&mut self.agg, &value);
+        }
+        self.late += u64::from(time < self.youngest || !self.gathering);
+        self.oldest = self.oldest.min(time);
+        self.youngest = self.youngest.max(time);
+        self.entries.push((time, value));
+    }
+
+    /// Takes the entries out, in order of time.
+    fn take_sorted(&mut self, monoid: &M) -> Vec<(i64, M::In)> {
+        let mut entries = std::mem::take(&mut self.entries);
+        sort_arrivals(&mut entries, self.oldest, self.youngest);
+        self.oldest = i64::MAX;
+        self.youngest = i64::MIN;
+        self.agg = monoid.identity();
+        entries
+    }
+
+    /// Whether to gather from now on, by the share of late arrivals if there were enough;
+    /// `inserted` entries were ever put into the tree.
+    fn judge(&mut self, inserted: u64, enough: usize) -> bool {
+        let arrivals = self.arrivals(inserted);
+        if arrivals < enough as u64 {
+            return self.gathering;
+        }
+        let share = if self.gathering { 8 } else { 4 };
+        let often = self.late >= arrivals / share;
+        self.late = 0;
+        self.since = inserted;
+        often
+    }
+
+    pub(super) fn arrivals(&self, inserted: u64) -> u64 {
+        inserted.wrapping_sub(self.since)
+    }
+}
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
-    /// A commutative tail can take a late value at once, wherever it belongs.
+    #[inline(always)]
     pub(super) fn stage(&mut self, time: i64, value: M::In) {
         if self.monoid.commutative() {
             self.monoid.absorb(&mut self.tail, &value);
-            self.monoid.absorb(&mut self.staged_agg, &value);
         }
-        self.staged_min = self.staged_min.min(time);
-        self.staged.push((time, value));
+        self.staged.push(&self.monoid, time, value);
+        if self.staged.entries.len() >= L {
+            self.settle_if_many();
+        }
+    }
+
+    #[inline]
+    fn settle_if_many(&mut self) {
         let most = self.settled_len() / STAGED_SHARE;
-        if self.staged.len() >= most.clamp(*STAGED.start(), *STAGED.end()) {
+        if self.staged.entries.len() >= most.clamp(L, MOST_STAGED) {
             self.settle();
         }
     }
 
     /// Moves what is staged into the tree.
+    #[inline]
     pub(super) fn settle(&mut self) {
-        if self.staged.is_empty() {
-            return;
+        if !self.staged.entries.is_empty() {
+            self.settle_some();
         }
-        let mut staged = std::mem::take(&mut self.staged);
-        let mut run = std::mem::take(&mut self.arrived);
-        if staged.is_sorted_by_key(|(time, _)| *time) {
-            for (time, value) in &staged {
-                self.join_run(&mut run, *time, value);
-            }
-        } else {
-            for at in arrival_sorted(&staged, self.staged_min) {
-                let (time, value) = &staged[usize::from(at)];
-                self.join_run(&mut run, *time, value);
-            }
-        }
-        staged.clear();
-        self.staged = staged;
-        self.staged_min = i64::MAX;
-        self.staged_agg = self.monoid.identity();
-        self.stale.tail = true;
-        self.insert_late(run.piece(0, run.len()));
-        self.repair();
-        run.clear();
-        self.arrived = run;
     }
 
-    /// Puts a value at the end of a run, or combines it behind the last of its time.
-    fn join_run(&mut self, run: &mut Run<M::In>, time: i64, value: &M::In) {
-        if self.ties == Ties::Keep || run.times.last() != Some(&time) {
-            return run.push(time, value.clone(), false);
+    #[inline(never)]
+    fn settle_some(&mut self) {
+        let mut entries = self.staged.take_sorted(&self.monoid);
+        let mut run = std::mem::take(&mut self.arrived);
+        self.join_run(&mut run, &entries);
+        entries.clear();
+        self.staged.entries = entries;
+        self.stale.tail = true;
+        self.insert_run(&run);
+        run.clear();
+        self.arrived = run;
+        let often = self.staged.judge(self.inserted, L);
+        self.gather(often && self.monoid.commutative() && self.height() > 0);
+    }
+
+    /// Whether to stage all that arrives, or only what is late.
+    pub(super) fn gather(&mut self, all: bool) {
+        self.staged.gathering = all;
+        let finger = self.right_leaf();
+        self.bound = if all || finger.len() == 0 {
+            i64::MAX
+        } else {
+            finger.last_time()
+        };
+    }
+
+    /// Appends values in order of time to a run; those of one time combine if they should.
+    fn join_run(&mut self, run: &mut Run<M::In>, entries: &[(i64, M::In)]) {
+        let repeats = |pair: &[(i64, M::In)]| pair[0].0 == pair[1].0;
+        if self.ties == Ties::Keep || !entries.windows(2).any(repeats) {
+            run.times.extend(entries.iter().map(|(time, _)| *time));
+            run.values
+                .extend(entries.iter().map(|(_, value)| value.clone()));
+            return;
         }
+        for (time, value) in entries {
+            if run.times.last() == Some(time) {
+                self.join_last(run, *time, value);
+            } else {
+                run.push(*time, value.clone(), false);
+            }
+        }
+    }
+
+    /// Combines a value behind the last of a run, which has its time.
+    fn join_last(&mut self, run: &mut Run<M::In>, time: i64, value: &M::In) {
         let last = run.len() - 1;
         let promoted = run.is_promoted(last);
         let mut whole = self.lift_slot(&run.values[last], promoted);
@@ -74,38 +172,78 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 }
 
-/// Positions in order of time, equal times in order of arrival; `min` is the least time.
-fn arrival_sorted<In>(staged: &[(i64, In)], min: i64) -> Vec<u16> {
-    let positions = 0..staged.len() as u16;
-    // Times that span less than 2^48 sort as single words, position below.
-    let offsets = staged.iter().map(|(time, _)| time.wrapping_sub(min) as u64);
-    if offsets.clone().all(|offset| offset < 1 << 48) {
-        let words = offsets
-            .zip(positions)
-            .map(|(offset, at)| offset << 16 | u64::from(at));
-        let mut words: Vec<u64> = words.collect();
-        sort_words(&mut words);
-        return words.into_iter().map(|word| word as u16).collect();
+/// Sorts by time, which lies in `oldest..=youngest`; equal times stay in order of arrival.
+///
+/// One pass over as many buckets as there are entries leaves all but bursts nearly
+/// sorted, and without a branch to mispredict; insertion does the rest while it is cheap.
+fn sort_arrivals<In: Slot>(entries: &mut Vec<(i64, In)>, oldest: i64, youngest: i64) {
+    if entries.is_sorted_by_key(|(time, _)| *time) {
+        return;
     }
-    let mut order: Vec<u16> = positions.collect();
-    order.sort_by_key(|&at| staged[usize::from(at)].0);
-    order
+    let buckets = entries.len().next_power_of_two();
+    let span = youngest.wrapping_sub(oldest) as u64;
+    let shift = (u64::BITS - span.leading_zeros()).saturating_sub(buckets.trailing_zeros());
+    let bucket = |time: i64| (time.wrapping_sub(oldest) as u64 >> shift) as usize;
+    let mut ends = vec![0_u32; buckets];
+    for (time, _) in entries.iter() {
+        ends[bucket(*time)] += 1;
+    }
+    let mut total = 0;
+    for end in &mut ends {
+        total += std::mem::replace(end, total);
+    }
+    let mut sorted = vec![(0, In::default()); entries.len()];
+    for entry in entries.drain(..) {
+        let end = &mut ends[bucket(entry.0)];
+        sorted[*end as usize] = entry;
+        *end += 1;
+    }
+    finish_sorting(&mut sorted);
+    *entries = sorted;
 }
 
-/// Late entries are often nearly in order: by insertion while that stays cheap.
-fn sort_words(words: &mut [u64]) {
-    let mut budget = 8 * words.len();
-    for at in 1..words.len() {
-        let word = words[at];
+/// Insertion, until it has moved so much that a merge sort is better.
+fn finish_sorting<In: Slot>(entries: &mut [(i64, In)]) {
+    let mut budget = 8 * entries.len();
+    for at in 1..entries.len() {
         let mut site = at;
-        while site > 0 && words[site - 1] > word {
-            words[site] = words[site - 1];
+        while site > 0 && entries[site - 1].0 > entries[site].0 {
+            entries.swap(site - 1, site);
             site -= 1;
         }
-        words[site] = word;
         match budget.checked_sub(at - site) {
             Some(left) => budget = left,
-            None => return words.sort_unstable(),
+            None => return entries.sort_by_key(|(time, _)| *time),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values tell the order of arrival, so that stability shows.
+    #[test]
+    fn sort_arrivals_is_a_stable_sort() {
+        let mut random = 7_u64;
+        for len in [1, 2, 3, 64, 100, 4096] {
+            for span in [1, 2, 50, 1 << 20, u64::MAX] {
+                for burst in [false, true] {
+                    let mut entries: Vec<(i64, i64)> = Vec::new();
+                    for at in 0..len {
+                        random = random.wrapping_mul(6364136223846793005).wrapping_add(99);
+                        let spread = (u128::from(random) * u128::from(span) >> 64) as i64;
+                        let time = if burst && at % 7 > 0 { at / 50 } else { spread };
+                        entries.push((time.wrapping_add(i64::MIN), at));
+                    }
+                    let times = || entries.iter().map(|(time, _)| *time);
+                    let (oldest, youngest) = (times().min().unwrap(), times().max().unwrap());
+                    let mut expected = entries.clone();
+                    expected.sort_by_key(|(time, _)| *time);
+                    sort_arrivals(&mut entries, oldest, youngest);
+                    assert_eq!(entries, expected, "{len} over {span}");
+                }
+            }
         }
     }
 }

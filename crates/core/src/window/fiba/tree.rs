@@ -2,6 +2,7 @@
 
 use super::leaf::{Leaf, Run};
 use super::sorted::count_before;
+use super::stage::Stage;
 use crate::monoid::{Monoid, Slab, Slot};
 use crate::window::Ties;
 
@@ -122,10 +123,10 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     pub(super) mid: M::Partial,
     /// The right finger (from `flip` on in a single leaf), and what is staged.
     pub(super) tail: M::Partial,
-    pub(super) staged: Vec<(i64, M::In)>,
-    pub(super) staged_min: i64,
-    /// The fold of what is staged, in order of arrival; kept if combining commutes.
-    pub(super) staged_agg: M::Partial,
+    pub(super) staged: Stage<M>,
+    /// No entry is younger than this, and what is may be appended; `MAX` while all is
+    /// staged.
+    pub(super) bound: i64,
     /// Entries ever inserted and ever evicted. Two counters, so that the two ends of the
     /// window do not write one word in turn.
     pub(super) inserted: u64,
@@ -163,10 +164,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             right_agg: vec![identity.clone()],
             inner_agg: identity.clone(),
             mid: identity.clone(),
-            staged_agg: identity.clone(),
             tail: identity,
-            staged: Vec::new(),
-            staged_min: i64::MAX,
+            staged: Stage::new(&monoid),
+            bound: i64::MAX,
             inserted: 0,
             evicted: 0,
             stale: Stale::default(),
@@ -376,7 +376,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             + inners * size_of::<Child<M::Partial>>()
             + partials * size_of::<M::Partial>()
             + self.slab.bytes()
-            + self.staged.capacity() * size_of::<(i64, M::In)>()
+            + self.staged.entries.capacity() * size_of::<(i64, M::In)>()
             + self.scratch.bytes()
             + self.arrived.bytes()
             + (self.spare.leaves.capacity() + self.spare.inners.capacity()) * size_of::<Id>()
