@@ -24,6 +24,7 @@ fn leaf(count: u64, start: u16, end: u16) -> Vec<u8> {
         0_u16.write(out);
         start.write(out);
         end.write(out);
+        0_u16.write(out);
         out.all(&[0_i128; 3]);
         out.put(&[0]);
         out.all(&[0_u64; 2]);

@@ -111,13 +111,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             left,
             right,
             suffix,
+            head,
             tail,
         } = std::mem::take(&mut self.stale);
         if left > 0 || right > 0 {
             self.repair_spines(left, right);
         }
         if self.height() == 0 {
-            if suffix || tail {
+            if suffix || head || tail {
                 self.flip = self.left_leaf().end();
                 self.rebuild_suffix();
                 self.rebuild_tail();
@@ -127,6 +128,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if suffix {
             self.flip = self.left_leaf().end();
             self.rebuild_suffix();
+        } else if head {
+            self.flip = self.left_leaf().end();
+            self.fold_head();
         }
         if tail {
             self.rebuild_tail();
@@ -174,11 +178,18 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         };
     }
 
+    /// Folds the left finger as a whole, for the slot at its front.
+    pub(super) fn fold_head(&mut self) {
+        self.forget_all_suffix();
+        let start = self.left_leaf().start();
+        self.suffix[start] = self.fold_leaf(self.left[0], start, self.flip);
+        self.known = start + 1;
+    }
+
     /// Folds the left finger from `flip` back.
-    fn rebuild_suffix(&mut self) {
-        if std::mem::needs_drop::<M::Partial>() {
-            self.suffix.fill(self.monoid.identity());
-        }
+    pub(super) fn rebuild_suffix(&mut self) {
+        self.known = self.flip;
+        self.forget_all_suffix();
         let leaf = &self.leaves[self.left[0] as usize];
         let (start, flip) = (leaf.start(), self.flip);
         // The far end of a large window is not in cache: fetch its lines side by side.
@@ -204,6 +215,13 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             };
             *suffix = fold.clone();
             acc = Some(fold);
+        }
+    }
+
+    /// Lets go of the folds of another finger, if they hold anything.
+    fn forget_all_suffix(&mut self) {
+        if std::mem::needs_drop::<M::Partial>() {
+            self.suffix.fill(self.monoid.identity());
         }
     }
 

@@ -222,7 +222,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         require(single || self.flip == left.end(), || {
             format!("flip {}", self.flip)
         })?;
-        for at in left.start()..self.flip {
+        require(self.known <= self.flip, || {
+            format!("{} folds known, flip {}", self.known, self.flip)
+        })?;
+        require(
+            left.start() >= self.flip || self.known > left.start(),
+            || format!("no fold known of {}..{}", left.start(), self.flip),
+        )?;
+        for at in left.start()..self.known {
             let own = self.fold_leaf(self.left[0], at, self.flip);
             require(self.monoid.same(&own, &self.suffix[at]), || {
                 format!("suffix[{at}] is {:?}, should be {own:?}", self.suffix[at])

@@ -15,7 +15,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         // The time is read only where it is wanted: at the far end of a large window it
         // is a cache miss.
         let time = leaf.times[start];
-        if start + 1 < self.flip
+        if start + 1 < self.known
             && !leaf.is_promoted(start)
             && (self.staged.oldest == i64::MAX || time < self.staged.oldest)
         {
@@ -49,6 +49,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.drop_left_leaf();
         } else if start >= self.flip {
             self.flip_leaf();
+        } else if start >= self.known {
+            self.rebuild_suffix();
         }
         Some(time)
     }
@@ -72,6 +74,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             }
             self.leaf_mut(id).reset();
             self.flip = 0;
+            self.known = 0;
             self.tail = self.monoid.identity();
             return;
         }
@@ -130,8 +133,11 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let start = self.left_leaf().start();
         let count = self.trim(id, time);
         self.forget_suffix(start, start + count);
-        if self.left_leaf().start() >= self.flip {
+        let start = self.left_leaf().start();
+        if start >= self.flip {
             self.flip_leaf();
+        } else if start >= self.known {
+            self.fold_head();
         }
         count
     }
@@ -168,7 +174,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.children_mut(parent).remove(0);
         }
         self.stale.left = top;
-        self.stale.suffix = true;
+        self.stale.head = true;
         if top == self.height() {
             self.stale.right = top;
             self.stale.tail = true;

@@ -185,6 +185,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 self.leaf_mut(closed).compact();
                 self.suffix.rotate_left(start);
                 self.flip -= start.min(self.flip);
+                self.known -= start.min(self.known);
                 return;
             }
             self.stale.suffix = true;

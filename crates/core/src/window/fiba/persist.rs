@@ -60,8 +60,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         (self.inserted - self.evicted).write(out);
         (self.flip as u16).write(out);
         self.write_node(self.height(), self.left[self.height()], out);
+        (self.known as u16).write(out);
         let start = self.left_leaf().start();
-        for partial in &self.suffix[start.min(self.flip)..self.flip] {
+        for partial in &self.suffix[start.min(self.known)..self.known] {
             partial.write(out);
         }
         for level in 1..self.height() {
@@ -133,7 +134,11 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if self.flip > end || (self.height() > 0 && self.flip < end) {
             return damaged(format!("flip {} in a leaf of {start}..{end}", self.flip));
         }
-        for at in start.min(self.flip)..self.flip {
+        self.known = usize::from(u16::read(input)?);
+        if self.known > self.flip || (start < self.flip && self.known <= start) {
+            return damaged(format!("{} folds of {start}..{}", self.known, self.flip));
+        }
+        for at in start.min(self.known)..self.known {
             self.suffix[at] = self.monoid.read_partial(input)?;
         }
         for _ in 1..self.height() {

@@ -67,6 +67,8 @@ pub(super) struct Stale {
     pub(super) left: usize,
     pub(super) right: usize,
     pub(super) suffix: bool,
+    /// Of `suffix` the slot at the front alone.
+    pub(super) head: bool,
     pub(super) tail: bool,
 }
 
@@ -108,8 +110,11 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     /// Spines by level: leaves (the fingers) at 0, the root last in both.
     pub(super) left: Vec<Id>,
     pub(super) right: Vec<Id>,
-    /// Of the left finger: `suffix[i]` folds slots `i..flip`.
+    /// Of the left finger: `suffix[i]` folds slots `i..flip`. Kept for the slot at the
+    /// front, and for those before `known`: `flip`, or less after a bulk eviction, since
+    /// the next one would have no use for the others.
     pub(super) suffix: Vec<M::Partial>,
+    pub(super) known: usize,
     /// The end of the left finger; within a single leaf, where the tail begins.
     pub(super) flip: usize,
     /// Π↙ by level: all below the left spine's node but its first child, then the
@@ -159,6 +164,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             left: vec![0],
             right: vec![0],
             suffix: vec![identity.clone(); L],
+            known: 0,
             flip: 0,
             left_agg: vec![identity.clone()],
             right_agg: vec![identity.clone()],
