@@ -292,6 +292,22 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         (self.height(), self.left[self.height()], Spine::ROOT)
     }
 
+    /// The key of the leaf behind the one that `time` belongs to.
+    pub(super) fn next_leaf_key(&self, time: i64) -> Option<i64> {
+        let (level, mut id, spine) = self.lowest_spine_node(|key| time >= key, |key| time < key);
+        let mut next = match spine {
+            Spine::LEFT => Some(self.children(self.left[level + 1])[1].key),
+            _ => None,
+        };
+        for _ in 0..level {
+            let at = self.child_behind(id, time);
+            let children = self.children(id);
+            next = children.get(at + 1).map(|child| child.key).or(next);
+            id = children[at].id;
+        }
+        next
+    }
+
     /// `None` bounds are open: everything on that side of the subtree counts.
     fn fold_between(
         &self,

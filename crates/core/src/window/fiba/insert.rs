@@ -119,6 +119,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if batch.is_empty() {
             return;
         }
+        if self.should_stage(&batch) {
+            return self.stage_batch(batch);
+        }
         self.settle();
         let run = Run::from_batch(batch, &mut self.slab);
         self.insert_run(&run);

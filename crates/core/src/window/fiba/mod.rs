@@ -43,10 +43,13 @@
 //!    a quarter or more (the append split leaves `MIN_ARITY`), merges at most three
 //!    quarters: between two restructurings of a node lie Ω(F) changes below it.
 //!    Leaves off the spines hold at least `L/8`; the fingers at least one entry.
-//! 5. *Late entries are staged*, 64 to 4096 of them by the size of the window, and
+//! 5. *Late entries are staged*, a leaf full of them or one in 256 of a large window, and
 //!    inserted together; the amortised cost is that of a bulk insert. If combining
 //!    commutes the tail takes their values at once, else a query first moves them in. The
-//!    oldest staged time bounds what eviction may do without moving them in.
+//!    oldest staged time bounds what eviction may do without moving them in. Where late
+//!    is the rule (a quarter of the arrivals), all that arrives is staged: whether an
+//!    entry is late would be mispredicted. Small batches scattered over the leaves wait
+//!    in the same place.
 //! 6. *Bulk evict repairs arity top down*, each node keeping a child to spare, so that
 //!    merges always find their neighbour under the same parent; published is bottom up
 //!    with non-sibling neighbours. The same nodes are touched.
@@ -63,7 +66,8 @@
 //! 4. Aggregates: Π↑ and count of every child off the spines; Π↙, Π↘, Π inner, `mid`,
 //!    `suffix` and `tail` as their fields say.
 //! 5. Promoted slots and live partials in the slab match, freed leaves included.
-//! 6. Staged entries are older than the youngest entry, and the tree is no single leaf.
+//! 6. Staged entries are older than the youngest entry, unless all that arrives is
+//!    staged; and the tree is no single leaf.
 
 mod aggregate;
 mod check;

@@ -3,7 +3,7 @@
 use super::leaf::Run;
 use super::tree::Tree;
 use crate::monoid::{Entry, Monoid, Slot};
-use crate::window::Ties;
+use crate::window::{Batch, Ties};
 
 /// Late entries wait for company, a leaf full of it at least: a bulk insert of many costs
 /// far less per entry. A large window lets more of them wait, so that those of one leaf
@@ -95,11 +95,51 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     #[inline]
-    fn settle_if_many(&mut self) {
-        let most = self.settled_len() / STAGED_SHARE;
-        if self.staged.entries.len() >= most.clamp(L, MOST_STAGED) {
+    pub(super) fn settle_if_many(&mut self) {
+        if self.staged.entries.len() >= self.most_staged() {
             self.settle();
         }
+    }
+
+    fn most_staged(&self) -> usize {
+        (self.settled_len() / STAGED_SHARE).clamp(L, MOST_STAGED)
+    }
+
+    /// Whether a batch should wait for company, as single late entries do: it is small
+    /// and scattered over many leaves.
+    pub(super) fn should_stage(&self, batch: &Batch<M>) -> bool {
+        batch.len() <= self.most_staged() / 4
+            && batch.lifted.is_empty()
+            && self.monoid.commutative()
+            && self.height() > 0
+            && self.is_scattered(&batch.times)
+    }
+
+    /// Looks at a quarter of a leaf's worth from the middle: will it spread over leaves?
+    fn is_scattered(&self, times: &[i64]) -> bool {
+        let reach = (L / 4).min(times.len() - 1);
+        let at = (times.len() - 1 - reach) / 2;
+        let (oldest, youngest) = (times[at], times[at + reach]);
+        match self.next_leaf_key(oldest) {
+            Some(next) => reach == 0 || youngest >= next,
+            None => false,
+        }
+    }
+
+    /// Entries staged in a batch are late for the most part; those that are not wait too.
+    pub(super) fn stage_batch(&mut self, batch: Batch<M>) {
+        let part = self.monoid.fold(&batch.values);
+        self.tail = self.monoid.combine(&self.tail, &part);
+        let staged = &mut self.staged;
+        staged.agg = self.monoid.combine(&staged.agg, &part);
+        staged.late += batch.len() as u64;
+        staged.oldest = staged.oldest.min(batch.times[0]);
+        staged.youngest = staged.youngest.max(batch.times[batch.len() - 1]);
+        staged
+            .entries
+            .extend(batch.times.into_iter().zip(batch.values));
+        self.gather(true);
+        self.settle_if_many();
     }
 
     /// Moves what is staged into the tree.
@@ -232,7 +272,7 @@ mod tests {
                     let mut entries: Vec<(i64, i64)> = Vec::new();
                     for at in 0..len {
                         random = random.wrapping_mul(6364136223846793005).wrapping_add(99);
-                        let spread = (u128::from(random) * u128::from(span) >> 64) as i64;
+                        let spread = ((u128::from(random) * u128::from(span)) >> 64) as i64;
                         let time = if burst && at % 7 > 0 { at / 50 } else { spread };
                         entries.push((time.wrapping_add(i64::MIN), at));
                     }
