@@ -9,8 +9,10 @@ use common::Random;
 use slidewise_core::aggregate::collect::{Collect, Seq};
 use slidewise_core::monoid::Entry;
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
+use slidewise_core::window::btree::BTree;
 use slidewise_core::window::fiba::Fiba;
-use slidewise_core::window::{Ties, Window};
+use slidewise_core::window::fiba_published::Options;
+use slidewise_core::window::{Batch, Ties, Window};
 
 /// A value that tells whether copies of it live.
 #[derive(Clone, Debug)]
@@ -33,10 +35,26 @@ impl Codec for Tracked {
 }
 
 #[test]
-fn evicted_values_are_dropped_at_once() {
+fn fiba_lets_go() {
+    drops_at_once(|| Fiba::<_, 16, 8>::new(Collect::new(), Ties::Combine));
+}
+
+#[test]
+fn published_trees_let_go() {
+    drops_at_once(|| BTree::new(Collect::new(), Ties::Combine, 2));
+    for bulk in [false, true] {
+        let options = Options {
+            bulk,
+            free_list: true,
+        };
+        drops_at_once(|| BTree::with_fingers(Collect::new(), Ties::Combine, 2, options));
+    }
+}
+
+fn drops_at_once<W: Window<Collect<Tracked>>>(make: impl Fn() -> W) {
     for seed in 0..60 {
         let mut random = Random(seed);
-        let mut window = Fiba::<_, 16, 8>::new(Collect::new(), Ties::Combine);
+        let mut window = make();
         let mut alive: Vec<(i64, Arc<Mutex<i64>>)> = Vec::new();
         for step in 0..600 {
             match random.below(8) {
@@ -44,7 +62,13 @@ fn evicted_values_are_dropped_at_once() {
                     let time = step * 1000 + random.below(900) as i64 - random.below(90_000) as i64;
                     let value = Arc::new(Mutex::new(time));
                     let slot = Seq::One(Tracked(value.clone()));
-                    window.insert(time, Entry::Raw(slot));
+                    if seed % 2 == 0 {
+                        window.insert(time, Entry::Raw(slot));
+                    } else {
+                        let mut batch = Batch::default();
+                        batch.push(time, Entry::Raw(slot));
+                        window.insert_batch(batch);
+                    }
                     alive.push((time, value));
                 }
                 5 => drop(window.evict()),

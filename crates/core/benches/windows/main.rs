@@ -10,6 +10,7 @@
 mod memory;
 mod report;
 mod streams;
+mod trees;
 
 use std::hint::black_box;
 
@@ -51,6 +52,7 @@ fn cases<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Val
     if !report.settings.rss {
         warm_up();
         rates(report, name, monoid, value);
+        trees::cases(report, name, monoid, value);
     }
     memory::cases(report, name, monoid, value);
 }

@@ -2,7 +2,9 @@
 
 pub mod any;
 pub mod batch;
+pub mod btree;
 pub mod fiba;
+pub mod fiba_published;
 pub mod recalculate;
 pub mod shape;
 

@@ -1,0 +1,183 @@
+//! Looking at a tree: walking its entries, checking its invariants, showing its shape.
+
+use super::{BTree, Id, NONE};
+use crate::monoid::Monoid;
+use crate::window::Ties;
+use crate::window::shape::{Kind, Node, Shape};
+
+type Verdict = Result<(), String>;
+
+fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// What a walk over the tree has found out.
+struct Survey<P> {
+    nodes: usize,
+    last: Option<i64>,
+    /// Folds and lengths of whole subtrees, by level, of the node visited last.
+    whole: Vec<(P, u32)>,
+}
+
+impl<M: Monoid> BTree<M> {
+    pub(super) fn walk(&self, id: Id, visit: &mut dyn FnMut(i64, M::Partial)) {
+        let children = self.nodes.children(id);
+        let entries = self.nodes.times(id).iter().zip(self.nodes.values(id));
+        for (at, (time, value)) in entries.enumerate() {
+            if let Some(child) = children.get(at) {
+                self.walk(*child, visit);
+            }
+            visit(*time, value.clone());
+        }
+        if let Some(child) = children.last() {
+            self.walk(*child, visit);
+        }
+    }
+
+    pub(super) fn check_all(&self) -> Verdict {
+        let mut survey = Survey {
+            nodes: 0,
+            last: None,
+            whole: vec![(self.monoid.identity(), 0); self.nodes.level(self.root) + 1],
+        };
+        let parent = self.nodes.parent(self.root);
+        require(parent == NONE, || format!("the root has parent {parent}"))?;
+        self.check_node(self.root, (true, true), &mut survey)?;
+        let entries = survey.whole[self.nodes.level(self.root)].1 as usize;
+        require(entries == self.len, || {
+            format!("{entries} entries, {} counted", self.len)
+        })?;
+        require(self.counted() == self.len, || {
+            format!("aggregates stand for {} of {entries}", self.counted())
+        })?;
+        let idle = self.nodes.idle();
+        require(survey.nodes + idle == self.nodes.capacity(), || {
+            format!(
+                "{} nodes in the tree and {idle} idle of {}",
+                survey.nodes,
+                self.nodes.capacity()
+            )
+        })
+    }
+
+    fn check_node(&self, id: Id, spines: (bool, bool), survey: &mut Survey<M::Partial>) -> Verdict {
+        let nodes = &self.nodes;
+        let place = || format!("node {id} of level {} {spines:?}", nodes.level(id));
+        survey.nodes += 1;
+        require(nodes.spines(id) == spines, || {
+            format!("{}: spines {:?}", place(), nodes.spines(id))
+        })?;
+        self.check_arity(id)?;
+        if nodes.is_leaf(id) {
+            require(!spines.0 || id == self.left_finger, || {
+                format!("{}: left finger {}", place(), self.left_finger)
+            })?;
+            require(!spines.1 || id == self.right_finger, || {
+                format!("{}: right finger {}", place(), self.right_finger)
+            })?;
+        }
+        let mut whole: Option<M::Partial> = None;
+        let mut count = nodes.len(id) as u32;
+        let mut add = |partial: &M::Partial| {
+            whole = Some(match &whole {
+                Some(whole) => self.monoid.combine(whole, partial),
+                None => partial.clone(),
+            });
+        };
+        let level = nodes.level(id);
+        for at in 0..nodes.arity(id) {
+            if let Some(child) = nodes.children(id).get(at) {
+                require(nodes.parent(*child) == id, || {
+                    format!("{}: child {child} has another parent", place())
+                })?;
+                require(nodes.level(*child) + 1 == level, || {
+                    format!(
+                        "{}: child {child} of level {}",
+                        place(),
+                        nodes.level(*child)
+                    )
+                })?;
+                let child_spines = (spines.0 && at == 0, spines.1 && at == nodes.len(id));
+                self.check_node(*child, child_spines, survey)?;
+                let (fold, entries) = &survey.whole[level - 1];
+                add(fold);
+                count += entries;
+            }
+            if let (Some(time), Some(value)) = (nodes.times(id).get(at), nodes.values(id).get(at)) {
+                self.check_order(survey.last, *time)?;
+                survey.last = Some(*time);
+                add(value);
+            }
+        }
+        let whole = whole.unwrap_or_else(|| self.monoid.identity());
+        survey.whole[level] = (whole, count);
+        self.check_aggregate(id, &survey.whole[level])
+    }
+
+    fn check_arity(&self, id: Id) -> Verdict {
+        let arity = self.nodes.arity(id);
+        let least = match id == self.root {
+            true if self.nodes.is_leaf(id) => 1,
+            true => 2,
+            false => self.min_arity,
+        };
+        require((least..=2 * self.min_arity).contains(&arity), || {
+            format!("node {id} of arity {arity}")
+        })
+    }
+
+    fn check_order(&self, last: Option<i64>, time: i64) -> Verdict {
+        let ordered = match (self.ties, last) {
+            (_, None) => true,
+            (Ties::Combine, Some(last)) => last < time,
+            (Ties::Keep, Some(last)) => last <= time,
+        };
+        require(ordered, || format!("{time} behind {last:?}"))
+    }
+
+    /// Π↑ is compared with the fold just made; the others with what their definition
+    /// makes of the stored ones around them, which were or will be compared in turn.
+    fn check_aggregate(&self, id: Id, (whole, count): &(M::Partial, u32)) -> Verdict {
+        let kept = self.nodes.agg(id);
+        let (expected, entries) = match self.kind(id) {
+            Kind::Up => (whole.clone(), *count),
+            _ => self.local(id),
+        };
+        require(self.nodes.count(id) == entries, || {
+            format!(
+                "node {id} stands for {entries} entries, not {}",
+                self.nodes.count(id)
+            )
+        })?;
+        require(self.monoid.same(kept, &expected), || {
+            format!("node {id} keeps {kept:?} instead of {expected:?}")
+        })
+    }
+
+    /// The tree as data. Entries lie in inner nodes too.
+    pub(super) fn to_shape(&self) -> Shape<M::Partial> {
+        let mut shape = Shape {
+            nodes: Vec::new(),
+            leaf_capacity: self.most(),
+            arity: 2 * self.min_arity,
+        };
+        self.show(self.root, &mut shape);
+        shape
+    }
+
+    fn show(&self, id: Id, shape: &mut Shape<M::Partial>) -> usize {
+        let place = shape.nodes.len();
+        shape.nodes.push(Node {
+            level: self.nodes.level(id),
+            kind: self.kind(id),
+            times: self.nodes.times(id).to_vec(),
+            children: Vec::new(),
+            aggregate: self.nodes.agg(id).clone(),
+        });
+        for child in self.nodes.children(id) {
+            let child = self.show(*child, shape);
+            shape.nodes[place].children.push(child);
+        }
+        place
+    }
+}

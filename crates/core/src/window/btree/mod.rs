@@ -1,0 +1,374 @@
+//! btree: the classic B-tree augmented with aggregates, the baseline of FiBA.
+//!
+//! | card   |                                                                       |
+//! |--------|-----------------------------------------------------------------------|
+//! | paper  | Tangwongsan, Hirzel, Schneider: FiBA (2018, PVLDB 12(10)), §3.1       |
+//! | order  | any                                                                   |
+//! | laws   | associative                                                           |
+//! | costs  | insert, evict, evict(t): O(log n), worst case too; query: 0 combines; |
+//! |        | range: O(log n); insert_many, evict_until: as many single steps       |
+//! | space  | μ = 4, sum of int64: 50 to 70 bytes per entry                         |
+//! | choose | to measure what fingers and location-sensitive aggregates bring       |
+//!
+//! # Idea
+//! Entries lie in all nodes, ordered by time; a node of arity a holds a − 1 of them between
+//! its a children. Every node keeps Π↑, the aggregate of its whole subtree, so that the
+//! root's is the answer. A change is repaired on the whole path up to the root.
+//!
+//! # Invariants (checked by `check`, for `fiba_published` too, which shares all nodes)
+//! 1. Size: MIN_ARITY = μ ≤ a ≤ MAX_ARITY = 2μ; the root has 2 ≤ a if it is no leaf.
+//! 2. Height: all leaves are at level 0, a parent is one level above its children.
+//! 3. Order: times rise, from a child through the entry behind it to the next child.
+//!    Strictly under `Ties::Combine`.
+//! 4. Aggregates: each node keeps the one its place asks for, and the number of entries it
+//!    stands for; here Π↑ everywhere.
+//! 5. Threads: parents, spines and fingers are where the tree says.
+//! 6. Memory: every node of the arena is in the tree, free, or waits to be.
+//!
+//! # Deviations
+//! Nodes lie in columns, addressed by index. With `Ties::Keep` an insert goes behind, and an
+//! evict takes, the first of its time, wherever in the tree that is.
+
+mod aggregate;
+mod check;
+mod nodes;
+mod persist;
+mod rebalance;
+
+use super::fiba_published::Options;
+use super::shape::{Kind, Shape};
+use super::{Batch, Ties, Window};
+use crate::monoid::{Entry, Monoid};
+use crate::snapshot::{Reader, Result, Writer};
+pub(in crate::window) use aggregate::Stale;
+pub(in crate::window) use nodes::{Id, NONE, Nodes};
+
+/// The least arities a tree can be asked to keep.
+pub const ARITIES: std::ops::RangeInclusive<usize> = 2..=64;
+
+/// A B-tree with aggregates: classic, or with fingers as FiBA was published.
+#[derive(Clone, Debug)]
+pub struct BTree<M: Monoid> {
+    pub(in crate::window) monoid: M,
+    pub(in crate::window) ties: Ties,
+    /// What fingers add; `None` for the classic tree.
+    pub(in crate::window) fingers: Option<Options>,
+    /// μ.
+    pub(in crate::window) min_arity: usize,
+    pub(in crate::window) nodes: Nodes<M::Partial>,
+    pub(in crate::window) root: Id,
+    pub(in crate::window) left_finger: Id,
+    pub(in crate::window) right_finger: Id,
+    pub(in crate::window) len: usize,
+    pub(in crate::window) stale: Stale,
+}
+
+/// Where an entry is, or belongs.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::window) struct Site {
+    pub node: Id,
+    pub at: usize,
+    pub present: bool,
+}
+
+impl<M: Monoid> BTree<M> {
+    /// The classic tree of minimum arity `arity`.
+    ///
+    /// # Panics
+    /// If the arity is not one of [`ARITIES`].
+    pub fn new(monoid: M, ties: Ties, arity: usize) -> Self {
+        Self::planted(monoid, ties, arity, None)
+    }
+
+    pub(in crate::window) fn planted(
+        monoid: M,
+        ties: Ties,
+        min_arity: usize,
+        fingers: Option<Options>,
+    ) -> Self {
+        assert!(
+            ARITIES.contains(&min_arity),
+            "a minimum arity of {min_arity}"
+        );
+        let nodes = Nodes::new(2 * min_arity, monoid.identity());
+        let mut tree = Self {
+            monoid,
+            ties,
+            fingers,
+            min_arity,
+            nodes,
+            root: NONE,
+            left_finger: NONE,
+            right_finger: NONE,
+            len: 0,
+            stale: Stale::default(),
+        };
+        let root = tree.nodes.allocate(0);
+        tree.plant(root);
+        tree.refresh(root);
+        tree.settle();
+        tree
+    }
+
+    /// MAX_ARITY − 1.
+    pub(in crate::window) fn most(&self) -> usize {
+        2 * self.min_arity - 1
+    }
+
+    /// Makes a node the root. The fingers are the caller's to find unless it is a leaf.
+    pub(in crate::window) fn plant(&mut self, root: Id) {
+        self.root = root;
+        self.nodes.set_parent(root, NONE);
+        self.nodes.set_left(root, true);
+        self.nodes.set_right(root, true);
+        if self.nodes.is_leaf(root) {
+            (self.left_finger, self.right_finger) = (root, root);
+        }
+    }
+
+    /// Where to insert at `time`: behind all entries up to it.
+    fn site_of_insert(&self, time: i64) -> Site {
+        let start = match self.fingers {
+            Some(_) => self.climb_for_insert(time),
+            None => self.root,
+        };
+        self.descend_for_insert(start, time)
+    }
+
+    pub(in crate::window) fn descend_for_insert(&self, start: Id, time: i64) -> Site {
+        let mut node = start;
+        loop {
+            let at = self.nodes.up_to(node, time);
+            if let Some(site) = self.tied(node, at, time) {
+                return site;
+            }
+            if self.nodes.is_leaf(node) {
+                return Site {
+                    node,
+                    at,
+                    present: false,
+                };
+            }
+            node = self.nodes.child(node, at);
+        }
+    }
+
+    /// The entry before position `at` if it is the one of that time to combine with.
+    pub(in crate::window) fn tied(&self, node: Id, at: usize, time: i64) -> Option<Site> {
+        let tied = self.ties == Ties::Combine && at > 0 && self.nodes.times(node)[at - 1] == time;
+        tied.then(|| Site {
+            node,
+            at: at - 1,
+            present: true,
+        })
+    }
+
+    /// The first entry of that time.
+    fn find(&self, time: i64) -> Option<Site> {
+        let (mut node, mut found) = match self.fingers {
+            Some(_) => self.climb_to_find(time),
+            None => (self.root, None),
+        };
+        loop {
+            let at = self.nodes.below(node, time);
+            if self.nodes.times(node).get(at) == Some(&time) {
+                found = Some(Site {
+                    node,
+                    at,
+                    present: true,
+                });
+                if self.ties == Ties::Combine {
+                    return found;
+                }
+            }
+            if self.nodes.is_leaf(node) {
+                return found;
+            }
+            node = self.nodes.child(node, at);
+        }
+    }
+
+    pub(in crate::window) fn insert_partial(&mut self, time: i64, value: M::Partial) {
+        let Site { node, at, present } = self.site_of_insert(time);
+        if present {
+            self.combine_at(node, at, &value);
+            self.refresh(node);
+        } else {
+            self.nodes.insert(node, at, time, value, NONE);
+            self.len += 1;
+            let top = self.rebalance_for_insert(node);
+            self.refresh(top);
+        }
+        self.settle();
+    }
+
+    pub(in crate::window) fn combine_at(&mut self, node: Id, at: usize, value: &M::Partial) {
+        let whole = self.monoid.combine(&self.nodes.values(node)[at], value);
+        *self.nodes.value_mut(node, at) = whole;
+    }
+
+    fn evict_from(&mut self, Site { node, at, .. }: Site) {
+        self.len -= 1;
+        if self.nodes.is_leaf(node) {
+            self.nodes.remove(node, at);
+            let top = self.rebalance_for_evict(node);
+            self.refresh(top);
+        } else {
+            self.evict_inner(node, at);
+        }
+        self.settle();
+        self.give_back();
+    }
+
+    /// A leaf is all that is left of a large tree: its memory goes back.
+    pub(in crate::window) fn give_back(&mut self) {
+        const FEW: usize = 64;
+        if !self.nodes.is_leaf(self.root) || self.nodes.capacity() <= FEW {
+            return;
+        }
+        let (mut times, mut values) = (Vec::new(), Vec::new());
+        self.nodes.drain(self.root, &mut times, &mut values);
+        self.nodes = Nodes::new(2 * self.min_arity, self.monoid.identity());
+        let root = self.nodes.allocate(0);
+        self.nodes.fill(root, &times, &mut values, &[]);
+        self.plant(root);
+        self.refresh(root);
+        self.settle();
+    }
+
+    fn first_leaf(&self) -> Id {
+        if self.fingers.is_some() {
+            return self.left_finger;
+        }
+        self.oldest_leaf(self.root)
+    }
+}
+
+impl<M: Monoid> Window<M> for BTree<M> {
+    fn insert(&mut self, time: i64, entry: Entry<M>) {
+        let value = entry.partial(&self.monoid);
+        self.insert_partial(time, value);
+    }
+
+    fn insert_batch(&mut self, batch: Batch<M>) {
+        if self.fingers.is_some_and(|options| options.bulk) {
+            self.bulk_insert(batch);
+            return;
+        }
+        for (time, entry) in batch.into_entries() {
+            self.insert(time, entry);
+        }
+    }
+
+    fn evict(&mut self) -> Option<i64> {
+        let node = self.first_leaf();
+        let time = *self.nodes.times(node).first()?;
+        self.evict_from(Site {
+            node,
+            at: 0,
+            present: true,
+        });
+        Some(time)
+    }
+
+    fn evict_at(&mut self, time: i64) -> bool {
+        let found = self.find(time);
+        if let Some(site) = found {
+            self.evict_from(site);
+        }
+        found.is_some()
+    }
+
+    fn evict_until(&mut self, time: i64) -> usize {
+        if self.fingers.is_some_and(|options| options.bulk) {
+            return self.bulk_evict(time);
+        }
+        let before = self.len;
+        while self.oldest().is_some_and(|oldest| oldest <= time) {
+            self.evict();
+        }
+        before - self.len
+    }
+
+    fn query(&mut self) -> M::Partial {
+        if self.fingers.is_none() || self.nodes.is_leaf(self.root) {
+            return self.nodes.agg(self.root).clone();
+        }
+        let (left, right) = (self.left_finger, self.right_finger);
+        let older = self
+            .monoid
+            .combine(self.nodes.agg(left), self.nodes.agg(self.root));
+        self.monoid.combine(&older, self.nodes.agg(right))
+    }
+
+    fn query_range(&mut self, lo: i64, hi: i64) -> M::Partial {
+        let top = match self.fingers {
+            Some(_) => self.climb_for_range(lo, hi),
+            None => self.root,
+        };
+        self.fold_between(top, lo, hi)
+    }
+
+    fn len(&mut self) -> usize {
+        self.len
+    }
+
+    fn oldest(&mut self) -> Option<i64> {
+        self.nodes.times(self.first_leaf()).first().copied()
+    }
+
+    fn youngest(&mut self) -> Option<i64> {
+        self.nodes.times(self.right_finger).last().copied()
+    }
+
+    fn clear(&mut self) {
+        let monoid = self.monoid.clone();
+        *self = Self::planted(monoid, self.ties, self.min_arity, self.fingers);
+    }
+
+    fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial)) {
+        self.walk(self.root, visit);
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        self.check_all()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.nodes.bytes()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.write_tree(out);
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        self.read_tree(input)?;
+        self.check_all().or_else(crate::snapshot::damaged)
+    }
+
+    fn monoid(&self) -> &M {
+        &self.monoid
+    }
+
+    fn shape(&mut self) -> Option<Shape<M::Partial>> {
+        Some(self.to_shape())
+    }
+}
+
+impl<M: Monoid> BTree<M> {
+    /// Which aggregate a node keeps (FiBA fig. 2): by its place, if there are fingers.
+    pub(in crate::window) fn kind(&self, id: Id) -> Kind {
+        if self.fingers.is_none() {
+            return Kind::Up;
+        }
+        if id == self.root {
+            return Kind::Inner;
+        }
+        match self.nodes.spines(id) {
+            (true, _) => Kind::Left,
+            (_, true) => Kind::Right,
+            _ => Kind::Up,
+        }
+    }
+}

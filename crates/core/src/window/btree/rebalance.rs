@@ -1,0 +1,177 @@
+//! Rebalancing after the fact (FiBA §3.2, figs. 7 and 8): split, merge, move, and the
+//! changes of height. Π↑ are repaired on the way up, all else in the pass down.
+
+use super::{BTree, Id};
+use crate::monoid::Monoid;
+
+impl<M: Monoid> BTree<M> {
+    /// Splits from an overfull node upwards; gives the node where that topped out, which
+    /// is still to be refreshed.
+    pub(super) fn rebalance_for_insert(&mut self, node: Id) -> Id {
+        let mut node = node;
+        while self.nodes.len(node) > self.most() {
+            if node == self.root {
+                self.height_increase();
+            }
+            self.split(node);
+            node = self.nodes.parent(node);
+        }
+        node
+    }
+
+    pub(in crate::window) fn height_increase(&mut self) {
+        let old = self.root;
+        let root = self.nodes.allocate(self.nodes.level(old) + 1);
+        self.nodes.set_first_child(root, old);
+        self.plant(root);
+    }
+
+    /// The only child of the root takes its place.
+    pub(in crate::window) fn height_decrease(&mut self) {
+        let old = self.root;
+        let child = self.nodes.child(old, 0);
+        self.nodes.release(old);
+        self.plant(child);
+    }
+
+    /// 2μ + 1 children become μ + 1 and μ.
+    fn split(&mut self, node: Id) {
+        let parent = self.nodes.parent(node);
+        let at = self.nodes.position(node);
+        let keep = self.min_arity;
+        let sibling = self.nodes.allocate(self.nodes.level(node));
+        self.nodes.move_tail(node, keep + 1, keep + 1, sibling, 0);
+        let (time, value) = self.nodes.remove(node, keep);
+        self.nodes.insert(parent, at, time, value, sibling);
+        self.hand_right_end(node, sibling);
+        self.touch(node);
+        self.touch(sibling);
+    }
+
+    /// `to` was split off the right of `from`: what was at the right end is now it.
+    pub(in crate::window) fn hand_right_end(&mut self, from: Id, to: Id) {
+        let (_, right) = self.nodes.spines(from);
+        self.nodes.set_right(from, false);
+        self.nodes.set_right(to, right);
+        if self.right_finger == from {
+            self.right_finger = to;
+        }
+    }
+
+    /// Mends from a node upwards that may be underfull; gives the node where that topped
+    /// out, which is still to be refreshed.
+    pub(super) fn rebalance_for_evict(&mut self, node: Id) -> Id {
+        let mut node = node;
+        while node != self.root && self.nodes.arity(node) < self.min_arity {
+            let parent = self.nodes.parent(node);
+            let at = self.nodes.position(node);
+            let sibling_at = self.pick_eviction_sibling(parent, at);
+            let sibling = self.nodes.child(parent, sibling_at);
+            if self.nodes.arity(sibling) > self.min_arity {
+                self.move_one(parent, at, sibling_at);
+                return parent;
+            }
+            let merged = self.merge(parent, at.min(sibling_at));
+            if parent == self.root && self.nodes.len(parent) == 0 {
+                self.height_decrease();
+                return merged;
+            }
+            node = parent;
+        }
+        node
+    }
+
+    /// The larger of the siblings next to child `at`.
+    fn pick_eviction_sibling(&self, parent: Id, at: usize) -> usize {
+        let arity = |at: usize| self.nodes.arity(self.nodes.child(parent, at));
+        if at == 0 {
+            return 1;
+        }
+        let last = self.nodes.len(parent);
+        if at < last && arity(at + 1) > arity(at - 1) {
+            at + 1
+        } else {
+            at - 1
+        }
+    }
+
+    /// Merges child `at + 1` into child `at`, with the entry between them.
+    fn merge(&mut self, parent: Id, at: usize) -> Id {
+        let node = self.nodes.child(parent, at);
+        let sibling = self.nodes.child(parent, at + 1);
+        let (time, value) = self.nodes.remove(parent, at);
+        let arity = self.nodes.arity(node);
+        self.nodes.append(node, time, value);
+        self.nodes.move_tail(sibling, 0, 0, node, arity);
+        if self.nodes.spines(sibling).1 {
+            self.nodes.set_right(node, true);
+        }
+        if self.right_finger == sibling {
+            self.right_finger = node;
+        }
+        self.nodes.release(sibling);
+        self.touch(node);
+        node
+    }
+
+    /// Moves one entry and one child from a sibling that can spare them, through the
+    /// entry between the two.
+    fn move_one(&mut self, parent: Id, at: usize, sibling_at: usize) {
+        let node = self.nodes.child(parent, at);
+        let sibling = self.nodes.child(parent, sibling_at);
+        let between = at.min(sibling_at);
+        if sibling_at > at {
+            let separator = self.nodes.take(parent, between);
+            let (time, value) = self.nodes.rotate_front(sibling, node, 1, separator);
+            self.nodes.exchange(parent, between, time, value);
+        } else {
+            let (time, value, child) = self.nodes.pop_back(sibling);
+            let (time, value) = self.nodes.exchange(parent, between, time, value);
+            self.nodes.push_front(node, time, value, child);
+        }
+        self.touch(node);
+        self.touch(sibling);
+    }
+
+    /// Evicts from an inner node: a neighbour out of a leaf takes the place.
+    pub(super) fn evict_inner(&mut self, node: Id, at: usize) {
+        let left = self.nodes.child(node, at);
+        let right = self.nodes.child(node, at + 1);
+        let (leaf, from) = if self.nodes.arity(right) > self.min_arity {
+            (self.oldest_leaf(right), 0)
+        } else {
+            let leaf = self.youngest_leaf(left);
+            (leaf, self.nodes.len(leaf) - 1)
+        };
+        let (time, value) = self.nodes.remove(leaf, from);
+        self.nodes.exchange(node, at, time, value);
+        let top = self.rebalance_for_evict(leaf);
+        if top == self.root || self.nodes.level(top) >= self.nodes.level(node) {
+            self.refresh(top);
+            return;
+        }
+        // Rebalancing stayed below: the node is still there.
+        let mut id = top;
+        while id != node {
+            self.touch(id);
+            id = self.nodes.parent(id);
+        }
+        self.refresh(node);
+    }
+
+    pub(super) fn oldest_leaf(&self, id: Id) -> Id {
+        let mut id = id;
+        while !self.nodes.is_leaf(id) {
+            id = self.nodes.child(id, 0);
+        }
+        id
+    }
+
+    fn youngest_leaf(&self, id: Id) -> Id {
+        let mut id = id;
+        while !self.nodes.is_leaf(id) {
+            id = self.nodes.last_child(id);
+        }
+        id
+    }
+}

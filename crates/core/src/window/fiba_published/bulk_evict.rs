@@ -1,0 +1,265 @@
+//! Bulk evict (2023, §4): boundary search, pass up, pass down.
+
+use crate::monoid::Monoid;
+use crate::window::Ties;
+use crate::window::btree::{BTree, Id, NONE};
+
+/// One level of the boundary: a node with entries on both sides of it, its right
+/// neighbour of the same level, and the entry between the two, which their least common
+/// ancestor holds.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    node: Id,
+    /// How many of its entries go, and how many children with them.
+    cut: usize,
+    neighbor: Id,
+    ancestor: Id,
+    between: usize,
+}
+
+impl<M: Monoid> BTree<M> {
+    pub(in crate::window) fn bulk_evict(&mut self, time: i64) -> usize {
+        let before = self.len;
+        let first = self.nodes.times(self.left_finger).first();
+        if first.is_none_or(|oldest| *oldest > time) {
+            return 0;
+        }
+        let last = self.nodes.times(self.right_finger).last();
+        if last.is_some_and(|youngest| *youngest <= time) {
+            self.evict_all();
+            return before;
+        }
+        if self.nodes.is_leaf(self.root) {
+            let cut = self.nodes.up_to(self.root, time);
+            self.nodes.drop_front(self.root, cut);
+            self.touch(self.root);
+        } else if time < self.nodes.times(self.root)[0] {
+            self.cut_below_left_spine(time);
+        } else {
+            self.cut_below_right_spine(time);
+        }
+        self.settle();
+        self.len = self.counted();
+        self.give_back();
+        before - self.len
+    }
+
+    /// The subtree that was the tree goes to the free list in one piece.
+    fn evict_all(&mut self) {
+        self.discard(self.root);
+        let root = self.nodes.allocate(0);
+        self.plant(root);
+        self.touch(root);
+        self.settle();
+        self.len = 0;
+        self.give_back();
+    }
+
+    fn discard(&mut self, id: Id) {
+        let deferred = self.fingers.is_some_and(|options| options.free_list);
+        self.nodes.cut(id, deferred);
+    }
+
+    /// The boundary ends below a node of the left spine, which has a right sibling.
+    fn cut_below_left_spine(&mut self, time: i64) {
+        let top = self.climb_left(|separator| time < separator);
+        let parent = self.nodes.parent(top);
+        let neighbor = self.nodes.child(parent, 1);
+        let steps = self.boundary(top, (neighbor, parent, 0), time);
+        let gone = self.pass_up(&steps);
+        let start = if gone { self.repair_loop(parent) } else { top };
+        self.thread_left(start);
+    }
+
+    /// The boundary ends below a node of the right spine: whatever is above or left of it
+    /// goes, and it becomes the root.
+    fn cut_below_right_spine(&mut self, time: i64) {
+        let last = *self.nodes.times(self.root).last().expect("an inner node");
+        let top = if time < last {
+            self.root
+        } else {
+            self.climb_right(|separator| separator <= time)
+        };
+        let steps = self.boundary(top, (NONE, NONE, 0), time);
+        let gone = self.pass_up(&steps);
+        debug_assert!(!gone, "a node without a neighbour stays");
+        self.make_node_root(top);
+        if !self.nodes.is_leaf(top) && self.nodes.len(top) == 0 {
+            // Make child root.
+            self.height_decrease();
+        }
+        self.touch(self.root);
+        self.thread_left(self.root);
+        if !self.nodes.is_leaf(self.root) {
+            self.touch(self.nodes.last_child(self.root));
+        }
+    }
+
+    /// Step 1: the levels from `top` down; stops early where `time` itself is found.
+    fn boundary(&self, top: Id, beside: (Id, Id, usize), time: i64) -> Vec<Step> {
+        let (mut node, (mut neighbor, mut ancestor, mut between)) = (top, beside);
+        let mut steps = Vec::new();
+        loop {
+            let cut = self.nodes.up_to(node, time);
+            steps.push(Step {
+                node,
+                cut,
+                neighbor,
+                ancestor,
+                between,
+            });
+            let found = cut > 0 && self.nodes.times(node)[cut - 1] == time;
+            if self.nodes.is_leaf(node) || (found && self.ties == Ties::Combine) {
+                return steps;
+            }
+            if cut < self.nodes.len(node) {
+                neighbor = self.nodes.child(node, cut + 1);
+                (ancestor, between) = (node, cut);
+            } else if neighbor != NONE {
+                neighbor = self.nodes.child(neighbor, 0);
+            }
+            node = self.nodes.child(node, cut);
+        }
+    }
+
+    /// Step 2, the eviction loop. Says whether the topmost node was merged away; the entry
+    /// behind it is then used up, and both are still in its parent.
+    fn pass_up(&mut self, steps: &[Step]) -> bool {
+        for step in steps {
+            self.nodes.set_left(step.node, true);
+        }
+        let mut gone = false;
+        // The parent of a neighbour that changed.
+        let mut affected = NONE;
+        for step in steps.iter().rev() {
+            for at in 0..step.cut {
+                if let Some(child) = self.nodes.children(step.node).get(at) {
+                    self.discard(*child);
+                }
+            }
+            if gone && step.cut == self.nodes.len(step.node) {
+                // All of its children went, the last one into a neighbour's.
+                self.nodes.drop_front(step.node, step.cut);
+                self.nodes.release(step.node);
+                self.nodes.set_left(step.neighbor, true);
+                self.touch(step.neighbor);
+                continue;
+            }
+            self.nodes
+                .drop_front(step.node, step.cut + usize::from(gone));
+            let mend = self.mend(step);
+            gone = mend == Mend::Merged;
+            if mend == Mend::Moved {
+                affected = self.nodes.parent(step.neighbor);
+            } else if affected != NONE && affected == step.neighbor {
+                self.touch(step.neighbor);
+                affected = self.nodes.parent(step.neighbor);
+            }
+        }
+        gone
+    }
+
+    /// Step 2, the repair loop: the first child of `node` is gone, and so on upwards.
+    /// Gives the highest node of the left spine that changed.
+    fn repair_loop(&mut self, node: Id) -> Id {
+        let mut node = node;
+        loop {
+            self.nodes.drop_front(node, 1);
+            if node == self.root {
+                if self.nodes.len(node) == 0 {
+                    self.height_decrease();
+                    self.touch(self.root);
+                    if !self.nodes.is_leaf(self.root) {
+                        self.touch(self.nodes.last_child(self.root));
+                    }
+                    return self.root;
+                }
+                self.touch(node);
+                return node;
+            }
+            let parent = self.nodes.parent(node);
+            let step = Step {
+                node,
+                cut: 0,
+                neighbor: self.nodes.child(parent, 1),
+                ancestor: parent,
+                between: 0,
+            };
+            if self.mend(&step) != Mend::Merged {
+                self.touch(node);
+                return node;
+            }
+            node = parent;
+        }
+    }
+
+    /// Brings a node of the new left spine back to its arity, with its neighbour's help.
+    fn mend(&mut self, step: &Step) -> Mend {
+        let Step {
+            node,
+            neighbor,
+            ancestor,
+            between,
+            ..
+        } = *step;
+        let arity = self.nodes.arity(node);
+        if neighbor == NONE || arity >= self.min_arity {
+            return Mend::None;
+        }
+        let deficit = self.min_arity - arity;
+        let surplus = self.nodes.arity(neighbor) - self.min_arity;
+        let separator = self.nodes.take(ancestor, between);
+        if deficit <= surplus {
+            // Move batch.
+            let (time, value) = self.nodes.rotate_front(neighbor, node, deficit, separator);
+            self.nodes.exchange(ancestor, between, time, value);
+            self.touch(neighbor);
+            self.touch(ancestor);
+            return Mend::Moved;
+        }
+        self.nodes.prepend(node, separator, neighbor);
+        if self.left_finger == node {
+            self.left_finger = neighbor;
+        }
+        self.nodes.release(node);
+        self.nodes.set_left(neighbor, true);
+        self.touch(neighbor);
+        Mend::Merged
+    }
+
+    /// Frees everything above a node of the right spine, and left of it.
+    fn make_node_root(&mut self, top: Id) {
+        let mut above = self.nodes.parent(top);
+        while above != NONE {
+            for at in 0..self.nodes.len(above) {
+                self.discard(self.nodes.child(above, at));
+            }
+            let next = self.nodes.parent(above);
+            self.nodes.release(above);
+            above = next;
+        }
+        self.plant(top);
+    }
+
+    /// Step 3, as far as it is about spine flags and the finger.
+    fn thread_left(&mut self, start: Id) {
+        let mut id = start;
+        self.nodes.set_left(id, true);
+        self.touch(id);
+        while !self.nodes.is_leaf(id) {
+            id = self.nodes.child(id, 0);
+            self.nodes.set_left(id, true);
+        }
+        self.left_finger = id;
+        if start == self.root && id != start {
+            self.touch(self.nodes.child(start, 0));
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mend {
+    None,
+    Moved,
+    Merged,
+}
