@@ -9,7 +9,16 @@ from slidewise.instants import Clock
 from slidewise.own import Functions
 from slidewise.plan import WindowPlan
 
-__all__ = ["Column", "Spec", "Window", "__version__", "rolling", "rolling_own"]
+__all__ = [
+    "Column",
+    "Spec",
+    "Window",
+    "__version__",
+    "algorithms",
+    "obeys_law",
+    "rolling",
+    "rolling_own",
+]
 
 __version__: str
 
@@ -57,6 +66,10 @@ class Window:
     ) -> tuple[int, int, list[tuple[int, str, list[Any], list[int], Any]]] | None: ...
     def _describe(self) -> tuple[WindowPlan, list[str | None], Clock | None]: ...
 
+def algorithms() -> list[
+    tuple[str, bool, str | None, bool, list[tuple[str, int, list[int] | None]]]
+]: ...
+def obeys_law(law: str, aggs: Sequence[tuple[str, bool]], feeds: int) -> bool: ...
 def rolling(
     times: object,
     groups: object | None,

@@ -3,7 +3,7 @@
 import textwrap
 from dataclasses import dataclass, fields
 
-__all__ = ["Card", "algorithms"]
+__all__ = ["Card", "algorithms", "card_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Card:
         query: Cost of a query of the whole window.
         range: Cost of a query of a sub-range.
         bulk: Cost of bulk inserts and evicts.
+        combines: Combines of an insert, an evict and a query together.
         space: Memory.
         differs: Where it departs from the paper.
         choose: When to choose it.
@@ -37,6 +38,7 @@ class Card:
     query: str
     range: str
     bulk: str
+    combines: str
     space: str
     differs: str
     choose: str
@@ -51,6 +53,12 @@ class Card:
         return "\n".join(lines)
 
 
+_WHOLE = "the whole window only"
+_ONE_PARTIAL = (
+    "a time, a value and a partial per entry: 32 bytes for numbers, up to twice that "
+    "while rings are half full"
+)
+
 _CARDS = (
     Card(
         name="fiba",
@@ -64,10 +72,47 @@ _CARDS = (
         range="O(log d_from + log d_to + log n_sub)",
         bulk="evict_until amortised O(log m), worst O(log n); insert_many "
         "O(log d + m (1 + log(d/m)))",
+        combines="in order about 4 amortised, of which a query at most 2",
         space="about 17 bytes per entry of 16 bytes in order, about 24 after disorder",
         differs="entries in leaves only (a B+-tree with fat leaves); late entries are "
         "staged and inserted together; a few entries are a sorted array",
         choose="always, unless order is certain; it is what auto means",
+    ),
+    Card(
+        name="two_stacks_lite",
+        paper="Tangwongsan, Hirzel, Schneider: Two-Stacks, DEBS 2015; the lite form is "
+        "from their later work",
+        order="in order",
+        laws="associative",
+        insert="1 combine",
+        evict="amortised 1 combine, worst n − 1 (the flip)",
+        query="1 combine",
+        range=_WHOLE,
+        bulk="evict_until O(1) within the front, else a flip of what stays; "
+        "insert_many as many single steps",
+        combines="amortised ≤ 3, worst n",
+        space=_ONE_PARTIAL,
+        differs="a bulk evict flips only what stays",
+        choose="for throughput in order, where a rare slow evict is fine",
+    ),
+    Card(
+        name="subtract_on_evict",
+        paper="the baseline of DEBS 2015, figure 19",
+        order="in order",
+        laws="associative, with an inverse: count, sum, mean, variance, stddev, "
+        "geometric_mean, your own with inverse=",
+        insert="1 combine",
+        evict="1 inverse",
+        query="0 combines",
+        range=_WHOLE,
+        bulk="as many single steps",
+        combines="2, an inverse among them; worst the same",
+        space=_ONE_PARTIAL,
+        differs="infinities and NaN are kept apart, so that they leave no trace "
+        "(but not beside an aggregation of your own)",
+        choose="for integer sums and counts in order, where it is exact. On floats "
+        "every subtraction leaves a rounding error until the window has been empty, "
+        "and a value as large as 1e16 takes digits of the others along as it leaves",
     ),
     Card(
         name="recalculate",
@@ -79,11 +124,22 @@ _CARDS = (
         query="n − 1 combines",
         range="n_sub − 1 combines",
         bulk="as many single steps",
+        combines="n − 1",
         space="the entries, no partials",
         differs="nothing",
         choose="to check another algorithm, or for windows of a few entries",
     ),
 )
+
+
+def card_of(name: str) -> Card:
+    """The card of an algorithm.
+
+    Example:
+        >>> card_of("fiba").order
+        'any'
+    """
+    return next(card for card in _CARDS if card.name == name)
 
 
 class Cards(tuple[Card, ...]):
@@ -102,7 +158,7 @@ def algorithms() -> Cards:
 
     Example:
         >>> [card.name for card in algorithms()]
-        ['fiba', 'recalculate']
+        ['fiba', 'two_stacks_lite', 'subtract_on_evict', 'recalculate']
         >>> algorithms()[0].order
         'any'
     """

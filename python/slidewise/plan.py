@@ -10,39 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from slidewise import instants
+from slidewise import _core, instants
 from slidewise.aggregations import Aggregation
 from slidewise.durations import Length, WindowLike, parse_length
 from slidewise.errors import SlidewiseError, SnapshotError, SpecError
+from slidewise.facts import FACTS, checked_name, checked_options, law_error
 from slidewise.instants import Clock, clock_for
 from slidewise.own import Functions, OwnAggregation, known
 
 __all__ = ["WindowPlan", "make_plan", "read_header"]
 
-ALGORITHMS = ("auto", "fiba", "recalculate")
 TIES = ("combine", "keep")
 NAN = ("propagate", "skip", "raise")
 PREFER = ("throughput", "latency")
 DTYPES = {"int64": "int64", "float64": "float64", "object": "object", int: "int64"}
 DTYPES |= {float: "float64", object: "object"}
-
-# Names of the field that other versions may have.
-_ELSEWHERE = (
-    "subtract_on_evict",
-    "two_stacks",
-    "two_stacks_lite",
-    "aba",
-    "daba",
-    "daba_lite",
-    "flat_fat",
-    "reactive",
-    "b_int",
-    "flat_fit",
-    "slick_deque",
-    "amta",
-    "btree",
-    "fiba_published",
-)
 
 # A header is parsed as a whole, so its size is what bounds the memory that takes.
 _HEADER_LIMIT = 1 << 15
@@ -58,6 +40,7 @@ class WindowPlan:
     Attributes:
         aggs: Name and aggregation; one without a name answers bare.
         asked: The algorithm by the name the user gave.
+        options: Parameters of the algorithm that the user gave, by name.
         prefer: The user's hint, or None.
         ties: "combine" or "keep".
         dtype: The type asked for, or None.
@@ -72,6 +55,7 @@ class WindowPlan:
 
     aggs: tuple[tuple[str | None, Aggregation], ...]
     asked: str
+    options: tuple[tuple[str, int], ...]
     prefer: str | None
     ties: str
     dtype: str | None
@@ -136,6 +120,7 @@ class WindowPlan:
             "granularity": _length_record(self.granularity),
             "last": _length_record(self.last),
             "nan": self.nan,
+            "options": [list(option) for option in self.options],
             "prefer": self.prefer,
             "ties": self.ties,
         }
@@ -165,10 +150,11 @@ def make_plan(
     last: WindowLike | None = None,
     granularity: WindowLike | None = None,
     prefer: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> WindowPlan:
     """Checks what the user asked of a window and spells it out.
 
-    The arguments are those of `slidewise.Window`.
+    The arguments are those of `slidewise.Window`; `options` are its `**parameters`.
 
     Raises:
         SpecError: If one of them is wrong; the message says which and how to mend it.
@@ -188,9 +174,10 @@ def make_plan(
     own = _own(agg for _, agg in named)
     feeds = _Feeds(named, columns, asked_type, own)
     requests = tuple(feeds.request(agg) for _, agg in named)
-    return WindowPlan(
+    plan = WindowPlan(
         aggs=named,
-        asked=_algorithm(algorithm),
+        asked=checked_name(algorithm),
+        options=checked_options(algorithm, options or {}),
         prefer=None if prefer is None else _one_of(prefer, "prefer", PREFER),
         ties=_ties(ties, kept),
         dtype=asked_type,
@@ -202,6 +189,8 @@ def make_plan(
         requests=requests,
         own=own,
     )
+    _check_law(plan)
+    return plan
 
 
 def _aggregations(
@@ -324,13 +313,23 @@ class _Feeds:
         return self.feeds.index((source, role))
 
 
-def _algorithm(name: str) -> str:
-    if name in ALGORITHMS:
-        return name
-    there = ", ".join(ALGORITHMS)
-    if name in _ELSEWHERE:
-        raise SpecError(f"algorithm {name!r} is not in this version; there are {there}")
-    raise SpecError(f"unknown algorithm {name!r}; there are {there}")
+def _check_law(plan: WindowPlan) -> None:
+    law = FACTS[plan.algorithm].law
+    if law is None:
+        return
+    aggs = [agg for _, agg in plan.aggs]
+    if not _obey(law, aggs, len(plan.feeds)):
+        lacking = [repr(agg) for agg in aggs if not _obey(law, [agg], 1)]
+        shown = ", ".join(lacking) or "several aggregations at once"
+        raise law_error(plan.algorithm, law, shown)
+
+
+def _obey(law: str, aggs: Sequence[Aggregation], feeds: int) -> bool:
+    kinds = [
+        (agg.kind, isinstance(agg, OwnAggregation) and agg.inverse is not None)
+        for agg in aggs
+    ]
+    return _core.obeys_law(law, kinds, feeds)
 
 
 def _dtype(dtype: str | type | None) -> str | None:
@@ -429,6 +428,7 @@ def _read_plan(
         dtype=fields["dtype"],
         nan=fields["nan"],
         prefer=fields["prefer"],
+        options=dict(fields["options"]),
     )
     last, granularity = (_read_length(fields[name]) for name in ("last", "granularity"))
     _ties(plan.ties, last)

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from slidewise import _core
 from slidewise.aggregations import Aggregation
+from slidewise.cards import card_of
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SnapshotError
 from slidewise.instants import Clock
@@ -33,8 +34,9 @@ class Window(_core.Window):
     Args:
         aggs: An aggregation, or a mapping from names to several: then `query` gives a
             dict. Aggregations that name columns take mappings as values.
-        algorithm: "fiba", "recalculate" (the naive one, to check the other), or "auto",
-            which takes what fits: today always fiba.
+        algorithm: "auto", which takes what fits (today always fiba), or a name that
+            `slidewise.algorithms` has a card of. Those that take entries in order only
+            raise `OutOfOrderError` for late ones.
         ties: What an insert at a time that is there already does: "combine" with the
             value there (one entry per time), or "keep" both, in order of arrival.
             Default "combine", but "keep" with `last=rows(n)`.
@@ -48,9 +50,11 @@ class Window(_core.Window):
         granularity: A duration or an int that times are rounded down to, so that
             entries combine before they are stored.
         prefer: "throughput" or "latency", a hint to "auto".
+        **parameters: Parameters of the algorithm, as its card names them.
 
     Raises:
-        SpecError: If an argument is wrong.
+        SpecError: If an argument is wrong, or the aggregations lack a law that the
+            algorithm needs.
 
     A call that raises leaves the window as it was. Threads may share a window: calls
     happen one after the other. A window of numbers takes about 17 bytes per entry.
@@ -94,12 +98,14 @@ class Window(_core.Window):
         last: WindowLike | None = None,
         granularity: WindowLike | None = None,
         prefer: Literal["throughput", "latency"] | None = None,
+        **parameters: int,
     ) -> Self:
         """Checks the arguments; the class says what they mean."""
         several = isinstance(aggs, Mapping)
         key = tuple(aggs.items()) if isinstance(aggs, Mapping) else aggs
         own = _has_own(aggs)
         options: Any = (algorithm, ties, dtype, nan, last, granularity, prefer)
+        options += (tuple(parameters.items()),)
         try:
             if own:
                 spec = _spec(aggs, *options)
@@ -220,15 +226,14 @@ class Window(_core.Window):
             keeps the last 1h by itself
         """
         plan = self._describe()[0]
-        if plan.algorithm == "recalculate":
-            why = "asked for by name; folds all entries for every answer"
-        elif plan.asked == "auto":
+        if plan.asked == "auto":
             why = (
                 'chosen by "auto", because it takes any order of arrival at the best\n'
                 "  known cost; answers take at most 2 combines"
             )
         else:
-            why = "asked for by name; takes any order, answers take at most 2 combines"
+            card = card_of(plan.algorithm)
+            why = f"asked for by name; order: {card.order}; query: {card.query}"
         entries = {
             "combine": "one entry per time; equal times combine",
             "keep": "entries of equal time stay apart, in order of arrival",
@@ -304,6 +309,7 @@ def _spec(
     last: WindowLike | None,
     granularity: WindowLike | None,
     prefer: str | None,
+    parameters: tuple[tuple[str, int], ...],
 ) -> _core.Spec:
     plan = make_plan(
         aggs,
@@ -314,6 +320,7 @@ def _spec(
         last=last,
         granularity=granularity,
         prefer=prefer,
+        options=dict(parameters),
     )
     return _spec_of_plan(plan)
 

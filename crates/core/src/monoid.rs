@@ -73,6 +73,35 @@ pub trait Monoid: Clone + Send + 'static {
     }
 }
 
+/// A law beyond associativity that an algorithm may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// [`Invertible`].
+    Inverse,
+    /// [`Selective`].
+    Selection,
+}
+
+/// A monoid that can take away again what it combined.
+pub trait Invertible: Monoid {
+    /// The `rest` for which `combine(oldest, rest)` is `whole`: exactly, or up to
+    /// rounding for sums of floats.
+    fn inverse(&self, whole: &Self::Partial, oldest: &Self::Partial) -> Self::Partial;
+
+    /// Whether [`Invertible::inverse`] takes this partial out again; only a commutative
+    /// monoid may say no. (Nothing subtracts an infinity or a NaN.)
+    fn undoes(&self, _partial: &Self::Partial) -> bool {
+        true
+    }
+}
+
+/// A monoid whose `combine` gives one of its operands, as max does.
+pub trait Selective: Monoid {
+    /// Whether `combine(older, younger)` is `younger`: then `older` can show in no answer
+    /// that `younger` takes part in.
+    fn outdoes(&self, younger: &Self::Partial, older: &Self::Partial) -> bool;
+}
+
 /// The value an entry is inserted with.
 #[derive(Debug)]
 pub enum Entry<M: Monoid> {

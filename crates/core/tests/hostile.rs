@@ -102,7 +102,8 @@ fn sums_next_to_the_largest_float_are_finite() {
         };
         let mut sums = window::<i64>(Algorithm::Fiba, &[sum], &[DType::F64], Ties::Combine);
         for (time, value) in rows.into_iter().enumerate() {
-            sums.insert(time as i64, &[Cell::F64(value)]);
+            sums.insert(time as i64, &[Cell::F64(value)])
+                .expect("any order");
         }
         let mut out = Vec::new();
         sums.query(&mut out);

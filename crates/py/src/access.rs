@@ -17,14 +17,16 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use slidewise_core::aggregate::{Answer, Cell, DType};
+use slidewise_core::window::Refused;
+use slidewise_core::window::algorithm::ALGORITHMS;
 
 use crate::clock::Clock;
 use crate::columns::lookup;
 use crate::element::{Object, Store};
-use crate::errors::{broken, busy, noted};
+use crate::errors::{OutOfOrderError, broken, busy, noted};
 use crate::spec::{Nan, Role, Spec};
 use crate::state::{Row, State};
-use crate::value::{Loose, Lowering, loosen, misfit, small_int};
+use crate::value::{Loose, Lowering, Misfit, loosen, misfit, small_int};
 use crate::window::Parts;
 use pyo3::types::PyFloat;
 
@@ -250,7 +252,10 @@ impl Access {
             std::slice::from_ref(&row)
         };
         let mut state = self.lock(py)?;
-        state.insert(ticks, row);
+        if let Err(refused) = state.insert(ticks, row) {
+            drop(state);
+            return Err(self.refusal(py, refused));
+        }
         if let Some(clock) = self.clock() {
             state.trim(clock.last, self.spec());
         }
@@ -296,11 +301,17 @@ impl Access {
             let cell = loose.settle(feed.role, &mut dtypes[at], self.spec().nan);
             cells.push(cell.map_err(|why| misfit(why, self.spec().column_name(py, feed), None))?);
         }
+        let admitted = state.admits(&[ticks]);
+        if let Err(refused) = admitted {
+            drop(state);
+            return Err(self.refusal(py, refused));
+        }
         self.keep_clock(new)?;
         if dtypes != state.dtypes {
             state.decide(self.spec(), dtypes);
         }
-        state.insert(ticks, &cells);
+        let inserted = state.insert(ticks, &cells);
+        debug_assert!(inserted.is_ok(), "admitted above");
         state.trim(last, self.spec());
         self.choose_quick(&state);
         Ok(())
@@ -361,7 +372,7 @@ impl Access {
     /// read is released only when the window is unlocked again.
     pub(crate) fn insert_columns(&self, py: Python<'_>, batch: crate::bulk::Batch) -> PyResult<()> {
         let mut columns = batch.columns;
-        let refused = py.detach(|| {
+        let done = py.detach(|| {
             let mut settled = Vec::with_capacity(columns.len());
             let mut state = self.lock_detached()?;
             let mut dtypes = state.dtypes.clone();
@@ -369,8 +380,11 @@ impl Access {
                 let role = self.spec().feeds[at].role;
                 match column.settle(role, &mut dtypes[at], self.spec().nan) {
                     Ok(column) => settled.push(column),
-                    Err((why, row)) => return Ok(Some((why, at, row))),
+                    Err((why, row)) => return Ok(Done::Misfit(why, at, row)),
                 }
+            }
+            if let Err(refused) = state.admits(batch.ticks.values()) {
+                return Ok(Done::Refused(refused));
             }
             let clock = batch.clock.as_ref().or(self.clock());
             let last = clock.and_then(|clock| clock.last);
@@ -380,16 +394,57 @@ impl Access {
             state.insert_many(batch.ticks.values(), &columns);
             state.trim(last, self.spec());
             self.choose_quick(&state);
-            PyResult::Ok(None)
+            PyResult::Ok(Done::Inserted)
         })?;
         drop(columns);
-        match refused {
-            None => Ok(()),
-            Some((why, at, row)) => {
+        match done {
+            Done::Inserted => Ok(()),
+            Done::Refused(refused) => Err(self.refusal(py, refused)),
+            Done::Misfit(why, at, row) => {
                 let column = self.spec().column_name(py, &self.spec().feeds[at]);
                 Err(misfit(why, column, row))
             }
         }
+    }
+
+    /// What the algorithm refused, in the user's words. To be made with nothing locked.
+    #[cold]
+    pub(crate) fn refusal(&self, py: Python<'_>, refused: Refused) -> PyErr {
+        let told = |ticks| -> PyResult<String> {
+            Ok(self
+                .restore(py, ticks)?
+                .str()?
+                .to_string_lossy()
+                .into_owned())
+        };
+        let name = self.spec().algorithm_name(py);
+        let message = || -> PyResult<PyErr> {
+            Ok(match refused {
+                Refused::Late { time, youngest } => OutOfOrderError::new_err(format!(
+                    "an entry at {} is late: the youngest in the window is at {}, and \
+                     {name} takes entries in order only; algorithm='fiba' takes any order",
+                    told(time)?,
+                    told(youngest)?,
+                    name = Quoted(&name),
+                )),
+                Refused::Inner { time, oldest } => OutOfOrderError::new_err(format!(
+                    "the entry at {} is not the oldest, which is at {}, and {} evicts in \
+                     order only; algorithm='fiba' evicts anywhere",
+                    told(time)?,
+                    told(oldest)?,
+                    Quoted(&name),
+                )),
+                Refused::Range { lo, hi } => crate::errors::spec(format!(
+                    "{} answers for the whole window only, not for {} to {}; algorithms \
+                     that answer for parts of it are {}",
+                    Quoted(&name),
+                    told(lo)?,
+                    told(hi)?,
+                    answering_ranges(),
+                )),
+            })
+        };
+        message().unwrap_or_else(|error| error)
     }
 
     // -- answers -----------------------------------------------------------------------
@@ -446,6 +501,27 @@ impl Access {
             restore,
         })
     }
+}
+
+/// What became of a bulk insert.
+enum Done {
+    Inserted,
+    Refused(Refused),
+    Misfit(Misfit, usize, Option<usize>),
+}
+
+struct Quoted<'a>(&'a str);
+
+impl std::fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "'{}'", self.0)
+    }
+}
+
+fn answering_ranges() -> String {
+    let names = ALGORITHMS.iter().filter(|facts| facts.ranges);
+    let names: Vec<&str> = names.map(|facts| facts.name).collect();
+    names.join(", ")
 }
 
 /// The cell of an exact int or float, if the column takes it as it is.

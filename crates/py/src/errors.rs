@@ -6,6 +6,7 @@ use slidewise_core::snapshot::Damaged;
 pyo3::import_exception!(slidewise.errors, SlidewiseError);
 pyo3::import_exception!(slidewise.errors, SpecError);
 pyo3::import_exception!(slidewise.errors, EmptyWindowError);
+pyo3::import_exception!(slidewise.errors, OutOfOrderError);
 pyo3::import_exception!(slidewise.errors, SnapshotError);
 pyo3::import_exception!(slidewise.errors, ResultOverflowError);
 pyo3::import_exception!(slidewise.errors, WindowBusyError);

@@ -5,6 +5,7 @@
 mod access;
 mod arrow;
 mod bulk;
+mod catalogue;
 mod clock;
 mod columns;
 mod element;
@@ -28,5 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spec::Spec>()?;
     module.add_class::<window::Window>()?;
     module.add_function(wrap_pyfunction!(own_tables::rolling_own_column, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::obeys_law, module)?)?;
     module.add_function(wrap_pyfunction!(tables::rolling_columns, module)?)
 }

@@ -31,6 +31,7 @@ pub(crate) struct Own {
     /// For messages.
     name: String,
     pub(crate) commutative: bool,
+    invertible: bool,
     /// `None` once the garbage collector has cleared it.
     functions: Mutex<Option<Arc<Functions>>>,
 }
@@ -55,6 +56,7 @@ impl Own {
         Ok(Self {
             name: functions.getattr("label")?.extract()?,
             commutative: functions.getattr("commutative")?.extract()?,
+            invertible: given("inverse")?.is_some(),
             functions: Mutex::new(Some(Arc::new(Functions {
                 lift: given("lift")?,
                 combine: functions.getattr("combine")?.unbind(),
@@ -69,6 +71,7 @@ impl Own {
         Kind::Own {
             number,
             commutative: self.commutative,
+            invertible: self.invertible,
         }
     }
 

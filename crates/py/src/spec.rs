@@ -6,9 +6,9 @@ use pyo3::PyTraverseError;
 use pyo3::prelude::*;
 use pyo3::pyclass::PyVisit;
 use pyo3::types::PyString;
-use slidewise_core::aggregate::{AggSpec, DType, Kind};
+use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys};
 use slidewise_core::window::Ties;
-use slidewise_core::window::any::Algorithm;
+use slidewise_core::window::algorithm::{Algorithm, Facts};
 
 use crate::clock::Clock;
 use crate::errors::broken;
@@ -106,7 +106,7 @@ impl Spec {
             .collect::<PyResult<_>>()?;
         let spec = Self {
             plan: plan.clone().unbind(),
-            algorithm: named("algorithm", &text("algorithm")?, &ALGORITHMS)?,
+            algorithm: read_algorithm(plan)?,
             ties: named("ties", &text("ties")?, &TIES)?,
             nan: named("nan", &text("nan")?, &NANS)?,
             timed: plan.getattr("timed")?.extract()?,
@@ -127,13 +127,21 @@ impl Spec {
     /// What would make the code below panic or answer wrongly.
     fn check(self) -> PyResult<Self> {
         let sources = self.columns.as_ref().map_or(1, Vec::len);
-        let whole = self.aggs.len() == self.timed.len()
+        let law = self.algorithm.law();
+        let whole = law.is_none_or(|law| obeys(law, &self.aggs, self.feeds.len()))
+            && self.aggs.len() == self.timed.len()
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
             && self.feeds.iter().all(|feed| feed.source < sources);
         if whole {
             return Ok(self);
         }
         Err(broken("a window's plan does not fit together"))
+    }
+
+    /// The name of the algorithm, for messages.
+    pub(crate) fn algorithm_name(&self, py: Python<'_>) -> String {
+        let name = self.plan.bind(py).getattr("algorithm");
+        name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
     }
 
     /// Whether a window of it may hold Python objects.
@@ -150,10 +158,6 @@ impl Spec {
     }
 }
 
-const ALGORITHMS: [(&str, Algorithm); 2] = [
-    ("fiba", Algorithm::Fiba),
-    ("recalculate", Algorithm::Recalculate),
-];
 const TIES: [(&str, Ties); 2] = [("combine", Ties::Combine), ("keep", Ties::Keep)];
 const NANS: [(&str, Nan); 3] = [
     ("propagate", Nan::Propagate),
@@ -178,6 +182,17 @@ pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyR
         Some((_, value)) => Ok(*value),
         None => Err(broken(&format!("a window's plan has {what} {name:?}"))),
     }
+}
+
+/// The algorithm with its parameters. Its law was checked by `slidewise.plan`, which
+/// says what to do about it; here it is checked again, because the core counts on it.
+fn read_algorithm(plan: &Bound<'_, PyAny>) -> PyResult<Algorithm> {
+    let name: String = plan.getattr("algorithm")?.extract()?;
+    let given: Vec<(String, i64)> = plan.getattr("options")?.extract()?;
+    let facts = Facts::find(&name);
+    facts
+        .and_then(|facts| facts.with(&given))
+        .ok_or_else(|| broken(&format!("a window's plan has algorithm {name:?}")))
 }
 
 fn read_feed(source: usize, role: &str, dtype: Option<&str>) -> PyResult<Feed> {

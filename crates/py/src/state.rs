@@ -7,12 +7,13 @@ use std::collections::VecDeque;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
-use slidewise_core::window::Ties;
 use slidewise_core::window::any::{AnyWindow, window};
+use slidewise_core::window::{Refused, Ties};
 
 use crate::element::Object;
 use crate::spec::Spec;
 
+type Granted<V> = std::result::Result<V, Refused>;
 pub(crate) type Row = Vec<Cell<Object>>;
 pub(crate) type Types = Vec<Option<DType>>;
 
@@ -52,7 +53,8 @@ impl State {
         if refill {
             self.window = empty(spec, &self.dtypes);
             for (time, row) in self.log.iter().flat_map(|log| &log.rows) {
-                self.window.insert(*time, row);
+                let inserted = self.window.insert(*time, row);
+                inserted.expect("logged rows are in order");
             }
         }
         if !self.dtypes.contains(&None) {
@@ -61,13 +63,23 @@ impl State {
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, time: i64, row: &[Cell<Object>]) {
+    pub(crate) fn insert(&mut self, time: i64, row: &[Cell<Object>]) -> Granted<()> {
+        self.window.insert(time, row)?;
         if let Some(log) = &mut self.log {
             log.insert(time, row.to_vec());
         }
-        self.window.insert(time, row);
+        Ok(())
     }
 
+    /// Whether entries may be inserted at these times.
+    pub(crate) fn admits(&mut self, times: &[i64]) -> Granted<()> {
+        match times.iter().min() {
+            Some(first) => self.window.admits(*first),
+            None => Ok(()),
+        }
+    }
+
+    /// Inserts entries that [`State::admits`].
     pub(crate) fn insert_many(&mut self, times: &[i64], columns: &[Column<'_, Object>]) {
         if let Some(log) = &mut self.log {
             for (row, time) in times.iter().enumerate() {
@@ -90,7 +102,8 @@ impl State {
                 .iter()
                 .map(|column| part(column, from, times.len()))
                 .collect();
-            self.window.insert_many(times.to_vec(), &columns);
+            let inserted = self.window.insert_many(times.to_vec(), &columns);
+            inserted.expect("the first of these times is admitted");
         }
     }
 
@@ -102,14 +115,14 @@ impl State {
         Some(time)
     }
 
-    pub(crate) fn evict_at(&mut self, time: i64, ties: Ties) -> bool {
-        let found = self.window.evict_at(time);
+    pub(crate) fn evict_at(&mut self, time: i64, ties: Ties) -> Granted<bool> {
+        let found = self.window.evict_at(time)?;
         if let Some(log) = &mut self.log
             && found
         {
             log.evict_at(time, ties);
         }
-        found
+        Ok(found)
     }
 
     pub(crate) fn evict_until(&mut self, time: i64) -> usize {
@@ -143,23 +156,23 @@ impl State {
     }
 
     /// One answer per aggregation, over all entries or those with `lo <= time <= hi`.
-    pub(crate) fn answers(&mut self, range: Option<(i64, i64)>) -> Vec<Answer<Object>> {
+    pub(crate) fn answers(&mut self, range: Option<(i64, i64)>) -> Granted<Vec<Answer<Object>>> {
         let mut answers = std::mem::take(&mut self.answers);
         match range {
             None => self.window.query(&mut answers),
-            Some((lo, hi)) => self.window.query_range(lo, hi, &mut answers),
+            Some((lo, hi)) => self.window.query_range(lo, hi, &mut answers)?,
         }
-        answers
+        Ok(answers)
     }
 
     /// The same where there is one aggregation, without allocating.
     #[inline]
-    pub(crate) fn answer(&mut self, range: Option<(i64, i64)>) -> Option<Answer<Object>> {
-        let mut answers = self.answers(range);
+    pub(crate) fn answer(&mut self, range: Option<(i64, i64)>) -> Granted<Option<Answer<Object>>> {
+        let mut answers = self.answers(range)?;
         let only = answers.pop();
         answers.clear();
         self.answers = answers;
-        only
+        Ok(only)
     }
 
     pub(crate) fn check(&mut self) -> std::result::Result<(), String> {

@@ -76,6 +76,8 @@ impl Window {
     /// Raises:
     ///     SpecError: If the time is of another kind than the first one, or the value
     ///         does not fit the type of its column. The window is then as before.
+    ///     OutOfOrderError: If the algorithm takes entries in order only and the youngest
+    ///         is younger than this one. The window is then as before.
     ///
     /// Cost: amortised O(log d) combines, where d counts the entries younger than this
     /// one; O(1) in order.
@@ -114,6 +116,8 @@ impl Window {
     /// Raises:
     ///     SpecError: If the lengths differ, a time is missing, or a value does not fit.
     ///         The message names the row, counting from 0.
+    ///     OutOfOrderError: If the algorithm takes entries in order only and the oldest of
+    ///         these is late.
     ///     WindowBusyError: If an iterable uses the window it is inserted into.
     ///
     /// What an iterable raises itself passes through. The window is as before then.
@@ -152,7 +156,8 @@ impl Window {
     ///     Over nothing it is None (0 for `count`, [] for `collect`).
     ///
     /// Raises:
-    ///     SpecError: If lo > hi, or a bound is no time of this window's kind.
+    ///     SpecError: If lo > hi, a bound is no time of this window's kind, or the
+    ///         algorithm answers for the whole window only and some entries are outside.
     ///     ResultOverflowError: If an exact integer does not fit int64.
     ///
     /// Cost: at most 2 combines for the whole window; O(log n) for a part of it.
@@ -180,11 +185,13 @@ impl Window {
         if self.0.spec().names.is_none() {
             let answer = state.answer(range);
             drop(state);
+            let answer = answer.map_err(|refused| self.0.refusal(py, refused))?;
             let answer = self.0.lower_one(py, answer.unwrap_or(Answer::Null));
             return self.0.answered(py, answer);
         }
         let answers = state.answers(range);
         drop(state);
+        let answers = answers.map_err(|refused| self.0.refusal(py, refused))?;
         let answers = self.0.lower(py, answers);
         self.0.answered(py, answers)
     }
@@ -201,6 +208,8 @@ impl Window {
     /// Raises:
     ///     EmptyWindowError: For `evict()` on an empty window; an IndexError too.
     ///     SpecError: If the time is of another kind than those in the window.
+    ///     OutOfOrderError: If the algorithm evicts in order only and the entry of that
+    ///         time is not the oldest.
     ///
     /// Cost: amortised O(1) combines at the old end, O(log d) elsewhere.
     ///
@@ -228,6 +237,7 @@ impl Window {
             ticks = clock.rounded(ticks)?;
         }
         let found = self.0.lock(py)?.evict_at(ticks, self.0.spec().ties);
+        let found = found.map_err(|refused| self.0.refusal(py, refused))?;
         self.0.sweep(py);
         Ok(found.into_pyobject(py)?.to_owned().into_any())
     }

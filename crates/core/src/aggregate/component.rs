@@ -77,6 +77,28 @@ impl Op {
     pub fn commutative(self) -> bool {
         !matches!(self, Self::Arg { .. } | Self::First | Self::Last)
     }
+
+    /// Whether [`Component::inverse`] is there, exact or up to rounding.
+    pub fn invertible(self) -> bool {
+        matches!(
+            self,
+            Self::Rows
+                | Self::Count
+                | Self::SumI
+                | Self::SumF
+                | Self::Logs
+                | Self::SquaresF { .. }
+                | Self::SquaresI { .. }
+        )
+    }
+
+    /// Whether a combine gives one of its operands.
+    pub fn selective(self) -> bool {
+        matches!(
+            self,
+            Self::Extreme { .. } | Self::Arg { .. } | Self::First | Self::Last
+        )
+    }
 }
 
 impl Component {
@@ -155,6 +177,54 @@ impl Component {
             Op::SquaresI { n, sum } => {
                 put(out, at, squares(a, b, at, n, || mean_gap_i(a, b, n, sum)));
             }
+        }
+    }
+
+    /// `out := rest`, where `whole` is `oldest ⊗ rest`; `left` says whether any value of
+    /// its column is left. `out` holds the rest of the components before this one.
+    pub fn inverse(&self, whole: &[u64], oldest: &[u64], left: bool, out: &mut [u64]) {
+        let at = self.at;
+        match self.op {
+            Op::Rows | Op::Count => out[at] = whole[at].wrapping_sub(oldest[at]),
+            Op::SumI => {
+                put_i128(
+                    out,
+                    at,
+                    get_i128(whole, at).wrapping_sub(get_i128(oldest, at)),
+                );
+            }
+            _ if !left => self.identity(out),
+            Op::SumF | Op::Logs => {
+                let (whole, oldest) = (Twofold::from_words(&whole[at..]), &oldest[at..]);
+                put(
+                    out,
+                    at,
+                    whole.without(Twofold::from_words(oldest)).to_words(),
+                );
+            }
+            Op::SquaresF { n, sum } => {
+                let rest = squares_left(whole, oldest, out, at, n, || {
+                    mean_gap_f(oldest, out, n, sum)
+                });
+                put(out, at, rest);
+            }
+            Op::SquaresI { n, sum } => {
+                let rest = squares_left(whole, oldest, out, at, n, || {
+                    mean_gap_i(oldest, out, n, sum)
+                });
+                put(out, at, rest);
+            }
+            _ => unreachable!("extremes and places have no inverse"),
+        }
+    }
+
+    /// Whether [`Component::inverse`] takes this partial out again.
+    pub fn undoes(&self, partial: &[u64]) -> bool {
+        match self.op {
+            Op::SumF | Op::Logs | Op::SquaresF { .. } | Op::SquaresI { .. } => {
+                Twofold::from_words(&partial[self.at..]).is_finite()
+            }
+            _ => true,
         }
     }
 
@@ -260,6 +330,30 @@ fn squares(a: &[u64], b: &[u64], at: usize, n: usize, mean_gap: impl FnOnce() ->
     let between = gap * (gap * (count_a / (count_a + count_b) * count_b));
     let within = Twofold::from_words(&a[at..]).combine(Twofold::from_words(&b[at..]));
     within.plus(between).to_words()
+}
+
+/// [`squares`] backwards: what is left of the whole without `oldest` and without the part
+/// between its mean and that of the rest, of which `rest` holds count and sum.
+fn squares_left(
+    whole: &[u64],
+    oldest: &[u64],
+    rest: &[u64],
+    at: usize,
+    n: usize,
+    mean_gap: impl FnOnce() -> f64,
+) -> [u64; 2] {
+    if oldest[n] == 0 {
+        return [whole[at], whole[at + 1]];
+    }
+    let (count, left) = (oldest[n] as f64, rest[n] as f64);
+    let gap = mean_gap();
+    let between = gap * (gap * (count / (count + left) * left));
+    let within = Twofold::from_words(&whole[at..]).without(Twofold::from_words(&oldest[at..]));
+    let squares = within.plus(-between);
+    if squares.value() < 0.0 || left == 1.0 {
+        return Twofold::new(0.0).to_words();
+    }
+    squares.to_words()
 }
 
 /// mean(b) − mean(a), through `n_a·sum_b − n_b·sum_a` in twofold arithmetic: equal large

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::collect::Element;
 use super::{Aggregation, Answer, Cell};
-use crate::monoid::{Entry, Monoid, Slot};
+use crate::monoid::{Entry, Invertible, Monoid, Slot};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// What a pending term is waiting for.
@@ -474,6 +474,13 @@ impl<T: Element> Monoid for Deferred<T> {
     }
     fn same(&self, a: &Term<T>, b: &Term<T>) -> bool {
         a == b
+    }
+}
+
+/// Of aggregations that have an inverse among their functions.
+impl<T: Element> Invertible for Deferred<T> {
+    fn inverse(&self, whole: &Term<T>, oldest: &Term<T>) -> Term<T> {
+        self.inverse_of(whole, oldest)
     }
 }
 

@@ -7,7 +7,7 @@ use super::collect::{Element, Seq, one};
 use super::deferred::{Deferred, Ledger, Term};
 use super::record::{Record, RecordPlan};
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
-use crate::monoid::{Entry, Monoid, Slot};
+use crate::monoid::{Entry, Invertible, Monoid, Slot};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 type Words = Box<[u64]>;
@@ -53,11 +53,19 @@ impl<T: Element> Mixed<T> {
     /// # Panics
     /// If `of` is missing where one is needed, see [`super::plan`].
     pub fn new(aggs: &[AggSpec], dtypes: &[DType]) -> Self {
-        let plain = aggs.iter().filter(|agg| agg.kind.is_plain());
-        let rest: Vec<_> = plain.copied().collect();
+        Self::around(RecordPlan::new(&plain(aggs), dtypes), aggs)
+    }
+
+    /// One that is [`Invertible`], if all its aggregations are.
+    pub fn invertible(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
+        let rest = RecordPlan::invertible(&plain(aggs), dtypes)?;
+        Some(Self::around(rest, aggs))
+    }
+
+    fn around(rest: RecordPlan, aggs: &[AggSpec]) -> Self {
         let ledger = Arc::new(Ledger::default());
         let mut mixed = Self {
-            rest: Record::new(RecordPlan::new(&rest, dtypes)),
+            rest: Record::new(rest),
             sources: Vec::new(),
             collected: Vec::new(),
             own: Vec::new(),
@@ -80,12 +88,35 @@ impl<T: Element> Mixed<T> {
             Kind::Own {
                 number,
                 commutative,
+                ..
             } => {
                 let own = Deferred::new(number, commutative, Arc::clone(&self.ledger));
                 self.own.push((own, column()));
                 Source::Term
             }
             _ => Source::Record,
+        }
+    }
+}
+
+fn plain(aggs: &[AggSpec]) -> Vec<AggSpec> {
+    let plain = aggs.iter().filter(|agg| agg.kind.is_plain());
+    plain.copied().collect()
+}
+
+/// Of those that [`Mixed::invertible`] made, where nothing is collected.
+impl<T: Element> Invertible for Mixed<T>
+where
+    Cell<T>: Element,
+{
+    fn inverse(&self, whole: &Part<T>, oldest: &Part<T>) -> Part<T> {
+        let terms = self.own.iter().zip(whole.terms.iter().zip(&oldest.terms));
+        Part {
+            words: self.rest.inverse(&whole.words, &oldest.words),
+            sequences: whole.sequences.clone(),
+            terms: terms
+                .map(|((own, _), (whole, oldest))| own.inverse(whole, oldest))
+                .collect(),
         }
     }
 }

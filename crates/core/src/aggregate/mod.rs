@@ -8,6 +8,7 @@
 pub mod collect;
 pub mod column;
 pub mod component;
+pub mod counted;
 pub mod deferred;
 pub mod mixed;
 pub mod record;
@@ -16,10 +17,11 @@ pub mod word;
 
 use std::sync::Arc;
 
-use crate::monoid::{Entry, Monoid};
+use crate::monoid::{Entry, Invertible, Law, Monoid, Selective};
 use crate::window::Batch;
 use collect::{Collect, Element};
 use column::{Column, gather_rows};
+use counted::CountedSumF64;
 use deferred::{Deferred, Ledger, Term};
 use mixed::Mixed;
 use record::{Record, RecordPlan};
@@ -48,6 +50,8 @@ pub enum Kind {
     Own {
         number: u16,
         commutative: bool,
+        /// Whether there is an inverse among its functions.
+        invertible: bool,
     },
 }
 
@@ -247,6 +251,7 @@ where
                 Kind::Own {
                     number,
                     commutative,
+                    ..
                 },
                 Some(_),
             ) if dtypes.len() == 1 => {
@@ -267,4 +272,83 @@ where
         (..=4, ..=16) => visitor.visit(Record::<[u64; 4], [u64; 16]>::new(record)),
         _ => visitor.visit(Record::<Box<[u64]>, Box<[u64]>>::new(record)),
     }
+}
+
+/// Receives the monoid with an inverse that [`plan_invertible`] chose.
+pub trait InvertibleVisitor<T> {
+    type Out;
+    fn visit<A: Aggregation<T> + Invertible>(self, aggregation: A) -> Self::Out;
+}
+
+/// Chooses a monoid with an inverse for a request, if there is one. Panics like [`plan`].
+pub fn plan_invertible<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> Option<V::Out>
+where
+    T: Element,
+    V: InvertibleVisitor<T>,
+{
+    if let ([only], [dtype]) = (aggs, dtypes)
+        && only.kind == Kind::Sum
+    {
+        return Some(match dtype {
+            DType::F64 => visitor.visit(CountedSumF64),
+            _ => visitor.visit(SumI64),
+        });
+    }
+    if aggs.iter().any(|agg| !agg.kind.is_plain()) {
+        return Mixed::invertible(aggs, dtypes).map(|mixed| visitor.visit(mixed));
+    }
+    let record = RecordPlan::invertible(aggs, dtypes)?;
+    Some(match (dtypes.len(), record.words()) {
+        (..=1, ..=8) => visitor.visit(Record::<[u64; 1], [u64; 8]>::new(record)),
+        _ => visitor.visit(Record::<Box<[u64]>, Box<[u64]>>::new(record)),
+    })
+}
+
+/// Receives the monoid that selects, which [`plan_selective`] chose.
+pub trait SelectiveVisitor<T> {
+    type Out;
+    fn visit<A: Aggregation<T> + Selective>(self, aggregation: A) -> Self::Out;
+}
+
+/// Chooses a monoid that selects for a request, if there is one. Panics like [`plan`].
+pub fn plan_selective<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> Option<V::Out>
+where
+    T: Element,
+    V: SelectiveVisitor<T>,
+{
+    if let ([only], [dtype]) = (aggs, dtypes)
+        && matches!(only.kind, Kind::Min | Kind::Max)
+    {
+        let (dtype, min) = (*dtype, only.kind == Kind::Min);
+        return Some(visitor.visit(Extreme { dtype, min }));
+    }
+    let record = selective_record(aggs, dtypes)?;
+    Some(match dtypes.len() {
+        1 => visitor.visit(Record::<[u64; 1], [u64; 4]>::new(record)),
+        2 => visitor.visit(Record::<[u64; 2], [u64; 8]>::new(record)),
+        _ => visitor.visit(Record::<Box<[u64]>, Box<[u64]>>::new(record)),
+    })
+}
+
+/// Whether a request obeys a law; its types do not matter for that.
+pub fn obeys(law: Law, aggs: &[AggSpec], columns: usize) -> bool {
+    let dtypes = vec![DType::I64; columns];
+    match law {
+        Law::Inverse => {
+            let (plain, others): (Vec<AggSpec>, Vec<AggSpec>) =
+                aggs.iter().partition(|agg| agg.kind.is_plain());
+            let inverts =
+                |agg: &AggSpec| matches!(agg.kind, Kind::Own { invertible, .. } if invertible);
+            others.iter().all(inverts) && RecordPlan::invertible(&plain, &dtypes).is_some()
+        }
+        Law::Selection => match aggs {
+            [only] if matches!(only.kind, Kind::Min | Kind::Max) => columns == 1,
+            _ => selective_record(aggs, &dtypes).is_some(),
+        },
+    }
+}
+
+fn selective_record(aggs: &[AggSpec], dtypes: &[DType]) -> Option<RecordPlan> {
+    let plain = aggs.iter().all(|agg| agg.kind.is_plain());
+    plain.then(|| RecordPlan::selective(aggs, dtypes))?
 }

@@ -9,7 +9,7 @@ use super::component::presence::VALUE;
 use super::component::{Component, Op, get_i128};
 use super::twofold::Twofold;
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind, extreme_value};
-use crate::monoid::{Entry, Monoid, Slot};
+use crate::monoid::{Entry, Invertible, Law, Monoid, Selective, Slot};
 use crate::snapshot::{Codec, Reader, Result, damaged};
 
 /// A row or a partial as words: an array where the size is small, boxed otherwise.
@@ -38,6 +38,10 @@ enum Lower {
         n: usize,
     },
     SumF(usize),
+    CountedSumF {
+        sum: usize,
+        n: usize,
+    },
     MeanI {
         sum: usize,
         n: usize,
@@ -84,18 +88,46 @@ pub struct RecordPlan {
     lowers: Vec<Lower>,
     words: usize,
     commutative: bool,
+    /// Whether sums of floats are told from no values by a count: what has been
+    /// subtracted from does not show it.
+    counted: bool,
 }
 
 impl RecordPlan {
     /// # Panics
     /// On requests that [`super::plan`] must not be asked for.
     pub fn new(aggs: &[AggSpec], dtypes: &[DType]) -> Self {
+        Self::with_counts(aggs, dtypes, false)
+    }
+
+    /// A plan whose record is [`Invertible`], if all aggregations are.
+    pub fn invertible(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
+        let plan = Self::with_counts(aggs, dtypes, true);
+        plan.obeys(Law::Inverse).then_some(plan)
+    }
+
+    /// A plan whose record is [`Selective`], if it is one aggregation that selects.
+    pub fn selective(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
+        let plan = Self::new(aggs, dtypes);
+        plan.obeys(Law::Selection).then_some(plan)
+    }
+
+    fn obeys(&self, law: Law) -> bool {
+        let mut ops = self.components.iter().map(|component| component.op);
+        match law {
+            Law::Inverse => ops.all(Op::invertible),
+            Law::Selection => self.components.len() == 1 && ops.all(Op::selective),
+        }
+    }
+
+    fn with_counts(aggs: &[AggSpec], dtypes: &[DType], counted: bool) -> Self {
         let mut plan = Self {
             columns: dtypes.len(),
             components: Vec::new(),
             lowers: Vec::new(),
             words: 0,
             commutative: true,
+            counted,
         };
         for agg in aggs {
             let lower = plan.lower_of(agg, dtypes);
@@ -128,9 +160,14 @@ impl RecordPlan {
         let dtype = dtypes[col];
         let float = dtype == DType::F64;
         let sum_op = if float { Op::SumF } else { Op::SumI };
+        let counted = self.counted;
         let mut part = |op| self.component(op, col, dtype);
         match agg.kind {
             Kind::Count => Lower::Count(part(Op::Count)),
+            Kind::Sum if float && counted => Lower::CountedSumF {
+                n: part(Op::Count),
+                sum: part(Op::SumF),
+            },
             Kind::Sum if float => Lower::SumF(part(Op::SumF)),
             Kind::Sum => Lower::SumI {
                 n: part(Op::Count),
@@ -218,6 +255,7 @@ impl Lower {
             }
             Self::Value { .. } => Answer::Null,
             Self::SumI { n, .. }
+            | Self::CountedSumF { n, .. }
             | Self::MeanI { n, .. }
             | Self::MeanF { n, .. }
             | Self::Extreme { n, .. }
@@ -234,6 +272,9 @@ impl Lower {
     fn of_some<T>(self, words: &[u64], count: f64) -> Answer<T> {
         match self {
             Self::SumI { sum, .. } => Answer::integer(get_i128(words, sum)),
+            Self::CountedSumF { sum, .. } => {
+                Answer::F64(Twofold::from_words(&words[sum..]).value())
+            }
             Self::MeanI { sum, .. } => Answer::F64(get_i128(words, sum) as f64 / count),
             Self::MeanF { sum, .. } => {
                 Answer::F64(Twofold::from_words(&words[sum..]).value() / count)
@@ -346,6 +387,31 @@ impl<R: Words + Slot, P: Words> Monoid for Record<R, P> {
     }
     fn read_partial(&self, input: &mut Reader<'_>) -> Result<P> {
         sized(P::read(input)?, self.plan.words)
+    }
+}
+
+/// Of records of a [`RecordPlan::invertible`] plan.
+impl<R: Words + Slot, P: Words> Invertible for Record<R, P> {
+    fn inverse(&self, whole: &P, oldest: &P) -> P {
+        let mut out = P::zeroed(self.plan.words);
+        for component in &self.plan.components {
+            let count = |c: &&Component| c.op == Op::Count && c.col == component.col;
+            let count = self.plan.components.iter().find(count);
+            let left = count.is_none_or(|count| out.as_ref()[count.at] != 0);
+            component.inverse(whole.as_ref(), oldest.as_ref(), left, out.as_mut());
+        }
+        out
+    }
+    fn undoes(&self, partial: &P) -> bool {
+        let mut components = self.plan.components.iter();
+        components.all(|component| component.undoes(partial.as_ref()))
+    }
+}
+
+/// Of records of a [`RecordPlan::selective`] plan.
+impl<R: Words + Slot, P: Words> Selective for Record<R, P> {
+    fn outdoes(&self, younger: &P, older: &P) -> bool {
+        self.combine(older, younger).as_ref() == younger.as_ref()
     }
 }
 

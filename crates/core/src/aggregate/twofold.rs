@@ -73,6 +73,25 @@ impl Twofold {
         }
     }
 
+    /// What is left without `older`, which was combined into it; rounds once more.
+    #[inline]
+    #[must_use]
+    pub fn without(self, older: Self) -> Self {
+        if older.is_empty() {
+            return self;
+        }
+        let (sum, error) = two_sum(self.sum, -older.sum);
+        Self {
+            sum: sum + 0.0,
+            error: (self.error - older.error) + error,
+        }
+    }
+
+    #[inline]
+    pub fn is_finite(self) -> bool {
+        self.sum.is_finite() && self.error.is_finite()
+    }
+
     /// The rounded sum. Once the sum is infinite or NaN the error term means nothing;
     /// next to the largest float it may be infinite or NaN alone.
     #[inline]

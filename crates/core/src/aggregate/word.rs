@@ -4,7 +4,7 @@
 use super::column::{Column, Values, gather_raw, gather_rows};
 use super::twofold::Twofold;
 use super::{Aggregation, Answer, Cell, DType, extreme_value, extreme_word};
-use crate::monoid::{Entry, Monoid};
+use crate::monoid::{Entry, Invertible, Monoid, Selective};
 use crate::snapshot::{Codec, Reader, Result, Writer};
 use crate::window::Batch;
 
@@ -76,6 +76,13 @@ impl Monoid for SumI64 {
         let count = run.len() as i128;
         let sum = (i128::from(high) << 32) + i128::from(low) - (count << 63);
         (count << COUNT_SHIFT) + sum
+    }
+}
+
+impl Invertible for SumI64 {
+    #[inline]
+    fn inverse(&self, whole: &i128, oldest: &i128) -> i128 {
+        whole.wrapping_sub(*oldest)
     }
 }
 
@@ -234,6 +241,13 @@ impl Monoid for Extreme {
             word: run.iter().copied().fold(i64::MIN, i64::max),
             any: !run.is_empty(),
         }
+    }
+}
+
+impl Selective for Extreme {
+    #[inline]
+    fn outdoes(&self, younger: &Top, older: &Top) -> bool {
+        younger.word >= older.word && younger.any >= older.any
     }
 }
 

@@ -3,26 +3,39 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+pub use super::algorithm::Algorithm;
 use super::fiba::Fiba;
+use super::fifo::Fifo;
+use super::in_order::InOrder;
 use super::recalculate::Recalculate;
 use super::shape::Shape;
-use super::{Ties, Window};
+use super::subtract_on_evict::SubtractOnEvict;
+use super::two_stacks_lite::TwoStacksLite;
+use super::{Refused, Ties, Window};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
-use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Visitor, plan};
+use crate::aggregate::{
+    AggSpec, Aggregation, Answer, Cell, DType, InvertibleVisitor, Visitor, plan, plan_invertible,
+};
+use crate::monoid::Invertible;
 use crate::snapshot::{Reader, Result, Writer};
 
-/// A window with its aggregation, rows in and answers out. Methods as in [`Window`].
+type Granted<V> = std::result::Result<V, Refused>;
+
+/// A window with its aggregation, rows in and answers out. Methods as in [`Window`];
+/// those that are refused change nothing.
 pub trait AnyWindow<T>: Send {
-    fn insert(&mut self, time: i64, row: &[Cell<T>]);
-    /// Inserts rows in any order; those of equal times in the order given.
-    fn insert_many(&mut self, times: Vec<i64>, columns: &[Column<'_, T>]);
+    /// Whether an entry may be inserted at this time.
+    fn admits(&mut self, time: i64) -> Granted<()>;
+    fn insert(&mut self, time: i64, row: &[Cell<T>]) -> Granted<()>;
+    /// Inserts rows in any order, all or none; those of equal times in the order given.
+    fn insert_many(&mut self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Granted<()>;
     fn evict(&mut self) -> Option<i64>;
-    fn evict_at(&mut self, time: i64) -> bool;
+    fn evict_at(&mut self, time: i64) -> Granted<bool>;
     fn evict_until(&mut self, time: i64) -> usize;
     fn query(&mut self, out: &mut Vec<Answer<T>>);
-    fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>);
+    fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>) -> Granted<()>;
     fn len(&mut self) -> usize;
     fn is_empty(&mut self) -> bool;
     fn oldest(&mut self) -> Option<i64>;
@@ -41,26 +54,40 @@ pub trait AnyWindow<T>: Send {
     fn shape(&mut self) -> Option<Shape<Vec<Answer<T>>>>;
 }
 
-/// The windows that can be asked for by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    Fiba,
-    Recalculate,
-}
-
-/// An empty window for a request. Panics like [`plan`] on invalid requests.
+/// An empty window for a request.
+///
+/// # Panics
+/// Like [`plan`] on invalid requests, and if the aggregations lack the law that the
+/// algorithm needs: see [`obeys`](crate::aggregate::obeys).
 pub fn window<T: Element>(
     algorithm: Algorithm,
     aggs: &[AggSpec],
     dtypes: &[DType],
     ties: Ties,
 ) -> Box<dyn AnyWindow<T>> {
-    plan(aggs, dtypes, Build { algorithm, ties })
+    let build = Build { algorithm, ties };
+    match algorithm {
+        Algorithm::SubtractOnEvict => {
+            plan_invertible(aggs, dtypes, build).expect("aggregations with an inverse")
+        }
+        _ => plan(aggs, dtypes, build),
+    }
 }
 
 struct Build {
     algorithm: Algorithm,
     ties: Ties,
+}
+
+impl Build {
+    fn in_order<T, A, F>(&self, fifo: F) -> Box<dyn AnyWindow<T>>
+    where
+        T: Element,
+        A: Aggregation<T>,
+        F: Fifo<A>,
+    {
+        Typed::boxed(InOrder::new(fifo, self.ties), self.ties)
+    }
 }
 
 impl<T: Element> Visitor<T> for Build {
@@ -74,7 +101,17 @@ impl<T: Element> Visitor<T> for Build {
                 Typed::boxed(Fiba::<A, 64, 32>::new(aggregation, ties), ties)
             }
             Algorithm::Fiba => Typed::boxed(Fiba::<A, 16, 8>::new(aggregation, ties), ties),
+            Algorithm::TwoStacksLite => self.in_order(TwoStacksLite::new(aggregation)),
+            Algorithm::SubtractOnEvict => unreachable!("planned with an inverse"),
         }
+    }
+}
+
+impl<T: Element> InvertibleVisitor<T> for Build {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T> + Invertible>(self, aggregation: A) -> Self::Out {
+        self.in_order(SubtractOnEvict::new(aggregation))
     }
 }
 
@@ -105,21 +142,31 @@ where
     A: Aggregation<T>,
     W: Window<A> + 'static,
 {
-    fn insert(&mut self, time: i64, row: &[Cell<T>]) {
+    fn admits(&mut self, time: i64) -> Granted<()> {
+        self.window.admits(time)
+    }
+    fn insert(&mut self, time: i64, row: &[Cell<T>]) -> Granted<()> {
+        self.window.admits(time)?;
         let entry = self.window.monoid().entry(row);
         self.window.insert(time, entry);
+        Ok(())
     }
-    fn insert_many(&mut self, times: Vec<i64>, columns: &[Column<'_, T>]) {
+    fn insert_many(&mut self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Granted<()> {
         let mut batch = self.window.monoid().gather(times, columns);
         batch.sort();
+        if let Some(first) = batch.times.first() {
+            self.window.admits(*first)?;
+        }
         batch.settle_ties(self.window.monoid(), self.ties);
         self.window.insert_batch(batch);
+        Ok(())
     }
     fn evict(&mut self) -> Option<i64> {
         self.window.evict()
     }
-    fn evict_at(&mut self, time: i64) -> bool {
-        self.window.evict_at(time)
+    fn evict_at(&mut self, time: i64) -> Granted<bool> {
+        self.window.admits_evict(time)?;
+        Ok(self.window.evict_at(time))
     }
     fn evict_until(&mut self, time: i64) -> usize {
         self.window.evict_until(time)
@@ -128,9 +175,11 @@ where
         let partial = self.window.query();
         self.window.monoid().answers(&partial, out);
     }
-    fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>) {
+    fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>) -> Granted<()> {
+        self.window.admits_range(lo, hi)?;
         let partial = self.window.query_range(lo, hi);
         self.window.monoid().answers(&partial, out);
+        Ok(())
     }
     fn len(&mut self) -> usize {
         self.window.len()

@@ -1,12 +1,18 @@
 //! Windows: one file or folder per algorithm, all behind [`Window`].
 
+pub mod algorithm;
 pub mod any;
 pub mod batch;
 pub mod btree;
 pub mod fiba;
 pub mod fiba_published;
+pub mod fifo;
+pub mod in_order;
+pub mod queue;
 pub mod recalculate;
 pub mod shape;
+pub mod subtract_on_evict;
+pub mod two_stacks_lite;
 
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer};
@@ -22,10 +28,37 @@ pub enum Ties {
     Keep,
 }
 
+/// What an algorithm does not do; the window is as it was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// An insert before the youngest entry, where entries must come in order.
+    Late { time: i64, youngest: i64 },
+    /// The eviction of an entry that is not the oldest, where they leave in order.
+    Inner { time: i64, oldest: i64 },
+    /// A question about a part of the window, where only the whole is known.
+    Range { lo: i64, hi: i64 },
+}
+
 /// A window over entries ordered by time.
+///
+/// Windows that take any order refuse nothing; the others say beforehand what they
+/// refuse ([`Window::admits`] and its like), and are not asked for it then.
 ///
 /// Queries take `&mut self` because algorithms may finish deferred work first.
 pub trait Window<M: Monoid>: Clone + Send {
+    /// Whether an entry may be inserted at this time.
+    fn admits(&mut self, _time: i64) -> std::result::Result<(), Refused> {
+        Ok(())
+    }
+    /// Whether [`Window::evict_at`] may be called with this time.
+    fn admits_evict(&mut self, _time: i64) -> std::result::Result<(), Refused> {
+        Ok(())
+    }
+    /// Whether [`Window::query_range`] may be called with these bounds.
+    fn admits_range(&mut self, _lo: i64, _hi: i64) -> std::result::Result<(), Refused> {
+        Ok(())
+    }
+
     fn insert(&mut self, time: i64, entry: Entry<M>);
     /// Inserts a batch sorted by time; equal times in order of arrival.
     fn insert_batch(&mut self, batch: Batch<M>);

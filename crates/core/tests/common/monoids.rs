@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use slidewise_core::monoid::Monoid;
+use slidewise_core::monoid::{Invertible, Monoid};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 
 const PRIME: u64 = 4_294_967_291;
@@ -71,13 +71,44 @@ impl<const SMALL: usize> Monoid for Affine<SMALL> {
     }
 }
 
+/// The maps with a ≠ 0 are a group, and not a commutative one.
+impl<const SMALL: usize> Invertible for Affine<SMALL> {
+    fn inverse(&self, whole: &Map, oldest: &Map) -> Map {
+        INVERSES.with(|count| count.set(count.get() + 1));
+        let a = whole.a * power(oldest.a, PRIME - 2) % PRIME;
+        Map {
+            a,
+            b: (whole.b + PRIME - oldest.b * a % PRIME) % PRIME,
+            count: whole.count - oldest.count,
+        }
+    }
+}
+
+fn power(base: u64, exponent: u64) -> u64 {
+    let (mut result, mut square, mut rest) = (1, base, exponent);
+    while rest > 0 {
+        if rest % 2 == 1 {
+            result = result * square % PRIME;
+        }
+        square = square * square % PRIME;
+        rest /= 2;
+    }
+    result
+}
+
 thread_local! {
+    static INVERSES: Cell<u64> = const { Cell::new(0) };
     static COMBINES: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Combines since the last call.
 pub fn take_combines() -> u64 {
     COMBINES.with(|count| count.replace(0))
+}
+
+/// Inverses since the last call.
+pub fn take_inverses() -> u64 {
+    INVERSES.with(|count| count.replace(0))
 }
 
 /// A commutative monoid that counts its combines: sum and number of the inputs.
@@ -108,5 +139,16 @@ impl<const SMALL: usize> Monoid for Tally<SMALL> {
     }
     fn same(&self, a: &[u64; 2], b: &[u64; 2]) -> bool {
         a == b
+    }
+}
+
+/// Inputs of which one in eight is stuck: no inverse takes them out again.
+impl<const SMALL: usize> Invertible for Tally<SMALL> {
+    fn inverse(&self, whole: &[u64; 2], oldest: &[u64; 2]) -> [u64; 2] {
+        INVERSES.with(|count| count.set(count.get() + 1));
+        [whole[0].wrapping_sub(oldest[0]), whole[1] - oldest[1]]
+    }
+    fn undoes(&self, partial: &[u64; 2]) -> bool {
+        partial[1] != 1 || !partial[0].is_multiple_of(8)
     }
 }

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::recalculate::Recalculate;
-use slidewise_core::window::{Batch, Ties, Window};
+use slidewise_core::window::{Batch, Refused, Ties, Window};
 
 use super::Random;
 
@@ -20,8 +20,12 @@ pub enum Op {
     InsertMissing(i64),
     Evict,
     EvictAt(i64),
+    /// The oldest, by its time.
+    EvictOldest,
     EvictUntil(i64),
     Range(i64, i64),
+    /// A range that holds all there is.
+    WholeRange,
     Clear,
     /// Write, read back, go on with what was read.
     Restore,
@@ -29,7 +33,17 @@ pub enum Op {
     Query,
 }
 
-const KINDS: usize = 12;
+const KINDS: usize = 14;
+
+/// What a window refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claims {
+    AnyOrder,
+    /// Late inserts and inner evictions are refused.
+    InOrder,
+    /// So are questions about parts.
+    WholeOnly,
+}
 
 pub struct Generator {
     random: Random,
@@ -37,6 +51,8 @@ pub struct Generator {
     scale: Scale,
     clock: i64,
     batch: u64,
+    /// Most inserts come in order, as scripts for windows that want it need.
+    tidy: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -50,7 +66,7 @@ enum Scale {
 }
 
 impl Generator {
-    pub fn new(seed: u64) -> Self {
+    pub fn new(seed: u64, claims: Claims) -> Self {
         let mut random = Random(seed);
         let mut weights = [0; KINDS];
         for weight in &mut weights {
@@ -59,13 +75,21 @@ impl Generator {
         weights[0] += 2;
         weights[9] = weights[9].min(1);
         let scale = random.pick(&[Scale::Few, Scale::Wide, Scale::Wide, Scale::Extreme]);
-        let batch = random.pick(&[1, 3, 9, 40, 130]);
+        let batch = match claims {
+            Claims::AnyOrder => random.pick(&[1, 3, 9, 40, 130]),
+            _ => random.pick(&[1, 2, 4, 9, 40]),
+        };
+        let clock = match scale {
+            Scale::Extreme => random.pick(&[i64::MIN, i64::MAX - 300, -9]),
+            _ => 0,
+        };
         Self {
             random,
             weights,
             scale,
-            clock: 0,
+            clock,
             batch,
+            tidy: claims != Claims::AnyOrder,
         }
     }
 
@@ -90,6 +114,19 @@ impl Generator {
         }
     }
 
+    /// A time to insert at.
+    fn arrival(&mut self, reach: i64) -> i64 {
+        if !self.tidy || self.random.below(12) == 0 {
+            return self.late(reach);
+        }
+        let step = match self.scale {
+            Scale::Few => self.random.below(2),
+            _ => self.random.below(6),
+        };
+        self.clock = self.clock.saturating_add(step as i64);
+        self.clock
+    }
+
     fn value(&mut self) -> i64 {
         (self.random.next() >> 40) as i64
     }
@@ -103,8 +140,9 @@ impl Generator {
             kind += 1;
         }
         match kind {
+            0 if self.tidy => Op::Insert(self.arrival(60), self.value()),
             0 => {
-                self.clock += 1 + self.random.below(5) as i64;
+                self.clock = self.clock.saturating_add(1 + self.random.below(5) as i64);
                 let time = if matches!(self.scale, Scale::Wide) {
                     self.clock
                 } else {
@@ -112,22 +150,22 @@ impl Generator {
                 };
                 Op::Insert(time, self.value())
             }
-            1 => Op::Insert(self.late(60), self.value()),
-            2 => Op::Insert(self.late(2000), self.value()),
+            1 => Op::Insert(self.arrival(60), self.value()),
+            2 => Op::Insert(self.arrival(2000), self.value()),
             3 => {
                 let count = self.random.pick(&[0, 1, 2, self.batch, self.batch + 1]);
-                let items = (0..count).map(|_| (self.late(400), self.value()));
+                let items = (0..count).map(|_| (self.arrival(400), self.value()));
                 Op::InsertMany(items.collect())
             }
             4 => {
                 let count = self.random.below(self.batch + 1);
                 let items = (0..count).map(|_| {
-                    self.clock += self.random.below(4) as i64;
+                    self.clock = self.clock.saturating_add(self.random.below(4) as i64);
                     (self.clock, (self.random.next() >> 40) as i64)
                 });
                 Op::InsertMany(items.collect())
             }
-            5 => Op::InsertMissing(self.late(100)),
+            5 => Op::InsertMissing(self.arrival(100)),
             6 => Op::Evict,
             7 => Op::EvictAt(self.late(200)),
             8 => Op::EvictUntil(self.late(1500)),
@@ -137,6 +175,8 @@ impl Generator {
                 let (a, b) = (self.late(1000), self.late(1000));
                 Op::Range(a.min(b), a.max(b))
             }
+            11 => Op::EvictOldest,
+            12 => Op::WholeRange,
             _ => Op::Query,
         }
     }
@@ -150,6 +190,7 @@ enum Said<P> {
     Found(bool),
     Count(usize),
     Fold(P),
+    Refused(Refused),
 }
 
 impl<P> Said<P> {
@@ -160,9 +201,60 @@ impl<P> Said<P> {
             (Self::Found(a), Self::Found(b)) => a == b,
             (Self::Count(a), Self::Count(b)) => a == b,
             (Self::Fold(a), Self::Fold(b)) => same(a, b),
+            (Self::Refused(a), Self::Refused(b)) => a == b,
             _ => false,
         }
     }
+}
+
+/// What a window says it refuses of an operation.
+fn refused<M: Monoid, W: Window<M>>(window: &mut W, op: &Op) -> Option<Refused> {
+    let admitted = match op {
+        Op::Insert(time, _) | Op::InsertMissing(time) => window.admits(*time),
+        Op::InsertMany(items) => match items.iter().map(|(time, _)| *time).min() {
+            Some(first) => window.admits(first),
+            None => Ok(()),
+        },
+        Op::EvictAt(time) => window.admits_evict(*time),
+        Op::EvictOldest => match window.oldest() {
+            Some(oldest) => window.admits_evict(oldest),
+            None => Ok(()),
+        },
+        Op::Range(lo, hi) => window.admits_range(*lo, *hi),
+        Op::WholeRange => window.admits_range(i64::MIN, i64::MAX),
+        _ => Ok(()),
+    };
+    admitted.err()
+}
+
+/// What it must refuse, by what it claims and what the oracle holds.
+fn refusal<M: Monoid>(oracle: &mut Recalculate<M>, claims: Claims, op: &Op) -> Option<Refused> {
+    if claims == Claims::AnyOrder {
+        return None;
+    }
+    let times: Vec<i64> = contents(oracle).into_iter().map(|(time, _)| time).collect();
+    let (oldest, youngest) = (*times.first()?, *times.last()?);
+    let late = |time: i64| (time < youngest).then_some(Refused::Late { time, youngest });
+    match op {
+        Op::Insert(time, _) | Op::InsertMissing(time) => late(*time),
+        Op::InsertMany(items) => late(items.iter().map(|(time, _)| *time).min()?),
+        Op::EvictAt(time) if *time != oldest && times.contains(time) => Some(Refused::Inner {
+            time: *time,
+            oldest,
+        }),
+        Op::Range(lo, hi) if claims == Claims::WholeOnly => {
+            let inside = times.iter().filter(|time| (lo..=hi).contains(time)).count();
+            let (lo, hi) = (*lo, *hi);
+            (inside != 0 && inside != times.len()).then_some(Refused::Range { lo, hi })
+        }
+        _ => None,
+    }
+}
+
+fn written<M: Monoid, W: Window<M>>(window: &W) -> Vec<u8> {
+    let mut out = Writer::default();
+    window.write(&mut out);
+    out.finish().expect("these values have a binary form")
 }
 
 fn apply<M, W>(window: &mut W, fresh: &W, ties: Ties, op: &Op) -> Said<M::Partial>
@@ -170,6 +262,9 @@ where
     M: Monoid<In = i64>,
     W: Window<M>,
 {
+    if let Some(refused) = refused(window, op) {
+        return Said::Refused(refused);
+    }
     match op {
         Op::Insert(time, value) => window.insert(*time, Entry::Raw(*value)),
         Op::InsertMany(items) => {
@@ -187,13 +282,16 @@ where
         }
         Op::Evict => return Said::Time(window.evict()),
         Op::EvictAt(time) => return Said::Found(window.evict_at(*time)),
+        Op::EvictOldest => {
+            let oldest = window.oldest().unwrap_or_default();
+            return Said::Found(window.evict_at(oldest));
+        }
         Op::EvictUntil(time) => return Said::Count(window.evict_until(*time)),
         Op::Range(lo, hi) => return Said::Fold(window.query_range(*lo, *hi)),
+        Op::WholeRange => return Said::Fold(window.query_range(i64::MIN, i64::MAX)),
         Op::Clear => window.clear(),
         Op::Restore => {
-            let mut out = Writer::default();
-            window.write(&mut out);
-            let bytes = out.finish().expect("these values have a binary form");
+            let bytes = written(window);
             let mut restored = fresh.clone();
             let mut input = Reader::new(&bytes);
             restored.read(&mut input).expect("just written");
@@ -211,12 +309,28 @@ fn contents<M: Monoid, W: Window<M>>(window: &mut W) -> Vec<(i64, M::Partial)> {
     out
 }
 
-/// Steps a window beside the oracle, comparing after every operation. A third of the
-/// scripts also ask for the length each time: that makes a window finish deferred work,
-/// and leaving work deferred must be tested too. So does a query if combining does not
-/// commute: another third asks for none but where the script does.
+/// Steps a window that takes any order beside the oracle.
 pub fn compare<M, W>(make: impl Fn(Ties) -> W, monoid: &M, ties: Ties, seed: u64, length: usize)
 where
+    M: Monoid<In = i64>,
+    W: Window<M> + Debug,
+{
+    compare_claims(make, monoid, ties, Claims::AnyOrder, seed, length);
+}
+
+/// Steps a window beside the oracle, comparing after every operation. What the window
+/// claims to refuse it must refuse, and then be what it was. A third of the scripts also
+/// ask for the length each time: that makes a window finish deferred work, and leaving
+/// work deferred must be tested too. So does a query if combining does not commute:
+/// another third asks for none but where the script does.
+pub fn compare_claims<M, W>(
+    make: impl Fn(Ties) -> W,
+    monoid: &M,
+    ties: Ties,
+    claims: Claims,
+    seed: u64,
+    length: usize,
+) where
     M: Monoid<In = i64>,
     W: Window<M> + Debug,
 {
@@ -224,19 +338,22 @@ where
     let mut window = fresh.clone();
     let mut oracle = Recalculate::new(monoid.clone(), ties);
     let fresh_oracle = oracle.clone();
-    let mut generator = Generator::new(seed);
+    let mut generator = Generator::new(seed, claims);
     let eager = Random(seed ^ 0x5eed).below(3) == 0;
     let patient = Random(seed ^ 0x1a7e).below(3) == 0;
     let same = |a: &M::Partial, b: &M::Partial| monoid.same(a, b);
     for step in 0..length {
         let op = generator.op();
         let fail = |what: String, window: &W| -> ! {
-            let mut again = Generator::new(seed);
+            let mut again = Generator::new(seed, claims);
             let script: Vec<Op> = (0..=step).map(|_| again.op()).collect();
             panic!("seed {seed}, {ties:?}: {what}\n{script:#?}\n{window:#?}");
         };
         let said = apply(&mut window, &fresh, ties, &op);
-        let expected = apply(&mut oracle, &fresh_oracle, ties, &op);
+        let expected = match refusal(&mut oracle, claims, &op) {
+            Some(refused) => Said::Refused(refused),
+            None => apply(&mut oracle, &fresh_oracle, ties, &op),
+        };
         if !said.agrees(&expected, same) {
             fail(format!("{said:?} instead of {expected:?}"), &window);
         }

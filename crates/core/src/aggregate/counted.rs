@@ -1,0 +1,122 @@
+//! The sum of float64 for algorithms that subtract.
+//!
+//! What is left of a sum after subtracting everything is some zero, which does not say
+//! whether there are values. So this sum counts them, where [`SumF64`] needs no count.
+//!
+//! [`SumF64`]: super::word::SumF64
+
+use super::column::Column;
+use super::twofold::Twofold;
+use super::word::SumF64;
+use super::{Aggregation, Answer, Cell};
+use crate::monoid::{Entry, Invertible, Monoid};
+use crate::snapshot::{Codec, Reader, Result, Writer};
+use crate::window::Batch;
+
+#[derive(Clone, Copy, Debug)]
+pub struct CountedSumF64;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counted {
+    pub sum: Twofold,
+    pub count: u64,
+}
+
+impl Monoid for CountedSumF64 {
+    type In = f64;
+    type Partial = Counted;
+    const SMALL: usize = SumF64::SMALL;
+
+    #[inline]
+    fn commutative(&self) -> bool {
+        true
+    }
+    #[inline]
+    fn identity(&self) -> Counted {
+        Counted {
+            sum: Twofold::EMPTY,
+            count: 0,
+        }
+    }
+    #[inline]
+    fn lift(&self, value: &f64) -> Counted {
+        Counted {
+            sum: Twofold::new(*value),
+            count: 1,
+        }
+    }
+    #[inline]
+    fn combine(&self, a: &Counted, b: &Counted) -> Counted {
+        Counted {
+            sum: a.sum.combine(b.sum),
+            count: a.count.wrapping_add(b.count),
+        }
+    }
+    fn unlift(&self, partial: Counted) -> std::result::Result<f64, Counted> {
+        let one = partial.count == 1;
+        let value = one.then(|| SumF64.unlift(partial.sum).ok()).flatten();
+        value.ok_or(partial)
+    }
+    fn same(&self, a: &Counted, b: &Counted) -> bool {
+        a.count == b.count
+    }
+}
+
+impl Invertible for CountedSumF64 {
+    #[inline]
+    fn inverse(&self, whole: &Counted, oldest: &Counted) -> Counted {
+        let count = whole.count.wrapping_sub(oldest.count);
+        if count == 0 {
+            return self.identity();
+        }
+        Counted {
+            sum: whole.sum.without(oldest.sum),
+            count,
+        }
+    }
+    #[inline]
+    fn undoes(&self, partial: &Counted) -> bool {
+        partial.sum.is_finite()
+    }
+}
+
+impl<T> Aggregation<T> for CountedSumF64 {
+    fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
+        match SumF64.entry(row) {
+            Entry::Raw(value) => Entry::Raw(value),
+            Entry::Lifted(_) => Entry::Lifted(self.identity()),
+        }
+    }
+    fn answers(&self, partial: &Counted, out: &mut Vec<Answer<T>>) {
+        out.push(match partial.count {
+            0 => Answer::Null,
+            _ => Answer::F64(partial.sum.value()),
+        });
+    }
+    fn gather(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
+    where
+        T: Clone,
+    {
+        let batch = SumF64.gather(times, columns);
+        let lifted = batch.lifted.into_iter();
+        Batch {
+            times: batch.times,
+            values: batch.values,
+            lifted: lifted.map(|(at, _)| (at, self.identity())).collect(),
+        }
+    }
+}
+
+impl Codec for Counted {
+    const MIN_BYTES: usize = 24;
+    fn write(&self, out: &mut Writer) {
+        self.sum.write(out);
+        self.count.write(out);
+    }
+    fn read(input: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            sum: Twofold::read(input)?,
+            count: u64::read(input)?,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! The algorithms by name, with what each asks for and what it takes: the one place that
+//! knows.
+
+use crate::monoid::Law;
+
+/// Which algorithm, and the parameters that were chosen for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    Fiba,
+    Recalculate,
+    SubtractOnEvict,
+    TwoStacksLite,
+}
+
+impl Algorithm {
+    /// The law it cannot do without.
+    pub fn law(self) -> Option<Law> {
+        match self {
+            Self::SubtractOnEvict => Some(Law::Inverse),
+            _ => None,
+        }
+    }
+}
+
+/// A parameter of an algorithm; flags are 0 and 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub default: i64,
+    pub allowed: Allowed,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Allowed {
+    Flag,
+    OneOf(&'static [i64]),
+    /// At least this.
+    From(i64),
+}
+
+impl Allowed {
+    pub fn admits(self, value: i64) -> bool {
+        match self {
+            Self::Flag => matches!(value, 0 | 1),
+            Self::OneOf(values) => values.contains(&value),
+            Self::From(least) => value >= least,
+        }
+    }
+}
+
+/// What a name stands for.
+#[derive(Debug)]
+pub struct Facts {
+    pub name: &'static str,
+    /// Takes entries in order only.
+    pub in_order: bool,
+    /// Answers for parts of the window.
+    pub ranges: bool,
+    pub parameters: &'static [Parameter],
+    /// The algorithm, given a value per parameter.
+    make: fn(&[i64]) -> Algorithm,
+}
+
+impl Facts {
+    /// The law it cannot do without.
+    pub fn law(&self) -> Option<Law> {
+        self.with(&[]).and_then(Algorithm::law)
+    }
+
+    pub fn find(name: &str) -> Option<&'static Self> {
+        ALGORITHMS.iter().find(|facts| facts.name == name)
+    }
+
+    /// The algorithm with its parameters, of which those not given take their defaults;
+    /// `None` if one is unknown or has a value it cannot have.
+    pub fn with(&self, given: &[(String, i64)]) -> Option<Algorithm> {
+        let known = |name: &str| self.parameters.iter().find(|p| p.name == name);
+        let fits =
+            |(name, value): &(String, i64)| known(name)?.allowed.admits(*value).then_some(());
+        given.iter().try_for_each(fits)?;
+        let values = self.parameters.iter().map(|parameter| {
+            let given = given.iter().find(|(name, _)| name == parameter.name);
+            given.map_or(parameter.default, |(_, value)| *value)
+        });
+        Some((self.make)(&values.collect::<Vec<_>>()))
+    }
+}
+
+const ANY_ORDER: Facts = Facts {
+    name: "",
+    in_order: false,
+    ranges: true,
+    parameters: &[],
+    make: |_| Algorithm::Recalculate,
+};
+
+const IN_ORDER: Facts = Facts {
+    in_order: true,
+    ranges: false,
+    ..ANY_ORDER
+};
+
+/// In the order in which they are shown.
+pub static ALGORITHMS: [Facts; 4] = [
+    Facts {
+        name: "fiba",
+        make: |_| Algorithm::Fiba,
+        ..ANY_ORDER
+    },
+    Facts {
+        name: "two_stacks_lite",
+        make: |_| Algorithm::TwoStacksLite,
+        ..IN_ORDER
+    },
+    Facts {
+        name: "subtract_on_evict",
+        make: |_| Algorithm::SubtractOnEvict,
+        ..IN_ORDER
+    },
+    Facts {
+        name: "recalculate",
+        ..ANY_ORDER
+    },
+];

@@ -1,0 +1,100 @@
+//! First in, first out: what the papers' in-order structures have in common.
+//!
+//! They know no times: values enter behind the youngest and the oldest leaves.
+//! [`InOrder`](super::in_order::InOrder) makes a window of any of them.
+
+use crate::monoid::Monoid;
+use crate::snapshot::{Reader, Result, Writer};
+
+/// A queue of lifted values that knows the fold of all of them.
+pub trait Fifo<M: Monoid>: Clone + Send + 'static {
+    /// Whether [`Fifo::query_part`] answers.
+    const PARTS: bool = false;
+
+    fn monoid(&self) -> &M;
+    fn len(&self) -> usize;
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Inserts behind the youngest.
+    fn insert(&mut self, value: M::Partial);
+    /// Evicts the oldest, which must be there.
+    fn evict(&mut self);
+    /// Evicts the `count` oldest, which must be there.
+    fn evict_many(&mut self, count: usize) {
+        for _ in 0..count {
+            self.evict();
+        }
+    }
+    /// The fold of all values.
+    fn query(&mut self) -> M::Partial;
+    /// The fold of values `from..to`, counted from the oldest; if [`Fifo::PARTS`].
+    fn query_part(&mut self, _from: usize, _to: usize) -> M::Partial {
+        unreachable!("only structures with PARTS are asked for parts")
+    }
+    fn clear(&mut self);
+
+    /// Checks every invariant, given all values in order.
+    fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String>;
+    /// Bytes held beside the struct itself.
+    fn bytes(&self) -> usize;
+    fn write(&self, out: &mut Writer);
+    /// Reads what `write` wrote, into an empty structure of the same monoid. Leaves
+    /// nothing that could panic; whether it is right is for `check` to say.
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
+}
+
+/// The fold of values in order, for checkers.
+pub fn fold<'a, M: Monoid>(
+    monoid: &M,
+    values: impl IntoIterator<Item = &'a M::Partial>,
+) -> M::Partial {
+    let mut values = values.into_iter();
+    let Some(first) = values.next() else {
+        return monoid.identity();
+    };
+    values.fold(first.clone(), |acc, value| monoid.combine(&acc, value))
+}
+
+/// Compares the folds of every suffix of `values` with those `kept`, for checkers.
+pub fn check_suffixes<'a, M: Monoid>(
+    monoid: &M,
+    values: &[M::Partial],
+    kept: impl DoubleEndedIterator<Item = &'a M::Partial> + ExactSizeIterator,
+    what: &str,
+) -> std::result::Result<(), String> {
+    let mut acc: Option<M::Partial> = None;
+    for (value, kept) in values.iter().zip(kept).rev() {
+        let fold = match &acc {
+            Some(younger) => monoid.combine(value, younger),
+            None => value.clone(),
+        };
+        if !monoid.same(&fold, kept) {
+            return Err(format!("{what}: {kept:?} instead of {fold:?}"));
+        }
+        acc = Some(fold);
+    }
+    Ok(())
+}
+
+/// Compares the folds of every prefix of `values` with those `kept`, for checkers.
+pub fn check_prefixes<'a, M: Monoid>(
+    monoid: &M,
+    values: &[M::Partial],
+    kept: impl Iterator<Item = &'a M::Partial>,
+    what: &str,
+) -> std::result::Result<(), String> {
+    let mut acc: Option<M::Partial> = None;
+    for (value, kept) in values.iter().zip(kept) {
+        let fold = match &acc {
+            Some(older) => monoid.combine(older, value),
+            None => value.clone(),
+        };
+        if !monoid.same(&fold, kept) {
+            return Err(format!("{what}: {kept:?} instead of {fold:?}"));
+        }
+        acc = Some(fold);
+    }
+    Ok(())
+}

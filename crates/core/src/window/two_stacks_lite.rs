@@ -1,0 +1,175 @@
+//! two_stacks_lite: two stacks in one queue, one aggregate per entry.
+//!
+//! | card     |                                                                        |
+//! |----------|------------------------------------------------------------------------|
+//! | paper    | Two-Stacks of Tangwongsan, Hirzel, Schneider 2015 (DABA), §4; the lite |
+//! |          | form, which keeps one aggregate per entry, is from their later work    |
+//! | order    | in order                                                               |
+//! | laws     | associative                                                            |
+//! | costs    | amortised ≤ 3 combines per insert, evict and query together; a single  |
+//! |          | evict up to n − 1                                                      |
+//! | space    | one partial each, and one                                              |
+//! | choose   | for throughput in order                                                |
+//!
+//! Idea: the front stack holds, for each of the older entries, the fold from it to the
+//! end of the front, so that its first slot is the fold of all of it. The back keeps the
+//! values as they came, and their fold in one place. When the front runs out, the values
+//! of the back are folded from the youngest to the oldest in place (*flip*) and become
+//! the front.
+//!
+//! ```text
+//! aggs    v0⊗v1⊗v2 | v1⊗v2 | v2 || v3 | v4          back = v3⊗v4
+//!         head                     split     tail
+//! ```
+//!
+//! Invariants:
+//! 1. head ≤ split ≤ tail.
+//! 2. For head ≤ i < split: `aggs[i]` is the fold of the values i..split.
+//! 3. For split ≤ i < tail: `aggs[i]` is the value i.
+//! 4. `back` is the fold of the values split..tail, the identity if there are none.
+//!
+//! Deviation: bulk eviction that reaches into the back flips what is left of it at once,
+//! instead of first flipping what then leaves.
+
+use super::fifo::{Fifo, check_suffixes, fold};
+use super::queue::Queue;
+use crate::monoid::Monoid;
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+#[derive(Clone, Debug)]
+pub struct TwoStacksLite<M: Monoid> {
+    monoid: M,
+    aggs: Queue<M::Partial>,
+    split: usize,
+    back: M::Partial,
+}
+
+impl<M: Monoid> TwoStacksLite<M> {
+    pub fn new(monoid: M) -> Self {
+        Self {
+            aggs: Queue::default(),
+            split: 0,
+            back: monoid.identity(),
+            monoid,
+        }
+    }
+
+    /// Makes the back the front.
+    fn flip(&mut self) {
+        let (head, tail) = (self.aggs.head(), self.aggs.tail());
+        if let Some(youngest) = tail.checked_sub(1).filter(|last| *last >= head) {
+            let mut acc = self.aggs.get(youngest).clone();
+            for position in (head..youngest).rev() {
+                acc = self.monoid.combine(self.aggs.get(position), &acc);
+                self.aggs.set(position, acc.clone());
+            }
+        }
+        self.split = tail;
+        self.back = self.monoid.identity();
+    }
+}
+
+impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
+    fn monoid(&self) -> &M {
+        &self.monoid
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.aggs.len()
+    }
+
+    #[inline]
+    fn insert(&mut self, value: M::Partial) {
+        self.back = if self.split == self.aggs.tail() {
+            value.clone()
+        } else {
+            self.monoid.combine(&self.back, &value)
+        };
+        self.aggs.push(value);
+    }
+
+    #[inline]
+    fn evict(&mut self) {
+        if self.split == self.aggs.head() {
+            self.flip();
+        }
+        self.aggs.evict(|| self.monoid.identity());
+    }
+
+    fn evict_many(&mut self, count: usize) {
+        let into_back = self.aggs.head() + count > self.split;
+        self.aggs.evict_many(count, || self.monoid.identity());
+        if into_back {
+            self.flip();
+        }
+    }
+
+    #[inline]
+    fn query(&mut self) -> M::Partial {
+        if self.split == self.aggs.head() {
+            return self.back.clone();
+        }
+        let front = self.aggs.get(self.aggs.head());
+        if self.split == self.aggs.tail() {
+            return front.clone();
+        }
+        self.monoid.combine(front, &self.back)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.monoid.clone());
+    }
+
+    fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
+        let (head, tail) = (self.aggs.head(), self.aggs.tail());
+        if values.len() != self.len() || self.split < head || self.split > tail {
+            return Err(format!(
+                "{} values at {head}..{}..{tail}",
+                values.len(),
+                self.split
+            ));
+        }
+        let (front, back) = values.split_at(self.split - head);
+        check_suffixes(
+            &self.monoid,
+            front,
+            self.aggs.iter().take(front.len()),
+            "front",
+        )?;
+        let same = |(value, kept)| self.monoid.same(value, kept);
+        if !back
+            .iter()
+            .zip(self.aggs.iter().skip(front.len()))
+            .all(same)
+        {
+            return Err("the back does not hold the values as they came".to_owned());
+        }
+        let whole = fold(&self.monoid, back);
+        if !self.monoid.same(&whole, &self.back) {
+            return Err(format!("back {:?} instead of {whole:?}", self.back));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.aggs.bytes()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        ((self.split - self.aggs.head()) as u64).write(out);
+        self.back.write(out);
+        self.aggs.write(out);
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        let front = u64::read(input)?;
+        self.back = self.monoid.read_partial(input)?;
+        self.aggs = Queue::read(input, |input| self.monoid.read_partial(input))?;
+        self.split = usize::try_from(front).unwrap_or(usize::MAX);
+        if self.split > self.aggs.len() {
+            return damaged(format!("a front of {front} of {} entries", self.aggs.len()));
+        }
+        Ok(())
+    }
+}

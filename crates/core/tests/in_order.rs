@@ -1,0 +1,71 @@
+//! The first-in first-out structures against recalculate: random scripts, compared after
+//! every operation, invariants checked, order-revealing and commutative monoids, both
+//! ties. Most entries come in order; those that do not must be refused.
+//!
+//! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
+
+mod common;
+
+use std::fmt::Debug;
+
+use common::monoids::{Affine, Tally};
+use common::script::{Claims, compare_claims};
+use slidewise_core::monoid::Monoid;
+use slidewise_core::window::Ties;
+use slidewise_core::window::fifo::Fifo;
+use slidewise_core::window::in_order::InOrder;
+use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
+use slidewise_core::window::two_stacks_lite::TwoStacksLite;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Scripts per structure and kind of partial.
+fn scripts() -> u64 {
+    setting("SLIDEWISE_SCRIPTS", 20_000)
+}
+
+fn run<M, F>(monoid: M, make: impl Fn(M) -> F)
+where
+    M: Monoid<In = i64> + Debug,
+    F: Fifo<M> + Debug,
+{
+    let first = setting("SLIDEWISE_SEED", 1);
+    for seed in first..first + scripts() {
+        let ties = if seed % 2 == 0 {
+            Ties::Keep
+        } else {
+            Ties::Combine
+        };
+        let length = if seed % 32 == 0 { 300 } else { 48 };
+        let claims = if F::PARTS {
+            Claims::InOrder
+        } else {
+            Claims::WholeOnly
+        };
+        let make = |ties| InOrder::new(make(monoid.clone()), ties);
+        compare_claims(make, &monoid, ties, claims, seed, length);
+    }
+}
+
+macro_rules! structures {
+    ($($name:ident: $make:expr;)*) => {$(
+        mod $name {
+            use super::*;
+            #[test]
+            fn affine() {
+                run(Affine::<0>, $make);
+            }
+            #[test]
+            fn tally() {
+                run(Tally::<0>, $make);
+            }
+        }
+    )*};
+}
+
+structures! {
+    subtract_on_evict: SubtractOnEvict::new;
+    two_stacks_lite: TwoStacksLite::new;
+}

@@ -1,0 +1,138 @@
+//! The queue of the first-in first-out structures: contents against a `VecDeque`, places
+//! that stay, memory that comes back, values that go at once.
+
+mod common;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use common::Random;
+use slidewise_core::window::queue::Queue;
+
+/// Random runs of pushes and evictions; `swing` is how long one lasts at most.
+fn compare<P: PartialEq + std::fmt::Debug>(
+    seed: u64,
+    swing: u64,
+    make: impl Fn(u64) -> P,
+    blank: impl Fn() -> P + Copy,
+) {
+    let mut random = Random(seed);
+    let mut queue = Queue::default();
+    let mut model = VecDeque::new();
+    for _ in 0..40 {
+        let count = random.below(swing);
+        match random.below(5) {
+            0 | 1 => {
+                for _ in 0..count {
+                    let value = random.next();
+                    assert_eq!(queue.tail(), queue.head() + model.len());
+                    queue.push(make(value));
+                    model.push_back(value);
+                }
+            }
+            2 => {
+                for _ in 0..count.min(model.len() as u64) {
+                    queue.evict(blank);
+                    model.pop_front();
+                }
+            }
+            3 => {
+                let count = (count as usize).min(model.len());
+                queue.evict_many(count, blank);
+                model.drain(..count);
+            }
+            _ if !model.is_empty() => {
+                let at = random.below(model.len() as u64) as usize;
+                let value = random.next();
+                queue.set(queue.head() + at, make(value));
+                model[at] = value;
+            }
+            _ => queue.clear(),
+        }
+        assert_eq!(queue.len(), model.len());
+        assert!(
+            queue.iter().eq(model
+                .iter()
+                .map(|value| make(*value))
+                .collect::<Vec<_>>()
+                .iter())
+        );
+    }
+}
+
+#[test]
+fn holds_what_a_deque_holds() {
+    for seed in 0..300 {
+        for swing in [3, 20, 200, 3000] {
+            compare(seed, swing, |value| value, || 0);
+        }
+    }
+    for seed in 0..100 {
+        for swing in [20, 1000] {
+            compare(seed, swing, Arc::new, || Arc::new(0));
+        }
+    }
+}
+
+#[test]
+fn evicted_values_are_dropped_at_once() {
+    let mut random = Random(3);
+    let mut queue = Queue::default();
+    let mut alive = VecDeque::new();
+    let blank = || None;
+    for step in 0..20_000_u64 {
+        let grows = (step / 3000).is_multiple_of(2);
+        if random.below(3) < 1 + u64::from(grows) || alive.is_empty() {
+            let value = Arc::new(step);
+            queue.push(Some(value.clone()));
+            alive.push_back(value);
+        } else {
+            let count = 1 + random.below(alive.len().min(90) as u64) as usize;
+            if count == 1 {
+                queue.evict(blank);
+            } else {
+                queue.evict_many(count, blank);
+            }
+            for gone in alive.drain(..count) {
+                assert_eq!(Arc::strong_count(&gone), 1, "step {step}");
+            }
+        }
+        assert_eq!(queue.len(), alive.len());
+    }
+}
+
+#[test]
+fn memory_comes_back() {
+    for left in [0, 3, 64, 1000] {
+        for one_by_one in [true, false] {
+            let mut queue = Queue::default();
+            for value in 0..1_000_000_u64 {
+                queue.push(value);
+            }
+            assert!(queue.bytes() < 33_000_000);
+            if one_by_one {
+                for _ in left..1_000_000 {
+                    queue.evict(|| 0);
+                }
+            } else {
+                queue.evict_many(1_000_000 - left, || 0);
+            }
+            for value in 0..2 * left as u64 {
+                queue.push(value);
+                queue.evict(|| 0);
+            }
+            assert!(queue.bytes() < 100_000, "{left}: {} bytes", queue.bytes());
+        }
+    }
+}
+
+#[test]
+fn entries_stay_where_they_are() {
+    let mut queue = Queue::default();
+    for value in 0..100_000_u64 {
+        queue.push(value);
+        let first = std::ptr::from_ref(queue.get(0));
+        queue.push(value);
+        assert_eq!(first, std::ptr::from_ref(queue.get(0)));
+    }
+}

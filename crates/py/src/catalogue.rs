@@ -1,0 +1,82 @@
+//! What the core knows about its algorithms, for `slidewise.plan` and the cards.
+
+use pyo3::prelude::*;
+use slidewise_core::aggregate::{AggSpec, Kind, obeys};
+use slidewise_core::monoid::Law;
+use slidewise_core::window::algorithm::{ALGORITHMS, Allowed, Facts};
+
+use crate::errors::broken;
+
+/// Name, in order only, law, ranges, and parameters: name, default, allowed values.
+type Row = (
+    &'static str,
+    bool,
+    Option<&'static str>,
+    bool,
+    Vec<(&'static str, i64, Option<Vec<i64>>)>,
+);
+
+/// The algorithms, in the order in which they are shown.
+#[pyfunction]
+pub(crate) fn algorithms() -> Vec<Row> {
+    ALGORITHMS.iter().map(row).collect()
+}
+
+fn row(facts: &Facts) -> Row {
+    let parameters = facts.parameters.iter().map(|parameter| {
+        let allowed = match parameter.allowed {
+            Allowed::Flag => Some(vec![0, 1]),
+            Allowed::OneOf(values) => Some(values.to_vec()),
+            Allowed::From(_) => None,
+        };
+        (parameter.name, parameter.default, allowed)
+    });
+    let law = facts.law().map(name_of);
+    (
+        facts.name,
+        facts.in_order,
+        law,
+        facts.ranges,
+        parameters.collect(),
+    )
+}
+
+const LAWS: [(&str, Law); 2] = [("inverse", Law::Inverse), ("selection", Law::Selection)];
+
+fn name_of(law: Law) -> &'static str {
+    let known = LAWS.iter().find(|(_, known)| *known == law);
+    known.map_or("", |(name, _)| *name)
+}
+
+/// Whether aggregations obey a law. Each is given by its kind, and whether it has an
+/// inverse if it is of the user's own; `feeds` is the number of columns under all of them.
+#[pyfunction]
+pub(crate) fn obeys_law(law: &str, aggs: Vec<(String, bool)>, feeds: usize) -> PyResult<bool> {
+    let found = LAWS.iter().find(|(name, _)| *name == law);
+    let (_, law) = found.ok_or_else(|| broken(&format!("no law {law:?}")))?;
+    let aggs: Option<Vec<AggSpec>> = aggs
+        .iter()
+        .map(|(kind, inverts)| any(kind, *inverts))
+        .collect();
+    let aggs = aggs.ok_or_else(|| broken("an aggregation of no kind"))?;
+    Ok(obeys(*law, &aggs, feeds.max(1)))
+}
+
+/// An aggregation of a kind, over whatever column: that makes no difference to laws.
+fn any(kind: &str, invertible: bool) -> Option<AggSpec> {
+    let own = Kind::Own {
+        number: 0,
+        commutative: false,
+        invertible,
+    };
+    Some(AggSpec {
+        kind: if kind == "own" {
+            own
+        } else {
+            Kind::parse(kind)?
+        },
+        of: Some(0),
+        by: Some(0),
+        ddof: 0,
+    })
+}

@@ -1,0 +1,130 @@
+"""What the native core knows of its algorithms, and what to say if one does not fit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slidewise import _core
+from slidewise.errors import SpecError
+
+__all__ = [
+    "ALGORITHMS",
+    "FACTS",
+    "Facts",
+    "checked_name",
+    "checked_options",
+    "law_error",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """An algorithm as the core has it.
+
+    Attributes:
+        name: As in `Window(..., algorithm=name)`.
+        in_order: Whether it takes entries in order only.
+        law: The law it needs beside associativity, a key of `LAWS`, or None.
+        ranges: Whether it answers for parts of the window.
+        parameters: Name, default and allowed values (None: from 1 on) of each.
+    """
+
+    name: str
+    in_order: bool
+    law: str | None
+    ranges: bool
+    parameters: tuple[tuple[str, int, tuple[int, ...] | None], ...]
+
+
+def _read() -> dict[str, Facts]:
+    found = {}
+    for name, in_order, law, ranges, given in _core.algorithms():
+        parameters = tuple(
+            (parameter, default, None if allowed is None else tuple(allowed))
+            for parameter, default, allowed in given
+        )
+        found[name] = Facts(name, in_order, law, ranges, parameters)
+    return found
+
+
+FACTS = _read()
+ALGORITHMS = ("auto", *FACTS)
+
+# What each law asks of an aggregation.
+LAWS = {
+    "inverse": "an inverse (it subtracts what leaves)",
+    "selection": "results that are one of the values (as max gives)",
+}
+
+# Names of the field that other versions may have.
+_ELSEWHERE = (
+    "two_stacks",
+    "aba",
+    "daba",
+    "daba_lite",
+    "flat_fat",
+    "reactive",
+    "b_int",
+    "flat_fit",
+    "slick_deque",
+    "amta",
+    "btree",
+    "fiba_published",
+)
+
+
+def checked_name(name: str) -> str:
+    """The name of an algorithm, or "auto".
+
+    Raises:
+        SpecError: If there is none of that name.
+    """
+    if name in ALGORITHMS:
+        return name
+    there = ", ".join(ALGORITHMS)
+    if name in _ELSEWHERE:
+        raise SpecError(f"algorithm {name!r} is not in this version; there are {there}")
+    raise SpecError(f"unknown algorithm {name!r}; there are {there}")
+
+
+def checked_options(
+    algorithm: str, given: Mapping[str, Any]
+) -> tuple[tuple[str, int], ...]:
+    """Parameters of an algorithm, in the order in which it names them.
+
+    Raises:
+        SpecError: If it has none of that name, or it cannot have that value.
+    """
+    parameters = FACTS[algorithm].parameters if algorithm in FACTS else ()
+    known = {name: allowed for name, _, allowed in parameters}
+    for name, value in given.items():
+        if name not in known:
+            takes = ", ".join(f"{name}=" for name in known) or "none"
+            raise SpecError(
+                f"there is no argument {name}=: algorithm {algorithm!r} takes {takes} "
+                "beside those of every Window"
+            )
+        allowed = known[name]
+        fits = isinstance(value, int) and (
+            value >= 1 if allowed is None else value in allowed
+        )
+        if not fits:
+            raise SpecError(f"{name}= takes {_choices(allowed)}; got {value!r}")
+    return tuple((name, int(given[name])) for name in known if name in given)
+
+
+def _choices(allowed: Sequence[int] | None) -> str:
+    if allowed is None:
+        return "an int from 1 on"
+    if tuple(allowed) == (0, 1):
+        return "True or False"
+    return "one of " + ", ".join(map(str, allowed))
+
+
+def law_error(algorithm: str, law: str, lacking: str) -> SpecError:
+    """What to say to those whose aggregations lack a law."""
+    others = [name for name, facts in FACTS.items() if facts.law is None]
+    return SpecError(
+        f"algorithm {algorithm!r} needs {LAWS[law]}, which {lacking} cannot offer; "
+        f"without it there are auto, {', '.join(others)}"
+    )

@@ -1,0 +1,122 @@
+"""Windows by algorithm: laws, order, and the same answers as recalculate."""
+
+import pytest
+
+import slidewise as sw
+from slidewise import _core
+from slidewise.cards import Card
+from slidewise.facts import FACTS
+
+IN_ORDER = [name for name, facts in FACTS.items() if facts.in_order]
+WHOLE_ONLY = [name for name, facts in FACTS.items() if not facts.ranges]
+
+
+def of(algorithm, agg=None, **options):
+    """A window on that algorithm, of an aggregation that obeys its law."""
+    if agg is None:
+        agg = sw.max() if FACTS[algorithm].law == "selection" else sw.sum()
+    return sw.Window(agg, algorithm=algorithm, **options)
+
+
+def contents(window):
+    return window.items(), window.query(), len(window), window.to_bytes()
+
+
+def test_every_algorithm_has_its_card():
+    cards = sw.algorithms()
+    assert [card.name for card in cards] == list(FACTS)
+    for card in cards:
+        facts = FACTS[card.name]
+        assert (card.order == "in order") == facts.in_order, card.name
+        assert ("whole window only" in card.range) != facts.ranges, card.name
+        assert ("inverse" in card.laws) == (facts.law == "inverse"), card.name
+        for field in Card.__dataclass_fields__:
+            assert getattr(card, field), (card.name, field)
+
+
+@pytest.mark.parametrize("algorithm", IN_ORDER)
+@pytest.mark.parametrize("ties", ["combine", "keep"])
+def test_a_late_insert_changes_nothing(algorithm, ties):
+    w = of(algorithm, ties=ties)
+    w.insert(5, 1)
+    w.insert(9, 2)
+    before = contents(w)
+    late = "an entry at 8 is late: the youngest in the window is at 9"
+    with pytest.raises(sw.OutOfOrderError, match=late):
+        w.insert(8, 3)
+    with pytest.raises(sw.OutOfOrderError, match=late):
+        w.insert_many([12, 8, 11], [3, 4, 5])
+    assert contents(w) == before
+    w.insert_many([11, 9, 10], [3, 4, 5])  # sorted first
+    assert w.youngest == 11
+
+
+@pytest.mark.parametrize("algorithm", IN_ORDER)
+def test_late_is_before_the_youngest_present_time(algorithm):
+    w = of(algorithm)
+    w.insert(9, 2)
+    w.evict_until(50)
+    w.insert(3, 1)
+    assert w.query() == 1
+
+
+@pytest.mark.parametrize("algorithm", IN_ORDER)
+def test_evict_takes_the_oldest_only(algorithm):
+    w = of(algorithm)
+    w.insert_many([1, 4, 9], [1, 2, 3])
+    before = contents(w)
+    with pytest.raises(sw.OutOfOrderError, match="entry at 4 is not the oldest, which"):
+        w.evict(4)
+    assert w.evict(3) is False
+    assert w.evict(99) is False
+    assert contents(w) == before
+    assert w.evict(1) is True
+    assert w.items() == before[0][1:]
+
+
+@pytest.mark.parametrize("algorithm", WHOLE_ONLY)
+def test_parts_are_not_answered(algorithm):
+    w = of(algorithm)
+    w.insert_many([1, 4, 9], [1, 2, 3])
+    with pytest.raises(
+        sw.SpecError, match=r"whole window only, not for 2 to 9; .*fiba"
+    ):
+        w.query(2, 9)
+    assert w.query(0, 9) == w.query()
+    assert w.query(5, 8) is None
+
+
+@pytest.mark.parametrize("algorithm", FACTS)
+def test_the_law_is_named(algorithm):
+    law = FACTS[algorithm].law
+    if law is None:
+        return
+    lacks = sw.max() if law == "inverse" else sw.sum()
+    said = {"inverse": "an inverse", "selection": "results that are one of the values"}
+    with pytest.raises(sw.SpecError) as caught:
+        sw.Window({"a": lacks, "n": sw.count()}, algorithm=algorithm)
+    message = str(caught.value)
+    assert said[law] in message
+    assert repr(lacks) in message
+    assert "fiba" in message
+    assert algorithm not in message.split("there are")[1].replace(",", " ").split()
+
+
+@pytest.mark.parametrize("algorithm", FACTS)
+def test_the_native_module_checks_laws_again(algorithm):
+    law = FACTS[algorithm].law
+    if law is not None:
+        assert not _core.obeys_law(law, [("collect", False)], 1)
+
+
+def test_infinities_leave_no_trace_where_sums_are_subtracted():
+    w = sw.Window({"s": sw.sum(), "m": sw.mean()}, algorithm="subtract_on_evict")
+    w.insert_many([1, 2, 3], [float("nan"), float("inf"), 0.5])
+    w.insert_many([4, 5], [float("-inf"), None])
+    assert str(w.query()["s"]) == "nan"
+    w.evict_until(2)
+    assert w.query()["s"] == float("-inf")
+    w.evict_until(4)
+    assert w.query() == {"s": None, "m": None}
+    w.insert(6, 2.5)
+    assert w.query() == {"s": 2.5, "m": 2.5}
