@@ -8,6 +8,7 @@ from slidewise.cards import Card
 from slidewise.facts import FACTS
 
 IN_ORDER = [name for name, facts in FACTS.items() if facts.in_order]
+OLDEST_FIRST = [name for name in IN_ORDER if name != "reactive"]
 WHOLE_ONLY = [name for name, facts in FACTS.items() if not facts.ranges]
 
 
@@ -60,7 +61,7 @@ def test_late_is_before_the_youngest_present_time(algorithm):
     assert w.query() == 1
 
 
-@pytest.mark.parametrize("algorithm", IN_ORDER)
+@pytest.mark.parametrize("algorithm", OLDEST_FIRST)
 def test_evict_takes_the_oldest_only(algorithm):
     w = of(algorithm)
     w.insert_many([1, 4, 9], [1, 2, 3])
@@ -72,6 +73,50 @@ def test_evict_takes_the_oldest_only(algorithm):
     assert contents(w) == before
     assert w.evict(1) is True
     assert w.items() == before[0][1:]
+
+
+def test_reactive_evicts_anywhere():
+    w = of("reactive", sw.collect())
+    w.insert_many(range(9), "abcdefghi")
+    assert w.evict(4) is True
+    assert w.evict(4) is False
+    assert w.query(3, 5) == ["d", "f"]
+    assert w.query() == list("abcdfghi")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "parameters"),
+    [
+        ("btree", {"arity": 2}),
+        ("btree", {"arity": 16}),
+        ("fiba_published", {}),
+        ("fiba_published", {"arity": 2, "bulk": False}),
+        ("fiba_published", {"arity": 8, "free_list": False}),
+        ("flat_fat", {"capacity": 3}),
+    ],
+)
+def test_parameters(algorithm, parameters):
+    w = of(algorithm, sw.collect(), **parameters)
+    w.insert_many(range(100), range(100))
+    if not FACTS[algorithm].in_order:
+        w.insert_many([3, 50, 200], [0, 1, 2])
+    w.evict_until(40)
+    assert w.query(60, 63) == [60, 61, 62, 63]
+    again = sw.Window.from_bytes(w.to_bytes())
+    assert again.items() == w.items()
+    assert again.to_bytes() == w.to_bytes()
+    again.check()
+
+
+def test_parameters_are_checked():
+    with pytest.raises(sw.SpecError, match="arity= takes one of 2, 4, 8, 16; got 3"):
+        of("fiba_published", arity=3)
+    with pytest.raises(sw.SpecError, match="bulk= takes True or False; got 2"):
+        of("fiba_published", bulk=2)
+    with pytest.raises(sw.SpecError, match=r"no argument bulk=: .*'btree' takes ar"):
+        of("btree", bulk=True)
+    with pytest.raises(sw.SpecError, match="capacity= takes an int from 1 on; got 0"):
+        of("flat_fat", capacity=0)
 
 
 @pytest.mark.parametrize("algorithm", WHOLE_ONLY)

@@ -62,14 +62,7 @@ _ELSEWHERE = (
     "aba",
     "daba",
     "daba_lite",
-    "flat_fat",
-    "reactive",
-    "b_int",
-    "flat_fit",
     "slick_deque",
-    "amta",
-    "btree",
-    "fiba_published",
 )
 
 

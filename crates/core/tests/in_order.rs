@@ -12,7 +12,11 @@ use common::monoids::{Affine, Tally};
 use common::script::{Claims, compare_claims};
 use slidewise_core::monoid::Monoid;
 use slidewise_core::window::Ties;
+use slidewise_core::window::amta::Amta;
+use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::fifo::Fifo;
+use slidewise_core::window::flat_fat::FlatFatQueue;
+use slidewise_core::window::flat_fit::FlatFit;
 use slidewise_core::window::in_order::InOrder;
 use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
 use slidewise_core::window::two_stacks_lite::TwoStacksLite;
@@ -66,6 +70,10 @@ macro_rules! structures {
 }
 
 structures! {
+    amta: Amta::new;
+    b_int: BInt::new;
+    flat_fat: |monoid| FlatFatQueue::new(monoid, 1);
+    flat_fit: FlatFit::new;
     subtract_on_evict: SubtractOnEvict::new;
     two_stacks_lite: TwoStacksLite::new;
 }

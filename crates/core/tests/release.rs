@@ -9,9 +9,16 @@ use common::Random;
 use slidewise_core::aggregate::collect::{Collect, Seq};
 use slidewise_core::monoid::Entry;
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
+use slidewise_core::window::amta::Amta;
+use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::btree::BTree;
 use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::fiba_published::Options;
+use slidewise_core::window::fifo::Fifo;
+use slidewise_core::window::flat_fat::FlatFatQueue;
+use slidewise_core::window::flat_fit::FlatFit;
+use slidewise_core::window::in_order::InOrder;
+use slidewise_core::window::reactive::Reactive;
 use slidewise_core::window::{Batch, Ties, Window};
 
 /// A value that tells whether copies of it live.
@@ -51,6 +58,19 @@ fn published_trees_let_go() {
     }
 }
 
+#[test]
+fn structures_in_order_let_go() {
+    fn window<F: Fifo<Collect<Tracked>>>(fifo: F) -> InOrder<Collect<Tracked>, F> {
+        InOrder::new(fifo, Ties::Combine)
+    }
+    drops_at_once(|| window(Amta::new(Collect::new())));
+    drops_at_once(|| window(BInt::new(Collect::new())));
+    drops_at_once(|| window(FlatFatQueue::new(Collect::new(), 16)));
+    drops_at_once(|| window(FlatFit::new(Collect::new())));
+    drops_at_once(|| Reactive::new(Collect::new(), Ties::Combine));
+}
+
+/// What a window refuses is left out.
 fn drops_at_once<W: Window<Collect<Tracked>>>(make: impl Fn() -> W) {
     for seed in 0..60 {
         let mut random = Random(seed);
@@ -59,7 +79,11 @@ fn drops_at_once<W: Window<Collect<Tracked>>>(make: impl Fn() -> W) {
         for step in 0..600 {
             match random.below(8) {
                 0..5 => {
-                    let time = step * 1000 + random.below(900) as i64 - random.below(90_000) as i64;
+                    let lag = random.below(900) as i64 - random.below(90_000) as i64;
+                    let time = match window.admits(i64::MIN) {
+                        Err(_) => step * 1000,
+                        Ok(()) => step * 1000 + lag,
+                    };
                     let value = Arc::new(Mutex::new(time));
                     let slot = Seq::One(Tracked(value.clone()));
                     if seed % 2 == 0 {
@@ -77,7 +101,9 @@ fn drops_at_once<W: Window<Collect<Tracked>>>(make: impl Fn() -> W) {
                 }
                 _ => {
                     let picked = random.below(alive.len().max(1) as u64) as usize;
-                    if let Some((time, _)) = alive.get(picked) {
+                    if let Some((time, _)) = alive.get(picked)
+                        && window.admits_evict(*time).is_ok()
+                    {
                         window.evict_at(*time);
                     }
                 }

@@ -274,6 +274,35 @@ where
     }
 }
 
+/// Like [`plan`], with few representations: one for the hot words each, one record on the
+/// stack and one on the heap, and one for all that holds objects. What is made of these for
+/// each of many algorithms stays small.
+pub fn plan_few<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
+where
+    T: Element,
+    V: Visitor<T>,
+{
+    if let ([only], [dtype]) = (aggs, dtypes) {
+        match (only.kind, dtype) {
+            (Kind::Sum, DType::I64) => return visitor.visit(SumI64),
+            (Kind::Sum, DType::F64) => return visitor.visit(SumF64),
+            (Kind::Min | Kind::Max, dtype) => {
+                let (dtype, min) = (*dtype, only.kind == Kind::Min);
+                return visitor.visit(Extreme { dtype, min });
+            }
+            _ => {}
+        }
+    }
+    if aggs.iter().any(|agg| !agg.kind.is_plain()) {
+        return visitor.visit(Mixed::new(aggs, dtypes));
+    }
+    let record = RecordPlan::new(aggs, dtypes);
+    match (dtypes.len(), record.words()) {
+        (..=2, ..=8) => visitor.visit(Record::<[u64; 2], [u64; 8]>::new(record)),
+        _ => visitor.visit(Record::<Box<[u64]>, Box<[u64]>>::new(record)),
+    }
+}
+
 /// Receives the monoid with an inverse that [`plan_invertible`] chose.
 pub trait InvertibleVisitor<T> {
     type Out;

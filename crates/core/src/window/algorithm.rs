@@ -1,12 +1,20 @@
 //! The algorithms by name, with what each asks for and what it takes: the one place that
 //! knows.
 
+use super::fiba_published::Options;
 use crate::monoid::Law;
 
 /// Which algorithm, and the parameters that were chosen for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
+    Amta,
+    BInt,
+    BTree { arity: usize },
     Fiba,
+    FibaPublished { arity: usize, options: Options },
+    FlatFat { capacity: usize },
+    FlatFit,
+    Reactive,
     Recalculate,
     SubtractOnEvict,
     TwoStacksLite,
@@ -100,8 +108,15 @@ const IN_ORDER: Facts = Facts {
     ..ANY_ORDER
 };
 
+/// The minimum arity of a published tree.
+const ARITY: Parameter = Parameter {
+    name: "arity",
+    default: 4,
+    allowed: Allowed::OneOf(&[2, 4, 8, 16]),
+};
+
 /// In the order in which they are shown.
-pub static ALGORITHMS: [Facts; 4] = [
+pub static ALGORITHMS: [Facts; 11] = [
     Facts {
         name: "fiba",
         make: |_| Algorithm::Fiba,
@@ -116,6 +131,74 @@ pub static ALGORITHMS: [Facts; 4] = [
         name: "subtract_on_evict",
         make: |_| Algorithm::SubtractOnEvict,
         ..IN_ORDER
+    },
+    Facts {
+        name: "amta",
+        ranges: true,
+        make: |_| Algorithm::Amta,
+        ..IN_ORDER
+    },
+    Facts {
+        name: "flat_fat",
+        ranges: true,
+        parameters: &[Parameter {
+            name: "capacity",
+            default: 64,
+            allowed: Allowed::From(1),
+        }],
+        make: |given| Algorithm::FlatFat {
+            capacity: given[0] as usize,
+        },
+        ..IN_ORDER
+    },
+    Facts {
+        name: "reactive",
+        ranges: true,
+        make: |_| Algorithm::Reactive,
+        ..IN_ORDER
+    },
+    Facts {
+        name: "b_int",
+        ranges: true,
+        make: |_| Algorithm::BInt,
+        ..IN_ORDER
+    },
+    Facts {
+        name: "flat_fit",
+        make: |_| Algorithm::FlatFit,
+        ..IN_ORDER
+    },
+    Facts {
+        name: "btree",
+        parameters: &[ARITY],
+        make: |given| Algorithm::BTree {
+            arity: given[0] as usize,
+        },
+        ..ANY_ORDER
+    },
+    Facts {
+        name: "fiba_published",
+        parameters: &[
+            ARITY,
+            Parameter {
+                name: "bulk",
+                default: 1,
+                allowed: Allowed::Flag,
+            },
+            Parameter {
+                name: "free_list",
+                default: 1,
+                allowed: Allowed::Flag,
+            },
+        ],
+        make: |given| Algorithm::FibaPublished {
+            arity: given[0] as usize,
+            options: Options {
+                bulk: given[1] == 1,
+                free_list: given[2] == 1,
+            },
+        },
+        ..ANY_ORDER
     },
     Facts {
         name: "recalculate",

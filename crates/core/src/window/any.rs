@@ -4,9 +4,15 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub use super::algorithm::Algorithm;
+use super::amta::Amta;
+use super::b_int::BInt;
+use super::btree::BTree;
 use super::fiba::Fiba;
 use super::fifo::Fifo;
+use super::flat_fat::FlatFatQueue;
+use super::flat_fit::FlatFit;
 use super::in_order::InOrder;
+use super::reactive::Reactive;
 use super::recalculate::Recalculate;
 use super::shape::Shape;
 use super::subtract_on_evict::SubtractOnEvict;
@@ -16,7 +22,8 @@ use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
 use crate::aggregate::{
-    AggSpec, Aggregation, Answer, Cell, DType, InvertibleVisitor, Visitor, plan, plan_invertible,
+    AggSpec, Aggregation, Answer, Cell, DType, InvertibleVisitor, Visitor, plan, plan_few,
+    plan_invertible,
 };
 use crate::monoid::Invertible;
 use crate::snapshot::{Reader, Result, Writer};
@@ -70,7 +77,8 @@ pub fn window<T: Element>(
         Algorithm::SubtractOnEvict => {
             plan_invertible(aggs, dtypes, build).expect("aggregations with an inverse")
         }
-        _ => plan(aggs, dtypes, build),
+        Algorithm::Fiba | Algorithm::Recalculate => plan(aggs, dtypes, build),
+        _ => plan_few(aggs, dtypes, Few(build)),
     }
 }
 
@@ -101,8 +109,37 @@ impl<T: Element> Visitor<T> for Build {
                 Typed::boxed(Fiba::<A, 64, 32>::new(aggregation, ties), ties)
             }
             Algorithm::Fiba => Typed::boxed(Fiba::<A, 16, 8>::new(aggregation, ties), ties),
-            Algorithm::TwoStacksLite => self.in_order(TwoStacksLite::new(aggregation)),
-            Algorithm::SubtractOnEvict => unreachable!("planned with an inverse"),
+            _ => unreachable!("planned with few representations"),
+        }
+    }
+}
+
+/// For all but the algorithms that serve every window.
+struct Few(Build);
+
+impl<T: Element> Visitor<T> for Few {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
+        let Self(build) = self;
+        let ties = build.ties;
+        match build.algorithm {
+            Algorithm::Amta => build.in_order(Amta::new(aggregation)),
+            Algorithm::BInt => build.in_order(BInt::new(aggregation)),
+            Algorithm::BTree { arity } => Typed::boxed(BTree::new(aggregation, ties, arity), ties),
+            Algorithm::FibaPublished { arity, options } => {
+                let tree = BTree::with_fingers(aggregation, ties, arity, options);
+                Typed::boxed(tree, ties)
+            }
+            Algorithm::FlatFat { capacity } => {
+                build.in_order(FlatFatQueue::new(aggregation, capacity))
+            }
+            Algorithm::FlatFit => build.in_order(FlatFit::new(aggregation)),
+            Algorithm::Reactive => Typed::boxed(Reactive::new(aggregation, ties), ties),
+            Algorithm::TwoStacksLite => build.in_order(TwoStacksLite::new(aggregation)),
+            Algorithm::Fiba | Algorithm::Recalculate | Algorithm::SubtractOnEvict => {
+                unreachable!("planned otherwise")
+            }
         }
     }
 }

@@ -1,14 +1,20 @@
 //! Windows: one file or folder per algorithm, all behind [`Window`].
 
 pub mod algorithm;
+pub mod amta;
 pub mod any;
+pub mod b_int;
 pub mod batch;
 pub mod btree;
+mod dyadic;
 pub mod fiba;
 pub mod fiba_published;
 pub mod fifo;
+pub mod flat_fat;
+pub mod flat_fit;
 pub mod in_order;
 pub mod queue;
+pub mod reactive;
 pub mod recalculate;
 pub mod shape;
 pub mod subtract_on_evict;

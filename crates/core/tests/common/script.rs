@@ -39,6 +39,8 @@ const KINDS: usize = 14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claims {
     AnyOrder,
+    /// Late inserts are refused.
+    OrderedInserts,
     /// Late inserts and inner evictions are refused.
     InOrder,
     /// So are questions about parts.
@@ -238,6 +240,7 @@ fn refusal<M: Monoid>(oracle: &mut Recalculate<M>, claims: Claims, op: &Op) -> O
     match op {
         Op::Insert(time, _) | Op::InsertMissing(time) => late(*time),
         Op::InsertMany(items) => late(items.iter().map(|(time, _)| *time).min()?),
+        Op::EvictAt(_) if claims == Claims::OrderedInserts => None,
         Op::EvictAt(time) if *time != oldest && times.contains(time) => Some(Refused::Inner {
             time: *time,
             oldest,

@@ -10,7 +10,7 @@
 //! |        | O(1); query: 2 combines; range: O(log d_lo + log d_hi + log n_sub);   |
 //! |        | evict_until: amortised O(log m), worst O(log n); insert_many:         |
 //! |        | O(log d + m (1 + log(d/m))); without `bulk`, as many single steps     |
-//! | space  | μ = 4, sum of int64: 50 to 70 bytes per entry                         |
+//! | space  | μ = 4, sum of int64: 60 to 85 bytes per entry                         |
 //! | choose | for experiments with the arity and the bulk algorithms; else `fiba`   |
 //!
 //! # Idea
@@ -54,7 +54,7 @@ use super::btree::BTree;
 use crate::monoid::Monoid;
 
 /// What can be switched for experiments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// Bulk operations as in the paper of 2023, or as loops.
     pub bulk: bool,
