@@ -12,9 +12,11 @@
 
 pub mod as_of;
 pub mod bounds;
+mod kernels;
 pub mod order;
 pub mod output;
 pub mod sliding;
+mod sorted;
 
 use std::sync::Arc;
 
@@ -65,30 +67,41 @@ pub fn rolling(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<Output>>, Error> {
     let dtypes: Vec<DType> = request.columns.iter().map(Column::dtype).collect();
-    plan(
-        request.aggs,
-        &dtypes,
-        Run {
+    let mut columns = Columns::new(&request, &dtypes);
+    let whole = request.arrival.is_none();
+    let (fast, others): (Vec<_>, Vec<_>) = (0..)
+        .zip(request.aggs.iter().copied())
+        .partition(|(_, agg)| whole && kernels::knows(agg, request.columns));
+    if !fast.is_empty() {
+        kernels::answer(&request, &fast, &mut columns.0, proceed)?;
+    }
+    if !others.is_empty() {
+        let (places, aggs): (Vec<usize>, Vec<AggSpec>) = others.into_iter().unzip();
+        let mut sink = Picked {
+            columns: &mut columns,
+            places,
+        };
+        let run = Run {
             request,
-            dtypes: &dtypes,
+            sink: &mut sink,
             proceed,
-        },
-    )
+        };
+        plan(&aggs, &dtypes, run)?;
+    }
+    Ok(columns.0)
 }
 
-struct Run<'a> {
+struct Run<'a, 'b> {
     request: Request<'a>,
-    dtypes: &'a [DType],
+    sink: &'a mut Picked<'b>,
     proceed: &'a mut dyn FnMut() -> bool,
 }
 
-impl Visitor<i64> for Run<'_> {
-    type Out = Result<Vec<Vec<Output>>, Error>;
+impl Visitor<i64> for Run<'_, '_> {
+    type Out = Result<(), Error>;
 
     fn visit<A: Aggregation<i64>>(self, aggregation: A) -> Self::Out {
-        let mut columns = Columns::new(&self.request, self.dtypes);
-        run(&self.request, &aggregation, &mut columns, self.proceed)?;
-        Ok(columns.0)
+        run(&self.request, &aggregation, self.sink, self.proceed)
     }
 }
 
@@ -180,9 +193,15 @@ impl Columns {
     }
 }
 
-impl Sink<i64> for Columns {
+/// Some of the result columns: those of the aggregations in these places.
+struct Picked<'a> {
+    columns: &'a mut Columns,
+    places: Vec<usize>,
+}
+
+impl Sink<i64> for Picked<'_> {
     fn put(&mut self, span: usize, row: usize, answers: &[Answer<i64>]) -> Result<(), Error> {
-        for (agg, answer) in answers.iter().enumerate() {
+        for (&agg, answer) in self.places.iter().zip(answers) {
             if let Answer::Overflow(value) = *answer {
                 return Err(Error::Overflow {
                     span,
@@ -191,7 +210,7 @@ impl Sink<i64> for Columns {
                     value,
                 });
             }
-            self.0[span][agg].set(row, answer);
+            self.columns.0[span][agg].set(row, answer);
         }
         Ok(())
     }

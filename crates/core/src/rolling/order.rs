@@ -52,6 +52,11 @@ impl Order {
         Self { rows, starts }
     }
 
+    /// The rows in order, and where each group starts, with the end of the last.
+    pub fn into_parts(self) -> (Vec<usize>, Vec<usize>) {
+        (self.rows, self.starts)
+    }
+
     /// The rows of each group in turn.
     pub fn groups(&self) -> impl Iterator<Item = &[usize]> {
         let ends = self.starts.windows(2);

@@ -46,6 +46,30 @@ impl Output {
         }
     }
 
+    /// From here on every value is there, unless it is left out.
+    pub(super) fn assume_all(&mut self) {
+        match self {
+            Self::I64 { values, valid } => *valid = Bitmap::full(values.len()),
+            Self::F64 { values, valid } => *valid = Bitmap::full(values.len()),
+            Self::List { .. } => {}
+        }
+    }
+
+    /// The value, which was there, is missing; what stands in its place is blanked.
+    pub(super) fn leave_out(&mut self, row: usize) {
+        match self {
+            Self::I64 { values, valid } => {
+                values[row] = 0;
+                valid.clear(row);
+            }
+            Self::F64 { values, valid } => {
+                values[row] = 0.0;
+                valid.clear(row);
+            }
+            Self::List { .. } => unreachable!("lists are never missing"),
+        }
+    }
+
     /// # Panics
     /// If the answer has another type: a broken plan.
     pub(super) fn set(&mut self, row: usize, answer: &Answer<i64>) {
@@ -83,6 +107,20 @@ impl Bitmap {
             bytes: vec![0; rows.div_ceil(8)],
             set: 0,
         }
+    }
+
+    fn full(rows: usize) -> Self {
+        let mut bytes = vec![u8::MAX; rows.div_ceil(8)];
+        if let Some(last) = bytes.last_mut() {
+            *last >>= (8 - rows % 8) % 8;
+        }
+        Self { bytes, set: rows }
+    }
+
+    /// Clears a bit that is set.
+    fn clear(&mut self, row: usize) {
+        self.bytes[row / 8] &= !(1 << (row % 8));
+        self.set -= 1;
     }
 
     /// Sets a bit that is not set.

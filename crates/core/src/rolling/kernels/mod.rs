@@ -1,0 +1,170 @@
+//! Kernels: hot aggregations over columns of numbers, a block of rows at a time.
+//!
+//! The windows of a block are found once per span and shared by all aggregations. What
+//! several of them need of one column is folded once (a [`Part`]); each takes its answer
+//! from there.
+//!
+//! - counts and sums of integers: differences of running sums, which are exact
+//! - sums of floats, extremes, moments: two stacks, nothing subtracted ([`flip`])
+//! - first and last: a look at the ends
+
+mod flip;
+mod parts;
+mod scans;
+mod sink;
+
+use super::bounds::{Closed, Pointers};
+use super::sorted::{Dense, Presence, Sorted};
+use super::{Error, Output, Request, Span};
+use crate::aggregate::AggSpec;
+use crate::aggregate::column::{Column, Values};
+use parts::{Asked, Part, What, part};
+use sink::Sink;
+
+/// Rows answered together: what is folded for them stays in the cache.
+const BLOCK: usize = 2048;
+
+/// The windows of some rows that follow one another, as ranges of positions.
+struct Block<'a> {
+    lo: &'a [usize],
+    hi: &'a [usize],
+    /// Each row is in its own window.
+    own: bool,
+}
+
+impl Block<'_> {
+    fn windows(&self) -> impl ExactSizeIterator<Item = (usize, usize)> {
+        self.lo.iter().copied().zip(self.hi.iter().copied())
+    }
+}
+
+/// How many values there are in a window; all of them, without a presence.
+#[derive(Clone, Copy, Debug)]
+struct Counts<'a>(Option<&'a Presence>);
+
+impl Counts<'_> {
+    #[inline(always)]
+    fn of(self, lo: usize, hi: usize) -> usize {
+        self.0.map_or(hi - lo, |presence| presence.count(lo, hi))
+    }
+
+    #[inline(always)]
+    fn float(self, lo: usize, hi: usize) -> f64 {
+        // As int64, which converts in one instruction.
+        self.of(lo, hi) as i64 as f64
+    }
+}
+
+/// Whether there is a kernel for an aggregation over these columns.
+pub(super) fn knows(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
+    let values = agg.of.map(|of| columns[of].values);
+    match (What::of(agg.kind), values) {
+        (None, _) | (_, Some(Values::Cells(_))) => false,
+        // Squares of distances from any pivot must not overflow.
+        (Some(What::Moments), Some(Values::F64(values))) => !values
+            .iter()
+            .any(|value| value.is_finite() && value.abs() > 1e150),
+        _ => true,
+    }
+}
+
+/// Answers the aggregations that are known, over whole tables; `outputs` by span and
+/// aggregation.
+pub(super) fn answer(
+    request: &Request<'_>,
+    asked: &[Asked],
+    outputs: &mut [Vec<Output>],
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<(), Error> {
+    let sorted = Sorted::new(request.groups, request.times);
+    let columns: Vec<Option<Dense<'_>>> = (0..request.columns.len())
+        .map(|column| {
+            let used = asked.iter().any(|(_, agg)| agg.of == Some(column));
+            used.then(|| sorted.column(&request.columns[column]))
+        })
+        .collect();
+    for (index, span) in request.spans.iter().enumerate() {
+        let outputs = &mut outputs[index];
+        for (at, _) in asked {
+            outputs[*at].assume_all();
+        }
+        let mut parts = plan(asked, &columns);
+        answer_span(
+            request,
+            &sorted,
+            (index, *span),
+            &mut parts,
+            outputs,
+            proceed,
+        )?;
+    }
+    Ok(())
+}
+
+/// The parts that answer what is asked, each fold once.
+fn plan<'a>(asked: &[Asked], columns: &'a [Option<Dense<'a>>]) -> Vec<Box<dyn Part + 'a>> {
+    let mut plan: Vec<(What, Option<usize>, Vec<Asked>)> = Vec::new();
+    for &(index, agg) in asked {
+        let what = What::of(agg.kind).expect("asked for what is known");
+        match plan
+            .iter_mut()
+            .find(|part| (part.0, part.1) == (what, agg.of))
+        {
+            Some((_, _, answers)) => answers.push((index, agg)),
+            None => plan.push((what, agg.of, vec![(index, agg)])),
+        }
+    }
+    plan.into_iter()
+        .map(|(what, of, asked)| part(what, of.and_then(|of| columns[of].as_ref()), asked))
+        .collect()
+}
+
+fn answer_span(
+    request: &Request<'_>,
+    sorted: &Sorted<'_>,
+    (index, span): (usize, Span),
+    parts: &mut [Box<dyn Part + '_>],
+    outputs: &mut [Output],
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<(), Error> {
+    let mut settle = |start: usize, lo: &[usize], hi: &[usize]| {
+        if !proceed() {
+            return Err(Error::Interrupted);
+        }
+        let end = start + lo.len();
+        let mut sink = Sink {
+            outputs,
+            span: index,
+            rows: sorted.rows.as_ref().map(|rows| &rows[start..end]),
+            start,
+        };
+        let own = matches!(span.closed, Closed::Right | Closed::Both);
+        let block = Block { lo, hi, own };
+        parts
+            .iter_mut()
+            .try_for_each(|part| part.answer(&block, &mut sink))
+    };
+    let (mut lo, mut hi) = ([0; BLOCK], [0; BLOCK]);
+    let (mut start, mut filled) = (0, 0);
+    for group in sorted.starts.windows(2) {
+        let times = &sorted.times[group[0]..group[1]];
+        let mut pointers = Pointers::new(times, span, request.ties);
+        let mut position = 0;
+        while position < times.len() {
+            let count = (times.len() - position).min(BLOCK - filled);
+            let slots = lo[filled..].iter_mut().zip(&mut hi[filled..]);
+            for ((lo, hi), position) in slots.zip(position..position + count) {
+                let window = pointers.at(position);
+                (*lo, *hi) = (group[0] + window.0, group[0] + window.1);
+            }
+            position += count;
+            filled += count;
+            if filled == BLOCK {
+                settle(start, &lo, &hi)?;
+                start += filled;
+                filled = 0;
+            }
+        }
+    }
+    settle(start, &lo[..filled], &hi[..filled])
+}

@@ -1,0 +1,79 @@
+//! Where the answers of a block go.
+
+use super::scans::Number;
+use super::{Block, Counts};
+use crate::rolling::{Error, Output};
+
+/// Result columns of one span, all values there unless left out.
+pub(super) struct Sink<'a> {
+    pub(super) outputs: &'a mut [Output],
+    pub(super) span: usize,
+    /// Rows of the table from the block's first on; in order from `start` if `None`.
+    pub(super) rows: Option<&'a [usize]>,
+    pub(super) start: usize,
+}
+
+impl Sink<'_> {
+    fn row(&self, at: usize) -> usize {
+        self.rows.map_or(self.start + at, |rows| rows[at])
+    }
+
+    pub(super) fn numbers<V: Number>(
+        &mut self,
+        index: usize,
+        values: impl ExactSizeIterator<Item = V>,
+    ) {
+        let column = V::column(&mut self.outputs[index]);
+        match self.rows {
+            None => {
+                let slots = &mut column[self.start..self.start + values.len()];
+                for (slot, value) in slots.iter_mut().zip(values) {
+                    *slot = value;
+                }
+            }
+            Some(rows) => {
+                for (&row, value) in rows.iter().zip(values) {
+                    column[row] = value;
+                }
+            }
+        }
+    }
+
+    /// Integers that may not fit.
+    pub(super) fn wide_integers(
+        &mut self,
+        index: usize,
+        values: impl ExactSizeIterator<Item = i128>,
+    ) -> Result<(), Error> {
+        for (at, value) in values.enumerate() {
+            let row = self.row(at);
+            i64::column(&mut self.outputs[index])[row] =
+                i64::try_from(value).map_err(|_| Error::Overflow {
+                    span: self.span,
+                    agg: index,
+                    row,
+                    value,
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Windows of less than `least` values have no answer.
+    pub(super) fn leave_out(
+        &mut self,
+        index: usize,
+        block: &Block<'_>,
+        counts: Counts<'_>,
+        least: usize,
+    ) {
+        if block.own && counts.0.is_none() && least == 1 {
+            return;
+        }
+        for (at, (lo, hi)) in block.windows().enumerate() {
+            if counts.of(lo, hi) < least {
+                let row = self.row(at);
+                self.outputs[index].leave_out(row);
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Rolling aggregates over tables against their definition, row by row: every kind of
+//! window, ties, groups, nulls, NaN, infinities, jumps, and the ends of int64.
+
+mod common;
+
+use common::Random;
+use common::definition::{Row, agrees, by_definition, number};
+use slidewise_core::aggregate::column::{Column, Validity, Values};
+use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
+use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties, rolling};
+
+/// Kinds with a kernel and, among them, some without.
+const KINDS: [Kind; 12] = [
+    Kind::Sum,
+    Kind::Range,
+    Kind::Mean,
+    Kind::Count,
+    Kind::Min,
+    Kind::MaxCount,
+    Kind::Max,
+    Kind::Variance,
+    Kind::Stddev,
+    Kind::First,
+    Kind::GeometricMean,
+    Kind::Last,
+];
+
+const CLOSED: [Closed; 4] = [Closed::Right, Closed::Left, Closed::Both, Closed::Neither];
+
+struct Table {
+    times: Vec<i64>,
+    groups: Option<Vec<i64>>,
+    cells: Vec<Cell<i64>>,
+    dtype: DType,
+}
+
+impl Table {
+    fn new(random: &mut Random) -> Self {
+        let rows = random.pick(&[0, 1, 2, 7, 60, 300]) as usize;
+        let dtype = random.pick(&[DType::I64, DType::F64]);
+        let scale = random.pick(&[3, 100, i64::MAX as u64]);
+        let sorted = random.below(2) == 0;
+        let mut times: Vec<i64> = (0..rows)
+            .map(|_| random.below(scale) as i64 - (scale / 2) as i64)
+            .collect();
+        if sorted {
+            times.sort_unstable();
+        }
+        let keys = random.below(4) as i64;
+        let groups = (keys > 0 && rows > 0).then(|| {
+            let dense = rows as i64;
+            (0..dense).map(|row| row % keys.min(dense)).collect()
+        });
+        let (nulls, special) = (random.below(3), random.below(3));
+        let cells = (0..rows)
+            .map(|row| match random.below(10) {
+                0..=2 if nulls == 0 => Cell::Null,
+                _ if dtype == DType::I64 => Cell::I64(integer(random, special)),
+                _ => Cell::F64(float(random, special, row)),
+            })
+            .collect();
+        Self {
+            times,
+            groups,
+            cells,
+            dtype,
+        }
+    }
+
+    fn group(&self, row: usize) -> i64 {
+        self.groups.as_ref().map_or(0, |groups| groups[row])
+    }
+
+    /// The rows of a row's window, in order of time, then of the table.
+    fn window(&self, row: usize, span: Span, ties: Ties) -> Vec<Row> {
+        let place = |other: usize| (self.times[other], other);
+        let mut rows: Vec<usize> = (0..self.times.len())
+            .filter(|&other| self.group(other) == self.group(row))
+            .filter(|&other| self.sees(row, other, span, ties))
+            .collect();
+        rows.sort_by_key(|&other| place(other));
+        if let Length::Rows(count) = span.length {
+            rows.drain(..rows.len().saturating_sub(count));
+        }
+        rows.into_iter()
+            .map(|other| [self.cells[other].clone(), Cell::Null])
+            .collect()
+    }
+
+    fn sees(&self, row: usize, other: usize, span: Span, ties: Ties) -> bool {
+        let (now, time) = (self.times[row], self.times[other]);
+        let Length::Time(length) = span.length else {
+            return (time, other) <= (now, row);
+        };
+        let age = i128::from(now) - i128::from(time);
+        let length = i128::from(length);
+        let (left, right) = match span.closed {
+            Closed::Right => (false, true),
+            Closed::Left => (true, false),
+            Closed::Both => (true, true),
+            Closed::Neither => (false, false),
+        };
+        let young = age < length || (left && age == length);
+        let peer = age == 0 && right && (ties == Ties::Peers || other <= row);
+        young && (age > 0 || peer)
+    }
+}
+
+fn integer(random: &mut Random, special: u64) -> i64 {
+    match special {
+        0 => random.pick(&[i64::MIN, i64::MAX, 0, -1, 1 << 62]),
+        1 => random.below(9) as i64 - 4,
+        _ => 1_000_000_000_000 + random.below(1000) as i64,
+    }
+}
+
+/// Special values; small ones; a mean that is large, and jumps far off by the deviation.
+fn float(random: &mut Random, special: u64, row: usize) -> f64 {
+    let noise = random.below(1000) as f64 / 1000.0;
+    match special {
+        0 => random.pick(&[
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -0.0,
+            1e100,
+            1.5,
+            2.5,
+        ]),
+        1 => noise - 0.5,
+        _ => noise + [0.0, 1e6, -1e9, 1e6][row / 40 % 4],
+    }
+}
+
+fn request<'a>(
+    table: &'a Table,
+    columns: &'a [Column<'a, i64>],
+    aggs: &'a [AggSpec],
+    spans: &'a [Span],
+    ties: Ties,
+) -> Request<'a> {
+    Request {
+        times: &table.times,
+        groups: table.groups.as_deref(),
+        columns,
+        aggs,
+        spans,
+        ties,
+        arrival: None,
+    }
+}
+
+fn answer(output: &Output, row: usize) -> Answer<i64> {
+    let there = |bytes: &[u8]| bytes[row / 8] >> (row % 8) & 1 == 1;
+    match output {
+        Output::I64 { values, valid } if there(&valid.bytes) => Answer::I64(values[row]),
+        Output::F64 { values, valid } if there(&valid.bytes) => Answer::F64(values[row]),
+        Output::List { .. } => unreachable!("no lists asked for"),
+        _ => Answer::Null,
+    }
+}
+
+fn aggs(random: &mut Random) -> Vec<AggSpec> {
+    let mut aggs: Vec<AggSpec> = KINDS
+        .into_iter()
+        .map(|kind| AggSpec {
+            kind,
+            of: Some(0),
+            by: None,
+            ddof: random.below(3) as u32,
+        })
+        .collect();
+    aggs.push(AggSpec {
+        kind: Kind::Count,
+        of: None,
+        by: None,
+        ddof: 0,
+    });
+    let cut = random.below(aggs.len() as u64) as usize;
+    aggs.rotate_left(cut);
+    aggs.truncate(1 + random.below(13) as usize);
+    aggs
+}
+
+fn lengths(random: &mut Random) -> Vec<Span> {
+    let mut spans: Vec<Span> = CLOSED
+        .into_iter()
+        .map(|closed| Span {
+            length: Length::Time(random.pick(&[1, 2, 9, 60, i64::MAX])),
+            closed,
+        })
+        .collect();
+    spans.push(Span {
+        length: Length::Rows(random.pick(&[1, 2, 17, 1000])),
+        closed: Closed::Right,
+    });
+    spans
+}
+
+#[test]
+fn every_row_of_every_window() {
+    let mut overflows = 0;
+    for seed in 1..=600 {
+        let mut random = Random(seed);
+        let table = Table::new(&mut random);
+        let (aggs, spans) = (aggs(&mut random), lengths(&mut random));
+        let ties = random.pick(&[Ties::Peers, Ties::Rows]);
+        overflows += usize::from(check(seed, &table, &aggs, &spans, ties));
+    }
+    assert!(overflows > 0, "no sum left int64");
+}
+
+/// Whether an integer did not fit.
+fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: Ties) -> bool {
+    let integers: Vec<i64> = table
+        .cells
+        .iter()
+        .map(|c| c.bits().unwrap_or(77) as i64)
+        .collect();
+    let floats: Vec<f64> = integers
+        .iter()
+        .map(|bits| f64::from_bits(*bits as u64))
+        .collect();
+    let mut bits = vec![0_u8; table.cells.len().div_ceil(8)];
+    for (row, cell) in table.cells.iter().enumerate() {
+        bits[row / 8] |= u8::from(*cell != Cell::Null) << (row % 8);
+    }
+    let missing = table.cells.contains(&Cell::Null);
+    let columns = [Column {
+        values: match table.dtype {
+            DType::F64 => Values::F64(&floats),
+            _ => Values::I64(&integers),
+        },
+        validity: missing.then_some(Validity {
+            bits: &bits,
+            offset: 0,
+        }),
+    }];
+    let got = rolling(request(table, &columns, aggs, spans, ties), &mut || true);
+    let got = match got {
+        Ok(columns) => columns,
+        Err(Error::Overflow {
+            span,
+            agg,
+            row,
+            value,
+        }) => {
+            let window = table.window(row, spans[span], ties);
+            let want = by_definition(&aggs[agg], &window, table.dtype);
+            assert_eq!(want, Answer::Overflow(value), "seed {seed}");
+            return true;
+        }
+        Err(error) => panic!("seed {seed}: {error:?}"),
+    };
+    for (outputs, span) in got.iter().zip(spans) {
+        for row in 0..table.times.len() {
+            let window = table.window(row, *span, ties);
+            let cells = window.iter().filter_map(|row| number(&row[0]));
+            let weight = cells.map(f64::abs).sum();
+            for (output, agg) in outputs.iter().zip(aggs) {
+                let want = by_definition(agg, &window, table.dtype);
+                let got = answer(output, row);
+                assert!(
+                    agrees(agg, &got, &want, weight),
+                    "seed {seed}, row {row}, {span:?}, {ties:?}, {agg:?}: {got:?}, not {want:?}"
+                );
+            }
+        }
+    }
+    false
+}
+
+#[test]
+fn the_caller_can_stop_it() {
+    let times: Vec<i64> = (0..100_000).collect();
+    let columns = [Column {
+        values: Values::I64(&times),
+        validity: None,
+    }];
+    let agg = AggSpec {
+        kind: Kind::Sum,
+        of: Some(0),
+        by: None,
+        ddof: 0,
+    };
+    let table = Table {
+        times: times.clone(),
+        groups: None,
+        cells: Vec::new(),
+        dtype: DType::I64,
+    };
+    let spans = [Span {
+        length: Length::Time(5),
+        closed: Closed::Right,
+    }];
+    let mut asked = 0;
+    let stopped = rolling(
+        request(&table, &columns, &[agg], &spans, Ties::Peers),
+        &mut || {
+            asked += 1;
+            asked < 3
+        },
+    );
+    assert_eq!(stopped, Err(Error::Interrupted));
+    assert_eq!(asked, 3);
+}
