@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test test-core test-long test-python lint bench bench-core format lock clean
+.PHONY: help dev demo test test-core test-long test-python lint bench bench-core bench-rolling format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -62,13 +62,16 @@ lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
 	@printf 'unsafe blocks, functions and impls in crates/: '
 	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern)' crates | wc -l
 
-bench: bench-core $(CORE) ## all figures: the core, Window and rolling; RECORD=prefix keeps them
+bench: bench-core bench-rolling $(CORE) ## all figures: the core, Window and rolling; RECORD=prefix keeps them
 	$(BIN)/python -m bench.python_window $(call record,window)
 	$(BIN)/python -m bench.python_tables $(call record,tables)
 
 bench-core: $(DEPS) ## figures of the Rust core; ARGS="i64 --log-n 18" for a part of them
 	$(BENCH_CORE) $(ARGS) $(call record,core)
 	$(BENCH_CORE) $(ARGS) --rss $(call record,core-rss)
+
+bench-rolling: $(DEPS) ## figures of the kernels over tables; ARGS="sum --rows 1000000"
+	$(RUST) cargo bench --quiet --locked -p slidewise-core --bench rolling -- $(ARGS)
 
 format: $(DEPS) ## put the code into its standard form
 	$(BIN)/ruff check --fix
