@@ -7,6 +7,7 @@
 //! `FILTER` takes the cases whose name contains it. `--rss` measures memory as what the
 //! process holds resident instead of asking `Window::bytes`, and measures nothing else.
 
+mod flat;
 mod memory;
 mod report;
 mod streams;
@@ -53,6 +54,7 @@ fn cases<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Val
         warm_up();
         rates(report, name, monoid, value);
         trees::cases(report, name, monoid, value);
+        flat::cases(report, name, monoid, value);
     }
     memory::cases(report, name, monoid, value);
 }
