@@ -1,6 +1,6 @@
 //! What nodes keep: Π↑, Π inner, Π↙, Π↘ (FiBA §3.2), their repair, and folds over a range.
 
-use super::{BTree, Id};
+use super::{Agg, BTree, Id};
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::shape::Kind;
@@ -43,71 +43,95 @@ impl<'a, M: Monoid> Fold<'a, M> {
 
 impl<M: Monoid> BTree<M> {
     pub(in crate::window) fn repair(&mut self, id: Id) {
-        let (agg, count) = self.local(id);
-        self.nodes.set_agg(id, agg, count);
+        let agg = self.local(id);
+        self.nodes.set_agg(id, agg);
     }
 
-    /// The aggregate a node should keep, and the entries it stands for: from its contents,
-    /// its children and, on a spine, its parent.
-    pub(super) fn local(&self, id: Id) -> (M::Partial, u32) {
-        let kind = self.kind(id);
-        if self.nodes.is_leaf(id) {
-            return self.local_leaf(id, kind);
-        }
-        let mut fold = Fold::new(&self.monoid);
-        let mut count = self.nodes.len(id) as u32;
-        let parent = self.nodes.parent(id);
-        let inherits = parent != self.root;
-        if kind == Kind::Right && inherits {
-            fold.add(self.nodes.agg(parent));
-            count += self.nodes.count(parent);
-        }
-        let children = self.nodes.children(id);
-        let last = children.len() - 1;
-        let from = usize::from(matches!(kind, Kind::Left | Kind::Inner));
-        for (at, value) in self.nodes.values(id).iter().enumerate() {
-            if at >= from {
-                fold.add(self.nodes.agg(children[at]));
-                count += self.nodes.count(children[at]);
-            }
-            fold.add(value);
-        }
-        if matches!(kind, Kind::Left | Kind::Up) {
-            fold.add(self.nodes.agg(children[last]));
-            count += self.nodes.count(children[last]);
-        }
-        if kind == Kind::Left && inherits {
-            fold.add(self.nodes.agg(parent));
-            count += self.nodes.count(parent);
-        }
-        (fold.done(), count)
-    }
-
-    /// The same for a leaf.
-    #[inline]
-    fn local_leaf(&self, id: Id, kind: Kind) -> (M::Partial, u32) {
-        let parent = self.nodes.parent(id);
+    /// The aggregate a node should keep: from its contents, its children and, on a spine,
+    /// its parent.
+    pub(super) fn local(&self, id: Id) -> Agg<M::Partial> {
+        let (kind, parent) = (self.kind(id), self.nodes.parent(id));
         let inherits = matches!(kind, Kind::Left | Kind::Right) && parent != self.root;
-        let mut count = self.nodes.len(id) as u32;
-        if inherits {
-            count += self.nodes.count(parent);
+        let parent = inherits.then(|| self.nodes.agg(parent));
+        if self.nodes.is_leaf(id) {
+            self.local_leaf(id, kind, parent)
+        } else {
+            self.local_inner(id, kind, parent)
         }
+    }
+
+    #[inline]
+    fn local_leaf(&self, id: Id, kind: Kind, parent: Option<&Agg<M::Partial>>) -> Agg<M::Partial> {
         let mut values = self.nodes.values(id).iter();
-        let first = match kind {
-            Kind::Right if inherits => Some(self.nodes.agg(parent)),
+        let mut count = self.nodes.len(id) as u32;
+        let first = match parent {
+            Some(parent) if kind == Kind::Right => Some(&parent.partial),
             _ => values.next(),
         };
-        let Some(first) = first else {
-            return (self.monoid.identity(), count);
+        let mut partial = match first {
+            Some(first) => first.clone(),
+            None => self.monoid.identity(),
         };
-        let mut acc = first.clone();
         for value in values {
-            acc = self.monoid.combine(&acc, value);
+            partial = self.monoid.combine(&partial, value);
         }
-        if kind == Kind::Left && inherits {
-            acc = self.monoid.combine(&acc, self.nodes.agg(parent));
+        if let Some(parent) = parent {
+            count += parent.count;
+            if kind == Kind::Left {
+                partial = self.monoid.combine(&partial, &parent.partial);
+            }
         }
-        (acc, count)
+        Agg { partial, count }
+    }
+
+    fn local_inner(&self, id: Id, kind: Kind, parent: Option<&Agg<M::Partial>>) -> Agg<M::Partial> {
+        let (nodes, monoid) = (&self.nodes, &self.monoid);
+        let children = nodes.children(id);
+        let mut count = nodes.len(id) as u32;
+        let Some((first, values)) = nodes.values(id).split_first() else {
+            // About to make room for its only child.
+            return nodes.agg(children[0]).clone();
+        };
+        let mut partial = match kind {
+            Kind::Left | Kind::Inner => first.clone(),
+            Kind::Up | Kind::Right => {
+                let child = nodes.agg(children[0]);
+                count += child.count;
+                match parent {
+                    Some(parent) => {
+                        let older = monoid.combine(&parent.partial, &child.partial);
+                        monoid.combine(&older, first)
+                    }
+                    None => monoid.combine(&child.partial, first),
+                }
+            }
+        };
+        for (child, value) in children[1..].iter().zip(values) {
+            let child = nodes.agg(*child);
+            count += child.count;
+            partial = monoid.combine(&partial, &child.partial);
+            partial = monoid.combine(&partial, value);
+        }
+        if matches!(kind, Kind::Left | Kind::Up) {
+            let child = nodes.agg(nodes.last_child(id));
+            count += child.count;
+            partial = monoid.combine(&partial, &child.partial);
+        }
+        if let Some(parent) = parent {
+            count += parent.count;
+            if kind == Kind::Left {
+                partial = monoid.combine(&partial, &parent.partial);
+            }
+        }
+        Agg { partial, count }
+    }
+
+    /// The same for a finger, where nothing above has changed.
+    pub(in crate::window) fn repair_finger(&mut self, id: Id, kind: Kind) {
+        let parent = self.nodes.parent(id);
+        let parent = (parent != self.root).then(|| self.nodes.agg(parent));
+        let agg = self.local_leaf(id, kind, parent);
+        self.nodes.set_agg(id, agg);
     }
 
     /// A node has changed: repairs its Π↑, or leaves it to the pass down.
@@ -186,15 +210,12 @@ impl<M: Monoid> BTree<M> {
 
     /// Entries in the tree, as the aggregates have them.
     pub(in crate::window) fn counted(&self) -> usize {
-        let root = self.nodes.count(self.root) as usize;
+        let count = |id| self.nodes.agg(id).count as usize;
+        let root = count(self.root);
         if self.fingers.is_none() || self.nodes.is_leaf(self.root) {
             return root;
         }
-        let ends = [self.left_finger, self.right_finger];
-        root + ends
-            .map(|id| self.nodes.count(id) as usize)
-            .iter()
-            .sum::<usize>()
+        root + count(self.left_finger) + count(self.right_finger)
     }
 
     /// The fold over lo ≤ time ≤ hi below a node that holds all of it (FiBA fig. 10).
@@ -209,7 +230,7 @@ impl<M: Monoid> BTree<M> {
     fn fold_below(&self, id: Id, lo: Option<i64>, hi: Option<i64>, fold: &mut Fold<'_, M>) {
         let nodes = &self.nodes;
         if lo.is_none() && hi.is_none() && self.kind(id) == Kind::Up {
-            fold.add(nodes.agg(id));
+            fold.add(&nodes.agg(id).partial);
             return;
         }
         let first = lo.map_or(0, |lo| nodes.below(id, lo));

@@ -141,15 +141,15 @@ impl<M: Monoid> BTree<M> {
         let kept = self.nodes.agg(id);
         let (expected, entries) = match self.kind(id) {
             Kind::Up => (whole.clone(), *count),
-            _ => self.local(id),
+            _ => {
+                let agg = self.local(id);
+                (agg.partial, agg.count)
+            }
         };
-        require(self.nodes.count(id) == entries, || {
-            format!(
-                "node {id} stands for {entries} entries, not {}",
-                self.nodes.count(id)
-            )
+        require(kept.count == entries, || {
+            format!("node {id} stands for {entries} entries, not {}", kept.count)
         })?;
-        require(self.monoid.same(kept, &expected), || {
+        require(self.monoid.same(&kept.partial, &expected), || {
             format!("node {id} keeps {kept:?} instead of {expected:?}")
         })
     }
@@ -172,7 +172,7 @@ impl<M: Monoid> BTree<M> {
             kind: self.kind(id),
             times: self.nodes.times(id).to_vec(),
             children: Vec::new(),
-            aggregate: self.nodes.agg(id).clone(),
+            aggregate: self.nodes.agg(id).partial.clone(),
         });
         for child in self.nodes.children(id) {
             let child = self.show(*child, shape);

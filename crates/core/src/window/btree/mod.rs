@@ -41,7 +41,7 @@ use super::{Batch, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer};
 pub(in crate::window) use aggregate::Stale;
-pub(in crate::window) use nodes::{Id, NONE, Nodes};
+pub(in crate::window) use nodes::{Agg, Id, NONE, Nodes};
 
 /// The least arities a tree can be asked to keep.
 pub const ARITIES: std::ops::RangeInclusive<usize> = 2..=64;
@@ -189,6 +189,12 @@ impl<M: Monoid> BTree<M> {
     }
 
     pub(in crate::window) fn insert_partial(&mut self, time: i64, value: M::Partial) {
+        if self.fingers.is_some() && self.finger_has_room(time) {
+            self.nodes.append(self.right_finger, time, value);
+            self.len += 1;
+            self.repair_finger(self.right_finger, Kind::Right);
+            return;
+        }
         let Site { node, at, present } = self.site_of_insert(time);
         if present {
             self.combine_at(node, at, &value);
@@ -200,6 +206,19 @@ impl<M: Monoid> BTree<M> {
             self.refresh(top);
         }
         self.settle();
+    }
+
+    /// Whether an entry can be appended at the right finger and nothing else changes.
+    #[inline]
+    fn finger_has_room(&self, time: i64) -> bool {
+        let finger = self.right_finger;
+        finger != self.root
+            && self.nodes.len(finger) < self.most()
+            && self
+                .nodes
+                .times(finger)
+                .last()
+                .is_some_and(|last| *last < time)
     }
 
     pub(in crate::window) fn combine_at(&mut self, node: Id, at: usize, value: &M::Partial) {
@@ -263,6 +282,13 @@ impl<M: Monoid> Window<M> for BTree<M> {
     fn evict(&mut self) -> Option<i64> {
         let node = self.first_leaf();
         let time = *self.nodes.times(node).first()?;
+        let spare = node != self.root && self.nodes.arity(node) > self.min_arity;
+        if self.fingers.is_some() && spare {
+            self.nodes.drop_front(node, 1);
+            self.len -= 1;
+            self.repair_finger(node, Kind::Left);
+            return Some(time);
+        }
         self.evict_from(Site {
             node,
             at: 0,
@@ -292,13 +318,12 @@ impl<M: Monoid> Window<M> for BTree<M> {
 
     fn query(&mut self) -> M::Partial {
         if self.fingers.is_none() || self.nodes.is_leaf(self.root) {
-            return self.nodes.agg(self.root).clone();
+            return self.nodes.agg(self.root).partial.clone();
         }
-        let (left, right) = (self.left_finger, self.right_finger);
-        let older = self
-            .monoid
-            .combine(self.nodes.agg(left), self.nodes.agg(self.root));
-        self.monoid.combine(&older, self.nodes.agg(right))
+        let ends = [self.left_finger, self.root, self.right_finger];
+        let [left, inner, right] = ends.map(|id| &self.nodes.agg(id).partial);
+        self.monoid
+            .combine(&self.monoid.combine(left, inner), right)
     }
 
     fn query_range(&mut self, lo: i64, hi: i64) -> M::Partial {

@@ -11,12 +11,17 @@ struct Head {
     parent: Id,
     /// Where its children lie; `NONE` for a leaf.
     block: Id,
-    /// Entries the aggregate stands for.
-    count: u32,
     len: u8,
     level: u8,
     left: bool,
     right: bool,
+}
+
+/// A node's aggregate and the number of entries it stands for.
+#[derive(Clone, Debug)]
+pub(in crate::window) struct Agg<P> {
+    pub partial: P,
+    pub count: u32,
 }
 
 /// An arena of nodes of up to `stride` entries each.
@@ -24,7 +29,7 @@ struct Head {
 pub(in crate::window) struct Nodes<P> {
     stride: usize,
     heads: Vec<Head>,
-    aggs: Vec<P>,
+    aggs: Vec<Agg<P>>,
     times: Vec<i64>,
     values: Vec<P>,
     /// `stride + 1` children per block.
@@ -53,49 +58,60 @@ impl<P: Clone> Nodes<P> {
         }
     }
 
+    #[inline(always)]
     fn head(&self, id: Id) -> &Head {
         &self.heads[id as usize]
     }
 
+    #[inline(always)]
     fn head_mut(&mut self, id: Id) -> &mut Head {
         &mut self.heads[id as usize]
     }
 
+    #[inline(always)]
     fn base(&self, id: Id) -> usize {
         id as usize * self.stride
     }
 
+    #[inline(always)]
     fn block_base(&self, id: Id) -> usize {
         self.head(id).block as usize * (self.stride + 1)
     }
 
     /// Entries in the node; one less than its arity.
+    #[inline(always)]
     pub fn len(&self, id: Id) -> usize {
         usize::from(self.head(id).len)
     }
 
+    #[inline(always)]
     pub fn arity(&self, id: Id) -> usize {
         self.len(id) + 1
     }
 
     /// Distance from the leaves.
+    #[inline(always)]
     pub fn level(&self, id: Id) -> usize {
         usize::from(self.head(id).level)
     }
 
+    #[inline(always)]
     pub fn is_leaf(&self, id: Id) -> bool {
         self.head(id).level == 0
     }
 
+    #[inline(always)]
     pub fn parent(&self, id: Id) -> Id {
         self.head(id).parent
     }
 
+    #[inline(always)]
     pub fn set_parent(&mut self, id: Id, parent: Id) {
         self.head_mut(id).parent = parent;
     }
 
     /// Whether it is on the left and on the right spine; the root is on both.
+    #[inline(always)]
     pub fn spines(&self, id: Id) -> (bool, bool) {
         (self.head(id).left, self.head(id).right)
     }
@@ -108,10 +124,12 @@ impl<P: Clone> Nodes<P> {
         self.head_mut(id).right = on;
     }
 
+    #[inline(always)]
     pub fn times(&self, id: Id) -> &[i64] {
         &self.times[self.base(id)..][..self.len(id)]
     }
 
+    #[inline(always)]
     pub fn values(&self, id: Id) -> &[P] {
         &self.values[self.base(id)..][..self.len(id)]
     }
@@ -122,6 +140,7 @@ impl<P: Clone> Nodes<P> {
     }
 
     /// The children of an inner node; none for a leaf.
+    #[inline(always)]
     pub fn children(&self, id: Id) -> &[Id] {
         if self.is_leaf(id) {
             return &[];
@@ -129,8 +148,9 @@ impl<P: Clone> Nodes<P> {
         &self.blocks[self.block_base(id)..][..self.arity(id)]
     }
 
+    #[inline(always)]
     pub fn child(&self, id: Id, at: usize) -> Id {
-        self.children(id)[at]
+        self.blocks[self.block_base(id) + at]
     }
 
     pub fn last_child(&self, id: Id) -> Id {
@@ -146,33 +166,26 @@ impl<P: Clone> Nodes<P> {
             .expect("a child of its parent")
     }
 
-    pub fn agg(&self, id: Id) -> &P {
+    #[inline(always)]
+    pub fn agg(&self, id: Id) -> &Agg<P> {
         &self.aggs[id as usize]
     }
 
-    pub fn count(&self, id: Id) -> u32 {
-        self.head(id).count
-    }
-
-    pub fn set_agg(&mut self, id: Id, agg: P, count: u32) {
+    #[inline(always)]
+    pub fn set_agg(&mut self, id: Id, agg: Agg<P>) {
         self.aggs[id as usize] = agg;
-        self.head_mut(id).count = count;
     }
 
     /// How many entries have a time below `time`.
+    #[inline(always)]
     pub fn below(&self, id: Id, time: i64) -> usize {
-        let times = self.times(id).iter();
-        times.map(|present| usize::from(*present < time)).sum()
+        self.times(id).partition_point(|present| *present < time)
     }
 
     /// How many entries have a time up to `time`.
+    #[inline(always)]
     pub fn up_to(&self, id: Id, time: i64) -> usize {
-        let times = self.times(id);
-        if times.last().is_none_or(|last| *last <= time) {
-            return times.len();
-        }
-        let before = times.iter().map(|present| usize::from(*present <= time));
-        before.sum()
+        self.times(id).partition_point(|present| *present <= time)
     }
 
     /// An empty node; an inner one has room for one child at once.
@@ -182,7 +195,6 @@ impl<P: Clone> Nodes<P> {
         *self.head_mut(id) = Head {
             parent: NONE,
             block,
-            count: 0,
             len: 0,
             level: level as u8,
             left: false,
@@ -217,13 +229,15 @@ impl<P: Clone> Nodes<P> {
         self.heads.push(Head {
             parent: NONE,
             block: NONE,
-            count: 0,
             len: 0,
             level: 0,
             left: false,
             right: false,
         });
-        self.aggs.push(self.blank.clone());
+        self.aggs.push(Agg {
+            partial: self.blank.clone(),
+            count: 0,
+        });
         self.times.resize(self.times.len() + self.stride, 0);
         self.values
             .resize(self.values.len() + self.stride, self.blank.clone());
@@ -244,7 +258,7 @@ impl<P: Clone> Nodes<P> {
     pub fn release(&mut self, id: Id) {
         self.vacate(id, 0, self.len(id));
         if needs_drop::<P>() {
-            self.aggs[id as usize] = self.blank.clone();
+            self.aggs[id as usize].partial = self.blank.clone();
         }
         if !self.is_leaf(id) {
             self.spare_blocks.push(self.head(id).block);
@@ -527,7 +541,8 @@ impl<P: Clone> Nodes<P> {
             + self.spare_blocks.capacity()
             + self.pending.capacity();
         self.heads.capacity() * size_of::<Head>()
-            + (self.aggs.capacity() + self.values.capacity()) * size_of::<P>()
+            + self.aggs.capacity() * size_of::<Agg<P>>()
+            + self.values.capacity() * size_of::<P>()
             + self.times.capacity() * size_of::<i64>()
             + ids * size_of::<Id>()
     }

@@ -3,7 +3,7 @@
 //!
 //! Preorder; the height is read first and bounds the depth of reading.
 
-use super::{BTree, Id, Nodes};
+use super::{Agg, BTree, Id, Nodes};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -22,7 +22,7 @@ impl<M: Monoid> BTree<M> {
         (self.nodes.len(id) as u8).write(out);
         out.all(self.nodes.times(id));
         out.all(self.nodes.values(id));
-        self.nodes.agg(id).write(out);
+        self.nodes.agg(id).partial.write(out);
         for child in self.nodes.children(id) {
             self.write_node(*child, out);
         }
@@ -75,7 +75,7 @@ impl<M: Monoid> BTree<M> {
         for _ in 0..len {
             values.push(self.monoid.read_partial(input)?);
         }
-        let agg = self.monoid.read_partial(input)?;
+        let partial = self.monoid.read_partial(input)?;
         let id = self.nodes.allocate(level);
         self.len += len;
         let mut children = Vec::new();
@@ -85,8 +85,12 @@ impl<M: Monoid> BTree<M> {
             }
         }
         self.nodes.fill(id, &times, &mut values, &children);
-        let below: u32 = children.iter().map(|child| self.nodes.count(*child)).sum();
-        self.nodes.set_agg(id, agg, below + len as u32);
+        let below: u32 = children
+            .iter()
+            .map(|child| self.nodes.agg(*child).count)
+            .sum();
+        let count = below + len as u32;
+        self.nodes.set_agg(id, Agg { partial, count });
         Ok(id)
     }
 
@@ -123,7 +127,8 @@ impl<M: Monoid> BTree<M> {
     }
 
     fn count_again(&mut self, id: Id) {
-        let agg = self.nodes.agg(id).clone();
-        self.nodes.set_agg(id, agg, self.local(id).1);
+        let partial = self.nodes.agg(id).partial.clone();
+        let count = self.local(id).count;
+        self.nodes.set_agg(id, Agg { partial, count });
     }
 }
