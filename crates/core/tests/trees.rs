@@ -35,7 +35,7 @@ where
             0 => Ties::Keep,
             _ => Ties::Combine,
         };
-        let length = if seed % 16 < 2 { 300 } else { 64 };
+        let length = if seed % 32 < 2 { 300 } else { 48 };
         compare(&make, &monoid, ties, seed, length);
     }
 }
