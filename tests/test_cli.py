@@ -146,9 +146,10 @@ def test_plot_of_an_empty_table_and_of_null_keys(tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_can_be_asked_for(kind):
-    compared = kind.startswith("arg_")
+    compared = kind in ("arg_min", "arg_max", "covariance", "correlation")
     text = f"a={kind}:x:y" if compared else f"a={kind}:x"
-    expected = Aggregation(kind, "x", "y" if compared else None)
+    k = 1 if kind.endswith("_k") else 0
+    expected = Aggregation(kind, "x", "y" if compared else None, k=k)
     assert cli.parse_aggregation(text) == ("a", expected)
 
 
@@ -158,6 +159,7 @@ def test_every_kind_can_be_asked_for(kind):
         ("n=count", Aggregation("count")),
         ("when=arg_max::price", Aggregation("arg_max", None, "price")),
         (r"odd=sum:a\:b", Aggregation("sum", "a:b")),
+        ("top=top_k:x:3", Aggregation("top_k", "x", k=3)),
         ("pop=stddev:x:0", Aggregation("stddev", "x", ddof=0)),
         ("s=sum:start station id", Aggregation("sum", "start station id")),
     ],

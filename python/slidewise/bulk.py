@@ -16,7 +16,7 @@ from slidewise.errors import SpecError
 from slidewise.instants import SIZES, Clock, numpy_unit, zone_named
 from slidewise.plan import WindowPlan
 
-__all__ = ["read_table", "read_times", "read_values"]
+__all__ = ["read_mask", "read_table", "read_times", "read_values"]
 
 _DAY_MS = 86_400_000
 
@@ -204,6 +204,52 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
         f"the values are of type {held}, which are no numbers: sum, min, max and the "
         "like take ints and floats; collect() takes anything"
     )
+
+
+def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, bytes]:
+    """Where a column is true, or there, as a byte per row.
+
+    Args:
+        values: The column.
+        true: Whether it must be true; else it must not be missing.
+        skip_nan: Whether NaN counts as missing.
+        name: The column, for messages.
+
+    Returns:
+        The column in a form that can be read again, and the bytes.
+
+    Raises:
+        SpecError: If it must be true and holds anything but booleans.
+    """
+    array = as_array(values)
+    if array is None or isinstance(array, list):
+        array = list(values) if array is None else array
+        return array, bytes(_holds(value, true, skip_nan, name) for value in array)
+    if true and not pa.types.is_boolean(array.type):
+        if array.null_count == len(array):
+            return array, bytes(len(array))
+        raise SpecError(
+            f"where={name!r} takes a column of booleans, got one of {array.type}"
+        )
+    if true:
+        mask = pc.fill_null(array, False)
+    elif skip_nan and pa.types.is_floating(array.type):
+        mask = pc.fill_null(pc.invert(pc.is_nan(array)), False)
+    else:
+        mask = pc.is_valid(array)
+    # From the bitmap by way of a plain addition, so that the bytes start at 0.
+    ones = pc.add(mask.cast(pa.uint8()), pa.scalar(0, pa.uint8()))
+    return array, ones.buffers()[1].to_pybytes()[: len(array)] if len(array) else b""
+
+
+def _holds(value: Any, true: bool, skip_nan: bool, name: str) -> bool:
+    if value is None or type(value).__name__ == "NAType":
+        return False
+    if not true:
+        return not (skip_nan and isinstance(value, float) and value != value)
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise SpecError(f"where={name!r} takes a column of booleans, got {value!r:.60}")
 
 
 def _as_int64(array: pa.Array, what: str) -> pa.Array:

@@ -112,8 +112,8 @@ def parse_window(text: str) -> WindowLike:
 def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
 
-    A colon in a column's name is written `\:`. For `variance` and `stddev` the third
-    part is the ddof.
+    A colon in a column's name is written `\:`. For `variance` and its like the third
+    part is the ddof, for `top_k` and `bottom_k` it is k.
 
     Raises:
         SpecError: If it does not have that form or the kind is unknown.
@@ -137,14 +137,18 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
             "colon in a column's name is written \\:"
         )
     kind, of, last = (*parts, "", "")[:3]
-    if last and kind in ("variance", "stddev"):
-        return name, Aggregation(kind, of or None, ddof=_ddof(last, text))
+    if last and kind in ("variance", "stddev", "skewness", "kurtosis"):
+        ddof = _number(last, "ddof", text)
+        return name, Aggregation(kind, of or None, ddof=ddof)
+    if kind in ("top_k", "bottom_k"):
+        k = _number(last or "1", "k", text)
+        return name, Aggregation(kind, of or None, k=k)
     return name, Aggregation(kind, of or None, last or None)
 
 
-def _ddof(digits: str, text: str) -> int:
+def _number(digits: str, what: str, text: str) -> int:
     if not digits.isascii() or not digits.isdigit():
-        raise SpecError(f"the ddof in --agg {text!r} is an integer, got {digits!r}")
+        raise SpecError(f"the {what} in --agg {text!r} is an integer, got {digits!r}")
     return int(digits)
 
 

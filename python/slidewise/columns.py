@@ -10,49 +10,20 @@ forms, and the answer is brought back:
   the picked rows' values are taken from the column itself, whatever its type.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations import KINDS, Aggregation
-from slidewise.errors import ResultOverflowError, SpecError
+from slidewise.errors import SpecError
 
-__all__ = ["Call", "Feeds", "Plan", "Values", "group_codes", "plan"]
-
-# (kind, of, by, ddof) with indices into the fed columns, -1 for none.
-Call = tuple[str, int, int, int]
-# From the kernel's answers, one array per call, to the result.
-Finish = Callable[[Sequence[pa.Array]], pa.Array]
+__all__ = ["Columns", "Feeds", "Values", "group_codes", "row_numbers"]
 
 _INT64 = pa.int64()
 _SIGN = 2**63
 _LOW_HALF = 2**32 - 1
-
-_ORDERED = ("number", "bool", "duration", "instant", "text")
-_TAKES: Mapping[str, tuple[str, ...]] = {
-    "sum": ("number", "bool", "duration"),
-    "mean": ("number", "bool"),
-    "variance": ("number", "bool"),
-    "stddev": ("number", "bool"),
-    "geometric_mean": ("number", "bool"),
-    "range": ("number", "duration", "instant"),
-    "min": _ORDERED,
-    "max": _ORDERED,
-    "min_count": _ORDERED,
-    "max_count": _ORDERED,
-    "arg_min": _ORDERED,
-    "arg_max": _ORDERED,
-}
-_IN_WORDS = {
-    "number": "integers and floats",
-    "bool": "bool",
-    "duration": "durations",
-    "instant": "timestamps and dates",
-    "text": "text and decimals",
-}
 
 
 class Values:
@@ -62,6 +33,29 @@ class Values:
         self.name = name
         self.type: pa.DataType = column.type
         self.original = _settle_nan(_plain(column), nan, name)
+        # Tells the views of one column apart.
+        self.view: tuple[str, ...] = ()
+
+    def only(self, mask: pa.Array, *why: str) -> "Values":
+        """A view with nulls where the mask is not true."""
+        other = copy(self)
+        for form in ("number", "order", "rows", "halves", "bits"):
+            other.__dict__.pop(form, None)
+        for form in ("_distinct", "_sorted", "_ranks"):
+            other.__dict__.pop(form, None)
+        other.original = pc.if_else(mask, self.original, None)
+        other.view = (*self.view, *why)
+        return other
+
+    @cached_property
+    def truth(self) -> pa.Array:
+        """Where a column of booleans is true; null counts as false."""
+        if self.family != "bool":
+            raise SpecError(
+                f"where={self.name!r} names a column of {self.type}: it takes one of "
+                "booleans"
+            )
+        return pc.fill_null(self.original, False)
 
     @cached_property
     def family(self) -> str:
@@ -101,6 +95,19 @@ class Values:
         if kind.bit_width == 32:
             return self.original.view(pa.int32()).cast(_INT64)
         return self.original.view(_INT64)
+
+    @cached_property
+    def bits(self) -> pa.Array:
+        """Integers and bool as the int64 of the same bits, extended by their sign."""
+        kind = self.original.type
+        if pa.types.is_uint64(kind):
+            return self.original.view(_INT64)
+        return self.original.cast(_INT64)
+
+    def unbits(self, answers: pa.Array) -> pa.Array:
+        """Brings back what the kernel made of `bits`."""
+        kind = self.original.type
+        return answers.view(kind) if pa.types.is_uint64(kind) else answers.cast(kind)
 
     def unorder(self, answers: pa.Array) -> pa.Array:
         """Brings back what the kernel picked from `order`."""
@@ -159,16 +166,40 @@ class Values:
         return array if array.type == self.type else array.cast(self.type)
 
 
+class Columns:
+    """The columns that are aggregated, each read when it is first asked for."""
+
+    def __init__(self, read: Callable[[str], pa.Array], nan: str) -> None:
+        self._read = read
+        self._nan = nan
+        self._values: dict[tuple[str, ...], Values] = {}
+
+    def of(self, name: str, *, where: str | None = None, beside: str = "") -> Values:
+        """A column, null where another one is not true, or where a third is null."""
+        key = (name, where or "", beside)
+        if key not in self._values:
+            self._values[key] = self._view(name, where, beside)
+        return self._values[key]
+
+    def _view(self, name: str, where: str | None, beside: str) -> Values:
+        if beside:
+            there = self.of(beside).original.is_valid()
+            return self.of(name, where=where).only(there, "beside", beside)
+        if where is not None:
+            return self.of(name).only(self.of(where).truth, "where", where)
+        return Values(name, self._read(name), self._nan)
+
+
 class Feeds:
     """The columns handed to the kernel, each once."""
 
     def __init__(self) -> None:
         self.columns: list[pa.Array] = []
-        self._known: dict[tuple[str, str], int] = {}
+        self._known: dict[tuple[str, tuple[str, ...], str], int] = {}
 
     def add(self, values: Values, form: str) -> int:
         """The index of a column in one of its forms."""
-        key = (values.name, form)
+        key = (values.name, values.view, form)
         if key not in self._known:
             self._known[key] = len(self.columns)
             if form in ("high", "low"):
@@ -177,200 +208,6 @@ class Feeds:
                 column = getattr(values, form)
             self.columns.append(column)
         return self._known[key]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How one aggregation is asked of the kernel.
-
-    Attributes:
-        calls: What to ask; nothing for aggregations of the user's own, whose answers
-            come another way.
-        finish: From the answers, one array per call, to the result.
-        present: What is counted for `min_rows`; None where it has no say.
-        source: The column whose flavour of types the result follows.
-        keeps: Whether the result has the type of `source`.
-        reads: The columns it computes with.
-    """
-
-    calls: tuple[Call, ...]
-    finish: Finish
-    present: Call | None
-    source: str | None
-    keeps: bool
-    reads: tuple[str, ...]
-
-
-def plan(
-    agg: Aggregation, columns: Mapping[str, Values], feeds: Feeds, on: str
-) -> Plan:
-    """Plans one aggregation over columns.
-
-    Args:
-        agg: What to compute.
-        columns: The columns it names, and `on`.
-        feeds: Where the kernel's columns are gathered.
-        on: The column of times, which `arg_min` and `arg_max` give without `of`.
-
-    Raises:
-        SpecError: If the aggregation does not fit its column; the message says what
-        does.
-    """
-    if agg.kind in ("arg_min", "arg_max"):
-        return _plan_arg(agg, columns, feeds, on)
-    if agg.of is None:
-        return Plan((("count", -1, -1, 0),), _only, None, None, False, ())
-    values = columns[agg.of]
-    if agg.kind == "own":
-        present = ("count", feeds.add(values, "rows"), -1, 0)
-        return Plan((), _only, present, None, False, (values.name,))
-    _check_fit(agg, values)
-    if agg.kind in ("first", "last", "collect"):
-        return _plan_pick(agg, values, feeds)
-    if agg.kind == "sum" and pa.types.is_uint64(values.original.type):
-        return _plan_sum_uint64(values, feeds)
-    if agg.kind == "range":
-        return _plan_range(values, feeds)
-    return _plan_plain(agg, values, feeds)
-
-
-def _only(answers: Sequence[pa.Array]) -> pa.Array:
-    return answers[0]
-
-
-def _plan_plain(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
-    form, finish = _form(agg.kind, values)
-    at = feeds.add(values, form)
-    present = None if agg.kind == "count" else ("count", at, -1, 0)
-    call = (agg.kind, at, -1, agg.ddof)
-    keeps = finish is not _only
-    return Plan((call,), finish, present, values.name, keeps, (values.name,))
-
-
-def _form(kind: str, values: Values) -> tuple[str, Finish]:
-    """In which form a column goes to the kernel, and how the answer comes back."""
-    if kind == "count":
-        return ("number" if values.family in ("number", "bool") else "rows"), _only
-    if kind in ("min", "max"):
-        return "order", lambda answers: values.as_came(values.unorder(answers[0]))
-    if kind in ("min_count", "max_count"):
-        return "order", _only
-    if kind in ("variance", "stddev"):
-        # A shift changes no distance from the mean, and uint64 shifted is int64.
-        return "order", _only
-    if values.family == "duration":
-        return "number", lambda answers: answers[0].view(values.type)
-    return "number", _only
-
-
-def _plan_pick(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
-    at = feeds.add(values, "rows")
-
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
-        rows = answers[0]
-        if agg.kind != "collect":
-            return values.as_came(values.pick(rows))
-        items = values.as_came(values.pick(rows.values))
-        return pa.ListArray.from_arrays(rows.offsets, items)
-
-    return Plan(
-        calls=((agg.kind, at, -1, 0),),
-        finish=finish,
-        present=("count", at, -1, 0),
-        source=values.name,
-        keeps=agg.kind != "collect",
-        reads=(values.name,),
-    )
-
-
-def _plan_arg(
-    agg: Aggregation, columns: Mapping[str, Values], feeds: Feeds, on: str
-) -> Plan:
-    assert agg.by is not None, "a Spec does not let this through"
-    by = columns[agg.by]
-    _check_fit(agg, by)
-    of = columns[agg.of or on]
-    at = feeds.add(by, "order")
-
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
-        return of.as_came(of.pick(answers[0]))
-
-    return Plan(
-        calls=((agg.kind, feeds.add(by, "rows"), at, 0),),
-        finish=finish,
-        present=("count", at, -1, 0),
-        source=of.name,
-        keeps=True,
-        reads=(of.name, by.name),
-    )
-
-
-def _plan_range(values: Values, feeds: Feeds) -> Plan:
-    """Max − min, in a type that says what a distance is."""
-    kind = values.original.type
-    unsigned = pa.types.is_uint64(kind)
-    at = feeds.add(values, "order")
-    kinds = ("max", "min") if unsigned else ("range",)
-
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
-        if unsigned:
-            largest, smallest = (values.unorder(answer) for answer in answers)
-            return pc.subtract(largest, smallest)
-        if pa.types.is_date32(kind):
-            seconds = pc.multiply(answers[0], pa.scalar(86_400, _INT64))
-            return seconds.view(pa.duration("s"))
-        if pa.types.is_temporal(kind):
-            return answers[0].view(pa.duration(getattr(kind, "unit", "ms")))
-        return answers[0]
-
-    return Plan(
-        calls=tuple((asked, at, -1, 0) for asked in kinds),
-        finish=finish,
-        present=("count", at, -1, 0),
-        source=values.name,
-        keeps=unsigned,
-        reads=(values.name,),
-    )
-
-
-def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
-    """Sums the halves apart, and puts them together if they fit."""
-    high, low = feeds.add(values, "high"), feeds.add(values, "low")
-
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
-        carry = pc.shift_right(answers[1], pa.scalar(32, _INT64))
-        top = pc.add(answers[0], carry)
-        beyond = pc.index(pc.greater(top, _LOW_HALF), True).as_py()
-        if beyond >= 0:
-            error = ResultOverflowError("the sum does not fit uint64")
-            error.row = beyond  # type: ignore[attr-defined]
-            raise error
-        shifted = pc.shift_left(top.cast(pa.uint64()), pa.scalar(32, pa.uint64()))
-        rest = pc.bit_wise_and(answers[1], _LOW_HALF).cast(pa.uint64())
-        return pc.bit_wise_or(shifted, rest)
-
-    return Plan(
-        calls=(("sum", high, -1, 0), ("sum", low, -1, 0)),
-        finish=finish,
-        present=("count", high, -1, 0),
-        source=values.name,
-        keeps=True,
-        reads=(values.name,),
-    )
-
-
-def _check_fit(agg: Aggregation, values: Values) -> None:
-    taken = _TAKES.get(agg.kind)
-    if taken is None or values.family in taken:
-        return
-    fitting = [
-        kind for kind in KINDS if values.family in _TAKES.get(kind, (values.family,))
-    ]
-    words = ", ".join(_IN_WORDS[family] for family in taken)
-    raise SpecError(
-        f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
-        f"{agg.kind} takes {words}. For {values.type} there are {', '.join(fitting)}."
-    )
 
 
 def _settle_nan(column: pa.Array, nan: str, name: str) -> pa.Array:

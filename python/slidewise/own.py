@@ -89,25 +89,28 @@ class OwnAggregation(Aggregation):
     def __post_init__(self) -> None:
         if not isinstance(self.functions, Functions):
             raise SpecError("make aggregations of your own with sw.aggregation(...)")
-        if self.of is not None and not isinstance(self.of, str):
-            raise SpecError(
-                f"{self.functions.label}() takes the name of a column, got {self.of!r}"
-            )
+        for column in (self.of, self.where):
+            if column is not None and not isinstance(column, str):
+                raise SpecError(
+                    f"{self._called}() takes the name of a column, got {column!r}"
+                )
 
-    def __call__(self, column: str | None = None) -> "OwnAggregation":
+    def __call__(
+        self, column: str | None = None, *, where: str | None = None
+    ) -> "OwnAggregation":
         """The same aggregation of a column."""
-        return replace(self, of=column)
+        return replace(self, of=column, where=where)
 
-    def __repr__(self) -> str:
-        column = "" if self.of is None else repr(self.of)
-        return f"{self.functions.label}({column})"
+    @property
+    def _called(self) -> str:
+        return self.functions.label
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By reference where its name leads to it, else by its functions."""
         base = _found(self.functions.name)
         if base is None or base.functions is not self.functions:
-            return _remade, (self.of, *_parts(self.functions))
-        return _by_reference, (self.functions.name, self.of)
+            return _remade, (self.of, self.where, *_parts(self.functions))
+        return _by_reference, (self.functions.name, self.of, self.where)
 
     @property
     def lift(self) -> Function | None:
@@ -156,12 +159,12 @@ def _found(name: str | None) -> OwnAggregation | None:
     return found if isinstance(found, OwnAggregation) else None
 
 
-def _by_reference(name: str, of: str | None) -> OwnAggregation:
+def _by_reference(name: str, of: str | None, where: str | None) -> OwnAggregation:
     __import__(name.partition(":")[0])
     found = _found(name)
     if found is None:
         raise pickle.UnpicklingError(f"there is no aggregation {name!r} any more")
-    return found(of)
+    return found(of, where=where)
 
 
 def _parts(functions: Functions) -> tuple[Any, ...]:
@@ -177,8 +180,8 @@ def _parts(functions: Functions) -> tuple[Any, ...]:
     )
 
 
-def _remade(of: str | None, name: str | None, *parts: Any) -> OwnAggregation:
-    return _make(name, *parts)(of)
+def _remade(of: str | None, where: str | None, *parts: Any) -> OwnAggregation:
+    return _make(*parts)(of, where=where)
 
 
 @overload

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slidewise import _core, instants
-from slidewise.aggregations import Aggregation
+from slidewise.aggregations import PAIRS, Aggregation
 from slidewise.durations import Length, WindowLike, parse_length
 from slidewise.errors import SlidewiseError, SnapshotError, SpecError
 from slidewise.facts import FACTS, checked_name, checked_options, law_error
+from slidewise.feeds import Feed, Feeds
+from slidewise.finishes import FINISHES
 from slidewise.instants import Clock, clock_for
 from slidewise.own import Functions, OwnAggregation, known
 
@@ -28,9 +30,6 @@ DTYPES |= {float: "float64", object: "object"}
 
 # A header is parsed as a whole, so its size is what bounds the memory that takes.
 _HEADER_LIMIT = 1 << 15
-
-_TIME = -1
-_ROWS = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,8 @@ class WindowPlan:
         last: How much the window keeps by itself, or None.
         granularity: What times are rounded down to, or None.
         columns: The columns that values are mappings of, or None.
-        feeds: Column and role of everything the core keeps per entry.
+        feeds: Everything the core keeps per entry: the column, its role, and where it
+            counts as missing, see `slidewise.feeds`.
         requests: Kind, feed, feed compared and ddof of every aggregation.
         own: What the aggregations of the user's own were made of, each once.
     """
@@ -63,7 +63,7 @@ class WindowPlan:
     last: Length | None
     granularity: Length | None
     columns: tuple[str, ...] | None
-    feeds: tuple[tuple[int, str], ...]
+    feeds: tuple[Feed, ...]
     requests: tuple[tuple[str, int, int, int], ...]
     own: tuple[Functions, ...]
 
@@ -81,8 +81,17 @@ class WindowPlan:
     @property
     def timed(self) -> tuple[bool, ...]:
         """Which answers are times."""
-        roles = [role for _, role in self.feeds]
+        roles = [role for _, role, _ in self.feeds]
         return tuple(of >= 0 and roles[of] == "time" for _, of, _, _ in self.requests)
+
+    @property
+    def finished(self) -> tuple[bool, ...]:
+        """Which answers are lists that `finish` makes something of."""
+        return tuple(agg.kind in FINISHES for _, agg in self.aggs)
+
+    def finish(self, at: int, values: list[Any]) -> Any:
+        """What the user gets for a list of values."""
+        return FINISHES[self.aggs[at][1].kind](values)
 
     @property
     def rows(self) -> int | None:
@@ -136,8 +145,9 @@ class WindowPlan:
 
     def _record(self, agg: Aggregation) -> list[Any]:
         if isinstance(agg, OwnAggregation):
-            return [agg.kind, agg.of, None, self.own.index(agg.functions)]
-        return [agg.kind, agg.of, agg.by, agg.ddof]
+            number = self.own.index(agg.functions)
+            return [agg.kind, agg.of, None, number, agg.where, 0]
+        return [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
 
 
 def make_plan(
@@ -162,7 +172,7 @@ def make_plan(
     Example:
         >>> import slidewise as sw
         >>> make_plan(sw.sum()).feeds
-        ((0, 'number'),)
+        ((0, 'number', ()),)
     """
     named = _aggregations(aggs)
     columns = _columns(named)
@@ -172,7 +182,7 @@ def make_plan(
         raise SpecError("granularity= takes a duration or an int, not a number of rows")
     asked_type = _dtype(dtype)
     own = _own(agg for _, agg in named)
-    feeds = _Feeds(named, columns, asked_type, own)
+    feeds = Feeds(named, columns, asked_type, own)
     requests = tuple(feeds.request(agg) for _, agg in named)
     plan = WindowPlan(
         aggs=named,
@@ -231,86 +241,16 @@ def _columns(
     aggs: tuple[tuple[str | None, Aggregation], ...],
 ) -> tuple[str, ...] | None:
     """The columns that are aggregated, or None where entries are single values."""
-    given = [column for _, agg in aggs for column in (agg.of, agg.by)]
-    columns = tuple(dict.fromkeys(column for column in given if column is not None))
-    if not columns:
-        return None
+    columns = tuple(dict.fromkeys(name for _, agg in aggs for name in agg.columns))
     for _, agg in aggs:
-        if agg.kind in ("arg_min", "arg_max"):
-            if agg.by is None:
-                raise SpecError(
-                    f"{agg!r} needs the column to compare: "
-                    f"{agg.kind}({agg.of!r}, by='...')"
-                )
-        elif agg.of is None and agg.kind != "count":
+        if agg.kind in PAIRS or (columns and agg.kind in ("arg_min", "arg_max")):
+            agg.check_columns()
+        elif columns and agg.of is None and agg.kind != "count":
             raise SpecError(
                 f"{agg!r} names no column, but others do: either all aggregations name "
                 "one and values are mappings, or none does and values are plain"
             )
-    return columns
-
-
-class _Feeds:
-    """Finds the feeds of aggregations, sharing what can be shared."""
-
-    def __init__(
-        self,
-        aggs: tuple[tuple[str | None, Aggregation], ...],
-        columns: tuple[str, ...] | None,
-        dtype: str | None,
-        own: tuple[Functions, ...],
-    ) -> None:
-        self.feeds: list[tuple[int, str]] = []
-        self._own = own
-        self._columns = columns
-        self._numbers: set[int] = set()
-        for _, agg in aggs:
-            if agg.kind in ("count", "collect", "own"):
-                if agg.kind == "collect" and dtype in ("int64", "float64"):
-                    self._numbers.add(self._source(agg.of))
-                continue
-            if dtype == "object":
-                raise SpecError(
-                    f"{agg!r} computes with numbers: dtype='object' is for collect() "
-                    "and count()"
-                )
-            if agg.kind in ("arg_min", "arg_max"):
-                self._numbers.add(self._source(agg.by))
-                if agg.of is not None:
-                    self._numbers.add(self._source(agg.of))
-            else:
-                self._numbers.add(self._source(agg.of))
-
-    def request(self, agg: Aggregation) -> tuple[str, int, int, int]:
-        """Kind, feed, feed compared, ddof."""
-        if agg.ddof >= 2**31:
-            raise SpecError(f"ddof={agg.ddof} is too large")
-        of, by = _ROWS, _ROWS
-        if isinstance(agg, OwnAggregation):
-            role = f"own{self._own.index(agg.functions)}"
-            return (agg.kind, self._feed(self._source(agg.of), role), by, agg.ddof)
-        if agg.kind in ("arg_min", "arg_max"):
-            by = self._feed(self._source(agg.by), "number")
-            of = (
-                self._feed(0, "time")
-                if agg.of is None
-                else self._feed(self._source(agg.of), "number")
-            )
-        elif agg.kind != "count" or agg.of is not None:
-            source = self._source(agg.of)
-            other = "any" if agg.kind == "collect" else "presence"
-            of = self._feed(source, "number" if source in self._numbers else other)
-        return (agg.kind, of, by, agg.ddof)
-
-    def _source(self, column: str | None) -> int:
-        if self._columns is None or column is None:
-            return 0
-        return self._columns.index(column)
-
-    def _feed(self, source: int, role: str) -> int:
-        if (source, role) not in self.feeds:
-            self.feeds.append((source, role))
-        return self.feeds.index((source, role))
+    return columns or None
 
 
 def _check_law(plan: WindowPlan) -> None:
@@ -318,18 +258,15 @@ def _check_law(plan: WindowPlan) -> None:
     if law is None:
         return
     aggs = [agg for _, agg in plan.aggs]
-    if not _obey(law, aggs, len(plan.feeds)):
-        lacking = [repr(agg) for agg in aggs if not _obey(law, [agg], 1)]
+    kinds = [
+        (kind, isinstance(agg, OwnAggregation) and agg.inverse is not None)
+        for agg, (kind, *_) in zip(aggs, plan.requests, strict=True)
+    ]
+    if not _core.obeys_law(law, kinds, len(plan.feeds)):
+        pairs = zip(aggs, kinds, strict=True)
+        lacking = [repr(a) for a, kind in pairs if not _core.obeys_law(law, [kind], 1)]
         shown = ", ".join(lacking) or "several aggregations at once"
         raise law_error(plan.algorithm, law, shown)
-
-
-def _obey(law: str, aggs: Sequence[Aggregation], feeds: int) -> bool:
-    kinds = [
-        (agg.kind, isinstance(agg, OwnAggregation) and agg.inverse is not None)
-        for agg in aggs
-    ]
-    return _core.obeys_law(law, kinds, feeds)
 
 
 def _dtype(dtype: str | type | None) -> str | None:
@@ -416,13 +353,10 @@ def _read_plan(
 ) -> WindowPlan:
     if own is None:
         own = [_defined(name) for name in fields.get("own", ())]
-    named = [
-        (name, own[ddof](of) if kind == "own" else Aggregation(kind, of, by, ddof))
-        for name, kind, of, by, ddof in fields["aggs"]
-    ]
-    bare = len(named) == 1 and named[0][0] is None
+    named = [_read_agg(record, own) for record in fields["aggs"]]
+    by_name = {name: agg for name, agg in named if name is not None}
     plan = make_plan(
-        named[0][1] if bare else dict(named),
+        by_name if by_name else named[0][1],
         algorithm=fields["algorithm"],
         ties=fields["ties"],
         dtype=fields["dtype"],
@@ -435,6 +369,15 @@ def _read_plan(
     if granularity is not None and granularity.kind == "rows":
         raise SnapshotError("the header of the snapshot rounds times to rows")
     return replace(plan, last=last, granularity=granularity)
+
+
+def _read_agg(
+    record: Sequence[Any], own: Sequence[OwnAggregation]
+) -> tuple[str | None, Aggregation]:
+    name, kind, of, by, ddof, where, k = record
+    if kind == "own":
+        return name, own[ddof](of, where=where)
+    return name, Aggregation(kind, of, by, ddof, where, k)
 
 
 def _defined(name: object) -> OwnAggregation:

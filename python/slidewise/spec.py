@@ -133,7 +133,7 @@ class Spec:
         if self.arrival is not None:
             names.append(self.arrival)
         for _, agg in self.aggs:
-            names += [column for column in (agg.of, agg.by) if column is not None]
+            names += agg.columns
         return tuple(dict.fromkeys(names))
 
     def canonical(self) -> str:
@@ -216,19 +216,8 @@ def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...
                 f"aggs[{name!r}] is no aggregation: {agg!r}; "
                 "give one such as sw.mean('price')"
             )
-        _check_columns_given(agg)
+        agg.check_columns()
     return tuple(aggs.items())
-
-
-def _check_columns_given(agg: Aggregation) -> None:
-    if agg.kind in ("arg_min", "arg_max"):
-        if agg.by is None:
-            raise SpecError(
-                f"{agg!r} needs the column to compare: "
-                f"{agg.kind}({agg.of!r}, by='...'), where of= is what to return"
-            )
-    elif agg.of is None and agg.kind != "count":
-        raise SpecError(f"{agg!r} needs a column: {agg.kind}('...')")
 
 
 def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:

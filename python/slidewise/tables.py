@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from slidewise import _core
 from slidewise.aggregations import Aggregation
-from slidewise.columns import Call, Feeds, Plan, Values, group_codes, plan
+from slidewise.columns import Columns, Feeds, group_codes
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.frames import Frame, Result, frame, refuse_taken, require
 from slidewise.own import OwnAggregation
 from slidewise.spec import Spec, WindowSpec
+from slidewise.table_plans import Call, Plan, plan
 from slidewise.times import TimeColumn, read_times, window_units
 
 __all__ = ["rolling", "rolling_spec"]
@@ -148,7 +149,7 @@ class _Request:
             arrival = source.column(spec.arrival)
             self._arrival = read_times(arrival, spec.arrival).ticks
         self._feeds = Feeds()
-        self._columns = _Columns(source, spec.nan)
+        self._columns = Columns(source.column, spec.nan)
         self._own: dict[OwnAggregation, list[list[Any]]] = {}
         self.plans = []
         for _, agg in spec.aggs:
@@ -187,10 +188,11 @@ class _Request:
         for _, agg in self._spec.aggs:
             if isinstance(agg, OwnAggregation) and agg not in self._own:
                 assert agg.of is not None, "a Spec does not let this through"
+                values = self._columns.of(agg.of, where=agg.where)
                 self._own[agg] = _core.rolling_own(
                     self._times,
                     groups,
-                    self._columns[agg.of].original.to_pylist(),
+                    values.original.to_pylist(),
                     agg.functions,
                     self._spans,
                     self._spec.ties,
@@ -214,7 +216,8 @@ class _Request:
         if self._spec.min_rows and plan.present is not None:
             few = pc.less(answers[self._calls[plan.present]], self._spec.min_rows)
             array = pc.if_else(few, pa.scalar(None, array.type), array)
-        nullable = plan.present is not None and not self._always_there(window, plan)
+        there = agg.where is None and self._always_there(window, plan)
+        nullable = plan.present is not None and not there
         return Result(array, plan.source, plan.keeps, nullable)
 
     def _always_there(self, window: WindowSpec, plan: Plan) -> bool:
@@ -260,20 +263,6 @@ def _overflow(agg: Aggregation, window: WindowSpec, error: Any) -> ResultOverflo
         f"{agg!r} over the window {window.label!r} of row {error.row} (counting from "
         f"0): {error}; cast the column to float64 if rounding is fine"
     )
-
-
-class _Columns(dict[str, Values]):
-    """The columns that are aggregated, each read when it is first asked for."""
-
-    def __init__(self, source: Frame, nan: str) -> None:
-        super().__init__()
-        self._source = source
-        self._nan = nan
-
-    def __missing__(self, name: str) -> Values:
-        values = Values(name, self._source.column(name), self._nan)
-        self[name] = values
-        return values
 
 
 def _span(window: WindowSpec, times: TimeColumn) -> tuple[str, int, str]:

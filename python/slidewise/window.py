@@ -207,7 +207,7 @@ class Window(_core.Window):
         """
         plan, dtypes, _ = self._describe()
         found: dict[int, str | None] = {}
-        for (source, role), dtype in zip(plan.feeds, dtypes, strict=True):
+        for (source, role, _), dtype in zip(plan.feeds, dtypes, strict=True):
             if role != "time":
                 found[source] = found.get(source) or dtype
         if plan.columns is None:
@@ -370,7 +370,7 @@ def _as_bytes(blob: Any) -> bytes:
 
 def _answer_in_words(window: Window, plan: WindowPlan, length: int) -> str:
     """The answer, unless it is one of those that cost as much as the window is long."""
-    collects = any(agg.kind == "collect" for _, agg in plan.aggs)
+    collects = any(kind == "collect" for kind, *_ in plan.requests)
     if plan.own:
         return ""  # a repr runs nobody's code
     if length > 1_000 and (collects or plan.algorithm == "recalculate"):

@@ -13,6 +13,24 @@ use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::Ties;
 use slidewise_core::window::any::{self, Algorithm};
 
+fn is_pair(kind: Kind) -> bool {
+    matches!(kind, Kind::Covariance | Kind::Correlation)
+}
+
+fn pairs() -> Vec<AggSpec> {
+    let of = |kind, ddof| AggSpec {
+        kind,
+        of: Some(0),
+        by: Some(1),
+        ddof,
+    };
+    vec![
+        of(Kind::Covariance, 0),
+        of(Kind::Covariance, 1),
+        of(Kind::Correlation, 1),
+    ]
+}
+
 fn specs() -> Vec<AggSpec> {
     let of = |(_, kind)| AggSpec {
         kind,
@@ -20,11 +38,22 @@ fn specs() -> Vec<AggSpec> {
         by: Some(1),
         ddof: 1,
     };
-    let mut specs: Vec<AggSpec> = Kind::ALL.into_iter().map(of).collect();
+    let kinds = Kind::ALL.into_iter().filter(|(_, kind)| !is_pair(*kind));
+    let mut specs: Vec<AggSpec> = kinds.map(of).collect();
     specs.push(AggSpec {
         of: None,
         ..specs[0]
     });
+    for k in [1, 3, 20] {
+        specs.push(of(("", Kind::TopK { k })));
+        specs.push(of(("", Kind::BottomK { k })));
+    }
+    for kind in [Kind::Skewness, Kind::Kurtosis] {
+        specs.push(AggSpec {
+            ddof: 0,
+            ..of(("", kind))
+        });
+    }
     for ddof in [0, 2] {
         specs.push(AggSpec {
             ddof,
@@ -96,16 +125,19 @@ fn follows_definition(aggs: &[AggSpec], dtype: DType, seed: u64) {
     let ties = random.pick(&[Ties::Keep, Ties::Combine]);
     let algorithm = random.pick(&[Algorithm::Fiba, Algorithm::Fiba, Algorithm::Recalculate]);
     let (palette, spread) = (random.below(5), random.pick(&[20, 1000]));
-    let needs_by = aggs
-        .iter()
-        .any(|a| matches!(a.kind, Kind::ArgMin | Kind::ArgMax));
+    let needs_by = aggs.iter().any(|agg| agg.kind.takes_by());
+    let paired = aggs.iter().any(|agg| is_pair(agg.kind));
     let dtypes = vec![dtype; 1 + usize::from(needs_by)];
     let mut window = any::window::<i64>(algorithm, aggs, &dtypes, ties);
     let mut model: Vec<(i64, Row)> = Vec::new();
     for step in 0..30 {
         let row = |random: &mut Random| -> (i64, Row) {
             let time = step * 40 + random.below(spread) as i64;
-            (time, [0; 2].map(|_| cell(random, dtype, palette)))
+            let mut row = [0; 2].map(|_| cell(random, dtype, palette));
+            if paired && row.contains(&Cell::Null) {
+                row = [Cell::Null, Cell::Null];
+            }
+            (time, row)
         };
         let (time, one) = row(&mut random);
         match random.below(8) {
@@ -155,11 +187,7 @@ fn follows_definition(aggs: &[AggSpec], dtype: DType, seed: u64) {
             }
             let inside = model.iter().filter(|row| lo <= row.0 && row.0 <= hi);
             let rows: Vec<Row> = inside.map(|row| row.1.clone()).collect();
-            let weight = rows
-                .iter()
-                .filter_map(|row| number(&row[0]))
-                .map(f64::abs)
-                .sum();
+            let weight = rows.iter().flatten().filter_map(number).map(f64::abs).sum();
             for (spec, got) in aggs.iter().zip(&got) {
                 let want = by_definition(spec, &rows, dtype);
                 let case =
@@ -181,6 +209,15 @@ fn each_alone() {
         for seed in 0..60 {
             follows_definition(&[spec], DType::I64, seed << 8 | index as u64);
             follows_definition(&[spec], DType::F64, seed << 8 | index as u64);
+        }
+    }
+}
+
+#[test]
+fn pairs_of_columns() {
+    for seed in 0..200 {
+        for dtype in [DType::I64, DType::F64] {
+            follows_definition(&pairs(), dtype, seed);
         }
     }
 }

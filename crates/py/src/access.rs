@@ -301,6 +301,7 @@ impl Access {
             let cell = loose.settle(feed.role, &mut dtypes[at], self.spec().nan);
             cells.push(cell.map_err(|why| misfit(why, self.spec().column_name(py, feed), None))?);
         }
+        self.spec().share_types(&mut dtypes);
         let admitted = state.admits(&[ticks]);
         if let Err(refused) = admitted {
             drop(state);
@@ -336,8 +337,11 @@ impl Access {
             .map(|feed| match feed.role {
                 Role::Time => Ok(Loose::Null),
                 role => {
-                    let value = lookup(value, names[feed.source].bind(py), None)?;
-                    self.loosen(&value, role)
+                    let get = |source: usize| lookup(value, names[source].bind(py), None);
+                    if !self.spec().counts(feed, get)? {
+                        return Ok(Loose::Null);
+                    }
+                    self.loosen(&get(feed.source)?, role)
                 }
             })
             .collect()
@@ -389,6 +393,7 @@ impl Access {
             let clock = batch.clock.as_ref().or(self.clock());
             let last = clock.and_then(|clock| clock.last);
             self.keep_clock(batch.clock)?;
+            self.spec().share_types(&mut dtypes);
             state.decide(self.spec(), dtypes);
             let columns: Vec<_> = settled.iter().map(|column| column.column()).collect();
             state.insert_many(batch.ticks.values(), &columns);
@@ -462,7 +467,7 @@ impl Access {
         py: Python<'py>,
         answers: Vec<Answer<Object>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _entered = self.enter_own()?;
+        let _entered = self.enter_lowering()?;
         self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
             lowering.all(answers)
         })
@@ -474,15 +479,16 @@ impl Access {
         py: Python<'py>,
         answer: Answer<Object>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _entered = self.enter_own()?;
+        let _entered = self.enter_lowering()?;
         self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
             lowering.one(0, answer)
         })
     }
 
     /// To be held while answers are lowered, which may run the user's functions.
-    fn enter_own(&self) -> PyResult<Option<Entered<'_>>> {
-        if self.spec().own.is_empty() {
+    fn enter_lowering(&self) -> PyResult<Option<Entered<'_>>> {
+        let plain = self.spec().finished.iter().all(|finished| !finished);
+        if plain && self.spec().own.is_empty() {
             return Ok(None);
         }
         self.enter().map(Some)

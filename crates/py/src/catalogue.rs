@@ -73,7 +73,7 @@ fn any(kind: &str, invertible: bool) -> Option<AggSpec> {
         kind: if kind == "own" {
             own
         } else {
-            Kind::parse(kind)?
+            Kind::parse(kind, 1)?
         },
         of: Some(0),
         by: Some(0),

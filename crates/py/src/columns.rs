@@ -15,6 +15,7 @@ use slidewise_core::aggregate::{Cell, DType};
 use crate::arrow::{self, Numbers};
 use crate::element::{Object, Store};
 use crate::errors::{noted, spec};
+use crate::masks::masked;
 use crate::own::Working;
 use crate::spec::{Feed, Nan, Role, Spec};
 use crate::state::cells;
@@ -156,18 +157,19 @@ impl<'py> BulkReader<'_, 'py> {
         };
         let Some(names) = &self.spec.columns else {
             let mut columns = self.nothing();
-            self.source(0, values, None, &mut columns)?;
+            self.source(0, values, None, &[], &mut columns)?;
             if self.spec.feeds.is_empty() {
                 self.refuse_other_length(values)?;
             }
             return self.finished(columns);
         };
         match self.table(values, names)? {
-            Some(sources) => {
+            Some(mut sources) => {
                 let mut columns = self.nothing();
+                let masks = self.masks(&mut sources, names)?;
                 for (at, (source, name)) in sources.iter().zip(names).enumerate() {
                     let name = name.bind(self.py).to_string_lossy();
-                    self.source(at, source, Some(&name), &mut columns)?;
+                    self.source(at, source, Some(&name), &masks, &mut columns)?;
                 }
                 self.finished(columns)
             }
@@ -213,6 +215,7 @@ impl<'py> BulkReader<'_, 'py> {
         source: usize,
         values: &Bound<'py, PyAny>,
         name: Option<&str>,
+        masks: &[Option<Vec<bool>>],
         columns: &mut [Option<LooseColumn>],
     ) -> PyResult<()> {
         let feeds = self.spec.feeds.iter().enumerate();
@@ -232,39 +235,52 @@ impl<'py> BulkReader<'_, 'py> {
             .unwrap_or(values);
         let mut iterated = Vec::new();
         let mut length = 0;
+        let mask = |at: usize| masks.get(at).and_then(Option::as_ref);
         for (at, feed) in feeds {
-            match self.array(values, feed.role)? {
+            match self.array(values, feed.role, mask(at))? {
                 Some(column) => {
                     length = column.len();
                     columns[at] = Some(column);
                 }
-                None => iterated.push((at, feed.role)),
+                None => iterated.push((at, (feed.role, mask(at)))),
             }
         }
         if !iterated.is_empty() {
-            let roles: Vec<Role> = iterated.iter().map(|(_, role)| *role).collect();
+            let roles: Vec<_> = iterated.iter().map(|(_, role)| *role).collect();
             let read = self.iterate(values, &roles, name)?;
             length = read.first().map_or(0, Vec::len);
             for ((at, _), column) in iterated.into_iter().zip(read) {
                 columns[at] = Some(LooseColumn::Values(column));
             }
         }
+        self.refuse_length(length, name)
+    }
+
+    pub(crate) fn refuse_length(&self, length: usize, name: Option<&str>) -> PyResult<()> {
         refuse_lengths(self.ticks.len(), length, name)
     }
 
     /// An array's values as numbers, or `None` where they come one by one.
-    fn array(&self, values: &Bound<'py, PyAny>, role: Role) -> PyResult<Option<LooseColumn>> {
+    fn array(
+        &self,
+        values: &Bound<'py, PyAny>,
+        role: Role,
+        mask: Option<&Vec<bool>>,
+    ) -> PyResult<Option<LooseColumn>> {
         if let Some(numbers) = native(values)? {
-            return self.numbers(numbers, role).map(Some);
+            self.refuse_length(numbers.len(), None)?;
+            return self.numbers(masked(numbers, mask), role).map(Some);
         }
         let read = self.helper("read_values", (values, role_name(role)))?;
         if read.is_none() {
             return Ok(None);
         }
         if read.hasattr("__arrow_c_array__")? {
-            return self.numbers(Numbers::import(&read)?, role).map(Some);
+            let numbers = Numbers::import(&read)?;
+            self.refuse_length(numbers.len(), None)?;
+            return self.numbers(masked(numbers, mask), role).map(Some);
         }
-        let column = self.iterate(&read, &[role], None)?.swap_remove(0);
+        let column = self.iterate(&read, &[(role, mask)], None)?.swap_remove(0);
         Ok(Some(LooseColumn::Values(column)))
     }
 
@@ -295,7 +311,7 @@ impl<'py> BulkReader<'_, 'py> {
         }
     }
 
-    fn helper<A>(&self, name: &str, arguments: A) -> PyResult<Bound<'py, PyAny>>
+    pub(crate) fn helper<A>(&self, name: &str, arguments: A) -> PyResult<Bound<'py, PyAny>>
     where
         A: pyo3::call::PyCallArgs<'py>,
     {
@@ -309,12 +325,16 @@ impl<'py> BulkReader<'_, 'py> {
     fn iterate(
         &self,
         values: &Bound<'py, PyAny>,
-        roles: &[Role],
+        roles: &[(Role, Option<&Vec<bool>>)],
         name: Option<&str>,
     ) -> PyResult<Vec<Vec<Loose>>> {
         let mut columns = vec![Vec::new(); roles.len()];
         for_each(values, "values", |row, value| {
-            for (column, role) in columns.iter_mut().zip(roles) {
+            for (column, (role, mask)) in columns.iter_mut().zip(roles) {
+                if mask.is_some_and(|mask| !mask.get(row).is_some_and(|counts| *counts)) {
+                    column.push(Loose::Null);
+                    continue;
+                }
                 let value = self.loosen(&value, *role);
                 column.push(value.map_err(|error| self.placed(error, name, row))?);
             }
@@ -362,6 +382,12 @@ impl<'py> BulkReader<'_, 'py> {
         for_each(values, "values", |row, mapping| {
             for (column, feed) in columns.iter_mut().zip(feeds) {
                 if feed.role == Role::Time {
+                    continue;
+                }
+                let get = |source: usize| lookup(&mapping, names[source].bind(self.py), Some(row));
+                let counts = self.spec.counts(feed, get);
+                if !counts.map_err(|error| self.placed(error, None, row))? {
+                    column.push(Loose::Null);
                     continue;
                 }
                 let name = names[feed.source].bind(self.py);

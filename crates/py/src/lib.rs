@@ -10,6 +10,7 @@ mod clock;
 mod columns;
 mod element;
 mod errors;
+mod masks;
 mod objects;
 mod own;
 mod own_tables;

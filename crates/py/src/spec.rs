@@ -30,11 +30,20 @@ pub(crate) enum Role {
 }
 
 /// A column of the core: where its values come from and what they are for.
-#[derive(Clone, Copy, Debug)]
+/// What another column must be for a feed's value to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mask {
+    True,
+    There,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct Feed {
     /// Which column of the caller's; 0 where an entry is one value.
     pub(crate) source: usize,
     pub(crate) role: Role,
+    /// Where it counts as missing: if another column is not as it should be.
+    pub(crate) masks: Vec<(usize, Mask)>,
     /// `None` until the first value decides.
     pub(crate) dtype: Option<DType>,
 }
@@ -58,6 +67,8 @@ pub(crate) struct Spec {
     pub(crate) aggs: Vec<AggSpec>,
     /// Which answers are times.
     pub(crate) timed: Vec<bool>,
+    /// Which answers are lists that the plan makes something of.
+    pub(crate) finished: Vec<bool>,
     /// Keys of the answers; `None` where there is one, given bare.
     pub(crate) names: Option<Vec<Py<PyString>>>,
     /// Keys of the values; `None` where an entry is one bare value.
@@ -94,7 +105,7 @@ impl Spec {
     fn read(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text = |name| plan.getattr(name)?.extract::<String>();
         let dtype = plan.getattr("dtype")?.extract::<Option<String>>()?;
-        let feeds: Vec<(usize, String)> = plan.getattr("feeds")?.extract()?;
+        let feeds: Vec<FeedTuple> = plan.getattr("feeds")?.extract()?;
         let requests: Vec<(String, isize, isize, u32)> = plan.getattr("requests")?.extract()?;
         let own = plan.getattr("own")?.try_iter()?;
         let own: Vec<Own> = own
@@ -102,7 +113,7 @@ impl Spec {
             .collect::<PyResult<_>>()?;
         let feeds: Vec<Feed> = feeds
             .iter()
-            .map(|(source, role)| read_feed(*source, role, dtype.as_deref()))
+            .map(|feed| read_feed(feed, dtype.as_deref()))
             .collect::<PyResult<_>>()?;
         let spec = Self {
             plan: plan.clone().unbind(),
@@ -110,6 +121,7 @@ impl Spec {
             ties: named("ties", &text("ties")?, &TIES)?,
             nan: named("nan", &text("nan")?, &NANS)?,
             timed: plan.getattr("timed")?.extract()?,
+            finished: plan.getattr("finished")?.extract()?,
             names: plan.getattr("names")?.extract()?,
             columns: plan.getattr("columns")?.extract()?,
             aggs: requests
@@ -130,8 +142,11 @@ impl Spec {
         let law = self.algorithm.law();
         let whole = law.is_none_or(|law| obeys(law, &self.aggs, self.feeds.len()))
             && self.aggs.len() == self.timed.len()
+            && self.aggs.len() == self.finished.len()
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
-            && self.feeds.iter().all(|feed| feed.source < sources);
+            && self.feeds.iter().all(|feed| {
+                feed.source < sources && feed.masks.iter().all(|(at, _)| *at < sources)
+            });
         if whole {
             return Ok(self);
         }
@@ -149,6 +164,18 @@ impl Spec {
         self.feeds
             .iter()
             .any(|feed| matches!(feed.role, Role::Any | Role::Own(_)))
+    }
+
+    /// The numbers of one column are of one type, whatever conditions they are under.
+    pub(crate) fn share_types(&self, dtypes: &mut [Option<DType>]) {
+        for (at, feed) in self.feeds.iter().enumerate() {
+            if feed.role != Role::Number || dtypes[at].is_some() {
+                continue;
+            }
+            let like = |other: &Feed| other.role == Role::Number && other.source == feed.source;
+            let mut others = self.feeds.iter().zip(dtypes.iter());
+            dtypes[at] = others.find_map(|(other, dtype)| dtype.filter(|_| like(other)));
+        }
     }
 
     /// For messages: the column a feed reads, if columns have names.
@@ -195,7 +222,12 @@ fn read_algorithm(plan: &Bound<'_, PyAny>) -> PyResult<Algorithm> {
         .ok_or_else(|| broken(&format!("a window's plan has algorithm {name:?}")))
 }
 
-fn read_feed(source: usize, role: &str, dtype: Option<&str>) -> PyResult<Feed> {
+/// Column, role, and other columns with what they must be.
+type FeedTuple = (usize, String, Vec<(usize, String)>);
+
+const MASKS: [(&str, Mask); 2] = [("true", Mask::True), ("there", Mask::There)];
+
+fn read_feed((source, role, masks): &FeedTuple, dtype: Option<&str>) -> PyResult<Feed> {
     let role = match role.strip_prefix("own") {
         Some(number) => Role::Own(
             number
@@ -212,9 +244,13 @@ fn read_feed(source: usize, role: &str, dtype: Option<&str>) -> PyResult<Feed> {
         Role::Any | Role::Own(_) => Some(DType::Object),
         Role::Presence | Role::Time => Some(DType::I64),
     };
+    let masks = masks
+        .iter()
+        .map(|(source, kind)| Ok((*source, named("mask", kind, &MASKS)?)));
     Ok(Feed {
-        source,
+        source: *source,
         role,
+        masks: masks.collect::<PyResult<_>>()?,
         dtype,
     })
 }
@@ -230,7 +266,7 @@ fn read_agg(
         Some(Role::Own(number)) => own
             .get(number)
             .and_then(|own| Some(own.kind(u16::try_from(number).ok()?))),
-        _ => Kind::parse(kind),
+        _ => Kind::parse(kind, *ddof),
     };
     let spec = AggSpec {
         kind: known.ok_or_else(|| broken(&format!("a window's plan has aggregation {kind:?}")))?,
@@ -238,7 +274,7 @@ fn read_agg(
         by: column(*by),
         ddof: *ddof,
     };
-    let compares = matches!(spec.kind, Kind::ArgMin | Kind::ArgMax);
+    let compares = spec.kind.takes_by();
     let whole = (spec.of.is_some() || spec.kind == Kind::Count) && spec.by.is_some() == compares;
     if whole {
         Ok(spec)

@@ -138,13 +138,13 @@ pub(crate) fn check_lengths(
 fn read_agg((kind, of, by, ddof): &AggTuple, columns: usize) -> PyResult<AggSpec> {
     let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < columns);
     let spec = AggSpec {
-        kind: Kind::parse(kind)
+        kind: Kind::parse(kind, *ddof)
             .ok_or_else(|| PyValueError::new_err(format!("unknown aggregation {kind:?}")))?,
         of: column(*of),
         by: column(*by),
         ddof: *ddof,
     };
-    let compares = matches!(spec.kind, Kind::ArgMin | Kind::ArgMax);
+    let compares = spec.kind.takes_by();
     let rows = spec.kind == Kind::Count && *of == -1;
     if (spec.of.is_none() && !rows) || (spec.by.is_none() && compares) {
         return Err(PyValueError::new_err(format!("{kind} lacks a column")));

@@ -7,7 +7,7 @@
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyList};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList};
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell, DType, Kind};
 
@@ -218,6 +218,7 @@ impl<'py> Lowering<'_, 'py> {
             Answer::Null => py.None().into_bound(py),
             Answer::I64(ticks) if self.spec.timed[at] => (self.restore)(ticks)?,
             Answer::I64(int) => int.into_pyobject(py)?.into_any(),
+            Answer::Bool(flag) => PyBool::new(py, flag).to_owned().into_any(),
             Answer::F64(float) => PyFloat::new(py, float).into_any(),
             Answer::Term(term) => self.own(at, &term)?,
             Answer::Overflow(value) => return Err(self.overflow(at, value)),
@@ -228,6 +229,11 @@ impl<'py> Lowering<'_, 'py> {
                         breathe(py)?;
                     }
                     list.append(self.cell(cell)?)?;
+                }
+                if self.spec.finished[at] {
+                    let plan = self.spec.plan.bind(py);
+                    let made = plan.call_method1("finish", (at, list));
+                    return made.map_err(|error| noted(py, error, "making an answer"));
                 }
                 list.into_any()
             }

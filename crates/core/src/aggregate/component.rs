@@ -3,7 +3,11 @@
 //! Algebraic aggregations come from distributive ones (SlickDeque §3.1): a mean is a sum
 //! and a count. Components are what several aggregations of one column share.
 
-use super::twofold::{Twofold, two_product, two_sum};
+use super::moments::{
+    Scaled, Side, distances, float, fourth, mean_gap, mean_gap_f, mean_gap_i, power_about, product,
+    product_about, square, square_f, squares, squares_about, squares_left, squares_of_one, third,
+};
+use super::twofold::Twofold;
 use super::{DType, extreme_word};
 
 /// One operation. Field `n` and `sum` are the word offsets of the components that
@@ -44,6 +48,46 @@ pub enum Op {
     },
     First,
     Last,
+    /// Exact integer product, see [`product`].
+    ProductI,
+    ProductF,
+    /// Exact sum of squares of integers, which stays at the largest i128 from there on.
+    SumSquaresI,
+    SumSquaresF,
+    /// Whether any value is true: 0 or 1.
+    Any,
+    /// Whether none is false: 0 or 1.
+    All,
+    BitAnd,
+    BitOr,
+    BitXor,
+    /// Third central moment; fields are offsets of the components that it builds upon.
+    Third {
+        n: usize,
+        sum: usize,
+        squares: usize,
+    },
+    Fourth {
+        n: usize,
+        sum: usize,
+        squares: usize,
+        third: usize,
+    },
+    /// Sum of products of the distances of `col` and `by` from their means. Both are
+    /// missing in the same rows.
+    Products {
+        n: usize,
+        sum: usize,
+        by: usize,
+        by_sum: usize,
+        by_float: bool,
+    },
+    /// How many there are, up to k, and the words of the k most extreme values, the most
+    /// extreme first.
+    Best {
+        k: u32,
+        min: bool,
+    },
 }
 
 /// Third word of [`Op::Arg`] and second of [`Op::First`] and [`Op::Last`].
@@ -68,8 +112,16 @@ pub struct Component {
 impl Op {
     pub fn words(self) -> usize {
         match self {
-            Self::Rows | Self::Count | Self::Extreme { .. } => 1,
-            Self::Arg { .. } => 3,
+            Self::Rows
+            | Self::Count
+            | Self::Extreme { .. }
+            | Self::Any
+            | Self::All
+            | Self::BitAnd
+            | Self::BitOr
+            | Self::BitXor => 1,
+            Self::Arg { .. } | Self::ProductF => 3,
+            Self::Best { k, .. } => 1 + k as usize,
             _ => 2,
         }
     }
@@ -89,6 +141,7 @@ impl Op {
                 | Self::Logs
                 | Self::SquaresF { .. }
                 | Self::SquaresI { .. }
+                | Self::BitXor
         )
     }
 
@@ -109,6 +162,10 @@ impl Component {
             Op::Extreme { .. } => out[at] = i64::MIN as u64,
             Op::ExtremeCount { .. } => put(out, at, [i64::MIN as u64, 0]),
             Op::Arg { .. } => put(out, at, [i64::MIN as u64, 0, presence::NONE]),
+            Op::ProductI => put_i128(out, at, 1),
+            Op::ProductF => put(out, at, Scaled::ONE.to_words()),
+            Op::All => out[at] = 1,
+            Op::BitAnd => out[at] = u64::MAX,
             _ => out[at..at + self.op.words()].fill(0),
         }
     }
@@ -141,8 +198,34 @@ impl Component {
             }
             Op::First | Op::Last => put(out, at, [bits, VALUE]),
             Op::SquaresF { .. } => put(out, at, squares_of_one(f64::from_bits(bits)).to_words()),
+            Op::ProductI => put_i128(out, at, i128::from(bits as i64)),
+            Op::ProductF => put(out, at, Scaled::new(f64::from_bits(bits)).to_words()),
+            Op::SumSquaresI => put_i128(out, at, square(bits)),
+            Op::SumSquaresF => put(out, at, square_f(bits).to_words()),
+            Op::Any | Op::All => out[at] = u64::from(self.is_true(bits)),
+            Op::BitAnd | Op::BitOr | Op::BitXor => out[at] = bits,
+            Op::Third { .. } | Op::Fourth { .. } => {
+                put(out, at, squares_of_one(self.float(bits)).to_words());
+            }
+            Op::Products { by, by_float, .. } => {
+                let other = row(by).map_or(0.0, |bits| float(bits, by_float));
+                let both = squares_of_one(self.float(bits)).plus(squares_of_one(other).sum);
+                put(out, at, both.to_words());
+            }
+            Op::Best { min, .. } => {
+                put(out, at, [1, extreme_word(bits, self.dtype, min) as u64]);
+            }
             Op::SquaresI { .. } | Op::Rows | Op::Arg { .. } => {}
         }
+    }
+
+    fn float(&self, bits: u64) -> f64 {
+        float(bits, self.dtype == DType::F64)
+    }
+
+    /// Anything but zero is; so is NaN.
+    fn is_true(&self, bits: u64) -> bool {
+        self.float(bits) != 0.0
     }
 
     /// `out := a ⊗ b`, `a` older.
@@ -177,6 +260,30 @@ impl Component {
             Op::SquaresI { n, sum } => {
                 put(out, at, squares(a, b, at, n, || mean_gap_i(a, b, n, sum)));
             }
+            Op::ProductI => put_i128(out, at, product(get_i128(a, at), get_i128(b, at))),
+            Op::ProductF => {
+                let (a, b) = (Scaled::from_words(&a[at..]), Scaled::from_words(&b[at..]));
+                put(out, at, a.times(b).to_words());
+            }
+            Op::SumSquaresI => {
+                put_i128(out, at, get_i128(a, at).saturating_add(get_i128(b, at)));
+            }
+            Op::SumSquaresF => {
+                let (a, b) = (Twofold::from_words(&a[at..]), Twofold::from_words(&b[at..]));
+                put(out, at, a.combine(b).to_words());
+            }
+            Op::Any | Op::BitOr => out[at] = a[at] | b[at],
+            Op::All | Op::BitAnd => out[at] = a[at] & b[at],
+            Op::BitXor => out[at] = a[at] ^ b[at],
+            Op::Third { n, .. } | Op::Fourth { n, .. } | Op::Products { n, .. } => {
+                let moment = match (a[n], b[n]) {
+                    (0, _) => Twofold::from_words(&b[at..]),
+                    (_, 0) => Twofold::from_words(&a[at..]),
+                    _ => self.merged_moment(a, b),
+                };
+                put(out, at, moment.to_words());
+            }
+            Op::Best { k, .. } => merge_best(&a[at..], &b[at..], k as usize, &mut out[at..]),
         }
     }
 
@@ -193,6 +300,7 @@ impl Component {
                     get_i128(whole, at).wrapping_sub(get_i128(oldest, at)),
                 );
             }
+            Op::BitXor => out[at] = whole[at] ^ oldest[at],
             _ if !left => self.identity(out),
             Op::SumF | Op::Logs => {
                 let (whole, oldest) = (Twofold::from_words(&whole[at..]), &oldest[at..]);
@@ -226,6 +334,64 @@ impl Component {
             }
             _ => true,
         }
+    }
+
+    /// A higher moment of two parts, neither of them empty.
+    fn merged_moment(&self, a: &[u64], b: &[u64]) -> Twofold {
+        let floats = self.dtype == DType::F64;
+        let (left, right) = (
+            Twofold::from_words(&a[self.at..]),
+            Twofold::from_words(&b[self.at..]),
+        );
+        match self.op {
+            Op::Third { n, sum, squares } => {
+                let gap = mean_gap(a, b, n, sum, floats);
+                let side = |words: &[u64]| Side {
+                    n: words[n] as f64,
+                    second: Twofold::from_words(&words[squares..]).value(),
+                    third: Twofold::from_words(&words[self.at..]),
+                };
+                third(side(a), side(b), gap)
+            }
+            Op::Fourth {
+                n,
+                sum,
+                squares,
+                third,
+            } => {
+                let gap = mean_gap(a, b, n, sum, floats);
+                let side = |words: &[u64]| Side {
+                    n: words[n] as f64,
+                    second: Twofold::from_words(&words[squares..]).value(),
+                    third: Twofold::from_words(&words[third..]),
+                };
+                fourth((side(a), side(b)), left, right, gap)
+            }
+            Op::Products {
+                n,
+                sum,
+                by_sum,
+                by_float,
+                ..
+            } => {
+                let (count_a, count_b) = (a[n] as f64, b[n] as f64);
+                let gap = mean_gap(a, b, n, sum, floats);
+                let other = mean_gap(a, b, n, by_sum, by_float);
+                let weight = count_a / (count_a + count_b) * count_b;
+                left.combine(right).plus(gap * (other * weight))
+            }
+            _ => unreachable!("no higher moment"),
+        }
+    }
+
+    /// Distances of a column of complete rows from about its mean.
+    fn distances<'a, R: AsRef<[u64]>>(
+        &self,
+        rows: &'a [R],
+        out: &[u64],
+        (n, sum): (usize, usize),
+    ) -> impl Iterator<Item = f64> + Clone + 'a {
+        distances(rows, self.col, self.dtype == DType::F64, out, (n, sum))
     }
 
     /// Folds a run of complete rows. `out` already holds the fold of the components
@@ -266,24 +432,53 @@ impl Component {
                 let values = column.map(|bits| (i128::from(bits as i64) - pivot) as f64);
                 put(out, at, squares_about(values, out[n]).to_words());
             }
-            Op::ExtremeCount { .. } | Op::Arg { .. } => self.fold_one_by_one(rows, out),
+            Op::Third { n, sum, .. } => {
+                let moment = power_about(self.distances(rows, out, (n, sum)), 3);
+                put(out, at, moment.to_words());
+            }
+            Op::Fourth { n, sum, .. } => {
+                let moment = power_about(self.distances(rows, out, (n, sum)), 4);
+                put(out, at, moment.to_words());
+            }
+            Op::Products {
+                n,
+                sum,
+                by,
+                by_sum,
+                by_float,
+            } => {
+                let xs = self.distances(rows, out, (n, sum));
+                let ys = distances(rows, by, by_float, out, (n, by_sum));
+                put(out, at, product_about(xs.zip(ys)).to_words());
+            }
+            Op::BitAnd => out[at] = column.fold(u64::MAX, |all, bits| all & bits),
+            Op::BitOr => out[at] = column.fold(0, |all, bits| all | bits),
+            Op::BitXor => out[at] = column.fold(0, |all, bits| all ^ bits),
+            Op::Any => out[at] = u64::from(column.into_iter().any(|bits| self.is_true(bits))),
+            Op::All => out[at] = u64::from(column.into_iter().all(|bits| self.is_true(bits))),
+            Op::ExtremeCount { .. }
+            | Op::Arg { .. }
+            | Op::ProductI
+            | Op::ProductF
+            | Op::SumSquaresI
+            | Op::SumSquaresF
+            | Op::Best { .. } => self.fold_one_by_one(rows, out),
             Op::First => put(out, at, [rows[0].as_ref()[self.col], VALUE]),
             Op::Last => put(out, at, [rows[rows.len() - 1].as_ref()[self.col], VALUE]),
         }
     }
 
     fn fold_one_by_one<R: AsRef<[u64]>>(&self, rows: &[R], out: &mut [u64]) {
-        let mut acc = [0; 3];
-        let mut one = [0; 3];
+        let words = self.op.words();
+        let (mut acc, mut one) = (vec![0; words], vec![0; words]);
         let local = Self { at: 0, ..*self };
         local.identity(&mut acc);
         for row in rows {
             local.lift(|col| Some(row.as_ref()[col]), &mut one);
-            let older = acc;
+            let older = acc.clone();
             local.combine(&older, &one, &mut acc);
         }
-        let words = self.op.words();
-        out[self.at..self.at + words].copy_from_slice(&acc[..words]);
+        out[self.at..self.at + words].copy_from_slice(&acc);
     }
 
     fn log(&self, bits: u64) -> f64 {
@@ -298,9 +493,37 @@ impl Component {
     pub fn exact(&self) -> bool {
         !matches!(
             self.op,
-            Op::SumF | Op::Logs | Op::SquaresF { .. } | Op::SquaresI { .. }
+            Op::SumF
+                | Op::Logs
+                | Op::SquaresF { .. }
+                | Op::SquaresI { .. }
+                | Op::ProductF
+                | Op::SumSquaresF
+                | Op::Third { .. }
+                | Op::Fourth { .. }
+                | Op::Products { .. }
         )
     }
+}
+
+/// Merges two lists of words, the largest first, into the `k` largest of both.
+fn merge_best(a: &[u64], b: &[u64], k: usize, out: &mut [u64]) {
+    let (mut left, mut right) = (&a[1..=a[0] as usize], &b[1..=b[0] as usize]);
+    let mut count = 0;
+    while count < k {
+        let older = match (left.first(), right.first()) {
+            (Some(a), Some(b)) => *a as i64 >= *b as i64,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => break,
+        };
+        let from = if older { &mut left } else { &mut right };
+        count += 1;
+        out[count] = from[0];
+        *from = &from[1..];
+    }
+    out[0] = count as u64;
+    out[count + 1..=k].fill(0);
 }
 
 fn more_extreme(a: &[u64], b: &[u64], at: usize) -> [u64; 2] {
@@ -310,91 +533,6 @@ fn more_extreme(a: &[u64], b: &[u64], at: usize) -> [u64; 2] {
         std::cmp::Ordering::Less => [b[at], b[at + 1]],
         std::cmp::Ordering::Equal => [a[at], a[at + 1].wrapping_add(b[at + 1])],
     }
-}
-
-/// A single value is no distance from its own mean, unless that distance is undefined.
-fn squares_of_one(value: f64) -> Twofold {
-    Twofold::new(if value.is_finite() { 0.0 } else { f64::NAN })
-}
-
-/// Chan's update: squares of both sides plus the part between their means.
-fn squares(a: &[u64], b: &[u64], at: usize, n: usize, mean_gap: impl FnOnce() -> f64) -> [u64; 2] {
-    if a[n] == 0 {
-        return [b[at], b[at + 1]];
-    }
-    if b[n] == 0 {
-        return [a[at], a[at + 1]];
-    }
-    let (count_a, count_b) = (a[n] as f64, b[n] as f64);
-    let gap = mean_gap();
-    let between = gap * (gap * (count_a / (count_a + count_b) * count_b));
-    let within = Twofold::from_words(&a[at..]).combine(Twofold::from_words(&b[at..]));
-    within.plus(between).to_words()
-}
-
-/// [`squares`] backwards: what is left of the whole without `oldest` and without the part
-/// between its mean and that of the rest, of which `rest` holds count and sum.
-fn squares_left(
-    whole: &[u64],
-    oldest: &[u64],
-    rest: &[u64],
-    at: usize,
-    n: usize,
-    mean_gap: impl FnOnce() -> f64,
-) -> [u64; 2] {
-    if oldest[n] == 0 {
-        return [whole[at], whole[at + 1]];
-    }
-    let (count, left) = (oldest[n] as f64, rest[n] as f64);
-    let gap = mean_gap();
-    let between = gap * (gap * (count / (count + left) * left));
-    let within = Twofold::from_words(&whole[at..]).without(Twofold::from_words(&oldest[at..]));
-    let squares = within.plus(-between);
-    if squares.value() < 0.0 || left == 1.0 {
-        return Twofold::new(0.0).to_words();
-    }
-    squares.to_words()
-}
-
-/// mean(b) − mean(a), through `n_a·sum_b − n_b·sum_a` in twofold arithmetic: equal large
-/// means cancel exactly.
-fn mean_gap_f(a: &[u64], b: &[u64], n: usize, sum: usize) -> f64 {
-    let (count_a, count_b) = (a[n] as f64, b[n] as f64);
-    let (sum_a, sum_b) = (
-        Twofold::from_words(&a[sum..]),
-        Twofold::from_words(&b[sum..]),
-    );
-    let (high_b, low_b) = two_product(sum_b.sum, count_a);
-    let (high_a, low_a) = two_product(sum_a.sum, count_b);
-    let (high, low) = two_sum(high_b, -high_a);
-    let rest = low + (low_b - low_a) + (sum_b.error * count_a - sum_a.error * count_b);
-    let exact = (high + rest) / count_a / count_b;
-    if exact.is_finite() {
-        return exact;
-    }
-    sum_b.value() / count_b - sum_a.value() / count_a
-}
-
-/// The same from exact integer sums; the products fit for fewer than 2³² values.
-fn mean_gap_i(a: &[u64], b: &[u64], n: usize, sum: usize) -> f64 {
-    let cross_b = get_i128(b, sum).wrapping_mul(i128::from(a[n]));
-    let cross_a = get_i128(a, sum).wrapping_mul(i128::from(b[n]));
-    cross_b.wrapping_sub(cross_a) as f64 / a[n] as f64 / b[n] as f64
-}
-
-/// Two passes over a run: distances from (nearly) the mean, corrected by what they sum to.
-fn squares_about(distances: impl Iterator<Item = f64>, count: u64) -> Twofold {
-    let (mut first, mut second) = (Twofold::new(0.0), Twofold::new(0.0));
-    for distance in distances {
-        first = first.plus(distance);
-        second = second.plus(distance * distance);
-    }
-    let drift = first.value();
-    let corrected = second.plus(-(drift * drift) / count as f64);
-    if corrected.value() < 0.0 {
-        return Twofold::new(0.0);
-    }
-    corrected
 }
 
 fn put<const W: usize>(out: &mut [u64], at: usize, words: [u64; W]) {

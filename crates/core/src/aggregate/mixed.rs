@@ -58,6 +58,14 @@ impl<T: Element> Mixed<T> {
 
     /// One that is [`Invertible`], if all its aggregations are.
     pub fn invertible(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
+        let inverts = |agg: &AggSpec| match agg.kind {
+            Kind::Collect => false,
+            Kind::Own { invertible, .. } => invertible,
+            _ => true,
+        };
+        if !aggs.iter().all(inverts) {
+            return None;
+        }
         let rest = RecordPlan::invertible(&plain(aggs), dtypes)?;
         Some(Self::around(rest, aggs))
     }

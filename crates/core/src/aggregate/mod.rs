@@ -10,7 +10,9 @@ pub mod column;
 pub mod component;
 pub mod counted;
 pub mod deferred;
+mod lower;
 pub mod mixed;
+pub mod moments;
 pub mod record;
 pub mod twofold;
 pub mod word;
@@ -46,6 +48,24 @@ pub enum Kind {
     Last,
     GeometricMean,
     Collect,
+    Product,
+    SumOfSquares,
+    Any,
+    All,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Skewness,
+    Kurtosis,
+    /// Of the columns `of` and `by`, which are missing in the same rows.
+    Covariance,
+    Correlation,
+    TopK {
+        k: u32,
+    },
+    BottomK {
+        k: u32,
+    },
     /// Of the user's own making, by number: its functions are the caller's.
     Own {
         number: u16,
@@ -56,7 +76,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [(&'static str, Self); 16] = [
+    /// Those without a number of their own.
+    pub const ALL: [(&'static str, Self); 27] = [
         ("count", Self::Count),
         ("sum", Self::Sum),
         ("mean", Self::Mean),
@@ -73,6 +94,17 @@ impl Kind {
         ("last", Self::Last),
         ("geometric_mean", Self::GeometricMean),
         ("collect", Self::Collect),
+        ("product", Self::Product),
+        ("sum_of_squares", Self::SumOfSquares),
+        ("any", Self::Any),
+        ("all", Self::All),
+        ("bit_and", Self::BitAnd),
+        ("bit_or", Self::BitOr),
+        ("bit_xor", Self::BitXor),
+        ("skewness", Self::Skewness),
+        ("kurtosis", Self::Kurtosis),
+        ("covariance", Self::Covariance),
+        ("correlation", Self::Correlation),
     ];
 
     /// Whether a record answers it: neither `collect` nor one of the user's own.
@@ -80,7 +112,19 @@ impl Kind {
         !matches!(self, Self::Collect | Self::Own { .. })
     }
 
-    pub fn parse(name: &str) -> Option<Self> {
+    /// Whether it needs a second column.
+    pub fn takes_by(self) -> bool {
+        use Kind::{ArgMax, ArgMin, Correlation, Covariance};
+        matches!(self, ArgMin | ArgMax | Covariance | Correlation)
+    }
+
+    /// By name, with the number that goes with some.
+    pub fn parse(name: &str, number: u32) -> Option<Self> {
+        match name {
+            "top_k" => return Some(Self::TopK { k: number }),
+            "bottom_k" => return Some(Self::BottomK { k: number }),
+            _ => {}
+        }
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         found.map(|(_, kind)| *kind)
     }
@@ -92,7 +136,7 @@ pub struct AggSpec {
     pub kind: Kind,
     /// The column aggregated; `None` only for `count` of rows.
     pub of: Option<usize>,
-    /// The column compared, for `arg_min` and `arg_max`.
+    /// The column compared, for `arg_min` and `arg_max`; the other column, for pairs.
     pub by: Option<usize>,
     /// Delta degrees of freedom, for `variance` and `stddev`.
     pub ddof: u32,
@@ -129,6 +173,13 @@ impl<T: PartialEq> PartialEq for Cell<T> {
 }
 
 impl<T> Cell<T> {
+    pub fn of_bits(bits: u64, dtype: DType) -> Self {
+        match dtype {
+            DType::F64 => Self::F64(f64::from_bits(bits)),
+            _ => Self::I64(bits as i64),
+        }
+    }
+
     /// The bits of a number; `None` for null (and for objects, which have none).
     #[inline]
     pub fn bits(&self) -> Option<u64> {
@@ -146,6 +197,7 @@ pub enum Answer<T> {
     Null,
     I64(i64),
     F64(f64),
+    Bool(bool),
     List(Vec<Cell<T>>),
     /// An answer that the caller works out and lowers.
     Term(Term<T>),

@@ -5,10 +5,9 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::component::presence::VALUE;
-use super::component::{Component, Op, get_i128};
-use super::twofold::Twofold;
-use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind, extreme_value};
+use super::component::{Component, Op};
+use super::lower::Lower;
+use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
 use crate::monoid::{Entry, Invertible, Law, Monoid, Selective, Slot};
 use crate::snapshot::{Codec, Reader, Result, damaged};
 
@@ -27,57 +26,6 @@ impl Words for Box<[u64]> {
     fn zeroed(words: usize) -> Self {
         vec![0; words].into_boxed_slice()
     }
-}
-
-/// How one answer comes out of the components. Fields are word offsets.
-#[derive(Clone, Copy, Debug)]
-enum Lower {
-    Count(usize),
-    SumI {
-        sum: usize,
-        n: usize,
-    },
-    SumF(usize),
-    CountedSumF {
-        sum: usize,
-        n: usize,
-    },
-    MeanI {
-        sum: usize,
-        n: usize,
-    },
-    MeanF {
-        sum: usize,
-        n: usize,
-    },
-    Extreme {
-        at: usize,
-        n: usize,
-        min: bool,
-        dtype: DType,
-    },
-    ExtremeCount(usize),
-    Range {
-        max: usize,
-        min: usize,
-        n: usize,
-        dtype: DType,
-    },
-    Variance {
-        squares: usize,
-        n: usize,
-        ddof: u32,
-        root: bool,
-    },
-    GeometricMean {
-        logs: usize,
-        n: usize,
-    },
-    Value {
-        at: usize,
-        flag: usize,
-        dtype: DType,
-    },
 }
 
 /// Components and answers of a request; shared by all windows of it.
@@ -215,6 +163,54 @@ impl RecordPlan {
                 n: part(Op::Count),
                 logs: part(Op::Logs),
             },
+            Kind::Product if float => Lower::ProductF {
+                n: part(Op::Count),
+                at: part(Op::ProductF),
+            },
+            Kind::Product => Lower::SumI {
+                n: part(Op::Count),
+                sum: part(Op::ProductI),
+            },
+            Kind::SumOfSquares if float => Lower::Twofold {
+                n: part(Op::Count),
+                at: part(Op::SumSquaresF),
+            },
+            Kind::SumOfSquares => Lower::SumI {
+                n: part(Op::Count),
+                sum: part(Op::SumSquaresI),
+            },
+            Kind::Any => Lower::Bool {
+                n: part(Op::Count),
+                at: part(Op::Any),
+            },
+            Kind::All => Lower::Bool {
+                n: part(Op::Count),
+                at: part(Op::All),
+            },
+            Kind::BitAnd => Lower::Bits {
+                n: part(Op::Count),
+                at: part(Op::BitAnd),
+            },
+            Kind::BitOr => Lower::Bits {
+                n: part(Op::Count),
+                at: part(Op::BitOr),
+            },
+            Kind::BitXor => Lower::Bits {
+                n: part(Op::Count),
+                at: part(Op::BitXor),
+            },
+            Kind::TopK { k } => Lower::Best {
+                at: part(Op::Best { k, min: false }),
+                min: false,
+                dtype,
+            },
+            Kind::BottomK { k } => Lower::Best {
+                at: part(Op::Best { k, min: true }),
+                min: true,
+                dtype,
+            },
+            Kind::Skewness | Kind::Kurtosis => self.shape(agg, col, dtype),
+            Kind::Covariance | Kind::Correlation => self.pair(agg, col, dtypes),
             Kind::First => Self::value(part(Op::First), 1, dtype),
             Kind::Last => Self::value(part(Op::Last), 1, dtype),
             Kind::ArgMin | Kind::ArgMax => {
@@ -227,89 +223,78 @@ impl RecordPlan {
         }
     }
 
+    /// Offsets of count, sum and squares of a column.
+    fn squares(&mut self, col: usize, dtype: DType) -> [usize; 3] {
+        let float = dtype == DType::F64;
+        let n = self.component(Op::Count, col, dtype);
+        let sum_op = if float { Op::SumF } else { Op::SumI };
+        let sum = self.component(sum_op, col, dtype);
+        let op = if float {
+            Op::SquaresF { n, sum }
+        } else {
+            Op::SquaresI { n, sum }
+        };
+        [n, sum, self.component(op, col, dtype)]
+    }
+
+    fn shape(&mut self, agg: &AggSpec, col: usize, dtype: DType) -> Lower {
+        let [n, sum, squares] = self.squares(col, dtype);
+        let third = self.component(Op::Third { n, sum, squares }, col, dtype);
+        let ddof = agg.ddof;
+        if agg.kind == Kind::Skewness {
+            return Lower::Skewness {
+                third,
+                squares,
+                n,
+                ddof,
+            };
+        }
+        let op = Op::Fourth {
+            n,
+            sum,
+            squares,
+            third,
+        };
+        Lower::Kurtosis {
+            fourth: self.component(op, col, dtype),
+            squares,
+            n,
+            ddof,
+        }
+    }
+
+    fn pair(&mut self, agg: &AggSpec, col: usize, dtypes: &[DType]) -> Lower {
+        let by = agg.by.expect("covariance and correlation have two columns");
+        let [n, sum, squares] = self.squares(col, dtypes[col]);
+        let [_, by_sum, by_squares] = self.squares(by, dtypes[by]);
+        let op = Op::Products {
+            n,
+            sum,
+            by,
+            by_sum,
+            by_float: dtypes[by] == DType::F64,
+        };
+        let products = self.component(op, col, dtypes[col]);
+        if agg.kind == Kind::Correlation {
+            return Lower::Correlation {
+                products,
+                squares: [squares, by_squares],
+                n,
+            };
+        }
+        Lower::Variance {
+            squares: products,
+            n,
+            ddof: agg.ddof,
+            root: false,
+        }
+    }
+
     fn value(at: usize, flag: usize, dtype: DType) -> Lower {
         Lower::Value {
             at,
             flag: at + flag,
             dtype,
-        }
-    }
-}
-
-impl Lower {
-    fn answer<T>(self, words: &[u64]) -> Answer<T> {
-        match self {
-            Self::Count(at) => Answer::I64(words[at] as i64),
-            Self::SumF(sum) => {
-                let sum = Twofold::from_words(&words[sum..]);
-                if sum.is_empty() {
-                    Answer::Null
-                } else {
-                    Answer::F64(sum.value())
-                }
-            }
-            Self::ExtremeCount(at) if words[at] == 0 => Answer::Null,
-            Self::ExtremeCount(at) => Answer::I64(words[at] as i64),
-            Self::Value { at, flag, dtype } if words[flag] == VALUE => {
-                Answer::of_bits(words[at], dtype)
-            }
-            Self::Value { .. } => Answer::Null,
-            Self::SumI { n, .. }
-            | Self::CountedSumF { n, .. }
-            | Self::MeanI { n, .. }
-            | Self::MeanF { n, .. }
-            | Self::Extreme { n, .. }
-            | Self::Range { n, .. }
-            | Self::Variance { n, .. }
-            | Self::GeometricMean { n, .. } => match words[n] {
-                0 => Answer::Null,
-                count => self.of_some(words, count as f64),
-            },
-        }
-    }
-
-    /// The answer over `count` > 0 values.
-    fn of_some<T>(self, words: &[u64], count: f64) -> Answer<T> {
-        match self {
-            Self::SumI { sum, .. } => Answer::integer(get_i128(words, sum)),
-            Self::CountedSumF { sum, .. } => {
-                Answer::F64(Twofold::from_words(&words[sum..]).value())
-            }
-            Self::MeanI { sum, .. } => Answer::F64(get_i128(words, sum) as f64 / count),
-            Self::MeanF { sum, .. } => {
-                Answer::F64(Twofold::from_words(&words[sum..]).value() / count)
-            }
-            Self::Extreme { at, min, dtype, .. } => {
-                Answer::of_bits(extreme_value(words[at] as i64, dtype, min), dtype)
-            }
-            Self::Range {
-                max, min, dtype, ..
-            } => {
-                let max = extreme_value(words[max] as i64, dtype, false);
-                let min = extreme_value(words[min] as i64, dtype, true);
-                if dtype == DType::F64 {
-                    Answer::F64(f64::from_bits(max) - f64::from_bits(min))
-                } else {
-                    Answer::integer(i128::from(max as i64) - i128::from(min as i64))
-                }
-            }
-            Self::Variance {
-                squares,
-                ddof,
-                root,
-                ..
-            } => {
-                if count <= f64::from(ddof) {
-                    return Answer::Null;
-                }
-                let squares = Twofold::from_words(&words[squares..]).value();
-                let variance = squares / (count - f64::from(ddof));
-                Answer::F64(if root { variance.sqrt() } else { variance })
-            }
-            Self::GeometricMean { logs, .. } => {
-                Answer::F64((Twofold::from_words(&words[logs..]).value() / count).exp())
-            }
-            _ => unreachable!("answered without a count"),
         }
     }
 }

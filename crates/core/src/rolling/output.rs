@@ -34,9 +34,16 @@ impl Output {
             valid: Bitmap::new(rows),
         };
         match agg.kind {
-            Kind::Count | Kind::MinCount | Kind::MaxCount => integer,
-            Kind::Mean | Kind::Variance | Kind::Stddev | Kind::GeometricMean => float,
-            Kind::Collect => Self::List {
+            Kind::Count | Kind::MinCount | Kind::MaxCount | Kind::Any | Kind::All => integer,
+            Kind::Mean
+            | Kind::Variance
+            | Kind::Stddev
+            | Kind::GeometricMean
+            | Kind::Skewness
+            | Kind::Kurtosis
+            | Kind::Covariance
+            | Kind::Correlation => float,
+            Kind::Collect | Kind::TopK { .. } | Kind::BottomK { .. } => Self::List {
                 ranges: vec![(0, 0); rows],
                 values: Vec::new(),
                 dtype: of,
@@ -77,6 +84,10 @@ impl Output {
             (_, Answer::Null) => {}
             (Self::I64 { values, valid }, Answer::I64(value)) => {
                 values[row] = *value;
+                valid.set(row);
+            }
+            (Self::I64 { values, valid }, Answer::Bool(value)) => {
+                values[row] = i64::from(*value);
                 valid.set(row);
             }
             (Self::F64 { values, valid }, Answer::F64(value)) => {

@@ -61,6 +61,131 @@ fn variance(values: &[Cell<i64>], ddof: u32) -> Option<f64> {
     Some(squares / (n - f64::from(ddof)))
 }
 
+/// Distances from the mean, which sum to (nearly) zero.
+fn gaps(values: &[Cell<i64>]) -> Vec<f64> {
+    let n = values.len() as f64;
+    let integers: Vec<i128> = values.iter().filter_map(integer).collect();
+    if integers.len() == values.len() {
+        let sum: i128 = integers.iter().sum();
+        let scaled = integers.iter().map(|x| x * values.len() as i128 - sum);
+        return scaled.map(|gap| gap as f64 / n).collect();
+    }
+    let floats: Vec<f64> = values.iter().filter_map(number).collect();
+    let mean = exact_sum(&floats) / n;
+    let about: Vec<f64> = floats.iter().map(|x| x - mean).collect();
+    let drift = exact_sum(&about) / n;
+    about.iter().map(|gap| gap - drift).collect()
+}
+
+fn power_sum(gaps: &[f64], power: i32) -> f64 {
+    let powers: Vec<f64> = gaps.iter().map(|gap| gap.powi(power)).collect();
+    exact_sum(&powers)
+}
+
+fn skewness(values: &[Cell<i64>], ddof: u32) -> Option<f64> {
+    let (gaps, n) = (gaps(values), values.len() as f64);
+    let squares = power_sum(&gaps, 2);
+    let skew = n.sqrt() * power_sum(&gaps, 3) / squares / squares.sqrt();
+    match ddof {
+        0 => Some(skew),
+        _ if n < 3.0 => None,
+        _ => Some(skew * (n * (n - 1.0)).sqrt() / (n - 2.0)),
+    }
+}
+
+fn kurtosis(values: &[Cell<i64>], ddof: u32) -> Option<f64> {
+    let (gaps, n) = (gaps(values), values.len() as f64);
+    let excess = n * power_sum(&gaps, 4) / power_sum(&gaps, 2).powi(2) - 3.0;
+    match ddof {
+        0 => Some(excess),
+        _ if n < 4.0 => None,
+        _ => Some((n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * excess + 6.0)),
+    }
+}
+
+fn products(rows: &[Row]) -> [f64; 3] {
+    let column = |at: usize| -> Vec<Cell<i64>> {
+        let cells = rows.iter().map(|row| row[at].clone());
+        cells.filter(|cell| *cell != Cell::Null).collect()
+    };
+    let (x, y) = (gaps(&column(0)), gaps(&column(1)));
+    let both: Vec<f64> = x.iter().zip(&y).map(|(x, y)| x * y).collect();
+    [exact_sum(&both), power_sum(&x, 2), power_sum(&y, 2)]
+}
+
+fn pair(spec: &AggSpec, rows: &[Row], n: f64) -> Option<f64> {
+    let [both, x, y] = products(rows);
+    match spec.kind {
+        Kind::Correlation if n < 2.0 => None,
+        Kind::Correlation => Some(both / x.sqrt() / y.sqrt()),
+        _ if n <= f64::from(spec.ddof) => None,
+        _ => Some(both / (n - f64::from(spec.ddof))),
+    }
+}
+
+/// A product that neither overflows nor underflows midway.
+fn scaled_product(values: &[f64]) -> f64 {
+    let (mut product, mut exponent) = (1.0, 0_i32);
+    for value in values {
+        let tiny = if *value != 0.0 && value.abs() < 1e-150 {
+            300
+        } else {
+            0
+        };
+        product *= value * 2_f64.powi(tiny);
+        exponent -= tiny;
+        if product.abs() > 1e150 && product.is_finite() {
+            product *= 2_f64.powi(-300);
+            exponent += 300;
+        }
+        if product.abs() < 1e-150 && product != 0.0 {
+            product *= 2_f64.powi(300);
+            exponent -= 300;
+        }
+    }
+    let exponent = exponent.clamp(-1500, 1500);
+    product * 2_f64.powi(exponent / 2) * 2_f64.powi(exponent - exponent / 2)
+}
+
+/// Beyond this a product of integers is as good as this, until a zero comes.
+fn clamped_product(values: impl Iterator<Item = i128>) -> i128 {
+    let limit = 1 << 64;
+    values.fold(1, |all: i128, value| {
+        all.saturating_mul(value).clamp(-limit, limit)
+    })
+}
+
+fn best(values: &[Cell<i64>], k: u32, min: bool) -> Answer<i64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| {
+        if beats(a, b, min) {
+            std::cmp::Ordering::Less
+        } else if beats(b, a, min) {
+            std::cmp::Ordering::Greater
+        } else {
+            std::cmp::Ordering::Equal
+        }
+    });
+    sorted.truncate(k as usize);
+    // All NaNs are one, and so are the two zeros.
+    let plain = sorted.into_iter().map(|cell| match cell {
+        Cell::F64(value) if value.is_nan() => Cell::F64(f64::NAN),
+        Cell::F64(value) => Cell::F64(value + 0.0),
+        cell => cell,
+    });
+    Answer::List(plain.collect())
+}
+
+fn bitwise(spec: &AggSpec, values: &[Cell<i64>]) -> Answer<i64> {
+    let bits = values.iter().filter_map(Cell::bits);
+    let all = match spec.kind {
+        Kind::BitAnd => bits.fold(u64::MAX, |all, bits| all & bits),
+        Kind::BitOr => bits.fold(0, |all, bits| all | bits),
+        _ => bits.fold(0, |all, bits| all ^ bits),
+    };
+    Answer::I64(all as i64)
+}
+
 fn integer(cell: &Cell<i64>) -> Option<i128> {
     match cell {
         Cell::I64(value) => Some(i128::from(*value)),
@@ -117,6 +242,8 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
         Kind::Count => Answer::I64(values.len() as i64),
         Kind::Collect => Answer::List(values),
         Kind::Own { .. } => unreachable!("no definition but the user's"),
+        Kind::TopK { k } => best(&values, k, false),
+        Kind::BottomK { k } => best(&values, k, true),
         _ if values.is_empty() => Answer::Null,
         Kind::Sum if is_float => Answer::F64(exact_sum(&floats)),
         Kind::Sum => Answer::integer(total),
@@ -149,6 +276,23 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
                     .map(|row| &row[0]),
             )
         }
+        Kind::Product if is_float => Answer::F64(scaled_product(&floats)),
+        Kind::Product => Answer::integer(clamped_product(values.iter().filter_map(integer))),
+        Kind::SumOfSquares if is_float => {
+            Answer::F64(exact_sum(&floats.iter().map(|x| x * x).collect::<Vec<_>>()))
+        }
+        Kind::SumOfSquares => {
+            let squares = values.iter().filter_map(integer).map(|x| x * x);
+            Answer::integer(squares.fold(0, i128::saturating_add))
+        }
+        Kind::Any => Answer::Bool(floats.iter().any(|x| *x != 0.0)),
+        Kind::All => Answer::Bool(floats.iter().all(|x| *x != 0.0)),
+        Kind::BitAnd | Kind::BitOr | Kind::BitXor => bitwise(spec, &values),
+        Kind::Skewness => skewness(&values, spec.ddof).map_or(Answer::Null, Answer::F64),
+        Kind::Kurtosis => kurtosis(&values, spec.ddof).map_or(Answer::Null, Answer::F64),
+        Kind::Covariance | Kind::Correlation => {
+            pair(spec, rows, n).map_or(Answer::Null, Answer::F64)
+        }
         Kind::First => answer(values.first()),
         Kind::Last => answer(values.last()),
         Kind::GeometricMean => {
@@ -166,6 +310,10 @@ pub fn agrees(spec: &AggSpec, got: &Answer<i64>, want: &Answer<i64>, weight: f64
     let slack = match spec.kind {
         Kind::Sum | Kind::Mean => b.abs() * 2_f64.powi(-51) + weight * 2_f64.powi(-90),
         Kind::Variance | Kind::Stddev | Kind::GeometricMean => b.abs() * 1e-13 + 1e-300,
+        Kind::Product | Kind::SumOfSquares => b.abs() * 1e-12 + 1e-300,
+        // Of odd powers, which cancel: as large as the distances have it.
+        Kind::Skewness | Kind::Kurtosis | Kind::Correlation => 1e-9 * (1.0 + b.abs()),
+        Kind::Covariance => 1e-12 * (b.abs() + weight * weight),
         _ => 0.0,
     };
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= slack

@@ -1,0 +1,239 @@
+//! How the answers of a record come out of its components.
+
+use super::component::get_i128;
+use super::component::presence::VALUE;
+use super::moments::Scaled;
+use super::twofold::Twofold;
+use super::{Answer, Cell, DType, extreme_value};
+
+/// How one answer comes out of the components. Fields are word offsets.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lower {
+    Count(usize),
+    SumI {
+        sum: usize,
+        n: usize,
+    },
+    SumF(usize),
+    CountedSumF {
+        sum: usize,
+        n: usize,
+    },
+    MeanI {
+        sum: usize,
+        n: usize,
+    },
+    MeanF {
+        sum: usize,
+        n: usize,
+    },
+    Extreme {
+        at: usize,
+        n: usize,
+        min: bool,
+        dtype: DType,
+    },
+    ExtremeCount(usize),
+    Range {
+        max: usize,
+        min: usize,
+        n: usize,
+        dtype: DType,
+    },
+    Variance {
+        squares: usize,
+        n: usize,
+        ddof: u32,
+        root: bool,
+    },
+    GeometricMean {
+        logs: usize,
+        n: usize,
+    },
+    ProductF {
+        at: usize,
+        n: usize,
+    },
+    /// A sum of squares of floats.
+    Twofold {
+        at: usize,
+        n: usize,
+    },
+    Bool {
+        at: usize,
+        n: usize,
+    },
+    Bits {
+        at: usize,
+        n: usize,
+    },
+    Skewness {
+        third: usize,
+        squares: usize,
+        n: usize,
+        ddof: u32,
+    },
+    Kurtosis {
+        fourth: usize,
+        squares: usize,
+        n: usize,
+        ddof: u32,
+    },
+    Correlation {
+        products: usize,
+        squares: [usize; 2],
+        n: usize,
+    },
+    Best {
+        at: usize,
+        min: bool,
+        dtype: DType,
+    },
+    Value {
+        at: usize,
+        flag: usize,
+        dtype: DType,
+    },
+}
+
+impl Lower {
+    pub(super) fn answer<T>(self, words: &[u64]) -> Answer<T> {
+        match self {
+            Self::Count(at) => Answer::I64(words[at] as i64),
+            Self::SumF(sum) => {
+                let sum = Twofold::from_words(&words[sum..]);
+                if sum.is_empty() {
+                    Answer::Null
+                } else {
+                    Answer::F64(sum.value())
+                }
+            }
+            Self::ExtremeCount(at) if words[at] == 0 => Answer::Null,
+            Self::ExtremeCount(at) => Answer::I64(words[at] as i64),
+            Self::Value { at, flag, dtype } if words[flag] == VALUE => {
+                Answer::of_bits(words[at], dtype)
+            }
+            Self::Value { .. } => Answer::Null,
+            Self::Best { at, min, dtype } => {
+                let words = &words[at + 1..=at + words[at] as usize];
+                let value =
+                    |word: &u64| Cell::of_bits(extreme_value(*word as i64, dtype, min), dtype);
+                Answer::List(words.iter().map(value).collect())
+            }
+            Self::SumI { n, .. }
+            | Self::CountedSumF { n, .. }
+            | Self::MeanI { n, .. }
+            | Self::MeanF { n, .. }
+            | Self::Extreme { n, .. }
+            | Self::Range { n, .. }
+            | Self::Variance { n, .. }
+            | Self::ProductF { n, .. }
+            | Self::Twofold { n, .. }
+            | Self::Bool { n, .. }
+            | Self::Bits { n, .. }
+            | Self::Skewness { n, .. }
+            | Self::Kurtosis { n, .. }
+            | Self::Correlation { n, .. }
+            | Self::GeometricMean { n, .. } => match words[n] {
+                0 => Answer::Null,
+                count => self.of_some(words, count as f64),
+            },
+        }
+    }
+
+    /// The answer over `count` > 0 values.
+    fn of_some<T>(self, words: &[u64], count: f64) -> Answer<T> {
+        match self {
+            Self::SumI { sum, .. } => Answer::integer(get_i128(words, sum)),
+            Self::CountedSumF { sum, .. } => {
+                Answer::F64(Twofold::from_words(&words[sum..]).value())
+            }
+            Self::MeanI { sum, .. } => Answer::F64(get_i128(words, sum) as f64 / count),
+            Self::MeanF { sum, .. } => {
+                Answer::F64(Twofold::from_words(&words[sum..]).value() / count)
+            }
+            Self::Extreme { at, min, dtype, .. } => {
+                Answer::of_bits(extreme_value(words[at] as i64, dtype, min), dtype)
+            }
+            Self::Range {
+                max, min, dtype, ..
+            } => {
+                let max = extreme_value(words[max] as i64, dtype, false);
+                let min = extreme_value(words[min] as i64, dtype, true);
+                if dtype == DType::F64 {
+                    Answer::F64(f64::from_bits(max) - f64::from_bits(min))
+                } else {
+                    Answer::integer(i128::from(max as i64) - i128::from(min as i64))
+                }
+            }
+            Self::Variance {
+                squares,
+                ddof,
+                root,
+                ..
+            } => {
+                if count <= f64::from(ddof) {
+                    return Answer::Null;
+                }
+                let squares = Twofold::from_words(&words[squares..]).value();
+                let variance = squares / (count - f64::from(ddof));
+                Answer::F64(if root { variance.sqrt() } else { variance })
+            }
+            Self::GeometricMean { logs, .. } => {
+                Answer::F64((Twofold::from_words(&words[logs..]).value() / count).exp())
+            }
+            Self::ProductF { at, .. } => Answer::F64(Scaled::from_words(&words[at..]).value()),
+            Self::Twofold { at, .. } => Answer::F64(twofold(words, at)),
+            Self::Bool { at, .. } => Answer::Bool(words[at] != 0),
+            Self::Bits { at, .. } => Answer::I64(words[at] as i64),
+            Self::Skewness {
+                third,
+                squares,
+                ddof,
+                ..
+            } => match ddof {
+                1 if count < 3.0 => Answer::Null,
+                _ => {
+                    let squares = twofold(words, squares);
+                    let skew = count.sqrt() * twofold(words, third) / squares / squares.sqrt();
+                    let adjusted = (count * (count - 1.0)).sqrt() / (count - 2.0);
+                    Answer::F64(if ddof == 1 { skew * adjusted } else { skew })
+                }
+            },
+            Self::Kurtosis {
+                fourth,
+                squares,
+                ddof,
+                ..
+            } => match ddof {
+                1 if count < 4.0 => Answer::Null,
+                _ => {
+                    let squares = twofold(words, squares);
+                    let excess = count * twofold(words, fourth) / squares / squares - 3.0;
+                    let adjusted = (count - 1.0) / ((count - 2.0) * (count - 3.0))
+                        * ((count + 1.0) * excess + 6.0);
+                    Answer::F64(if ddof == 1 { adjusted } else { excess })
+                }
+            },
+            Self::Correlation {
+                products, squares, ..
+            } => {
+                if count < 2.0 {
+                    return Answer::Null;
+                }
+                let [x, y] = squares.map(|at| twofold(words, at));
+                // One root is a rounding less, if the product does not leave the floats.
+                let scale = match x * y {
+                    both if both.is_normal() => both.sqrt(),
+                    _ => x.sqrt() * y.sqrt(),
+                };
+                Answer::F64((twofold(words, products) / scale).clamp(-1.0, 1.0))
+            }
+            _ => unreachable!("answered without a count"),
+        }
+    }
+}
+
+fn twofold(words: &[u64], at: usize) -> f64 {
+    Twofold::from_words(&words[at..]).value()
+}

@@ -1,0 +1,156 @@
+"""What an aggregation is: its kind and the columns it is of."""
+
+from dataclasses import dataclass
+
+from slidewise.errors import SpecError
+
+__all__ = ["KINDS", "PAIRS", "Aggregation"]
+
+KINDS = (
+    "count",
+    "sum",
+    "mean",
+    "min",
+    "max",
+    "range",
+    "variance",
+    "stddev",
+    "min_count",
+    "max_count",
+    "arg_min",
+    "arg_max",
+    "first",
+    "last",
+    "geometric_mean",
+    "collect",
+    "product",
+    "sum_of_squares",
+    "any",
+    "all",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "skewness",
+    "kurtosis",
+    "covariance",
+    "correlation",
+    "concat",
+    "collect_distinct",
+    "top_k",
+    "bottom_k",
+)
+
+# Of two columns, both of which they need.
+PAIRS = ("covariance", "correlation")
+
+_COMPARED = ("arg_min", "arg_max")
+_WITH_DDOF = ("variance", "stddev", "skewness", "kurtosis", "covariance")
+_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """One aggregation: what to compute, and of which column.
+
+    Made by the functions of this module rather than by hand.
+
+    Attributes:
+        kind: Its name, such as "sum".
+        of: The column it is computed of, or None where there is only one value per
+            entry (and for `count` of rows).
+        by: The column compared, for `arg_min` and `arg_max`; the other column, for
+            `covariance` and `correlation`.
+        ddof: Delta degrees of freedom, for `variance` and its like.
+        where: A column of booleans: only rows where it is true take part.
+        k: How many, for `top_k` and `bottom_k`.
+
+    Raises:
+        SpecError: If the kind is unknown or a part does not belong to it.
+
+    Example:
+        >>> import slidewise as sw
+        >>> sw.sum("price")
+        sum('price')
+        >>> sw.sum("price") == sw.sum("price")
+        True
+        >>> sw.mean("price", where="sold")
+        mean('price', where='sold')
+    """
+
+    kind: str
+    of: str | None = None
+    by: str | None = None
+    ddof: int = 1
+    where: str | None = None
+    k: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            known = ", ".join(KINDS)
+            raise SpecError(f"unknown aggregation {self.kind!r}; there are {known}")
+        for column in (self.of, self.by, self.where):
+            if column is not None and not isinstance(column, str):
+                raise SpecError(
+                    f"{self.kind}() takes the name of a column, got {column!r}"
+                )
+        if self.by is not None and self.kind not in _COMPARED + PAIRS:
+            raise SpecError(f"{self.kind}() takes no by=")
+        if isinstance(self.ddof, bool) or not isinstance(self.ddof, int):
+            raise SpecError(f"ddof must be an integer, got {self.ddof!r}")
+        if self.ddof < 0:
+            raise SpecError(f"ddof must be 0 or more, got {self.ddof}")
+        if self.kind in ("skewness", "kurtosis") and self.ddof > 1:
+            raise SpecError(f"ddof of {self.kind}() is 0 or 1, got {self.ddof}")
+        self._check_k()
+
+    def _check_k(self) -> None:
+        given: object = self.k
+        whole = isinstance(given, int) and not isinstance(given, bool)
+        if self.kind in ("top_k", "bottom_k"):
+            if not whole or not 1 <= self.k <= _MOST:
+                raise SpecError(f"k must be from 1 to {_MOST}, got {self.k!r}")
+        elif not whole or self.k != 0:
+            raise SpecError(f"{self.kind}() takes no k=")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+        named = (self.of, self.by, self.where)
+        return tuple(column for column in named if column is not None)
+
+    def check_columns(self) -> None:
+        """Checks that the columns it needs are named.
+
+        Raises:
+            SpecError: If one is not.
+        """
+        if self.kind in _COMPARED:
+            if self.by is None:
+                raise SpecError(
+                    f"{self!r} needs the column to compare: "
+                    f"{self.kind}({self.of!r}, by='...'), where of= is what to return"
+                )
+        elif self.kind in PAIRS:
+            if self.of is None or self.by is None:
+                raise SpecError(
+                    f"{self!r} needs two columns: {self.kind}('...', '...')"
+                )
+        elif self.of is None and self.kind != "count":
+            raise SpecError(f"{self!r} needs a column: {self._called}('...')")
+
+    @property
+    def _called(self) -> str:
+        return self.kind
+
+    def __repr__(self) -> str:
+        parts = [] if self.of is None else [repr(self.of)]
+        if self.by is not None:
+            name = "" if self.kind in PAIRS else "by="
+            parts.append(f"{name}{self.by!r}")
+        if self.kind in _WITH_DDOF and self.ddof != 1:
+            parts.append(f"ddof={self.ddof}")
+        if self.k:
+            parts.append(f"k={self.k}")
+        if self.where is not None:
+            parts.append(f"where={self.where!r}")
+        return f"{self._called}({', '.join(parts)})"

@@ -1,0 +1,93 @@
+"""How many, and whether."""
+
+from slidewise.aggregations.base import Aggregation
+
+__all__ = [
+    "all",
+    "any",
+    "count",
+    "max_count",
+    "min_count",
+]
+
+
+def count(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """How many rows there are, or how many values of `column` are not null.
+
+    Types: any column; the result is int64. Nulls: `count()` counts rows whatever is in
+    them, `count("x")` skips nulls of x; 0 over nothing. Errors: none. Cost: ≤ 3
+    combines.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> table = pa.table({"t": [1, 2, 3], "x": [4, None, 6]})
+        >>> aggs = {"rows": sw.count(), "values": sw.count("x")}
+        >>> out = sw.rolling(table, on="t", windows=2, aggs=aggs)
+        >>> out["rows_2"].to_pylist(), out["values_2"].to_pylist()
+        ([1, 2, 2], [1, 1, 1])
+    """
+    return Aggregation("count", column, where=where)
+
+
+def min_count(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """How often the smallest value occurs.
+
+    Types: anything with an order; the result is int64. Nulls are skipped; null over
+    nothing. Errors: none. Cost: ≤ 3 combines.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> table = pa.table({"t": [1, 2, 3], "x": [4, 4, 9]})
+        >>> out = sw.rolling(table, on="t", windows=2, aggs={"n": sw.min_count("x")})
+        >>> out["n_2"].to_pylist()
+        [1, 2, 1]
+    """
+    return Aggregation("min_count", column, where=where)
+
+
+def max_count(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """How often the largest value occurs.
+
+    Types: anything with an order; the result is int64. Nulls are skipped; null over
+    nothing. Errors: none. Cost: ≤ 3 combines.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> table = pa.table({"t": [1, 2, 3], "x": [4, 4, 3]})
+        >>> out = sw.rolling(table, on="t", windows=2, aggs={"n": sw.max_count("x")})
+        >>> out["n_2"].to_pylist()
+        [1, 2, 1]
+    """
+    return Aggregation("max_count", column, where=where)
+
+
+def any(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """Whether at least one value is true.
+
+    Types: bool, and numbers, which are true unless 0 (NaN is true); the result is bool.
+    Nulls are skipped; null over nothing. Errors: none. Cost: ≤ 3 combines.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window({"any": sw.any(), "all": sw.all()})
+        >>> w.insert_many([1, 2, 3], [False, True, True])
+        >>> w.query(), w.query(2)
+        ({'any': True, 'all': False}, {'any': True, 'all': True})
+    """
+    return Aggregation("any", column, where=where)
+
+
+def all(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """Whether every value is true.
+
+    Types: bool, and numbers, which are true unless 0 (NaN is true); the result is bool.
+    Nulls are skipped; null over nothing. Errors: none. Cost: ≤ 3 combines.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.all())
+        >>> w.insert_many([1, 2], [True, None])
+        >>> w.query()
+        True
+    """
+    return Aggregation("all", column, where=where)

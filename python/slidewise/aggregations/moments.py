@@ -1,0 +1,140 @@
+"""Moments of one column and of two."""
+
+from slidewise.aggregations.base import Aggregation
+
+__all__ = [
+    "correlation",
+    "covariance",
+    "kurtosis",
+    "skewness",
+    "stddev",
+    "variance",
+]
+
+
+def variance(
+    column: str | None = None, ddof: int = 1, *, where: str | None = None
+) -> Aggregation:
+    """The variance: squared distances from the mean, divided by n − `ddof`.
+
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
+    where n ≤ ddof. Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines,
+    shared with `mean` and `stddev` of the same column.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> table = pa.table({"t": [1, 2, 3], "x": [1, 3, 7]})
+        >>> aggs = {"var": sw.variance("x"), "pop": sw.variance("x", ddof=0)}
+        >>> out = sw.rolling(table, on="t", windows=2, aggs=aggs)
+        >>> out["var_2"].to_pylist(), out["pop_2"].to_pylist()
+        ([None, 2.0, 8.0], [0.0, 1.0, 4.0])
+    """
+    return Aggregation("variance", column, ddof=ddof, where=where)
+
+
+def stddev(
+    column: str | None = None, ddof: int = 1, *, where: str | None = None
+) -> Aggregation:
+    """The standard deviation, the square root of `variance`.
+
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
+    where n ≤ ddof. Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines,
+    shared with `mean` and `variance` of the same column.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> table = pa.table({"t": [1, 2, 3], "x": [2, 2, 6]})
+        >>> aggs = {"sd": sw.stddev("x", ddof=0)}
+        >>> sw.rolling(table, on="t", windows=2, aggs=aggs)["sd_2"].to_pylist()
+        [0.0, 0.0, 2.0]
+    """
+    return Aggregation("stddev", column, ddof=ddof, where=where)
+
+
+def skewness(
+    column: str | None = None, ddof: int = 1, *, where: str | None = None
+) -> Aggregation:
+    """The skewness: how lopsided the values lie around their mean.
+
+    With `ddof=1` as a sample's, adjusted for its size (as pandas and spreadsheets have
+    it); with `ddof=0` the population's, M₃/n ÷ (M₂/n)^1.5.
+
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null for
+    fewer than 3 values (1 with `ddof=0`); NaN where all values are equal. Errors:
+    `SpecError` if `ddof` is neither 0 nor 1. Cost: ≤ 3 combines, shared with `variance`
+    and `kurtosis` of the same column.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window({"sample": sw.skewness(), "all": sw.skewness(ddof=0)})
+        >>> w.insert_many([1, 2, 3, 4], [1, 1, 1, 5])
+        >>> {name: round(skew, 9) for name, skew in w.query().items()}
+        {'sample': 2.0, 'all': 1.154700538}
+    """
+    return Aggregation("skewness", column, ddof=ddof, where=where)
+
+
+def kurtosis(
+    column: str | None = None, ddof: int = 1, *, where: str | None = None
+) -> Aggregation:
+    """The excess kurtosis: how heavy the tails are; 0 for a normal distribution.
+
+    With `ddof=1` as a sample's, adjusted for its size (as pandas and spreadsheets have
+    it); with `ddof=0` the population's, n·M₄/M₂² − 3.
+
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null for
+    fewer than 4 values (1 with `ddof=0`); NaN where all values are equal. Errors:
+    `SpecError` if `ddof` is neither 0 nor 1. Cost: ≤ 3 combines, shared with `variance`
+    and `skewness` of the same column.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window({"sample": sw.kurtosis(), "all": sw.kurtosis(ddof=0)})
+        >>> w.insert_many([1, 2, 3, 4], [1, 1, 1, 5])
+        >>> {name: round(tails, 9) for name, tails in w.query().items()}
+        {'sample': 4.0, 'all': -0.666666667}
+    """
+    return Aggregation("kurtosis", column, ddof=ddof, where=where)
+
+
+def covariance(
+    x: str | None = None,
+    y: str | None = None,
+    ddof: int = 1,
+    *,
+    where: str | None = None,
+) -> Aggregation:
+    """The covariance of two columns: products of distances from the means.
+
+    Types: integers, bool and floats; the result is float64. Rows where either is null
+    are skipped; null where n ≤ ddof. Errors: `SpecError` without both columns, or if
+    `ddof` is negative. Cost: ≤ 3 combines, shared with `correlation`.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.covariance("x", "y"))
+        >>> w.insert_many([1, 2, 3], {"x": [1, 2, 3], "y": [2, 4, 9]})
+        >>> w.query(), w.query(1, 2)
+        (3.5, 1.0)
+    """
+    return Aggregation("covariance", x, y, ddof, where=where)
+
+
+def correlation(
+    x: str | None = None, y: str | None = None, *, where: str | None = None
+) -> Aggregation:
+    """The correlation of two columns (Pearson's), from −1 to 1.
+
+    Types: integers, bool and floats; the result is float64. Rows where either is null
+    are skipped; null for fewer than 2 rows; NaN where all values of a column are equal.
+    Errors: `SpecError` without both columns. Cost: ≤ 3 combines, shared with
+    `covariance`.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.correlation("x", "y"))
+        >>> w.insert_many([1, 2, 3], {"x": [1, 2, 3], "y": [4, 2, 0]})
+        >>> w.query()
+        -1.0
+    """
+    return Aggregation("correlation", x, y, where=where)

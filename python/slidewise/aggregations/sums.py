@@ -1,0 +1,153 @@
+"""Sums and products."""
+
+from slidewise.aggregations.base import Aggregation
+
+__all__ = [
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "geometric_mean",
+    "mean",
+    "product",
+    "sum",
+    "sum_of_squares",
+]
+
+
+def sum(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """The sum, exact over integers and free of drift over floats.
+
+    Types: integers and bool give int64 (uint64 gives uint64), floats float64, durations
+    durations. Nulls are skipped; null over nothing. Errors: `ResultOverflowError` if an
+    integer sum does not fit. Cost: ≤ 3 combines.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> table = pa.table({"t": [1, 2, 3], "x": [1e16, 1.0, 1.0]})
+        >>> out = sw.rolling(table, on="t", windows=2, aggs={"s": sw.sum("x")})
+        >>> out["s_2"].to_pylist()
+        [1e+16, 1e+16, 2.0]
+    """
+    return Aggregation("sum", column, where=where)
+
+
+def mean(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """The arithmetic mean.
+
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
+    over nothing. Errors: none (the sum inside is wider than int64). Cost: ≤ 3 combines,
+    shared with `sum` and `count` of the same column.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> table = pa.table({"t": [1, 2, 3], "x": [4, 5, 9]})
+        >>> out = sw.rolling(table, on="t", windows=2, aggs={"m": sw.mean("x")})
+        >>> out["m_2"].to_pylist()
+        [4.0, 4.5, 7.0]
+    """
+    return Aggregation("mean", column, where=where)
+
+
+def product(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """The product of all values.
+
+    Types: integers and bool give int64, exactly; floats float64, with the rounding
+    error carried along, and without overflow or underflow midway. Nulls are skipped;
+    null over nothing. Errors: `ResultOverflowError` if an integer product does not fit.
+    Cost: ≤ 3 combines.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.product())
+        >>> w.insert_many([1, 2, 3], [2.0**1000, 2.0**1000, 2.0**-1000])
+        >>> w.query() == 2.0**1000, w.query(1, 2)
+        (True, inf)
+    """
+    return Aggregation("product", column, where=where)
+
+
+def geometric_mean(
+    column: str | None = None, *, where: str | None = None
+) -> Aggregation:
+    """The geometric mean: the n-th root of the product, computed through logarithms.
+
+    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
+    over nothing; NaN if a value is negative, 0 if one is zero. Errors: none. Cost: ≤ 3
+    combines, and one logarithm per row.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> table = pa.table({"t": [1, 2], "x": [1, 4]})
+        >>> aggs = {"g": sw.geometric_mean("x")}
+        >>> out = sw.rolling(table, on="t", windows=2, aggs=aggs)
+        >>> [round(g, 9) for g in out["g_2"].to_pylist()]
+        [1.0, 2.0]
+    """
+    return Aggregation("geometric_mean", column, where=where)
+
+
+def sum_of_squares(
+    column: str | None = None, *, where: str | None = None
+) -> Aggregation:
+    """The sum of the squares of all values.
+
+    Types: integers and bool give int64, exactly; floats float64. Nulls are skipped;
+    null over nothing. Errors: `ResultOverflowError` if an integer sum does not fit.
+    Cost: ≤ 3 combines.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.sum_of_squares())
+        >>> w.insert_many([1, 2, 3], [3, 4, 12])
+        >>> w.query(), w.query(1, 2)
+        (169, 25)
+    """
+    return Aggregation("sum_of_squares", column, where=where)
+
+
+def bit_and(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """The bits that are set in all values.
+
+    Types: integers and bool; the result keeps the type. Nulls are skipped; null over
+    nothing. Errors: `SpecError` over other types. Cost: ≤ 3 combines.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.bit_and())
+        >>> w.insert_many([1, 2], [0b1100, 0b1010])
+        >>> w.query()
+        8
+    """
+    return Aggregation("bit_and", column, where=where)
+
+
+def bit_or(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """The bits that are set in at least one value.
+
+    Types: integers and bool; the result keeps the type. Nulls are skipped; null over
+    nothing. Errors: `SpecError` over other types. Cost: ≤ 3 combines.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.bit_or())
+        >>> w.insert_many([1, 2], [0b1100, 0b1010])
+        >>> w.query()
+        14
+    """
+    return Aggregation("bit_or", column, where=where)
+
+
+def bit_xor(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """The bits that are set in an odd number of values.
+
+    Types: integers and bool; the result keeps the type. Nulls are skipped; null over
+    nothing. Errors: `SpecError` over other types. Cost: ≤ 3 combines.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.bit_xor())
+        >>> w.insert_many([1, 2], [0b1100, 0b1010])
+        >>> w.query()
+        6
+    """
+    return Aggregation("bit_xor", column, where=where)

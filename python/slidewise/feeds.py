@@ -1,0 +1,112 @@
+"""The columns that the core keeps for the aggregations of a `Window`.
+
+A *feed* is a column of the caller's in the role in which it is needed, and under the
+conditions under which it counts. Aggregations that need the same share one.
+"""
+
+from slidewise.aggregations import PAIRS, Aggregation
+from slidewise.errors import SpecError
+from slidewise.own import Functions, OwnAggregation
+
+__all__ = ["Feed", "Feeds"]
+
+# The column, the role, and the conditions: another column that must be "true", or
+# "there".
+Feed = tuple[int, str, tuple[tuple[int, str], ...]]
+
+_NONE = -1
+# Which need no numbers.
+_OF_ANYTHING = ("count", "collect", "concat", "collect_distinct", "own")
+_COMPARED = ("arg_min", "arg_max")
+
+
+class Feeds:
+    """Finds the feeds of aggregations, sharing what can be shared.
+
+    Attributes:
+        feeds: Those found so far.
+    """
+
+    def __init__(
+        self,
+        aggs: tuple[tuple[str | None, Aggregation], ...],
+        columns: tuple[str, ...] | None,
+        dtype: str | None,
+        own: tuple[Functions, ...],
+    ) -> None:
+        self.feeds: list[Feed] = []
+        self._own = own
+        self._columns = columns
+        self._numbers: set[int] = set()
+        for _, agg in aggs:
+            self._find_numbers(agg, dtype)
+
+    def _find_numbers(self, agg: Aggregation, dtype: str | None) -> None:
+        if agg.kind in _OF_ANYTHING:
+            if agg.kind == "collect" and dtype in ("int64", "float64"):
+                self._numbers.add(self._source(agg.of))
+            return
+        if dtype == "object":
+            raise SpecError(
+                f"{agg!r} computes with numbers: dtype='object' is for collect() and "
+                "its like, and count()"
+            )
+        if agg.kind in _COMPARED + PAIRS:
+            self._numbers.add(self._source(agg.by))
+        if agg.kind not in _COMPARED or agg.of is not None:
+            self._numbers.add(self._source(agg.of))
+
+    def request(self, agg: Aggregation) -> tuple[str, int, int, int]:
+        """Kind, feed, feed compared, and the number that goes with it."""
+        if agg.ddof >= 2**31:
+            raise SpecError(f"ddof={agg.ddof} is too large")
+        source = self._source(agg.of)
+        if isinstance(agg, OwnAggregation):
+            role = f"own{self._own.index(agg.functions)}"
+            return (agg.kind, self._feed(agg, source, role), _NONE, agg.ddof)
+        if agg.kind in _COMPARED:
+            by = self._feed(agg, self._source(agg.by), "number")
+            return (agg.kind, self._picked(agg, source), by, agg.ddof)
+        if agg.kind in PAIRS:
+            other = self._source(agg.by)
+            of = self._feed(agg, source, "number", (other, "there"))
+            by = self._feed(agg, other, "number", (source, "there"))
+            return (agg.kind, of, by, agg.ddof)
+        if agg.kind == "count":
+            return (agg.kind, self._counted(agg, source), _NONE, agg.ddof)
+        lists = agg.kind in ("collect", "concat", "collect_distinct")
+        kind = "collect" if lists else agg.kind
+        any_role = lists and source not in self._numbers
+        of = self._feed(agg, source, "any" if any_role else "number")
+        return (kind, of, _NONE, agg.k or agg.ddof)
+
+    def _picked(self, agg: Aggregation, source: int) -> int:
+        """What `arg_min` and `arg_max` give back: a column as it is, or the time."""
+        role = "time" if agg.of is None else "number"
+        return self._find((0 if agg.of is None else source, role, ()))
+
+    def _counted(self, agg: Aggregation, source: int) -> int:
+        if agg.of is None:
+            if agg.where is None:
+                return _NONE
+            source = self._source(agg.where)
+            return self._feed(agg, source, "presence")
+        plain = source in self._numbers and agg.where is None
+        return self._feed(agg, source, "number" if plain else "presence")
+
+    def _feed(
+        self, agg: Aggregation, source: int, role: str, *masks: tuple[int, str]
+    ) -> int:
+        if agg.where is not None:
+            masks = (*masks, (self._source(agg.where), "true"))
+        return self._find((source, role, masks))
+
+    def _find(self, feed: Feed) -> int:
+        if feed not in self.feeds:
+            self.feeds.append(feed)
+        return self.feeds.index(feed)
+
+    def _source(self, column: str | None) -> int:
+        if self._columns is None or column is None:
+            return 0
+        return self._columns.index(column)

@@ -1,0 +1,49 @@
+"""What some aggregations make of the list of all values of a window."""
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+from slidewise.errors import SpecError
+
+__all__ = ["FINISHES"]
+
+
+def _concat(values: list[Any]) -> Any:
+    """One text, or whatever the values are parts of; None over nothing."""
+    if not values:
+        return None
+    kind = type(values[0])
+    for value in values:
+        if type(value) is not kind:
+            raise SpecError(
+                f"concat() takes values of one type, got {kind.__name__} and "
+                f"{type(value).__name__}"
+            )
+    if kind is str or kind is bytes:
+        return kind().join(values)
+    if kind is list or kind is tuple:
+        return kind(chain.from_iterable(values))
+    raise SpecError(
+        f"concat() takes str, bytes, lists and tuples, got {kind.__name__}: "
+        "collect() takes anything"
+    )
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    """Each value where it first comes; all NaNs are one."""
+    seen: dict[Any, Any] = {}
+    for value in values:
+        try:
+            seen.setdefault("nan" if value != value else (value,), value)
+        except TypeError as error:
+            raise SpecError(
+                f"collect_distinct() takes values that can be a dict's key: {error}"
+            ) from error
+    return list(seen.values())
+
+
+FINISHES: dict[str, Callable[[list[Any]], Any]] = {
+    "concat": _concat,
+    "collect_distinct": _distinct,
+}

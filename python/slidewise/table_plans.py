@@ -1,0 +1,360 @@
+"""How each aggregation is asked of the kernel, and what its answers become."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.aggregations import KINDS, PAIRS, Aggregation
+from slidewise.columns import Columns, Feeds, Values, group_codes, row_numbers
+from slidewise.errors import ResultOverflowError, SpecError
+
+__all__ = ["Call", "Plan", "plan"]
+
+# (kind, of, by, ddof) with indices into the fed columns, -1 for none.
+Call = tuple[str, int, int, int]
+# From the kernel's answers, one array per call, to the result.
+Finish = Callable[[Sequence[pa.Array]], pa.Array]
+
+_INT64 = pa.int64()
+_LOW_HALF = 2**32 - 1
+
+_NUMBERS = ("number", "bool")
+_ORDERED = ("number", "bool", "duration", "instant", "text")
+_BITS = ("bit_and", "bit_or", "bit_xor")
+_MOMENTS = ("variance", "stddev", "skewness", "kurtosis")
+_LISTS = ("collect", "concat", "collect_distinct")
+_TAKES: Mapping[str, tuple[str, ...]] = {
+    "sum": ("number", "bool", "duration"),
+    "mean": _NUMBERS,
+    "product": _NUMBERS,
+    "sum_of_squares": _NUMBERS,
+    "geometric_mean": _NUMBERS,
+    "any": _NUMBERS,
+    "all": _NUMBERS,
+    **dict.fromkeys(_BITS, _NUMBERS),
+    **dict.fromkeys(_MOMENTS, _NUMBERS),
+    **dict.fromkeys(PAIRS, _NUMBERS),
+    "concat": ("text",),
+    "top_k": _ORDERED,
+    "bottom_k": _ORDERED,
+    "range": ("number", "duration", "instant"),
+    "min": _ORDERED,
+    "max": _ORDERED,
+    "min_count": _ORDERED,
+    "max_count": _ORDERED,
+    "arg_min": _ORDERED,
+    "arg_max": _ORDERED,
+}
+_IN_WORDS = {
+    "number": "integers and floats",
+    "bool": "bool",
+    "duration": "durations",
+    "instant": "timestamps and dates",
+    "text": "text and decimals",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one aggregation is asked of the kernel.
+
+    Attributes:
+        calls: What to ask; nothing for aggregations of the user's own, whose answers
+            come another way.
+        finish: From the answers, one array per call, to the result.
+        present: What is counted for `min_rows`; None where it has no say.
+        source: The column whose flavour of types the result follows.
+        keeps: Whether the result has the type of `source`.
+        reads: The columns it computes with.
+    """
+
+    calls: tuple[Call, ...]
+    finish: Finish
+    present: Call | None
+    source: str | None
+    keeps: bool
+    reads: tuple[str, ...]
+
+
+def plan(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
+    """Plans one aggregation over columns.
+
+    Args:
+        agg: What to compute.
+        columns: Where its columns come from, and `on`.
+        feeds: Where the kernel's columns are gathered.
+        on: The column of times, which `arg_min` and `arg_max` give without `of`.
+
+    Raises:
+        SpecError: If the aggregation does not fit its column; the message says what
+        does.
+    """
+    if agg.kind in ("arg_min", "arg_max"):
+        return _plan_arg(agg, columns, feeds, on)
+    if agg.of is None:
+        return _plan_rows(agg, columns, feeds)
+    values = columns.of(agg.of, where=agg.where)
+    if agg.kind == "own":
+        present = ("count", feeds.add(values, "rows"), -1, 0)
+        return Plan((), _only, present, None, False, (values.name,))
+    _check_fit(agg, values)
+    if agg.kind in PAIRS:
+        return _plan_pair(agg, columns, feeds)
+    if agg.kind in _LISTS:
+        return _plan_list(agg, values, feeds)
+    if agg.kind in ("first", "last"):
+        return _plan_pick(agg, values, feeds)
+    if agg.kind in ("top_k", "bottom_k"):
+        return _plan_best(agg, values, feeds)
+    if agg.kind == "sum" and pa.types.is_uint64(values.original.type):
+        return _plan_sum_uint64(values, feeds)
+    if agg.kind == "range":
+        return _plan_range(values, feeds)
+    return _plan_plain(agg, values, feeds)
+
+
+def _only(answers: Sequence[pa.Array]) -> pa.Array:
+    return answers[0]
+
+
+def _plan_rows(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
+    """Counts rows, or those where a column of booleans is true."""
+    if agg.where is None:
+        return Plan((("count", -1, -1, 0),), _only, None, None, False, ())
+    at = feeds.add(columns.of(agg.where, where=agg.where), "number")
+    return Plan((("count", at, -1, 0),), _only, None, None, False, (agg.where,))
+
+
+def _plan_pair(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
+    """Two columns, each null where the other one is."""
+    assert agg.of is not None, "a Spec does not let this through"
+    assert agg.by is not None, "a Spec does not let this through"
+    x = columns.of(agg.of, where=agg.where, beside=agg.by)
+    y = columns.of(agg.by, where=agg.where, beside=agg.of)
+    _check_fit(agg, y)
+    # A shift changes no distance from a mean, and uint64 shifted is int64.
+    at, other = feeds.add(x, "order"), feeds.add(y, "order")
+    return Plan(
+        calls=((agg.kind, at, other, agg.ddof),),
+        finish=_only,
+        present=("count", at, -1, 0),
+        source=x.name,
+        keeps=False,
+        reads=(x.name, y.name),
+    )
+
+
+def _plan_best(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    at = feeds.add(values, "order")
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        items = values.as_came(values.unorder(answers[0].values))
+        return pa.ListArray.from_arrays(answers[0].offsets, items)
+
+    return Plan(
+        calls=((agg.kind, at, -1, agg.k),),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=values.name,
+        keeps=False,
+        reads=(values.name,),
+    )
+
+
+def _plan_plain(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    form, finish = _form(agg.kind, values)
+    at = feeds.add(values, form)
+    present = None if agg.kind == "count" else ("count", at, -1, 0)
+    call = (agg.kind, at, -1, agg.ddof)
+    keeps = finish is not _only and agg.kind not in ("any", "all")
+    return Plan((call,), finish, present, values.name, keeps, (values.name,))
+
+
+def _form(kind: str, values: Values) -> tuple[str, Finish]:
+    """In which form a column goes to the kernel, and how the answer comes back."""
+    if kind == "count":
+        return ("number" if values.family in ("number", "bool") else "rows"), _only
+    if kind in ("min", "max"):
+        return "order", lambda answers: values.as_came(values.unorder(answers[0]))
+    if kind in ("min_count", "max_count"):
+        return "order", _only
+    if kind in ("any", "all"):
+        return "number", lambda answers: answers[0].cast(pa.bool_())
+    if kind in _BITS:
+        return "bits", lambda answers: values.as_came(values.unbits(answers[0]))
+    if kind in _MOMENTS:
+        # A shift changes no distance from the mean, and uint64 shifted is int64.
+        return "order", _only
+    if values.family == "duration":
+        return "number", lambda answers: answers[0].view(values.type)
+    return "number", _only
+
+
+def _plan_pick(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    at = feeds.add(values, "rows")
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        return values.as_came(values.pick(answers[0]))
+
+    return Plan(
+        calls=((agg.kind, at, -1, 0),),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=values.name,
+        keeps=True,
+        reads=(values.name,),
+    )
+
+
+def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    """Row numbers are collected, and become a list of what is there, or text."""
+    at = feeds.add(values, "rows")
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        rows = answers[0]
+        if agg.kind == "collect_distinct":
+            rows = _first_of_each(rows, values)
+        items = values.pick(rows.values)
+        if agg.kind == "concat":
+            return values.as_came(
+                _joined(pa.ListArray.from_arrays(rows.offsets, items))
+            )
+        return pa.ListArray.from_arrays(rows.offsets, values.as_came(items))
+
+    return Plan(
+        calls=(("collect", at, -1, 0),),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=values.name,
+        keeps=agg.kind == "concat",
+        reads=(values.name,),
+    )
+
+
+def _joined(lists: pa.ListArray) -> pa.Array:
+    # Arrow joins lists of text and binary with short offsets only.
+    held = lists.type.value_type
+    text = pa.types.is_string(held) or pa.types.is_large_string(held)
+    lists = lists.cast(pa.list_(pa.string() if text else pa.binary()))
+    joined = pc.binary_join(lists, "" if text else b"").cast(held)
+    return pc.if_else(pc.equal(pc.list_value_length(lists), 0), None, joined)
+
+
+def _first_of_each(rows: pa.ListArray, values: Values) -> pa.ListArray:
+    """Of the rows in each list, those whose value does not come earlier in it."""
+    codes = group_codes([(values.name, values.original)])
+    assert codes is not None, "there is a column"
+    lists = pc.list_parent_indices(rows)
+    pairs = pa.table({"list": lists, "code": codes.take(rows.values)})
+    pairs = pairs.append_column("place", row_numbers(len(pairs)))
+    first = pairs.group_by(["list", "code"]).aggregate([("place", "min")])
+    first = first.sort_by("place_min")
+    counts = first.group_by("list", use_threads=False).aggregate([("list", "count")])
+    lengths = pa.table({"list": row_numbers(len(rows))}).join(counts, "list")
+    lengths = lengths.sort_by("list").column("list_count").fill_null(0)
+    ends = pc.cumulative_sum(lengths.combine_chunks().cast(pa.int32()))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    kept = rows.values.take(first.column("place_min").combine_chunks())
+    return pa.ListArray.from_arrays(offsets, kept)
+
+
+def _plan_arg(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
+    assert agg.by is not None, "a Spec does not let this through"
+    by = columns.of(agg.by, where=agg.where)
+    _check_fit(agg, by)
+    of = columns.of(agg.of or on)
+    at = feeds.add(by, "order")
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        return of.as_came(of.pick(answers[0]))
+
+    return Plan(
+        calls=((agg.kind, feeds.add(by, "rows"), at, 0),),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=of.name,
+        keeps=True,
+        reads=(of.name, by.name),
+    )
+
+
+def _plan_range(values: Values, feeds: Feeds) -> Plan:
+    """Max − min, in a type that says what a distance is."""
+    kind = values.original.type
+    unsigned = pa.types.is_uint64(kind)
+    at = feeds.add(values, "order")
+    kinds = ("max", "min") if unsigned else ("range",)
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        if unsigned:
+            largest, smallest = (values.unorder(answer) for answer in answers)
+            return pc.subtract(largest, smallest)
+        if pa.types.is_date32(kind):
+            seconds = pc.multiply(answers[0], pa.scalar(86_400, _INT64))
+            return seconds.view(pa.duration("s"))
+        if pa.types.is_temporal(kind):
+            return answers[0].view(pa.duration(getattr(kind, "unit", "ms")))
+        return answers[0]
+
+    return Plan(
+        calls=tuple((asked, at, -1, 0) for asked in kinds),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=values.name,
+        keeps=unsigned,
+        reads=(values.name,),
+    )
+
+
+def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
+    """Sums the halves apart, and puts them together if they fit."""
+    high, low = feeds.add(values, "high"), feeds.add(values, "low")
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        carry = pc.shift_right(answers[1], pa.scalar(32, _INT64))
+        top = pc.add(answers[0], carry)
+        beyond = pc.index(pc.greater(top, _LOW_HALF), True).as_py()
+        if beyond >= 0:
+            error = ResultOverflowError("the sum does not fit uint64")
+            error.row = beyond  # type: ignore[attr-defined]
+            raise error
+        shifted = pc.shift_left(top.cast(pa.uint64()), pa.scalar(32, pa.uint64()))
+        rest = pc.bit_wise_and(answers[1], _LOW_HALF).cast(pa.uint64())
+        return pc.bit_wise_or(shifted, rest)
+
+    return Plan(
+        calls=(("sum", high, -1, 0), ("sum", low, -1, 0)),
+        finish=finish,
+        present=("count", high, -1, 0),
+        source=values.name,
+        keeps=True,
+        reads=(values.name,),
+    )
+
+
+def _check_fit(agg: Aggregation, values: Values) -> None:
+    taken = _TAKES.get(agg.kind)
+    held = values.original.type
+    unfit = (agg.kind in _BITS and pa.types.is_floating(held)) or (
+        agg.kind == "concat"
+        and (pa.types.is_decimal(held) or pa.types.is_fixed_size_binary(held))
+    )
+    if not unfit and (taken is None or values.family in taken):
+        return
+    if unfit:
+        raise SpecError(
+            f"{agg!r} does not fit column {values.name!r}, which holds {held}: "
+            f"{agg.kind} takes "
+            + ("text and binary" if agg.kind == "concat" else "integers and bool")
+        )
+    assert taken is not None
+    fitting = [
+        kind for kind in KINDS if values.family in _TAKES.get(kind, (values.family,))
+    ]
+    words = ", ".join(_IN_WORDS[family] for family in taken)
+    raise SpecError(
+        f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
+        f"{agg.kind} takes {words}. For {values.type} there are {', '.join(fitting)}."
+    )
