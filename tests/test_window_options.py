@@ -158,7 +158,6 @@ def test_wrong_aggregations(arguments, message):
         ({"nan": "ignore"}, "nan= is one of propagate, skip, raise; got 'ignore'"),
         ({"dtype": "int32"}, "dtype= is one of int64, float64, object; got 'int32'"),
         ({"dtype": []}, r"dtype= is one of int64, float64, object; got \[\]"),
-        ({"dtype": "object"}, r"sum\(\) computes with numbers: dtype='object' is for"),
         ({"prefer": "speed"}, "prefer= is one of throughput, latency; got 'speed'"),
         ({"arity": 4}, "there is no argument arity=: algorithm 'auto' takes none"),
         ({"last": "soon"}, "cannot read the duration 'soon'"),

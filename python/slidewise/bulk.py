@@ -202,7 +202,8 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
         return array.cast(pa.float64())
     raise SpecError(
         f"the values are of type {held}, which are no numbers: sum, min, max and the "
-        "like take ints and floats; collect() takes anything"
+        "like take ints and floats; with dtype='object' they take whatever compares "
+        "and adds, and collect() takes anything"
     )
 
 

@@ -6,6 +6,7 @@ conditions under which it counts. Aggregations that need the same share one.
 
 from slidewise.aggregations import PAIRS, Aggregation
 from slidewise.errors import SpecError
+from slidewise.ordered import ORDERED
 from slidewise.own import Functions, OwnAggregation
 
 __all__ = ["Feed", "Feeds"]
@@ -36,6 +37,7 @@ class Feeds:
     ) -> None:
         self.feeds: list[Feed] = []
         self._own = own
+        self._objects = dtype == "object"
         self._columns = columns
         self._numbers: set[int] = set()
         for _, agg in aggs:
@@ -46,10 +48,12 @@ class Feeds:
             if agg.kind == "collect" and dtype in ("int64", "float64"):
                 self._numbers.add(self._source(agg.of))
             return
-        if dtype == "object":
+        if self._objects:
+            if agg.kind in ORDERED:
+                return
             raise SpecError(
-                f"{agg!r} computes with numbers: dtype='object' is for collect() and "
-                "its like, and count()"
+                f"{agg!r} computes with numbers: with dtype='object' there are count, "
+                f"collect, concat, collect_distinct, {', '.join(ORDERED)}"
             )
         if agg.kind in _COMPARED + PAIRS:
             self._numbers.add(self._source(agg.by))
@@ -64,6 +68,9 @@ class Feeds:
         if isinstance(agg, OwnAggregation):
             role = f"own{self._own.index(agg.functions)}"
             return (agg.kind, self._feed(agg, source, role), _NONE, agg.ddof)
+        if self._objects and agg.kind in ORDERED:
+            role = f"own{self._own.index(ORDERED[agg.kind])}"
+            return ("own", self._feed(agg, source, role), _NONE, agg.ddof)
         if agg.kind in _COMPARED:
             by = self._feed(agg, self._source(agg.by), "number")
             return (agg.kind, self._picked(agg, source), by, agg.ddof)

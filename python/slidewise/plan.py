@@ -18,6 +18,7 @@ from slidewise.facts import FACTS, checked_name, checked_options, law_error
 from slidewise.feeds import Feed, Feeds
 from slidewise.finishes import FINISHES
 from slidewise.instants import Clock, clock_for
+from slidewise.ordered import ORDERED
 from slidewise.own import Functions, OwnAggregation, known
 
 __all__ = ["WindowPlan", "make_plan", "read_header"]
@@ -50,7 +51,8 @@ class WindowPlan:
         feeds: Everything the core keeps per entry: the column, its role, and where it
             counts as missing, see `slidewise.feeds`.
         requests: Kind, feed, feed compared and ddof of every aggregation.
-        own: What the aggregations of the user's own were made of, each once.
+        own: What the aggregations of the user's own were made of, each once; behind
+            them those that run built-in ones over objects.
     """
 
     aggs: tuple[tuple[str | None, Aggregation], ...]
@@ -83,6 +85,11 @@ class WindowPlan:
         """Which answers are times."""
         roles = [role for _, role, _ in self.feeds]
         return tuple(of >= 0 and roles[of] == "time" for _, of, _, _ in self.requests)
+
+    @property
+    def users_own(self) -> tuple[Functions, ...]:
+        """Those of `own` that the user brought."""
+        return _own(agg for _, agg in self.aggs)
 
     @property
     def finished(self) -> tuple[bool, ...]:
@@ -133,8 +140,8 @@ class WindowPlan:
             "prefer": self.prefer,
             "ties": self.ties,
         }
-        if self.own:
-            header["own"] = [functions.name for functions in self.own]
+        if self.users_own:
+            header["own"] = [functions.name for functions in self.users_own]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
         if len(text) > _HEADER_LIMIT:
             raise SnapshotError(
@@ -182,6 +189,9 @@ def make_plan(
         raise SpecError("granularity= takes a duration or an int, not a number of rows")
     asked_type = _dtype(dtype)
     own = _own(agg for _, agg in named)
+    if asked_type == "object":
+        ordered = (ORDERED.get(agg.kind) for _, agg in named)
+        own += tuple(dict.fromkeys(found for found in ordered if found is not None))
     feeds = Feeds(named, columns, asked_type, own)
     requests = tuple(feeds.request(agg) for _, agg in named)
     plan = WindowPlan(

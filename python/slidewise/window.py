@@ -41,7 +41,9 @@ class Window(_core.Window):
             value there (one entry per time), or "keep" both, in order of arrival.
             Default "combine", but "keep" with `last=rows(n)`.
         dtype: "int64", "float64" or "object". By default the first value decides
-            between int64 and float64, and `collect` takes any object.
+            between int64 and float64, and `collect` takes any object. With "object"
+            `min`, `max`, `range`, `sum`, `mean`, `first`, `last` and their like take
+            text, dates, timedeltas, decimals (exactly) and whatever compares and adds.
         nan: "propagate" (NaN is a value like any other), "skip" (NaN is missing) or
             "raise".
         last: How much to keep: a duration such as "1h", a timedelta, an int for integer
@@ -150,7 +152,7 @@ class Window(_core.Window):
 
         Aggregations of your own are pickled beside them, by reference where they can.
         """
-        own = self._describe()[0].own
+        own = self._describe()[0].users_own
         if own:
             return _unpickled, (type(self), self.to_bytes(), _own_aggs(own))
         return type(self).from_bytes, (self.to_bytes(),)
@@ -209,6 +211,7 @@ class Window(_core.Window):
         found: dict[int, str | None] = {}
         for (source, role, _), dtype in zip(plan.feeds, dtypes, strict=True):
             if role != "time":
+                dtype = "object" if plan.dtype == "object" else dtype
                 found[source] = found.get(source) or dtype
         if plan.columns is None:
             return found.get(0)
@@ -332,7 +335,7 @@ def _has_own(aggs: object) -> bool:
 
 
 def _spec_of_plan(plan: WindowPlan) -> _core.Spec:
-    return _core.Spec(plan) if plan.own else _kept_spec(plan)
+    return _core.Spec(plan) if plan.users_own else _kept_spec(plan)
 
 
 @lru_cache(maxsize=_KEPT)

@@ -79,12 +79,18 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
         return Ok(Loose::Float(value.extract::<f64>().map_err(doing)?));
     }
     let hint = match name.as_str() {
-        "str" | "bytes" => "convert it first, for example with float()",
+        "str" | "bytes" => {
+            "convert it first, for example with float(), or create the window with \
+             dtype='object'"
+        }
         "dict" => {
             "to aggregate columns, name them in the aggregations: sw.sum('x'), and insert \
              mappings"
         }
-        _ => "sum, min, max and the like take ints and floats; collect() takes any object",
+        _ => {
+            "sum, min, max and the like take ints and floats; with dtype='object' they take \
+             whatever compares and adds, and collect() takes any object"
+        }
     };
     Err(spec(format!("{} is no number: {hint}", described(value))))
 }

@@ -1,0 +1,120 @@
+"""Built-in aggregations over Python objects: what `Window(..., dtype="object")` runs.
+
+Text, bytes, dates, datetimes, timedeltas, decimals, fractions: anything that compares
+with its like. They run as aggregations of one's own do, by Python's comparisons.
+"""
+
+import decimal
+from collections.abc import Callable
+from typing import Any
+
+from slidewise.own import Functions
+
+__all__ = ["ORDERED"]
+
+# Sums of decimals are exact, or raise `decimal.Inexact`.
+_EXACT = decimal.Context(prec=10_000, traps=[decimal.Inexact, decimal.InvalidOperation])
+
+
+def _is_nan(value: Any) -> bool:
+    return bool(value != value)
+
+
+def _smaller(older: Any, younger: Any) -> Any:
+    """The smaller, the older one of equals; a NaN absorbs."""
+    if _is_nan(older):
+        return older
+    return younger if _is_nan(younger) or younger < older else older
+
+
+def _larger(older: Any, younger: Any) -> Any:
+    if _is_nan(older):
+        return older
+    return younger if _is_nan(younger) or younger > older else older
+
+
+def _older(older: Any, _younger: Any) -> Any:
+    return older
+
+
+def _younger(_older: Any, younger: Any) -> Any:
+    return younger
+
+
+def _once(value: Any) -> tuple[Any, int]:
+    return value, 1
+
+
+def _twice(value: Any) -> tuple[Any, Any]:
+    return value, value
+
+
+def _ends(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
+    return _smaller(older[0], younger[0]), _larger(older[1], younger[1])
+
+
+def _distance(ends: tuple[Any, Any]) -> Any:
+    smallest, largest = ends
+    if isinstance(largest, decimal.Decimal):
+        return _EXACT.subtract(largest, smallest)
+    return largest - smallest
+
+
+def _counted(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def combine(older: tuple[Any, int], younger: tuple[Any, int]) -> tuple[Any, int]:
+        (a, n), (b, m) = older, younger
+        if a == b or (_is_nan(a) and _is_nan(b)):
+            return a, n + m
+        return older if pick(a, b) is a else younger
+
+    return combine
+
+
+def _count(counted: tuple[Any, int]) -> int:
+    return counted[1]
+
+
+def _sum(older: Any, younger: Any) -> Any:
+    if isinstance(older, decimal.Decimal) or isinstance(younger, decimal.Decimal):
+        return _EXACT.add(older, younger)
+    return older + younger
+
+
+def _total(older: tuple[Any, int], younger: tuple[Any, int]) -> tuple[Any, int]:
+    return _sum(older[0], younger[0]), older[1] + younger[1]
+
+
+def _mean(total: tuple[Any, int]) -> Any:
+    return total[0] / total[1]
+
+
+def _either(older: bool, younger: bool) -> bool:
+    return older or younger
+
+
+def _both(older: bool, younger: bool) -> bool:
+    return older and younger
+
+
+def _functions(
+    kind: str, lift: Any, combine: Any, lower: Any, identity: Any = None
+) -> Functions:
+    name = f"{__name__}:{kind}"
+    return Functions(
+        name, lift, combine, lower, identity, None, False, None, None, None
+    )
+
+
+ORDERED = {
+    "min": _functions("min", None, _smaller, None),
+    "max": _functions("max", None, _larger, None),
+    "range": _functions("range", _twice, _ends, _distance),
+    "min_count": _functions("min_count", _once, _counted(_smaller), _count),
+    "max_count": _functions("max_count", _once, _counted(_larger), _count),
+    "first": _functions("first", None, _older, None),
+    "last": _functions("last", None, _younger, None),
+    "sum": _functions("sum", None, _sum, None),
+    "mean": _functions("mean", _once, _total, _mean),
+    "any": _functions("any", bool, _either, None),
+    "all": _functions("all", bool, _both, None),
+}
