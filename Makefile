@@ -24,7 +24,8 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test test-core test-long test-python lint bench bench-core bench-rolling format lock clean
+.PHONY: help dev demo test test-core test-long test-python lint bench bench-core \
+        bench-rolling bench-latency format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -72,6 +73,12 @@ bench-core: $(DEPS) ## figures of the Rust core; ARGS="i64 --log-n 18" for a par
 
 bench-rolling: $(DEPS) ## figures of the kernels over tables; ARGS="sum --rows 1000000"
 	$(RUST) cargo bench --quiet --locked -p slidewise-core --bench rolling -- $(ARGS)
+
+bench-latency: $(DEPS) ## how long single calls take, with a picture; RECORD=prefix keeps both
+	@mkdir -p target
+	$(RUST) cargo bench --quiet --locked -p slidewise-core --bench latency -- \
+		$(ARGS) --json $(or $(if $(RECORD),$(abspath $(RECORD)).json),$(CURDIR)/target/latency.json)
+	$(BIN)/python -m bench.latency $(or $(RECORD),target/latency).json
 
 format: $(DEPS) ## put the code into its standard form
 	$(BIN)/ruff check --fix

@@ -43,9 +43,12 @@ CALLS = {
     "_repr_svg_": lambda w: w._repr_svg_(),
     "_shape": lambda w: w._shape(),
     "_describe": lambda w: w._describe(),
+    "_migrated": lambda w: w._migrated(),
+    "algorithm": lambda w: w.algorithm,
+    "explain": lambda w: w.explain(),
 }
 # These look at nothing that changes.
-CONSTANT = {"algorithm", "aggs", "ties", "explain", "from_bytes", "_restore", "__new__"}
+CONSTANT = {"aggs", "ties", "from_bytes", "_restore", "__new__"}
 CONSTANT |= {"__slots__", "__module__", "__doc__", "__firstlineno__"}
 CONSTANT |= {"__static_attributes__"}
 

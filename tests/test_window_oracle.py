@@ -117,6 +117,7 @@ class WindowMachine(RuleBasedStateMachine):
     """All methods, on one window and its model."""
 
     algorithm = "fiba"
+    prefer = None
 
     @initialize(
         ties=st.sampled_from(["combine", "keep"]),
@@ -126,7 +127,7 @@ class WindowMachine(RuleBasedStateMachine):
     )
     def start(self, ties, floating, last, by_rows):
         self.values = floats if floating else ints
-        options = {"ties": ties, "algorithm": self.algorithm}
+        options = {"ties": ties, "algorithm": self.algorithm, "prefer": self.prefer}
         if last is not None and by_rows:
             options |= {"ties": "keep", "last": sw.rows(last)}
             self.model = Model("keep", rows=last)

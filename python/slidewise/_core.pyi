@@ -18,6 +18,7 @@ __all__ = [
     "obeys_law",
     "rolling",
     "rolling_own",
+    "subtracts_exactly",
 ]
 
 __version__: str
@@ -59,17 +60,21 @@ class Window:
     def _restore(
         cls,
         blob: bytes,
-        read_header: Callable[[bytes], tuple[Spec, list[str | None], Clock | None]],
+        read_header: Callable[
+            [bytes], tuple[Spec, list[str | None], Clock | None, bool]
+        ],
     ) -> Self: ...
     def _shape(
         self,
     ) -> tuple[int, int, list[tuple[int, str, list[Any], list[int], Any]]] | None: ...
     def _describe(self) -> tuple[WindowPlan, list[str | None], Clock | None]: ...
+    def _migrated(self) -> tuple[str, Any, Any] | None: ...
 
 def algorithms() -> list[
     tuple[str, bool, str | None, bool, list[tuple[str, int, list[int] | None]]]
 ]: ...
 def obeys_law(law: str, aggs: Sequence[tuple[str, bool]], feeds: int) -> bool: ...
+def subtracts_exactly(aggs: Sequence[tuple[str, bool]], floats: bool) -> bool: ...
 def rolling(
     times: object,
     groups: object | None,

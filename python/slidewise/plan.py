@@ -12,6 +12,7 @@ from typing import Any
 
 from slidewise import _core, instants
 from slidewise.aggregations import PAIRS, Aggregation
+from slidewise.choices import choose, kinds_of
 from slidewise.durations import Length, WindowLike, parse_length
 from slidewise.errors import SlidewiseError, SnapshotError, SpecError
 from slidewise.facts import FACTS, checked_name, checked_options, law_error
@@ -42,6 +43,8 @@ class WindowPlan:
         asked: The algorithm by the name the user gave.
         options: Parameters of the algorithm that the user gave, by name.
         prefer: The user's hint, or None.
+        begins: What a window begins with: where its numbers are ints (or it has none),
+            and where some are floats. Twice what was asked for, unless that is "auto".
         ties: "combine" or "keep".
         dtype: The type asked for, or None.
         nan: "propagate", "skip" or "raise".
@@ -59,6 +62,7 @@ class WindowPlan:
     asked: str
     options: tuple[tuple[str, int], ...]
     prefer: str | None
+    begins: tuple[str, str]
     ties: str
     dtype: str | None
     nan: str
@@ -69,10 +73,9 @@ class WindowPlan:
     requests: tuple[tuple[str, int, int, int], ...]
     own: tuple[Functions, ...]
 
-    @property
-    def algorithm(self) -> str:
-        """The algorithm that runs."""
-        return "fiba" if self.asked == "auto" else self.asked
+    def first(self, dtypes: Sequence[str | None]) -> str:
+        """The algorithm that a window with columns of these types begins with."""
+        return self.begins["float64" in dtypes]
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -121,13 +124,23 @@ class WindowPlan:
         last = None if self.rows is not None else self.last
         return clock_for(kind, unit, zone, last, self.granularity)
 
-    def header(self, dtypes: Sequence[str | None], clock: Clock | None) -> bytes:
+    def header(
+        self,
+        dtypes: Sequence[str | None],
+        clock: Clock | None,
+        migrated: bool = False,
+    ) -> bytes:
         """The plan as canonical JSON, with what the entries have decided since.
+
+        Args:
+            dtypes: The types of the columns.
+            clock: The kind of the times.
+            migrated: Whether the window went over to fiba.
 
         Raises:
             SnapshotError: If it is too long, or the zone of the times has no name.
         """
-        header = {
+        header: dict[str, Any] = {
             "aggs": [[name, *self._record(agg)] for name, agg in self.aggs],
             "algorithm": self.asked,
             "clock": None if clock is None else clock.record(),
@@ -140,6 +153,9 @@ class WindowPlan:
             "prefer": self.prefer,
             "ties": self.ties,
         }
+        if self.asked == "auto":
+            header["begins"] = list(self.begins)
+            header["runs"] = "fiba" if migrated else self.first(dtypes)
         if self.users_own:
             header["own"] = [functions.name for functions in self.users_own]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
@@ -194,11 +210,14 @@ def make_plan(
         own += tuple(dict.fromkeys(found for found in ordered if found is not None))
     feeds = Feeds(named, columns, asked_type, own)
     requests = tuple(feeds.request(agg) for _, agg in named)
+    asked = checked_name(algorithm)
+    hint = None if prefer is None else _one_of(prefer, "prefer", PREFER)
     plan = WindowPlan(
         aggs=named,
-        asked=checked_name(algorithm),
+        asked=asked,
         options=checked_options(algorithm, options or {}),
-        prefer=None if prefer is None else _one_of(prefer, "prefer", PREFER),
+        prefer=hint,
+        begins=_begins(asked, kinds_of(named, requests), hint),
         ties=_ties(ties, kept),
         dtype=asked_type,
         nan=_one_of(nan, "nan", NAN),
@@ -209,8 +228,17 @@ def make_plan(
         requests=requests,
         own=own,
     )
-    _check_law(plan)
+    _check_laws(plan)
     return plan
+
+
+def _begins(
+    asked: str, kinds: Sequence[tuple[str, bool]], prefer: str | None
+) -> tuple[str, str]:
+    if asked != "auto":
+        return asked, asked
+    ints, floats = (choose(kinds, inexact, prefer).take for inexact in (False, True))
+    return ints, floats
 
 
 def _aggregations(
@@ -263,20 +291,18 @@ def _columns(
     return columns or None
 
 
-def _check_law(plan: WindowPlan) -> None:
-    law = FACTS[plan.algorithm].law
-    if law is None:
-        return
+def _check_laws(plan: WindowPlan) -> None:
     aggs = [agg for _, agg in plan.aggs]
-    kinds = [
-        (kind, isinstance(agg, OwnAggregation) and agg.inverse is not None)
-        for agg, (kind, *_) in zip(aggs, plan.requests, strict=True)
-    ]
-    if not _core.obeys_law(law, kinds, len(plan.feeds)):
-        pairs = zip(aggs, kinds, strict=True)
-        lacking = [repr(a) for a, kind in pairs if not _core.obeys_law(law, [kind], 1)]
-        shown = ", ".join(lacking) or "several aggregations at once"
-        raise law_error(plan.algorithm, law, shown)
+    kinds = kinds_of(plan.aggs, plan.requests)
+    for algorithm in plan.begins:
+        law = FACTS[algorithm].law
+        if law is not None and not _core.obeys_law(law, kinds, len(plan.feeds)):
+            pairs = zip(aggs, kinds, strict=True)
+            lacking = [
+                repr(agg) for agg, kind in pairs if not _core.obeys_law(law, [kind], 1)
+            ]
+            shown = ", ".join(lacking) or "several aggregations at once"
+            raise law_error(algorithm, law, shown)
 
 
 def _dtype(dtype: str | type | None) -> str | None:
@@ -315,8 +341,8 @@ def _length_record(length: Length | None) -> list[object] | None:
 
 def read_header(
     header: bytes, own: Sequence[OwnAggregation] | None = None
-) -> tuple[WindowPlan, list[str | None], Clock | None]:
-    """Reads what `WindowPlan.header` wrote: the plan, the types, the clock.
+) -> tuple[WindowPlan, list[str | None], Clock | None, bool]:
+    """Reads what `WindowPlan.header` wrote: plan, types, clock, whether it migrated.
 
     Nothing in a header names code, and one that does not come out again as it went in
     is refused.
@@ -338,7 +364,9 @@ def read_header(
         if not all(dtype is None or isinstance(dtype, str) for dtype in dtypes):
             raise SnapshotError(f"the types {str(dtypes)[:60]} are none")
         clock = _read_clock(plan, fields["clock"])
-        same = plan.header(dtypes, clock) == header
+        runs = fields.get("runs", plan.first(dtypes))
+        migrated = runs != plan.first(dtypes)
+        same = plan.header(dtypes, clock, migrated) == header
     except SnapshotError:
         raise
     except (
@@ -355,7 +383,7 @@ def read_header(
         ) from error
     if not same:
         raise SnapshotError("the header of the snapshot is not in canonical form")
-    return plan, dtypes, clock
+    return plan, dtypes, clock, migrated
 
 
 def _read_plan(
@@ -378,7 +406,20 @@ def _read_plan(
     _ties(plan.ties, last)
     if granularity is not None and granularity.kind == "rows":
         raise SnapshotError("the header of the snapshot rounds times to rows")
-    return replace(plan, last=last, granularity=granularity)
+    begins = _read_begins(plan, fields.get("begins"))
+    plan = replace(plan, last=last, granularity=granularity, begins=begins)
+    _check_laws(plan)
+    return plan
+
+
+def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
+    """Not what this version would choose: the entries lie in what was chosen then."""
+    match record:
+        case None if plan.asked != "auto":
+            return plan.begins
+        case [str(ints), str(floats)] if {ints, floats} <= FACTS.keys():
+            return ints, floats
+    raise SnapshotError(f"a window cannot begin with {str(record)[:60]!r}")
 
 
 def _read_agg(

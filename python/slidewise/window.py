@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from slidewise import _core
 from slidewise.aggregations import Aggregation
-from slidewise.cards import card_of
+from slidewise.choices import why_lines
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SnapshotError
 from slidewise.instants import Clock
@@ -34,9 +34,12 @@ class Window(_core.Window):
     Args:
         aggs: An aggregation, or a mapping from names to several: then `query` gives a
             dict. Aggregations that name columns take mappings as values.
-        algorithm: "auto", which takes what fits (today always fiba), or a name that
-            `slidewise.algorithms` has a card of. Those that take entries in order only
-            raise `OutOfOrderError` for late ones.
+        algorithm: "auto", or a name that `slidewise.algorithms` has a card of. "auto"
+            refuses nothing: it begins with what fits the aggregations and `prefer`, and
+            if that takes entries in order only, the first call that is out of its order
+            moves all entries to fiba, at O(n), once and for good; `explain` tells. By
+            name, algorithms that take entries in order only raise `OutOfOrderError`
+            for late ones.
         ties: What an insert at a time that is there already does: "combine" with the
             value there (one entry per time), or "keep" both, in order of arrival.
             Default "combine", but "keep" with `last=rows(n)`.
@@ -51,7 +54,8 @@ class Window(_core.Window):
             time minus that are evicted, or all but the n youngest.
         granularity: A duration or an int that times are rounded down to, so that
             entries combine before they are stored.
-        prefer: "throughput" or "latency", a hint to "auto".
+        prefer: A hint to "auto": "throughput" if a rare slow call is fine, "latency" if
+            none may be slow.
         **parameters: Parameters of the algorithm, as its card names them.
 
     Raises:
@@ -163,10 +167,18 @@ class Window(_core.Window):
 
         Example:
             >>> import slidewise as sw
-            >>> sw.Window(sw.sum()).algorithm
-            'fiba'
+            >>> w = sw.Window(sw.sum(), prefer="latency")
+            >>> w.insert_many([1, 3], [10, 30])
+            >>> w.algorithm
+            'subtract_on_evict'
+            >>> w.insert(2, 20)
+            >>> w.algorithm, w.query()
+            ('fiba', 60)
         """
-        return self._describe()[0].algorithm
+        if self._migrated() is not None:
+            return "fiba"
+        plan, dtypes, _ = self._describe()
+        return plan.first(dtypes)
 
     @property
     def aggs(self) -> Aggregation | dict[str, Aggregation]:
@@ -223,27 +235,18 @@ class Window(_core.Window):
         Example:
             >>> import slidewise as sw
             >>> print(sw.Window(sw.sum(), last="1h").explain())
-            fiba: chosen by "auto", because it takes any order of arrival at the best
-              known cost; answers take at most 2 combines
+            fiba: chosen by "auto" for any aggregation, because it takes any order of
+              arrival at the best known cost; answers take at most 2 combines
             sum(): one entry per time; equal times combine
             keeps the last 1h by itself
         """
-        plan = self._describe()[0]
-        if plan.asked == "auto":
-            why = (
-                'chosen by "auto", because it takes any order of arrival at the best\n'
-                "  known cost; answers take at most 2 combines"
-            )
-        else:
-            card = card_of(plan.algorithm)
-            why = f"asked for by name; order: {card.order}; query: {card.query}"
+        plan, dtypes, _ = self._describe()
         entries = {
             "combine": "one entry per time; equal times combine",
             "keep": "entries of equal time stay apart, in order of arrival",
         }
-        lines = [f"{plan.algorithm}: {why}", f"{_named(plan)}: {entries[plan.ties]}"]
-        if plan.prefer is not None:
-            lines.append(f"prefer={plan.prefer!r}: fiba is the choice either way")
+        lines = why_lines(plan, dtypes, self._migrated())
+        lines.append(f"{_named(plan)}: {entries[plan.ties]}")
         if plan.last is not None:
             lines.append(f"keeps the last {plan.last.label} by itself")
         if plan.granularity is not None:
@@ -278,8 +281,8 @@ class Window(_core.Window):
         plan = self._describe()[0]
         length = len(self)
         parts = [_named(plan)]
-        if plan.algorithm != "fiba":
-            parts.append(plan.algorithm)
+        if self.algorithm != "fiba":
+            parts.append(self.algorithm)
         if plan.ties != "combine":
             parts.append(f"ties={plan.ties!r}")
         if plan.last is not None:
@@ -345,9 +348,9 @@ def _kept_spec(plan: WindowPlan) -> _core.Spec:
 
 def _read_header(
     header: bytes, own: Sequence[OwnAggregation] | None = None
-) -> tuple[_core.Spec, list[str | None], Clock | None]:
-    plan, dtypes, clock = read_header(header, own)
-    return _spec_of_plan(plan), dtypes, clock
+) -> tuple[_core.Spec, list[str | None], Clock | None, bool]:
+    plan, dtypes, clock, migrated = read_header(header, own)
+    return _spec_of_plan(plan), dtypes, clock, migrated
 
 
 def _own_aggs(own: tuple[Functions, ...]) -> tuple[OwnAggregation, ...]:
@@ -376,7 +379,7 @@ def _answer_in_words(window: Window, plan: WindowPlan, length: int) -> str:
     collects = any(kind == "collect" for kind, *_ in plan.requests)
     if plan.own:
         return ""  # a repr runs nobody's code
-    if length > 1_000 and (collects or plan.algorithm == "recalculate"):
+    if length > 1_000 and (collects or plan.asked == "recalculate"):
         return ""
     try:
         answer = repr(window.query())

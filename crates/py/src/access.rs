@@ -452,6 +452,22 @@ impl Access {
         message().unwrap_or_else(|error| error)
     }
 
+    /// Why an "auto" window went over to fiba, if it has: which refusal, and its times.
+    pub(crate) fn migrated<'py>(&self, py: Python<'py>) -> PyResult<Option<Migrated<'py>>> {
+        let cause = self.lock(py)?.window.cause();
+        let told = |ticks| self.restore(py, ticks);
+        let bound = |ticks| match ticks {
+            i64::MIN | i64::MAX => Ok(py.None().into_bound(py)),
+            ticks => told(ticks),
+        };
+        Ok(match cause {
+            None => None,
+            Some(Refused::Late { time, youngest }) => Some(("late", told(time)?, told(youngest)?)),
+            Some(Refused::Inner { time, oldest }) => Some(("inner", told(time)?, told(oldest)?)),
+            Some(Refused::Range { lo, hi }) => Some(("range", bound(lo)?, bound(hi)?)),
+        })
+    }
+
     // -- answers -----------------------------------------------------------------------
 
     /// Releases objects that have left. With no lock held: their finalizers may call.
@@ -508,6 +524,8 @@ impl Access {
         })
     }
 }
+
+pub(crate) type Migrated<'py> = (&'static str, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// What became of a bulk insert.
 enum Done {

@@ -1,7 +1,7 @@
 //! What the core knows about its algorithms, for `slidewise.plan` and the cards.
 
 use pyo3::prelude::*;
-use slidewise_core::aggregate::{AggSpec, Kind, obeys};
+use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys, subtracts_exactly as exactly};
 use slidewise_core::monoid::Law;
 use slidewise_core::window::algorithm::{ALGORITHMS, Allowed, Facts};
 
@@ -54,12 +54,21 @@ fn name_of(law: Law) -> &'static str {
 pub(crate) fn obeys_law(law: &str, aggs: Vec<(String, bool)>, feeds: usize) -> PyResult<bool> {
     let found = LAWS.iter().find(|(name, _)| *name == law);
     let (_, law) = found.ok_or_else(|| broken(&format!("no law {law:?}")))?;
-    let aggs: Option<Vec<AggSpec>> = aggs
-        .iter()
-        .map(|(kind, inverts)| any(kind, *inverts))
-        .collect();
-    let aggs = aggs.ok_or_else(|| broken("an aggregation of no kind"))?;
-    Ok(obeys(*law, &aggs, feeds.max(1)))
+    Ok(obeys(*law, &all(&aggs)?, feeds.max(1)))
+}
+
+/// Whether what leaves can be subtracted without a trace, `floats` saying whether numbers
+/// are floats. Aggregations are given as for `obeys_law`.
+#[pyfunction]
+pub(crate) fn subtracts_exactly(aggs: Vec<(String, bool)>, floats: bool) -> PyResult<bool> {
+    let dtype = if floats { DType::F64 } else { DType::I64 };
+    Ok(exactly(&all(&aggs)?, &[dtype]))
+}
+
+fn all(aggs: &[(String, bool)]) -> PyResult<Vec<AggSpec>> {
+    let all = aggs.iter().map(|(kind, inverts)| any(kind, *inverts));
+    let all: Option<Vec<AggSpec>> = all.collect();
+    all.ok_or_else(|| broken("an aggregation of no kind"))
 }
 
 /// An aggregation of a kind, over whatever column: that makes no difference to laws.

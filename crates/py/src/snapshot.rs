@@ -28,7 +28,7 @@ use crate::window::Parts;
 const WINDOW: u16 = 1;
 
 pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<'py, PyBytes>> {
-    let (body, dtypes, objects) = written(py, access)?;
+    let (body, dtypes, objects, migrated) = written(py, access)?;
     let mut payload = Writer::default();
     if let Some(objects) = objects {
         // A codec of the user's own runs in here.
@@ -40,21 +40,26 @@ pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<
     let names: Vec<Option<&str>> = dtypes.iter().map(|dtype| name_of(*dtype)).collect();
     let clock = access.clock().map(|clock| clock.object(py).clone());
     let plan = access.spec().plan.bind(py);
-    let header: Vec<u8> = plan.call_method1("header", (names, clock))?.extract()?;
+    let header = plan.call_method1("header", (names, clock, migrated))?;
+    let header: Vec<u8> = header.extract()?;
     Ok(PyBytes::new(py, &seal(WINDOW, &header, &payload)))
 }
 
-/// What a header says: spec, types of the feeds, clock.
+/// What a header says: spec, types of the feeds, clock, whether it migrated.
 type Read<'py> = (
     Bound<'py, PyAny>,
     Vec<Option<String>>,
     Option<Bound<'py, PyAny>>,
+    bool,
 );
 
 type Objects = Vec<Held>;
 
-/// Log and window as bytes, and the objects they name.
-fn written(py: Python<'_>, access: &Access) -> PyResult<(Vec<u8>, Types, Option<Objects>)> {
+/// Log and window as bytes, the types, the objects they name, and whether the window
+/// migrated.
+type Written = (Vec<u8>, Types, Option<Objects>, bool);
+
+fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
     access.sweep(py);
     let mut body = Writer::default();
     let mut state = access.lock(py)?;
@@ -70,10 +75,11 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<(Vec<u8>, Types, Option<
         state = access.lock(py)?;
     }
     let dtypes = state.dtypes.clone();
+    let migrated = state.window.cause().is_some();
     // Still under the lock, so that no slot is filled anew in between.
     let objects = access.store.as_ref().map(|store| store.objects(py));
     drop(state);
-    Ok((body.finish().map_err(refused)?, dtypes, objects))
+    Ok((body.finish().map_err(refused)?, dtypes, objects, migrated))
 }
 
 /// Works out the partials that had no bytes yet.
@@ -105,7 +111,7 @@ pub(crate) fn copied(
             clock,
         });
     }
-    let (body, dtypes, objects) = written(py, access)?;
+    let (body, dtypes, objects, _) = written(py, access)?;
     let objects = objects.unwrap_or_default().into_iter();
     let objects = objects.map(|held| {
         let object = held.object.map(&each).transpose()?;
@@ -133,7 +139,7 @@ pub(crate) fn from_bytes<'py>(
     let py = blob.py();
     let (header, payload) = open(WINDOW, blob.as_bytes()).map_err(refused)?;
     let read = read_header.call1((PyBytes::new(py, header),))?;
-    let (spec, dtypes, clock) = read.extract::<Read<'_>>()?;
+    let (spec, dtypes, clock, migrated) = read.extract::<Read<'_>>()?;
     let owner = spec.cast_into::<Spec>()?;
     let spec = owner.get();
     let dtypes = read_types(spec, dtypes)?;
@@ -151,6 +157,10 @@ pub(crate) fn from_bytes<'py>(
         None => State::read(spec, dtypes, &mut input),
     };
     let mut state = state.map_err(refused)?;
+    if migrated != state.window.cause().is_some() {
+        let why = "the header and the window differ on what runs".to_owned();
+        return Err(refused(Damaged(why)));
+    }
     if clock.is_none() && !state.window.is_empty() {
         let why = "entries without a kind of time".to_owned();
         return Err(refused(Damaged(why)));

@@ -61,7 +61,10 @@ pub(crate) enum Nan {
 pub(crate) struct Spec {
     /// The Python object it was read from: it makes clocks and snapshot headers.
     pub(crate) plan: Py<PyAny>,
-    pub(crate) algorithm: Algorithm,
+    /// What a window begins with: where all numbers are ints, and where some are not.
+    begins: [Algorithm; 2],
+    /// Whether it goes over to fiba when that refuses something.
+    pub(crate) auto: bool,
     pub(crate) ties: Ties,
     pub(crate) nan: Nan,
     pub(crate) aggs: Vec<AggSpec>,
@@ -117,7 +120,8 @@ impl Spec {
             .collect::<PyResult<_>>()?;
         let spec = Self {
             plan: plan.clone().unbind(),
-            algorithm: read_algorithm(plan)?,
+            begins: read_algorithms(plan)?,
+            auto: text("asked")? == "auto",
             ties: named("ties", &text("ties")?, &TIES)?,
             nan: named("nan", &text("nan")?, &NANS)?,
             timed: plan.getattr("timed")?.extract()?,
@@ -139,8 +143,8 @@ impl Spec {
     /// What would make the code below panic or answer wrongly.
     fn check(self) -> PyResult<Self> {
         let sources = self.columns.as_ref().map_or(1, Vec::len);
-        let law = self.algorithm.law();
-        let whole = law.is_none_or(|law| obeys(law, &self.aggs, self.feeds.len()))
+        let mut laws = self.begins.iter().filter_map(|algorithm| algorithm.law());
+        let whole = laws.all(|law| obeys(law, &self.aggs, self.feeds.len()))
             && self.aggs.len() == self.timed.len()
             && self.aggs.len() == self.finished.len()
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
@@ -153,9 +157,14 @@ impl Spec {
         Err(broken("a window's plan does not fit together"))
     }
 
+    /// The algorithm of a window whose columns have these types.
+    pub(crate) fn begins(&self, dtypes: &[DType]) -> Algorithm {
+        self.begins[usize::from(dtypes.contains(&DType::F64))]
+    }
+
     /// The name of the algorithm, for messages.
     pub(crate) fn algorithm_name(&self, py: Python<'_>) -> String {
-        let name = self.plan.bind(py).getattr("algorithm");
+        let name = self.plan.bind(py).getattr("asked");
         name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
     }
 
@@ -211,15 +220,17 @@ pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyR
     }
 }
 
-/// The algorithm with its parameters. Its law was checked by `slidewise.plan`, which
-/// says what to do about it; here it is checked again, because the core counts on it.
-fn read_algorithm(plan: &Bound<'_, PyAny>) -> PyResult<Algorithm> {
-    let name: String = plan.getattr("algorithm")?.extract()?;
+/// The algorithms with their parameters. Their laws were checked by `slidewise.plan`,
+/// which says what to do about them; here they are checked again, because the core counts
+/// on them.
+fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {
+    let names: [String; 2] = plan.getattr("begins")?.extract()?;
     let given: Vec<(String, i64)> = plan.getattr("options")?.extract()?;
-    let facts = Facts::find(&name);
-    facts
-        .and_then(|facts| facts.with(&given))
-        .ok_or_else(|| broken(&format!("a window's plan has algorithm {name:?}")))
+    let read = |name: &String| {
+        let algorithm = Facts::find(name).and_then(|facts| facts.with(&given));
+        algorithm.ok_or_else(|| broken(&format!("a window's plan has algorithm {name:?}")))
+    };
+    Ok([read(&names[0])?, read(&names[1])?])
 }
 
 /// Column, role, and other columns with what they must be.

@@ -8,6 +8,7 @@ use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 use slidewise_core::window::any::{AnyWindow, window};
+use slidewise_core::window::auto;
 use slidewise_core::window::{Refused, Ties};
 
 use crate::element::Object;
@@ -51,7 +52,11 @@ impl State {
         let refill = decided.any(|(old, new)| old.is_none() && *new == Some(DType::F64));
         self.dtypes = dtypes;
         if refill {
+            let cause = self.window.cause();
             self.window = empty(spec, &self.dtypes);
+            if let Some(cause) = cause {
+                self.window.migrate(cause);
+            }
             for (time, row) in self.log.iter().flat_map(|log| &log.rows) {
                 let inserted = self.window.insert(*time, row);
                 inserted.expect("logged rows are in order");
@@ -229,7 +234,11 @@ fn empty(spec: &Spec, dtypes: &Types) -> Box<dyn AnyWindow<Object>> {
         .iter()
         .map(|dtype| dtype.unwrap_or(DType::I64))
         .collect();
-    window(spec.algorithm, &spec.aggs, &dtypes, spec.ties)
+    let algorithm = spec.begins(&dtypes);
+    if spec.auto {
+        return auto::window(algorithm, &spec.aggs, &dtypes, spec.ties);
+    }
+    window(algorithm, &spec.aggs, &dtypes, spec.ties)
 }
 
 /// All rows in order of time, those of one time in order of arrival.

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyList, PyType};
 use slidewise_core::aggregate::Answer;
 use slidewise_core::window::shape::{Kind, Shape};
 
-use crate::access::Access;
+use crate::access::{Access, Migrated};
 use crate::clock::Clock;
 use crate::element::{Object, Store};
 use crate::errors::{EmptyWindowError, ResultOverflowError, broken};
@@ -471,6 +471,13 @@ impl Window {
         });
         let clock = self.0.clock().map(|clock| clock.object(py).clone());
         Ok((self.0.spec().plan.bind(py).clone(), names.collect(), clock))
+    }
+
+    /// What made algorithm="auto" go over to fiba, or None: "late" and the times of the
+    /// entry and of the youngest, "inner" and those of the entry and of the oldest, or
+    /// "range" and its bounds (None where there was none).
+    fn _migrated<'py>(&self, py: Python<'py>) -> PyResult<Option<Migrated<'py>>> {
+        self.0.migrated(py)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -429,6 +429,13 @@ pub fn obeys(law: Law, aggs: &[AggSpec], columns: usize) -> bool {
     }
 }
 
+/// Whether what leaves can be subtracted without a trace: counts and sums of integers.
+/// Nobody knows that of an inverse of the user's own.
+pub fn subtracts_exactly(aggs: &[AggSpec], dtypes: &[DType]) -> bool {
+    aggs.iter().all(|agg| agg.kind.is_plain())
+        && RecordPlan::invertible(aggs, dtypes).is_some_and(|plan| plan.exact())
+}
+
 fn selective_record(aggs: &[AggSpec], dtypes: &[DType]) -> Option<RecordPlan> {
     let plain = aggs.iter().all(|agg| agg.kind.is_plain());
     plain.then(|| RecordPlan::selective(aggs, dtypes))?

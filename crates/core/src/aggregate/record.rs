@@ -60,6 +60,11 @@ impl RecordPlan {
         plan.obeys(Law::Selection).then_some(plan)
     }
 
+    /// Whether folding the same rows in whatever grouping gives the same words.
+    pub fn exact(&self) -> bool {
+        self.components.iter().all(Component::exact)
+    }
+
     fn obeys(&self, law: Law) -> bool {
         let mut ops = self.components.iter().map(|component| component.op);
         match law {

@@ -17,7 +17,7 @@ use super::recalculate::Recalculate;
 use super::shape::Shape;
 use super::subtract_on_evict::SubtractOnEvict;
 use super::two_stacks_lite::TwoStacksLite;
-use super::{Refused, Ties, Window};
+use super::{Batch, Refused, Ties, Window};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
@@ -28,7 +28,8 @@ use crate::aggregate::{
 use crate::monoid::Invertible;
 use crate::snapshot::{Reader, Result, Writer};
 
-type Granted<V> = std::result::Result<V, Refused>;
+/// What is granted, or why not.
+pub type Granted<V> = std::result::Result<V, Refused>;
 
 /// A window with its aggregation, rows in and answers out. Methods as in [`Window`];
 /// those that are refused change nothing.
@@ -59,6 +60,14 @@ pub trait AnyWindow<T>: Send {
     fn boxed_clone(&self) -> Box<dyn AnyWindow<T>>;
     /// The tree as it stands, for pictures; `None` where there is none.
     fn shape(&mut self) -> Option<Shape<Vec<Answer<T>>>>;
+    /// A fiba of all entries; this window is empty afterwards.
+    fn hand_over(&mut self) -> Box<dyn AnyWindow<T>>;
+    /// What made an [`auto`](super::auto) window go over to fiba, once it has.
+    fn cause(&self) -> Option<Refused> {
+        None
+    }
+    /// Goes over to fiba if this is an [`auto`](super::auto) window that has not.
+    fn migrate(&mut self, _cause: Refused) {}
 }
 
 /// An empty window for a request.
@@ -105,10 +114,7 @@ impl<T: Element> Visitor<T> for Build {
         let ties = self.ties;
         match self.algorithm {
             Algorithm::Recalculate => Typed::boxed(Recalculate::new(aggregation, ties), ties),
-            Algorithm::Fiba if A::SMALL > 0 => {
-                Typed::boxed(Fiba::<A, 64, 32>::new(aggregation, ties), ties)
-            }
-            Algorithm::Fiba => Typed::boxed(Fiba::<A, 16, 8>::new(aggregation, ties), ties),
+            Algorithm::Fiba => fiba(aggregation, ties, Batch::default()),
             _ => unreachable!("planned with few representations"),
         }
     }
@@ -150,6 +156,22 @@ impl<T: Element> InvertibleVisitor<T> for Build {
     fn visit<A: Aggregation<T> + Invertible>(self, aggregation: A) -> Self::Out {
         self.in_order(SubtractOnEvict::new(aggregation))
     }
+}
+
+/// A fiba that holds a sorted batch, its nodes sized by what a combine costs.
+fn fiba<T: Element, A: Aggregation<T>>(
+    aggregation: A,
+    ties: Ties,
+    entries: Batch<A>,
+) -> Box<dyn AnyWindow<T>> {
+    if A::SMALL > 0 {
+        let mut window = Fiba::<A, 64, 32>::new(aggregation, ties);
+        window.insert_batch(entries);
+        return Typed::boxed(window, ties);
+    }
+    let mut window = Fiba::<A, 16, 8>::new(aggregation, ties);
+    window.insert_batch(entries);
+    Typed::boxed(window, ties)
 }
 
 /// Forgets which aggregation and which window it is.
@@ -267,5 +289,10 @@ where
             aggregation.answers(&partial, &mut answers);
             answers
         }))
+    }
+    fn hand_over(&mut self) -> Box<dyn AnyWindow<T>> {
+        let aggregation = self.window.monoid().clone();
+        let entries = self.window.take();
+        fiba(aggregation, self.ties, entries)
     }
 }

@@ -88,6 +88,36 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
         }
     }
 
+    /// Inserts entries that all have a raw value, one after the other in each queue.
+    fn insert_raw(&mut self, times: &[i64], values: Vec<M::In>) {
+        let mut from = 0;
+        let mut closed = values.len();
+        if self.ties == Ties::Combine {
+            if self.youngest() == Some(times[0]) {
+                self.combine_open(&Entry::Raw(values[0].clone()));
+                from = 1;
+            }
+            if from == values.len() {
+                return;
+            }
+            if !self.times.is_empty() {
+                let open = self.open();
+                self.fifo.insert(open);
+            }
+            closed -= 1;
+        }
+        for value in &values[from..closed] {
+            let partial = self.fifo.monoid().lift(value);
+            self.fifo.insert(partial);
+        }
+        for time in &times[from..] {
+            self.times.push(*time);
+        }
+        for value in values.into_iter().skip(from) {
+            self.values.push(value);
+        }
+    }
+
     /// Forgets the times and values of the `count` oldest entries.
     fn forget(&mut self, count: usize) {
         if count == 1 {
@@ -185,6 +215,10 @@ impl<M: Monoid, F: Fifo<M>> Window<M> for InOrder<M, F> {
     }
 
     fn insert_batch(&mut self, batch: Batch<M>) {
+        if batch.lifted.is_empty() && !batch.is_empty() {
+            self.insert_raw(&batch.times, batch.values);
+            return;
+        }
         for (time, entry) in batch.into_entries() {
             self.insert(time, entry);
         }
@@ -274,6 +308,20 @@ impl<M: Monoid, F: Fifo<M>> Window<M> for InOrder<M, F> {
         }
     }
 
+    fn take(&mut self) -> Batch<M> {
+        let head = self.times.head();
+        let lifted = self.lifted.iter();
+        let batch = Batch {
+            times: self.times.iter().copied().collect(),
+            values: self.values.iter().cloned().collect(),
+            lifted: lifted
+                .map(|(at, partial)| (at - head, partial.clone()))
+                .collect(),
+        };
+        self.clear();
+        batch
+    }
+
     fn check(&self) -> std::result::Result<(), String> {
         let pairs = self.times.iter().zip(self.times.iter().skip(1));
         let ordered = match self.ties {
@@ -311,7 +359,10 @@ impl<M: Monoid, F: Fifo<M>> Window<M> for InOrder<M, F> {
         for position in self.times.head()..self.times.tail() {
             self.times.get(position).write(out);
             match lifted.next_if(|(at, _)| *at == position) {
-                Some((_, partial)) => Entry::<M>::Lifted(partial.clone()).write(out),
+                // What was combined since may have become what a raw value expresses.
+                Some((_, partial)) => {
+                    Entry::from_partial(self.fifo.monoid(), partial.clone()).write(out);
+                }
                 None => Entry::<M>::Raw(self.values.get(position).clone()).write(out),
             }
         }

@@ -3,6 +3,7 @@
 pub mod algorithm;
 pub mod amta;
 pub mod any;
+pub mod auto;
 pub mod b_int;
 pub mod batch;
 pub mod btree;
@@ -83,6 +84,16 @@ pub trait Window<M: Monoid>: Clone + Send {
     fn clear(&mut self);
     /// All entries in order.
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial));
+    /// All entries in order, as they were inserted; the window is empty afterwards.
+    fn take(&mut self) -> Batch<M> {
+        let monoid = self.monoid().clone();
+        let mut batch = Batch::with_capacity(self.len());
+        self.for_each(&mut |time, partial| {
+            batch.push(time, Entry::from_partial(&monoid, partial));
+        });
+        self.clear();
+        batch
+    }
     /// Checks every invariant; O(n).
     fn check(&self) -> std::result::Result<(), String>;
     /// Bytes held, the struct itself included.

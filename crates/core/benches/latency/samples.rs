@@ -1,0 +1,144 @@
+//! Durations of single calls, and what is said about many of them.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Above this a call may have been interrupted, which is then looked up.
+const SUSPICIOUS: Duration = Duration::from_micros(3);
+
+/// What is told in the table, as parts of a million.
+const TOLD: [usize; 5] = [500_000, 990_000, 999_000, 999_900, 999_990];
+
+pub struct Samples {
+    nanos: Vec<u32>,
+    switches: Option<u64>,
+    interrupted: usize,
+}
+
+impl Samples {
+    pub fn with_capacity(count: usize) -> Self {
+        Self {
+            nanos: Vec::with_capacity(count),
+            switches: (count > 1).then(switches).flatten(),
+            interrupted: 0,
+        }
+    }
+
+    #[inline]
+    pub fn take(&mut self, spent: Duration) {
+        if spent > SUSPICIOUS && self.was_interrupted() {
+            self.interrupted += 1;
+            return;
+        }
+        let nanos = u32::try_from(spent.as_nanos()).unwrap_or(u32::MAX);
+        self.nanos.push(nanos);
+    }
+
+    /// Whether the thread has been off its core since this was last asked.
+    #[cold]
+    fn was_interrupted(&mut self) -> bool {
+        let now = switches();
+        let changed = now != self.switches;
+        self.switches = now;
+        changed
+    }
+
+    pub fn summary(mut self) -> Summary {
+        self.nanos.sort_unstable();
+        let count = self.nanos.len();
+        let at = |millionths: usize| {
+            let rank = (count as u128 * millionths as u128).div_ceil(1_000_000);
+            self.nanos[(rank as usize).clamp(1, count) - 1]
+        };
+        Summary {
+            count,
+            interrupted: self.interrupted,
+            told: TOLD.map(at),
+            longest: self.nanos[count - 1],
+            curve: tails(count)
+                .map(|above| (above, self.nanos[count - 1 - above]))
+                .collect(),
+        }
+    }
+}
+
+/// How many samples lie above the points of a curve: twenty points per power of ten.
+fn tails(count: usize) -> impl Iterator<Item = usize> {
+    let step = 10_f64.powf(0.05);
+    let mut next = 0.5_f64;
+    let mut last = usize::MAX;
+    std::iter::from_fn(move || {
+        loop {
+            let above = next as usize;
+            if above >= count {
+                return None;
+            }
+            next *= step;
+            if above != last {
+                last = above;
+                return Some(above);
+            }
+        }
+    })
+}
+
+/// How often this thread was taken off its core; `None` where the system does not say.
+fn switches() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/thread-self/status").ok()?;
+    let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
+    let counts = counts.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok());
+    Some(counts.sum())
+}
+
+#[derive(Clone, Debug)]
+pub struct Summary {
+    count: usize,
+    interrupted: usize,
+    told: [u32; 5],
+    longest: u32,
+    /// How many samples took longer, and what the longest of the others took.
+    curve: Vec<(usize, u32)>,
+}
+
+impl Summary {
+    /// The lowest of each figure, and the curve of the run that has the lowest tail.
+    pub fn lowest<'a>(runs: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let tail = |run: &&Self| run.told[4];
+        let best = runs.clone().min_by_key(tail).expect("at least one run");
+        let mut lowest = best.clone();
+        for run in runs {
+            for (mine, other) in lowest.told.iter_mut().zip(run.told) {
+                *mine = (*mine).min(other);
+            }
+            lowest.longest = lowest.longest.min(run.longest);
+        }
+        lowest
+    }
+
+    pub fn to_json(&self) -> String {
+        let [p50, p99, p999, p9999, p99999] = self.told;
+        let curve: Vec<String> = self
+            .curve
+            .iter()
+            .map(|(above, nanos)| format!("[{above}, {nanos}]"))
+            .collect();
+        format!(
+            r#""samples": {}, "interrupted": {}, "p50": {p50}, "p99": {p99}, "p99.9": {p999}, "p99.99": {p9999}, "p99.999": {p99999}, "longest": {}, "curve": [{}]"#,
+            self.count,
+            self.interrupted,
+            self.longest,
+            curve.join(", ")
+        )
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [p50, p99, p999, p9999, p99999] = self.told;
+        let (count, longest) = (self.count, self.longest);
+        write!(
+            f,
+            "{count:>9} {p50:>6} {p99:>7} {p999:>7} {p9999:>8} {p99999:>9} {longest:>9}"
+        )
+    }
+}

@@ -1,0 +1,180 @@
+//! auto: an in-order structure for as long as the data are in order, FiBA from then on.
+//!
+//! Which structure to begin with is the caller's choice. The first call that it refuses
+//! (a late insert, an inner evict, a question about a part) hands all entries over to
+//! [`Fiba`](super::fiba), once and for good, and is then carried out there. So nothing is
+//! ever refused; what has been out of order once will be again.
+//!
+//! The hand-over costs what a bulk insert of n entries in order does, and runs no code
+//! of anyone else's: it cannot fail half way.
+//!
+//! Invariants:
+//! 1. `cause` is none as long as the structure of the beginning runs.
+//! 2. The entries before and after are the same: times, raw values, ties, partials.
+
+use std::sync::Arc;
+
+use super::any::{Algorithm, AnyWindow, Granted, window as plain};
+use super::shape::Shape;
+use super::{Refused, Ties};
+use crate::aggregate::collect::Element;
+use crate::aggregate::column::Column;
+use crate::aggregate::deferred::Ledger;
+use crate::aggregate::{AggSpec, Answer, Cell, DType};
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+struct Auto<T> {
+    window: Box<dyn AnyWindow<T>>,
+    cause: Option<Refused>,
+}
+
+/// An empty window that begins with that algorithm and refuses nothing. Panics like
+/// [`any::window`](super::any::window).
+pub fn window<T: Element>(
+    first: Algorithm,
+    aggs: &[AggSpec],
+    dtypes: &[DType],
+    ties: Ties,
+) -> Box<dyn AnyWindow<T>> {
+    let window = plain(first, aggs, dtypes, ties);
+    if first == Algorithm::Fiba {
+        return window;
+    }
+    let cause = None;
+    Box::new(Auto { window, cause })
+}
+
+impl<T: Element> Auto<T> {
+    /// Calls until it is granted, which it is at the second time at the latest.
+    fn granted<R>(&mut self, mut call: impl FnMut(&mut dyn AnyWindow<T>) -> Granted<R>) -> R {
+        match call(&mut *self.window) {
+            Ok(done) => done,
+            Err(refused) => {
+                self.migrate(refused);
+                let done = call(&mut *self.window);
+                done.unwrap_or_else(|refused| unreachable!("fiba refused {refused:?}"))
+            }
+        }
+    }
+}
+
+impl<T: Element> AnyWindow<T> for Auto<T> {
+    fn admits(&mut self, _time: i64) -> Granted<()> {
+        Ok(())
+    }
+    fn insert(&mut self, time: i64, row: &[Cell<T>]) -> Granted<()> {
+        self.granted(|window| window.insert(time, row));
+        Ok(())
+    }
+    fn insert_many(&mut self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Granted<()> {
+        if self.cause.is_none()
+            && let Some(first) = times.iter().min()
+        {
+            self.granted(|window| window.admits(*first));
+        }
+        self.window.insert_many(times, columns)
+    }
+    fn evict(&mut self) -> Option<i64> {
+        self.window.evict()
+    }
+    fn evict_at(&mut self, time: i64) -> Granted<bool> {
+        Ok(self.granted(|window| window.evict_at(time)))
+    }
+    fn evict_until(&mut self, time: i64) -> usize {
+        self.window.evict_until(time)
+    }
+    fn query(&mut self, out: &mut Vec<Answer<T>>) {
+        self.window.query(out);
+    }
+    fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>) -> Granted<()> {
+        self.granted(|window| window.query_range(lo, hi, out));
+        Ok(())
+    }
+    fn len(&mut self) -> usize {
+        self.window.len()
+    }
+    fn is_empty(&mut self) -> bool {
+        self.window.is_empty()
+    }
+    fn oldest(&mut self) -> Option<i64> {
+        self.window.oldest()
+    }
+    fn youngest(&mut self) -> Option<i64> {
+        self.window.youngest()
+    }
+    fn clear(&mut self) {
+        self.window.clear();
+    }
+    fn for_each(&mut self, visit: &mut dyn FnMut(i64, Vec<Answer<T>>)) {
+        self.window.for_each(visit);
+    }
+    fn check(&self) -> std::result::Result<(), String> {
+        self.window.check()
+    }
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.window.bytes()
+    }
+    fn ledger(&self) -> Option<Arc<Ledger<T>>> {
+        self.window.ledger()
+    }
+    fn write(&self, out: &mut Writer) {
+        write_cause(self.cause, out);
+        self.window.write(out);
+    }
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        if let Some(cause) = read_cause(input)? {
+            self.migrate(cause);
+        }
+        self.window.read(input)
+    }
+    fn boxed_clone(&self) -> Box<dyn AnyWindow<T>> {
+        Box::new(Self {
+            window: self.window.boxed_clone(),
+            cause: self.cause,
+        })
+    }
+    fn shape(&mut self) -> Option<Shape<Vec<Answer<T>>>> {
+        self.window.shape()
+    }
+    fn hand_over(&mut self) -> Box<dyn AnyWindow<T>> {
+        self.window.hand_over()
+    }
+    fn cause(&self) -> Option<Refused> {
+        self.cause
+    }
+    fn migrate(&mut self, cause: Refused) {
+        if self.cause.is_none() {
+            self.window = self.window.hand_over();
+            self.cause = Some(cause);
+        }
+    }
+}
+
+fn write_cause(cause: Option<Refused>, out: &mut Writer) {
+    let (tag, a, b) = match cause {
+        None => return 0_u8.write(out),
+        Some(Refused::Late { time, youngest }) => (1_u8, time, youngest),
+        Some(Refused::Inner { time, oldest }) => (2, time, oldest),
+        Some(Refused::Range { lo, hi }) => (3, lo, hi),
+    };
+    tag.write(out);
+    a.write(out);
+    b.write(out);
+}
+
+fn read_cause(input: &mut Reader<'_>) -> Result<Option<Refused>> {
+    let tag = u8::read(input)?;
+    if tag == 0 {
+        return Ok(None);
+    }
+    let (a, b) = (i64::read(input)?, i64::read(input)?);
+    Ok(Some(match tag {
+        1 if a < b => Refused::Late {
+            time: a,
+            youngest: b,
+        },
+        2 if a > b => Refused::Inner { time: a, oldest: b },
+        3 if a <= b => Refused::Range { lo: a, hi: b },
+        _ => return damaged(format!("no cause to migrate: {tag}, {a}, {b}")),
+    }))
+}

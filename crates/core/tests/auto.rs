@@ -1,0 +1,247 @@
+//! Windows that begin in order and go over to fiba: beside recalculate after every
+//! operation, from every structure they may begin with. They refuse nothing, go over at
+//! exactly the first call that the structure refuses, lose nothing on the way, and are
+//! restored and copied as what they are.
+//!
+//! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
+
+mod common;
+
+use common::Random;
+use common::script::{Claims, Generator, Op};
+use slidewise_core::aggregate::column::{Column, Values};
+use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind, obeys};
+use slidewise_core::snapshot::{Reader, Writer};
+use slidewise_core::window::algorithm::{ALGORITHMS, Facts};
+use slidewise_core::window::any::{Algorithm, AnyWindow, window};
+use slidewise_core::window::{Refused, Ties, auto};
+
+type Any = Box<dyn AnyWindow<i64>>;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Words, records, sequences, and all of them at once; `collect` reveals the order.
+const REQUESTS: [(&[Kind], DType); 8] = [
+    (&[Kind::Sum], DType::I64),
+    (&[Kind::Sum], DType::F64),
+    (&[Kind::Max], DType::I64),
+    (&[Kind::Count, Kind::Sum, Kind::Mean], DType::I64),
+    (&[Kind::First, Kind::Last, Kind::ArgMin], DType::F64),
+    (&[Kind::Collect], DType::I64),
+    (&[Kind::Collect, Kind::MaxCount], DType::F64),
+    (&[Kind::Collect], DType::Object),
+];
+
+fn aggs(kinds: &[Kind]) -> Vec<AggSpec> {
+    let agg = |kind: &Kind| AggSpec {
+        kind: *kind,
+        of: Some(0),
+        by: Some(0),
+        ddof: 1,
+    };
+    kinds.iter().map(agg).collect()
+}
+
+fn cell(value: i64, dtype: DType) -> Cell<i64> {
+    match dtype {
+        DType::I64 => Cell::I64(value),
+        // Multiples of 1/4 below 2^30: their sums are exact in whatever grouping.
+        DType::F64 => Cell::F64(value as f64 / 4.0),
+        DType::Object => Cell::Object(value),
+    }
+}
+
+/// What an operation says at once.
+#[derive(Debug, PartialEq)]
+enum Said {
+    Nothing,
+    Time(Option<i64>),
+    Found(bool),
+    Count(usize),
+    Answers(Vec<Answer<i64>>),
+}
+
+fn step(window: &mut Any, op: &Op, dtype: DType) -> Said {
+    match op {
+        Op::Insert(time, value) => window.insert(*time, &[cell(*value, dtype)]).unwrap(),
+        Op::InsertMissing(time) => window.insert(*time, &[Cell::Null]).unwrap(),
+        Op::InsertMany(items) => {
+            let times = items.iter().map(|(time, _)| *time).collect();
+            let cells: Vec<_> = items.iter().map(|(_, value)| cell(*value, dtype)).collect();
+            let column = Column {
+                values: Values::Cells(&cells),
+                validity: None,
+            };
+            window.insert_many(times, &[column]).unwrap();
+        }
+        Op::Evict => return Said::Time(window.evict()),
+        Op::EvictAt(time) => return Said::Found(window.evict_at(*time).unwrap()),
+        Op::EvictOldest => {
+            let oldest = window.oldest().unwrap_or_default();
+            return Said::Found(window.evict_at(oldest).unwrap());
+        }
+        Op::EvictUntil(time) => return Said::Count(window.evict_until(*time)),
+        Op::Range(lo, hi) => return Said::Answers(range(window, *lo, *hi)),
+        Op::WholeRange => return Said::Answers(range(window, i64::MIN, i64::MAX)),
+        Op::Clear => window.clear(),
+        Op::Restore | Op::Query => {}
+    }
+    Said::Nothing
+}
+
+fn range(window: &mut Any, lo: i64, hi: i64) -> Vec<Answer<i64>> {
+    let mut answers = Vec::new();
+    window.query_range(lo, hi, &mut answers).unwrap();
+    answers
+}
+
+fn contents(window: &mut Any) -> Vec<(i64, Vec<Answer<i64>>)> {
+    let mut entries = Vec::new();
+    window.for_each(&mut |time, answers| entries.push((time, answers)));
+    entries
+}
+
+/// What a structure that holds these times refuses of an operation.
+fn refusal(times: &[i64], ranges: bool, op: &Op) -> Option<Refused> {
+    let (oldest, youngest) = (*times.first()?, *times.last()?);
+    let late = |time: i64| (time < youngest).then_some(Refused::Late { time, youngest });
+    match op {
+        Op::Insert(time, _) | Op::InsertMissing(time) => late(*time),
+        Op::InsertMany(items) => late(items.iter().map(|(time, _)| *time).min()?),
+        Op::EvictAt(time) if *time != oldest && times.contains(time) => Some(Refused::Inner {
+            time: *time,
+            oldest,
+        }),
+        Op::Range(lo, hi) if !ranges => {
+            let inside = times.iter().filter(|time| (lo..=hi).contains(time)).count();
+            let (lo, hi) = (*lo, *hi);
+            (inside != 0 && inside != times.len()).then_some(Refused::Range { lo, hi })
+        }
+        _ => None,
+    }
+}
+
+fn written(window: &Any) -> Vec<u8> {
+    let mut out = Writer::default();
+    window.write(&mut out);
+    out.finish().expect("these values have a binary form")
+}
+
+fn restored(window: &Any, fresh: &Any) -> Any {
+    let bytes = written(window);
+    let mut restored = fresh.boxed_clone();
+    let mut input = Reader::new(&bytes);
+    restored.read(&mut input).expect("just written");
+    input.end().expect("read to the end");
+    assert_eq!(written(&restored), bytes);
+    assert_eq!(restored.cause(), window.cause());
+    restored
+}
+
+/// Steps one script; gives whether the window went over.
+fn compare(first: &Facts, (kinds, dtype): (&[Kind], DType), ties: Ties, seed: u64) -> bool {
+    let begins = first.with(&[]).expect("it has defaults");
+    let aggs = aggs(kinds);
+    let fresh: Any = auto::window(begins, &aggs, &[dtype], ties);
+    let mut auto = fresh.boxed_clone();
+    let mut oracle: Any = window(Algorithm::Recalculate, &aggs, &[dtype], ties);
+    let mut generator = Generator::new(seed, Claims::InOrder);
+    let mut cause = None;
+    for at in 0..64 {
+        let op = generator.op();
+        let at = || format!("seed {seed}, step {at}, {op:?} on {}", first.name);
+        let times: Vec<i64> = contents(&mut oracle).iter().map(|entry| entry.0).collect();
+        cause = cause.or_else(|| refusal(&times, first.ranges, &op));
+        assert_eq!(
+            step(&mut auto, &op, dtype),
+            step(&mut oracle, &op, dtype),
+            "{}",
+            at()
+        );
+        assert_eq!(auto.cause(), cause, "{}", at());
+        match op {
+            Op::Restore => auto = restored(&auto, &fresh),
+            Op::Query => auto = auto.boxed_clone(),
+            _ => {}
+        }
+        auto.check().unwrap_or_else(|why| panic!("{}: {why}", at()));
+        let (mut got, mut want) = (Vec::new(), Vec::new());
+        auto.query(&mut got);
+        oracle.query(&mut want);
+        assert_eq!(got, want, "{}", at());
+        assert_eq!(auto.len(), oracle.len(), "{}", at());
+        assert_eq!(auto.youngest(), oracle.youngest(), "{}", at());
+    }
+    assert_eq!(contents(&mut auto), contents(&mut oracle), "seed {seed}");
+    cause.is_some()
+}
+
+#[test]
+fn whatever_it_begins_with_it_refuses_nothing_and_loses_nothing() {
+    let first = setting("SLIDEWISE_SEED", 1);
+    let scripts = setting("SLIDEWISE_SCRIPTS", 200);
+    let (mut over, mut all) = (0, 0);
+    for facts in ALGORITHMS.iter().filter(|facts| facts.in_order) {
+        for (kinds, dtype) in REQUESTS {
+            let law = facts.law();
+            if law.is_some_and(|law| !obeys(law, &aggs(kinds), 1)) {
+                continue;
+            }
+            for seed in first..first + scripts {
+                let ties = [Ties::Keep, Ties::Combine][seed as usize % 2];
+                over += u64::from(compare(facts, (kinds, dtype), ties, seed));
+                all += 1;
+            }
+        }
+    }
+    assert!(over > all / 2 && over < all, "{over} of {all} went over");
+}
+
+#[test]
+fn what_it_begins_with_hands_over_half_way_through_anything() {
+    let mut random = Random(7);
+    for facts in ALGORITHMS.iter().filter(|facts| facts.in_order) {
+        let (kinds, dtype) = match facts.law() {
+            None => (&[Kind::Collect][..], DType::I64),
+            Some(law) if obeys(law, &aggs(&[Kind::Sum]), 1) => (&[Kind::Sum][..], DType::I64),
+            Some(_) => (&[Kind::Max][..], DType::I64),
+        };
+        for entries in (0..200).chain([1000, 5000]) {
+            let begins = facts.with(&[]).expect("it has defaults");
+            let mut auto: Any = auto::window(begins, &aggs(kinds), &[dtype], Ties::Keep);
+            let evicted = random.below(entries as u64 + 1) as i64;
+            for time in 0..entries {
+                auto.insert(time, &[Cell::I64(time)]).unwrap();
+                if time < evicted {
+                    auto.insert(time, &[Cell::Null]).unwrap();
+                    auto.evict();
+                }
+            }
+            let before = contents(&mut auto);
+            auto.migrate(Refused::Range { lo: 0, hi: 1 });
+            auto.check().unwrap();
+            assert_eq!(contents(&mut auto), before, "{} of {entries}", facts.name);
+        }
+    }
+}
+
+#[test]
+fn a_cause_that_is_none_is_damage() {
+    let aggs = aggs(&[Kind::Sum]);
+    let fresh: Any = auto::window(Algorithm::TwoStacksLite, &aggs, &[DType::I64], Ties::Keep);
+    let mut moved = fresh.boxed_clone();
+    moved.migrate(Refused::Late {
+        time: 3,
+        youngest: 4,
+    });
+    let bytes = written(&moved);
+    for (at, byte) in [(0, 0), (0, 2), (0, 4), (0, 255), (1, 9)] {
+        let mut bytes = bytes.clone();
+        bytes[at] = byte;
+        let mut input = Reader::new(&bytes);
+        let read = fresh.boxed_clone().read(&mut input);
+        assert!(read.and_then(|()| input.end()).is_err(), "{at}: {byte}");
+    }
+}

@@ -1,0 +1,191 @@
+"""What `algorithm="auto"` begins with: a table of rules, and nothing else decides.
+
+Rules are tried in order and the first that fits is taken. What a rule takes need not
+cope with any order: at the first call that it refuses, "auto" goes over to fiba.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from slidewise import _core
+from slidewise.aggregations import Aggregation
+from slidewise.cards import card_of
+from slidewise.own import OwnAggregation
+
+__all__ = ["RULES", "Rule", "choose", "kinds_of", "why_lines"]
+
+
+class Asked(Protocol):
+    """What there is to know of a plan."""
+
+    @property
+    def aggs(self) -> tuple[tuple[str | None, Aggregation], ...]:
+        """The aggregations."""
+
+    @property
+    def requests(self) -> Sequence[tuple[Any, ...]]:
+        """Their kinds, and what the core wants to know beside."""
+
+    @property
+    def asked(self) -> str:
+        """The algorithm, by the name the user gave."""
+
+    @property
+    def prefer(self) -> str | None:
+        """The hint."""
+
+    def first(self, dtypes: Sequence[str | None]) -> str:
+        """What a window with columns of these types begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A row of the table.
+
+    Attributes:
+        prefer: The hint that it is for, or None for windows without a hint.
+        of: The aggregations that it is for, a key of `KINDS`.
+        take: The algorithm to begin with.
+        why: The reason, continuing "because".
+        measured: The figures behind it, with what was measured.
+    """
+
+    prefer: str | None
+    of: str
+    take: str
+    why: str
+    measured: str
+
+
+# What `Rule.of` means.
+KINDS = {
+    "exact": "counts and sums of integers, which can be subtracted exactly",
+    "own": "aggregations of your own",
+    "any": "any aggregation",
+}
+
+RULES = (
+    Rule(
+        prefer="throughput",
+        of="own",
+        take="two_stacks_lite",
+        why="as long as order holds, no other combines less often, which is what "
+        "costs; an evict that flips the stacks combines n times",
+        measured="combines per slide, max of one's own: 4.0, fiba 5.4",
+    ),
+    Rule(
+        prefer="throughput",
+        of="any",
+        take="fiba",
+        why="from Python it is as fast per call as the structures that need order, "
+        "and faster in bulk",
+        measured="three calls, sum of ints: 220 ns, subtract_on_evict 249, "
+        "two_stacks_lite 242; bulk of 1024: 128 M/s, subtract_on_evict 44, "
+        "two_stacks_lite 48; count, mean and stddev of floats: 559 ns and 41 M/s, "
+        "subtract_on_evict 613 and 6.7, two_stacks_lite 628 and 7.0",
+    ),
+    Rule(
+        prefer="latency",
+        of="exact",
+        take="subtract_on_evict",
+        why="as long as order holds, every call takes a combine or an inverse at most, "
+        "and integers leave no rounding behind",
+        measured="PENDING",
+    ),
+    Rule(
+        prefer=None,
+        of="any",
+        take="fiba",
+        why="it takes any order of arrival at the best known cost; answers take at "
+        "most 2 combines",
+        measured="as for prefer='throughput', and any order: see bench/record",
+    ),
+)
+
+
+def kinds_of(
+    aggs: Sequence[tuple[str | None, Aggregation]],
+    requests: Sequence[tuple[Any, ...]],
+) -> list[tuple[str, bool]]:
+    """The kind of each request, and whether it brings an inverse of the user's own."""
+    return [
+        (kind, isinstance(agg, OwnAggregation) and agg.inverse is not None)
+        for (_, agg), (kind, *_) in zip(aggs, requests, strict=True)
+    ]
+
+
+def choose(kinds: Sequence[tuple[str, bool]], floats: bool, prefer: str | None) -> Rule:
+    """The rule for a window.
+
+    Args:
+        kinds: The kind of each aggregation, and whether it brings its own inverse.
+        floats: Whether some of the numbers are floats.
+        prefer: The user's hint, or None.
+
+    Example:
+        >>> choose([("sum", False)], False, "latency").take
+        'subtract_on_evict'
+        >>> choose([("max", False)], False, None).take
+        'fiba'
+    """
+    fitting = {"any"}
+    if any(kind == "own" for kind, _ in kinds):
+        fitting.add("own")
+    if _core.subtracts_exactly(kinds, floats):
+        fitting.add("exact")
+    hints = (prefer, None)
+    return next(rule for rule in RULES if rule.of in fitting and rule.prefer in hints)
+
+
+def why_lines(
+    plan: Asked,
+    dtypes: Sequence[str | None],
+    migrated: tuple[str, Any, Any] | None,
+) -> list[str]:
+    """Why a window runs what it runs, in a line or several.
+
+    Args:
+        plan: What was asked for.
+        dtypes: The types of its columns.
+        migrated: What made it go over to fiba, if it has.
+    """
+    first = plan.first(dtypes)
+    if plan.asked != "auto":
+        card = card_of(first)
+        return [f"{first}: asked for by name; order: {card.order}; query: {card.query}"]
+    rule = _rule_of(first, plan, dtypes)
+    chosen = f'{first}: chosen by "auto"'
+    if rule is None:
+        chosen += " of another version, whose reasons are not known here"
+    else:
+        hint = "" if rule.prefer is None else f"prefer={rule.prefer!r} and "
+        chosen += f" for {hint}{KINDS[rule.of]}, because {rule.why}"
+    if migrated is None:
+        return _wrapped(chosen)
+    return [
+        *_wrapped(f"fiba: since {_event(*migrated)}; it takes any order of arrival"),
+        *_wrapped(f"before that {chosen}"),
+    ]
+
+
+def _rule_of(first: str, plan: Asked, dtypes: Sequence[str | None]) -> Rule | None:
+    rule = choose(
+        kinds_of(plan.aggs, plan.requests), "float64" in dtypes, plan.prefer
+    )
+    return rule if rule.take == first else None
+
+
+def _event(what: str, first: Any, second: Any) -> str:
+    if what == "late":
+        return f"an entry at {first} came late, when the youngest was at {second}"
+    if what == "inner":
+        return f"the entry at {first} was evicted, when the oldest was at {second}"
+    lo = "the oldest" if first is None else first
+    hi = "the youngest" if second is None else second
+    return f"a query asked about {lo} to {hi}, a part of the window"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 80, subsequent_indent="  ")
