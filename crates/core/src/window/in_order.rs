@@ -50,14 +50,30 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
         self.times.push(time);
     }
 
-    /// The entry at a position. O(log) of the lifted ones where there are some.
-    fn partial(&self, position: usize) -> M::Partial {
+    /// The partial of the entry at a position, if no raw value expresses it. O(log) of
+    /// the lifted ones where there are some.
+    fn lifted(&self, position: usize) -> Option<&M::Partial> {
         let (from, to) = (self.lifted.head(), self.lifted.tail());
         let at = partition(from, to, |at| self.lifted.get(at).0 < position);
-        if at < to && self.lifted.get(at).0 == position {
-            return self.lifted.get(at).1.clone();
+        let (found, partial) = (at < to).then(|| self.lifted.get(at))?;
+        (*found == position).then_some(partial)
+    }
+
+    /// The partial at a position.
+    fn partial(&self, position: usize) -> M::Partial {
+        match self.lifted(position) {
+            Some(partial) => partial.clone(),
+            None => self.fifo.monoid().lift(self.values.get(position)),
         }
-        self.fifo.monoid().lift(self.values.get(position))
+    }
+
+    /// The entry at a position, raw where a raw value expresses it: what was combined
+    /// with a missing value may have become one.
+    fn entry(&self, position: usize) -> Entry<M> {
+        match self.lifted(position) {
+            Some(partial) => Entry::from_partial(self.fifo.monoid(), partial.clone()),
+            None => Entry::Raw(self.values.get(position).clone()),
+        }
     }
 
     /// The partial of the youngest entry, which must be there.
@@ -309,15 +325,10 @@ impl<M: Monoid, F: Fifo<M>> Window<M> for InOrder<M, F> {
     }
 
     fn take(&mut self) -> Batch<M> {
-        let head = self.times.head();
-        let lifted = self.lifted.iter();
-        let batch = Batch {
-            times: self.times.iter().copied().collect(),
-            values: self.values.iter().cloned().collect(),
-            lifted: lifted
-                .map(|(at, partial)| (at - head, partial.clone()))
-                .collect(),
-        };
+        let mut batch = Batch::with_capacity(self.times.len());
+        for position in self.times.head()..self.times.tail() {
+            batch.push(*self.times.get(position), self.entry(position));
+        }
         self.clear();
         batch
     }
@@ -355,16 +366,9 @@ impl<M: Monoid, F: Fifo<M>> Window<M> for InOrder<M, F> {
 
     fn write(&self, out: &mut Writer) {
         (self.times.len() as u64).write(out);
-        let mut lifted = self.lifted.iter().peekable();
         for position in self.times.head()..self.times.tail() {
             self.times.get(position).write(out);
-            match lifted.next_if(|(at, _)| *at == position) {
-                // What was combined since may have become what a raw value expresses.
-                Some((_, partial)) => {
-                    Entry::from_partial(self.fifo.monoid(), partial.clone()).write(out);
-                }
-                None => Entry::<M>::Raw(self.values.get(position).clone()).write(out),
-            }
+            self.entry(position).write(out);
         }
         self.fifo.write(out);
     }
