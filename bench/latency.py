@@ -62,10 +62,9 @@ def draw(record: dict[str, Any], picture: Path) -> None:
         axes.set_title(f"n = 2^{length.bit_length() - 1} entries", loc="left")
     panels[0][0].set_ylabel("share of items that took longer")
     handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     figure.suptitle(
-        "An evict, an insert and a query, sum of int64; "
-        f"the timer takes {record['timer_ns']} ns of it",
+        f"Evict + insert + query, sum of int64 (timer: {record['timer_ns']} ns of it)",
         x=0.01,
         ha="left",
     )
