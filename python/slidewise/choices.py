@@ -171,9 +171,7 @@ def why_lines(
 
 
 def _rule_of(first: str, plan: Asked, dtypes: Sequence[str | None]) -> Rule | None:
-    rule = choose(
-        kinds_of(plan.aggs, plan.requests), "float64" in dtypes, plan.prefer
-    )
+    rule = choose(kinds_of(plan.aggs, plan.requests), "float64" in dtypes, plan.prefer)
     return rule if rule.take == first else None
 
 
