@@ -92,7 +92,9 @@ RULES = (
         take="subtract_on_evict",
         why="as long as order holds, every call takes a combine or an inverse at most, "
         "and integers leave no rounding behind",
-        measured="PENDING",
+        measured="an evict, an insert and a query together, sum of ints, n = 2^14: "
+        "p99.9 61 ns, p99.99 311 ns; fiba 290 and 721; two_stacks_lite 60 and 510, but "
+        "26 us at p99.999, where both others are at 3",
     ),
     Rule(
         prefer=None,
