@@ -11,7 +11,8 @@ const TOLD: [usize; 5] = [500_000, 990_000, 999_000, 999_900, 999_990];
 
 pub struct Samples {
     nanos: Vec<u32>,
-    switches: Option<u64>,
+    /// How long the thread had waited for a core when that was last looked up.
+    waited: Option<Duration>,
     interrupted: usize,
 }
 
@@ -19,28 +20,33 @@ impl Samples {
     pub fn with_capacity(count: usize) -> Self {
         Self {
             nanos: Vec::with_capacity(count),
-            switches: (count > 1).then(switches).flatten(),
+            waited: (count > 1).then(waited).flatten(),
             interrupted: 0,
         }
     }
 
     #[inline]
     pub fn take(&mut self, spent: Duration) {
-        if spent > SUSPICIOUS && self.was_interrupted() {
-            self.interrupted += 1;
-            return;
-        }
+        let spent = match spent > SUSPICIOUS {
+            true => self.running(spent),
+            false => Some(spent),
+        };
+        let Some(spent) = spent else { return };
         let nanos = u32::try_from(spent.as_nanos()).unwrap_or(u32::MAX);
         self.nanos.push(nanos);
     }
 
-    /// Whether the thread has been off its core since this was last asked.
+    /// What is left of a call without the time that the thread waited for a core; none
+    /// if it waited longer, which was partly before the call.
     #[cold]
-    fn was_interrupted(&mut self) -> bool {
-        let now = switches();
-        let changed = now != self.switches;
-        self.switches = now;
-        changed
+    fn running(&mut self, spent: Duration) -> Option<Duration> {
+        let before = std::mem::replace(&mut self.waited, waited());
+        let (Some(before), Some(after)) = (before, self.waited) else {
+            return Some(spent);
+        };
+        let off = after.saturating_sub(before);
+        self.interrupted += usize::from(!off.is_zero());
+        spent.checked_sub(off)
     }
 
     pub fn summary(mut self) -> Summary {
@@ -82,12 +88,11 @@ fn tails(count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// How often this thread was taken off its core; `None` where the system does not say.
-fn switches() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/thread-self/status").ok()?;
-    let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
-    let counts = counts.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok());
-    Some(counts.sum())
+/// How long this thread has waited for a core so far; `None` where nobody says.
+fn waited() -> Option<Duration> {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanos = told.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
 }
 
 #[derive(Clone, Debug)]
