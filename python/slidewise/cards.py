@@ -59,6 +59,11 @@ _ONE_PARTIAL = (
     "while rings are half full"
 )
 
+_TWO_PARTIALS = (
+    "a time, a value and two partials per entry: 48 bytes for numbers, up to twice "
+    "that while rings are half full"
+)
+
 _CARDS = (
     Card(
         name="fiba",
@@ -77,6 +82,22 @@ _CARDS = (
         differs="entries in leaves only (a B+-tree with fat leaves); late entries are "
         "staged and inserted together; a few entries are a sorted array",
         choose="always, unless order is certain; it is what auto means",
+    ),
+    Card(
+        name="daba_lite",
+        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015; the lite form is from "
+        "their later work",
+        order="in order",
+        laws="associative",
+        insert="worst case 3 combines, 2 on average",
+        evict="worst case 2 combines, 1 on average",
+        query="1 combine",
+        range=_WHOLE,
+        bulk="as many single steps",
+        combines="4 on average, worst 6",
+        space=_ONE_PARTIAL,
+        differs="nothing; its queue is a chain of rings, in which entries never move",
+        choose="in order, where every single operation must be fast",
     ),
     Card(
         name="two_stacks_lite",
@@ -232,6 +253,51 @@ _CARDS = (
         "fiba, which is faster",
     ),
     Card(
+        name="daba",
+        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015, section 6",
+        order="in order",
+        laws="associative",
+        insert="worst case 3 combines, 2 on average",
+        evict="worst case 2 combines, 1 on average",
+        query="1 combine; 0 if nothing has changed since the last",
+        range=_WHOLE,
+        bulk="as many single steps",
+        combines="4 on average, worst 6; with caching=False 8",
+        space=_TWO_PARTIALS,
+        differs="caching= is figure 17, without it figure 14",
+        choose="to compare with; daba_lite does the same in less memory",
+    ),
+    Card(
+        name="aba",
+        paper="Tangwongsan, Hirzel, Schneider: ABA, DEBS 2015, section 5",
+        order="in order",
+        laws="associative",
+        insert="1 combine",
+        evict="amortised 1 combine, worst n − 1 (the flip)",
+        query="1 combine; 0 if nothing has changed since the last",
+        range=_WHOLE,
+        bulk="as many single steps",
+        combines="amortised ≤ 3, worst n + 1",
+        space=_TWO_PARTIALS,
+        differs="nothing; caching= keeps the last answer",
+        choose="to compare with; two_stacks_lite does the same in less memory",
+    ),
+    Card(
+        name="two_stacks",
+        paper="Tangwongsan, Hirzel, Schneider: Two-Stacks, DEBS 2015, section 4",
+        order="in order",
+        laws="associative",
+        insert="1 combine",
+        evict="amortised 1 combine, worst n − 1 and n moves (the flip)",
+        query="1 combine; 0 if nothing has changed since the last",
+        range=_WHOLE,
+        bulk="as many single steps",
+        combines="amortised ≤ 3, worst n + 1",
+        space=_TWO_PARTIALS,
+        differs="nothing; caching= keeps the last answer",
+        choose="to compare with; two_stacks_lite does the same in less memory",
+    ),
+    Card(
         name="recalculate",
         paper="none: the baseline of all papers",
         order="any",
@@ -276,6 +342,8 @@ def algorithms() -> Cards:
     Example:
         >>> [card.name for card in algorithms()][:4]
         ['fiba', 'two_stacks_lite', 'subtract_on_evict', 'amta']
+        >>> [card.name for card in algorithms()]
+        ['fiba', 'daba_lite', 'two_stacks_lite', ..., 'recalculate']
         >>> algorithms()[0].order
         'any'
     """

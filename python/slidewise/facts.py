@@ -57,13 +57,7 @@ LAWS = {
 }
 
 # Names of the field that other versions may have.
-_ELSEWHERE = (
-    "two_stacks",
-    "aba",
-    "daba",
-    "daba_lite",
-    "slick_deque",
-)
+_ELSEWHERE = ("slick_deque",)
 
 
 def checked_name(name: str) -> str:

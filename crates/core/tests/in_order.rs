@@ -14,11 +14,15 @@ use slidewise_core::monoid::Monoid;
 use slidewise_core::window::Ties;
 use slidewise_core::window::amta::Amta;
 use slidewise_core::window::b_int::BInt;
+use slidewise_core::window::aba::Aba;
+use slidewise_core::window::daba::Daba;
+use slidewise_core::window::daba_lite::DabaLite;
 use slidewise_core::window::fifo::Fifo;
 use slidewise_core::window::flat_fat::FlatFatQueue;
 use slidewise_core::window::flat_fit::FlatFit;
 use slidewise_core::window::in_order::InOrder;
 use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
+use slidewise_core::window::two_stacks::TwoStacks;
 use slidewise_core::window::two_stacks_lite::TwoStacksLite;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -75,5 +79,12 @@ structures! {
     flat_fat: |monoid| FlatFatQueue::new(monoid, 1);
     flat_fit: FlatFit::new;
     subtract_on_evict: SubtractOnEvict::new;
+    two_stacks: |monoid| TwoStacks::new(monoid, true);
+    two_stacks_uncached: |monoid| TwoStacks::new(monoid, false);
     two_stacks_lite: TwoStacksLite::new;
+    aba: |monoid| Aba::new(monoid, true);
+    aba_uncached: |monoid| Aba::new(monoid, false);
+    daba: |monoid| Daba::new(monoid, true);
+    daba_uncached: |monoid| Daba::new(monoid, false);
+    daba_lite: DabaLite::new;
 }

@@ -10,7 +10,7 @@ use common::Random;
 use slidewise_core::window::queue::Queue;
 
 /// Random runs of pushes and evictions; `swing` is how long one lasts at most.
-fn compare<P: PartialEq + std::fmt::Debug>(
+fn compare<P: Clone + PartialEq + std::fmt::Debug>(
     seed: u64,
     swing: u64,
     make: impl Fn(u64) -> P,

@@ -7,6 +7,7 @@
 //! `FILTER` takes the cases whose name contains it. `--rss` measures memory as what the
 //! process holds resident instead of asking `Window::bytes`, and measures nothing else.
 
+mod fifo;
 mod flat;
 mod memory;
 mod report;
@@ -42,6 +43,9 @@ fn main() {
     cases(&mut report, "sum i64", &SumI64, |x| x as i64);
     cases(&mut report, "sum f64", &SumF64, |x| x as f64 * 0.01);
     cases(&mut report, "max f64", &max, |x| x as i64);
+    if !report.settings.rss {
+        fifo::cases(&mut report);
+    }
     report.write();
 }
 

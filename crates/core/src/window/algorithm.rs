@@ -17,7 +17,11 @@ pub enum Algorithm {
     Reactive,
     Recalculate,
     SubtractOnEvict,
+    TwoStacks { caching: bool },
     TwoStacksLite,
+    Aba { caching: bool },
+    Daba { caching: bool },
+    DabaLite,
 }
 
 impl Algorithm {
@@ -115,12 +119,24 @@ const ARITY: Parameter = Parameter {
     allowed: Allowed::OneOf(&[2, 4, 8, 16]),
 };
 
+/// Keeps what was worked out, for another query or for the steps that follow.
+const CACHING: &[Parameter] = &[Parameter {
+    name: "caching",
+    default: 1,
+    allowed: Allowed::Flag,
+}];
+
 /// In the order in which they are shown.
-pub static ALGORITHMS: [Facts; 11] = [
+pub static ALGORITHMS: [Facts; 15] = [
     Facts {
         name: "fiba",
         make: |_| Algorithm::Fiba,
         ..ANY_ORDER
+    },
+    Facts {
+        name: "daba_lite",
+        make: |_| Algorithm::DabaLite,
+        ..IN_ORDER
     },
     Facts {
         name: "two_stacks_lite",
@@ -199,6 +215,30 @@ pub static ALGORITHMS: [Facts; 11] = [
             },
         },
         ..ANY_ORDER
+    },
+    Facts {
+        name: "daba",
+        parameters: CACHING,
+        make: |values| Algorithm::Daba {
+            caching: values[0] != 0,
+        },
+        ..IN_ORDER
+    },
+    Facts {
+        name: "aba",
+        parameters: CACHING,
+        make: |values| Algorithm::Aba {
+            caching: values[0] != 0,
+        },
+        ..IN_ORDER
+    },
+    Facts {
+        name: "two_stacks",
+        parameters: CACHING,
+        make: |values| Algorithm::TwoStacks {
+            caching: values[0] != 0,
+        },
+        ..IN_ORDER
     },
     Facts {
         name: "recalculate",

@@ -3,10 +3,13 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use super::aba::Aba;
 pub use super::algorithm::Algorithm;
 use super::amta::Amta;
 use super::b_int::BInt;
 use super::btree::BTree;
+use super::daba::Daba;
+use super::daba_lite::DabaLite;
 use super::fiba::Fiba;
 use super::fifo::Fifo;
 use super::flat_fat::FlatFatQueue;
@@ -16,6 +19,7 @@ use super::reactive::Reactive;
 use super::recalculate::Recalculate;
 use super::shape::Shape;
 use super::subtract_on_evict::SubtractOnEvict;
+use super::two_stacks::TwoStacks;
 use super::two_stacks_lite::TwoStacksLite;
 use super::{Batch, Refused, Ties, Window};
 use crate::aggregate::collect::Element;
@@ -142,7 +146,13 @@ impl<T: Element> Visitor<T> for Few {
             }
             Algorithm::FlatFit => build.in_order(FlatFit::new(aggregation)),
             Algorithm::Reactive => Typed::boxed(Reactive::new(aggregation, ties), ties),
+            Algorithm::TwoStacks { caching } => {
+                build.in_order(TwoStacks::new(aggregation, caching))
+            }
             Algorithm::TwoStacksLite => build.in_order(TwoStacksLite::new(aggregation)),
+            Algorithm::Aba { caching } => build.in_order(Aba::new(aggregation, caching)),
+            Algorithm::Daba { caching } => build.in_order(Daba::new(aggregation, caching)),
+            Algorithm::DabaLite => build.in_order(DabaLite::new(aggregation)),
             Algorithm::Fiba | Algorithm::Recalculate | Algorithm::SubtractOnEvict => {
                 unreachable!("planned otherwise")
             }

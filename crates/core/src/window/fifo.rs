@@ -4,7 +4,7 @@
 //! [`InOrder`](super::in_order::InOrder) makes a window of any of them.
 
 use crate::monoid::Monoid;
-use crate::snapshot::{Reader, Result, Writer};
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// A queue of lifted values that knows the fold of all of them.
 pub trait Fifo<M: Monoid>: Clone + Send + 'static {
@@ -43,6 +43,70 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
     /// Reads what `write` wrote, into an empty structure of the same monoid. Leaves
     /// nothing that could panic; whether it is right is for `check` to say.
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
+}
+
+/// The last answer, kept while nothing changes: query caching (DABA §4, figure 17).
+#[derive(Clone, Debug)]
+pub struct QueryCache<P> {
+    /// Whether answers are kept at all.
+    on: bool,
+    answer: Option<P>,
+}
+
+impl<P: Clone> QueryCache<P> {
+    pub fn new(on: bool) -> Self {
+        Self { on, answer: None }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// To be called by whatever changes the window.
+    #[inline]
+    pub fn forget(&mut self) {
+        self.answer = None;
+    }
+
+    #[inline]
+    pub fn kept(&self) -> Option<P> {
+        self.answer.clone()
+    }
+
+    #[inline]
+    pub fn keep(&mut self, answer: &P) {
+        if self.on {
+            self.answer = Some(answer.clone());
+        }
+    }
+}
+
+/// Combines what may be nothing, without combining with nothing.
+#[inline]
+pub fn join<M: Monoid>(
+    monoid: &M,
+    older: Option<&M::Partial>,
+    younger: Option<&M::Partial>,
+) -> M::Partial {
+    match (older, younger) {
+        (Some(older), Some(younger)) => monoid.combine(older, younger),
+        (Some(only), None) | (None, Some(only)) => only.clone(),
+        (None, None) => monoid.identity(),
+    }
+}
+
+/// A position relative to the oldest entry, as it goes into a snapshot.
+pub fn write_place(place: usize, out: &mut Writer) {
+    (place as u64).write(out);
+}
+
+/// Reads what [`write_place`] wrote: at most `most`, and not before `least`.
+pub fn read_place(input: &mut Reader<'_>, least: usize, most: usize) -> Result<usize> {
+    let place = u64::read(input)?;
+    match usize::try_from(place) {
+        Ok(found) if (least..=most).contains(&found) => Ok(found),
+        _ => damaged(format!("place {place} is not in {least}..={most}")),
+    }
 }
 
 /// The fold of values in order, for checkers.

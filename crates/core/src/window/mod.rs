@@ -1,5 +1,6 @@
 //! Windows: one file or folder per algorithm, all behind [`Window`].
 
+pub mod aba;
 pub mod algorithm;
 pub mod amta;
 pub mod any;
@@ -8,6 +9,9 @@ pub mod b_int;
 pub mod batch;
 pub mod btree;
 mod dyadic;
+pub mod daba;
+pub mod daba_lite;
+pub mod daba_pointers;
 pub mod fiba;
 pub mod fiba_published;
 pub mod fifo;
@@ -19,6 +23,7 @@ pub mod reactive;
 pub mod recalculate;
 pub mod shape;
 pub mod subtract_on_evict;
+pub mod two_stacks;
 pub mod two_stacks_lite;
 
 use crate::monoid::{Entry, Monoid};

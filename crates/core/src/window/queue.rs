@@ -13,8 +13,9 @@
 //!    ring, the others in the older ring with the largest start up to p.
 //! 2. Only the last ring gets new entries. An older one is given back when the head has
 //!    passed its end.
-//! 3. Slots are filled for the first time in the order of their positions, so a ring is
-//!    never initialised: making one costs O(1) however large it is.
+//! 3. Slots are filled for the first time in the order of their positions, a block at a
+//!    time at most, so a ring is never initialised: making one costs O(1) however large.
+//! 4. tail ≤ `limit`; pushes before it need no look at anything.
 //!
 //! A full ring is followed by one of twice the size; one that is more than eight times
 //! too large, by a smaller one. So there are at most log₂ n rings, and a single one once
@@ -24,35 +25,40 @@
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
 const SMALLEST: usize = 16;
-/// So many entries may be moved in one step, to give back a ring far too large for them.
-const FEW: usize = 64;
-/// How many slots of a retired ring are dropped per step.
-const DISPOSED: usize = 8;
+/// So many pushes or evictions go by between two looks at what is to be done: whether a
+/// ring is full, passed, or too large. Up to twice as many entries may be moved then, to
+/// give back a ring far too large for them.
+const BLOCK: usize = 64;
 
 #[derive(Clone, Debug)]
 struct Ring<P> {
+    /// At most `cap`, which is a power of two, or 0 where there is no ring yet.
     slots: Vec<P>,
-    /// A power of two, or 0 where there is no ring yet.
-    cap: usize,
+    mask: usize,
     /// The position of the first slot.
     start: usize,
-    /// The position behind the youngest entry.
-    end: usize,
 }
 
 impl<P> Ring<P> {
     fn new(cap: usize, start: usize) -> Self {
         Self {
             slots: Vec::with_capacity(cap),
-            cap,
+            mask: cap.saturating_sub(1),
             start,
-            end: start,
+        }
+    }
+
+    fn cap(&self) -> usize {
+        if self.slots.capacity() == 0 {
+            0
+        } else {
+            self.mask + 1
         }
     }
 
     #[inline]
     fn slot(&self, position: usize) -> usize {
-        (position - self.start) & self.cap.wrapping_sub(1)
+        (position - self.start) & self.mask
     }
 }
 
@@ -61,31 +67,26 @@ impl<P> Ring<P> {
 #[derive(Debug)]
 pub struct Queue<P> {
     last: Ring<P>,
-    older: Vec<Ring<P>>,
+    head: usize,
+    tail: usize,
+    /// Up to here there is room in slots that have been filled before.
+    limit: usize,
+    /// Rings before the last, each with the position behind its youngest entry.
+    older: Vec<(Ring<P>, usize)>,
     /// Rings given back whose slots need dropping, which is done a few at a time.
     retired: Vec<Vec<P>>,
-    head: usize,
 }
 
 impl<P> Default for Queue<P> {
     fn default() -> Self {
-        Self {
-            last: Ring::new(0, 0),
-            older: Vec::new(),
-            retired: Vec::new(),
-            head: 0,
-        }
+        Self::starting_at(0, 0)
     }
 }
 
 /// A copy holds what is there, in one ring, at the same positions.
 impl<P: Clone> Clone for Queue<P> {
     fn clone(&self) -> Self {
-        let mut copy = Self {
-            last: Ring::new(self.len().next_power_of_two().max(SMALLEST), self.head),
-            head: self.head,
-            ..Self::default()
-        };
+        let mut copy = Self::starting_at(self.head, fitting(self.len()));
         for entry in self.iter() {
             copy.push(entry.clone());
         }
@@ -93,7 +94,22 @@ impl<P: Clone> Clone for Queue<P> {
     }
 }
 
+fn fitting(len: usize) -> usize {
+    len.next_power_of_two().max(SMALLEST)
+}
+
 impl<P> Queue<P> {
+    fn starting_at(head: usize, cap: usize) -> Self {
+        Self {
+            last: Ring::new(cap, head),
+            head,
+            tail: head,
+            limit: head,
+            older: Vec::new(),
+            retired: Vec::new(),
+        }
+    }
+
     #[inline]
     pub fn head(&self) -> usize {
         self.head
@@ -101,12 +117,12 @@ impl<P> Queue<P> {
 
     #[inline]
     pub fn tail(&self) -> usize {
-        self.last.end
+        self.tail
     }
 
     #[inline]
     pub fn len(&self) -> usize {
-        self.tail() - self.head
+        self.tail - self.head
     }
 
     #[inline]
@@ -117,19 +133,18 @@ impl<P> Queue<P> {
     /// The entry at a position from head to tail; others panic or give leftovers.
     #[inline]
     pub fn get(&self, position: usize) -> &P {
-        let ring = if position >= self.last.start {
-            &self.last
-        } else {
-            self.ring_of(position)
-        };
-        &ring.slots[ring.slot(position)]
+        if position < self.last.start {
+            return self.get_older(position);
+        }
+        &self.last.slots[self.last.slot(position)]
     }
 
     #[cold]
-    fn ring_of(&self, position: usize) -> &Ring<P> {
+    fn get_older(&self, position: usize) -> &P {
         let mut rings = self.older.iter().rev();
-        let found = rings.find(|ring| position >= ring.start);
-        found.expect("a position before the head")
+        let found = rings.find(|(ring, _)| position >= ring.start);
+        let (ring, _) = found.expect("a position before the head");
+        &ring.slots[ring.slot(position)]
     }
 
     #[inline]
@@ -139,52 +154,25 @@ impl<P> Queue<P> {
 
     #[inline]
     fn slot_mut(&mut self, position: usize) -> &mut P {
-        let ring = if position >= self.last.start {
-            &mut self.last
-        } else {
-            let mut rings = self.older.iter_mut().rev();
-            let found = rings.find(|ring| position >= ring.start);
-            found.expect("a position before the head")
-        };
+        if position < self.last.start {
+            return self.older_slot_mut(position);
+        }
+        let slot = self.last.slot(position);
+        &mut self.last.slots[slot]
+    }
+
+    #[cold]
+    fn older_slot_mut(&mut self, position: usize) -> &mut P {
+        let mut rings = self.older.iter_mut().rev();
+        let found = rings.find(|(ring, _)| position >= ring.start);
+        let (ring, _) = found.expect("a position before the head");
         let slot = ring.slot(position);
         &mut ring.slots[slot]
     }
 
-    #[inline]
-    pub fn push(&mut self, entry: P) {
-        let live = self.last.end - self.head.max(self.last.start);
-        let slot = self.last.slot(self.last.end);
-        if live == self.last.cap || slot.is_multiple_of(FEW) && self.too_large() {
-            self.open();
-            self.last.slots.push(entry);
-        } else if let Some(place) = self.last.slots.get_mut(slot) {
-            *place = entry;
-        } else {
-            self.last.slots.push(entry);
-        }
-        self.last.end += 1;
-    }
-
     fn too_large(&self) -> bool {
-        self.last.cap > 8 * FEW && self.len() < self.last.cap / 8 && self.older.is_empty()
-    }
-
-    /// Follows the last ring by one of a size that fits.
-    #[cold]
-    fn open(&mut self) {
-        self.dispose();
-        let cap = if self.too_large() {
-            (4 * self.len()).next_power_of_two().max(SMALLEST)
-        } else {
-            (2 * self.last.cap).max(SMALLEST)
-        };
-        let next = Ring::new(cap, self.last.end);
-        let full = std::mem::replace(&mut self.last, next);
-        if full.end > self.head {
-            self.older.push(full);
-        } else {
-            self.retire(full.slots);
-        }
+        let cap = self.last.cap();
+        cap > 8 * BLOCK && self.len() < cap / 8 && self.older.is_empty()
     }
 
     /// Evicts the entry at the head. `blank` is what may lie in a slot of nobody.
@@ -195,11 +183,8 @@ impl<P> Queue<P> {
             self.set(head, blank());
         }
         self.head += 1;
-        if !self.older.is_empty() || !self.retired.is_empty() {
-            self.give_back();
-        }
-        if self.len() == FEW {
-            self.compact(FEW, blank);
+        if self.head.is_multiple_of(BLOCK) {
+            self.look_after(2 * BLOCK, blank);
         }
     }
 
@@ -211,18 +196,21 @@ impl<P> Queue<P> {
             }
         }
         self.head += count;
-        while self.older.first().is_some_and(|ring| ring.end <= self.head) {
-            self.give_back();
-        }
-        self.compact(count.max(FEW), blank);
+        self.look_after(count.max(2 * BLOCK), blank);
     }
 
+    /// Gives back what is not needed any more; may move up to `most` entries for that.
     #[cold]
-    fn give_back(&mut self) {
+    #[inline(never)]
+    fn look_after(&mut self, most: usize, blank: impl Fn() -> P) {
         self.dispose();
-        if self.older.first().is_some_and(|ring| ring.end <= self.head) {
-            let passed = self.older.remove(0);
+        while self.older.first().is_some_and(|(_, end)| *end <= self.head) {
+            let (passed, _) = self.older.remove(0);
             self.retire(passed.slots);
+        }
+        let len = self.len();
+        if len < most && self.capacity() > 8 * len.max(BLOCK) {
+            self.compact(blank);
         }
     }
 
@@ -236,36 +224,30 @@ impl<P> Queue<P> {
         let Some(slots) = self.retired.last_mut() else {
             return;
         };
-        slots.truncate(slots.len().saturating_sub(DISPOSED));
+        slots.truncate(slots.len().saturating_sub(BLOCK));
         if slots.is_empty() {
             self.retired.pop();
         }
     }
 
-    /// Moves the entries into a small ring, if they are no more than `most` and their
-    /// rings are far too large for them.
-    fn compact(&mut self, most: usize, blank: impl Fn() -> P) {
-        let len = self.len();
-        if len > most || self.capacity() <= 8 * len.max(FEW) {
-            return;
-        }
-        let cap = (2 * len).next_power_of_two().max(SMALLEST);
-        let mut small = Ring::new(cap, self.head);
-        for position in self.head..self.tail() {
+    /// Moves all entries into one small ring.
+    fn compact(&mut self, blank: impl Fn() -> P) {
+        let mut small = Ring::new(fitting(2 * self.len()), self.head);
+        for position in self.head..self.tail {
             let entry = std::mem::replace(self.slot_mut(position), blank());
             small.slots.push(entry);
         }
-        small.end = self.tail();
+        self.limit = self.tail;
         let large = std::mem::replace(&mut self.last, small);
         self.retire(large.slots);
-        for ring in std::mem::take(&mut self.older) {
+        for (ring, _) in std::mem::take(&mut self.older) {
             self.retire(ring.slots);
         }
     }
 
     fn capacity(&self) -> usize {
-        let older: usize = self.older.iter().map(|ring| ring.cap).sum();
-        older + self.last.cap
+        let older: usize = self.older.iter().map(|(ring, _)| ring.cap()).sum();
+        older + self.last.cap()
     }
 
     pub fn clear(&mut self) {
@@ -273,19 +255,75 @@ impl<P> Queue<P> {
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &P> + ExactSizeIterator {
-        (self.head..self.tail()).map(|position| self.get(position))
+        (self.head..self.tail).map(|position| self.get(position))
     }
 
     /// Bytes held beside the struct itself.
     pub fn bytes(&self) -> usize {
         let retired: usize = self.retired.iter().map(Vec::capacity).sum();
         (self.capacity() + retired) * size_of::<P>()
-            + self.older.capacity() * size_of::<Ring<P>>()
+            + self.older.capacity() * size_of::<(Ring<P>, usize)>()
             + self.retired.capacity() * size_of::<Vec<P>>()
     }
 }
 
-impl<P: Codec> Queue<P> {
+impl<P: Clone> Queue<P> {
+    #[inline]
+    pub fn push(&mut self, entry: P) {
+        if self.tail == self.limit {
+            self.push_and_look(entry);
+            return;
+        }
+        let slot = self.last.slot(self.tail);
+        self.last.slots[slot] = entry;
+        self.tail += 1;
+    }
+
+    /// Pushes where there may be no room, and makes some for a block of others.
+    #[cold]
+    #[inline(never)]
+    fn push_and_look(&mut self, entry: P) {
+        self.dispose();
+        let live = self.tail - self.head.max(self.last.start);
+        if live == self.last.cap() || self.too_large() {
+            self.open();
+        }
+        let slot = self.last.slot(self.tail);
+        match self.last.slots.get_mut(slot) {
+            Some(place) => *place = entry,
+            None => self.last.slots.push(entry),
+        }
+        self.tail += 1;
+        self.limit = self.tail;
+        if !std::mem::needs_drop::<P>() {
+            let live = self.tail - self.head.max(self.last.start);
+            let until_wrap = self.last.mask - slot;
+            let room = BLOCK.min(self.last.cap() - live).min(until_wrap);
+            let filled = self.last.slots.len().max(slot + 1 + room);
+            let any = self.last.slots[slot].clone();
+            self.last.slots.resize(filled, any);
+            self.limit += room;
+        }
+    }
+
+    /// Follows the last ring by one of a size that fits.
+    fn open(&mut self) {
+        let cap = if self.too_large() {
+            fitting(4 * self.len())
+        } else {
+            (2 * self.last.cap()).max(SMALLEST)
+        };
+        let next = Ring::new(cap, self.tail);
+        let full = std::mem::replace(&mut self.last, next);
+        if self.tail > self.head {
+            self.older.push((full, self.tail));
+        } else {
+            self.retire(full.slots);
+        }
+    }
+}
+
+impl<P: Codec + Clone> Queue<P> {
     /// Writes the entries; positions that refer to them go relative to the head.
     pub fn write(&self, out: &mut Writer) {
         (self.len() as u64).write(out);

@@ -31,10 +31,10 @@
 //! Deviation: bulk eviction that reaches into the back flips what is left of it at once,
 //! instead of first flipping what then leaves.
 
-use super::fifo::{Fifo, check_suffixes, fold};
+use super::fifo::{Fifo, check_suffixes, fold, read_place, write_place};
 use super::queue::Queue;
 use crate::monoid::Monoid;
-use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+use crate::snapshot::{Codec, Reader, Result, Writer};
 
 #[derive(Clone, Debug)]
 pub struct TwoStacksLite<M: Monoid> {
@@ -157,19 +157,15 @@ impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
     }
 
     fn write(&self, out: &mut Writer) {
-        ((self.split - self.aggs.head()) as u64).write(out);
         self.back.write(out);
         self.aggs.write(out);
+        write_place(self.split - self.aggs.head(), out);
     }
 
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
-        let front = u64::read(input)?;
         self.back = self.monoid.read_partial(input)?;
         self.aggs = Queue::read(input, |input| self.monoid.read_partial(input))?;
-        self.split = usize::try_from(front).unwrap_or(usize::MAX);
-        if self.split > self.aggs.len() {
-            return damaged(format!("a front of {front} of {} entries", self.aggs.len()));
-        }
+        self.split = read_place(input, 0, self.aggs.len())?;
         Ok(())
     }
 }

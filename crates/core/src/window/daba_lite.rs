@@ -1,0 +1,197 @@
+//! daba_lite: DABA with one aggregate per entry.
+//!
+//! | card     |                                                                        |
+//! |----------|------------------------------------------------------------------------|
+//! | paper    | DABA: Tangwongsan, Hirzel, Schneider 2015, §6; the lite form is from   |
+//! |          | their later work, which bulk FiBA (2023) cites                         |
+//! | order    | in order                                                               |
+//! | laws     | associative                                                            |
+//! | costs    | worst case, in combines: query 1, insert 3, evict 2; no loops at all,  |
+//! |          | and entries never move                                                 |
+//! | space    | one partial each, and two                                              |
+//! | choose   | in order, where every single operation must be fast                    |
+//!
+//! Idea: of the two partials that [`daba`](super::daba) keeps per entry only one is ever
+//! read again. In l_R and l_B that is the value, as long as the fold of each is kept in
+//! one place; in the rest of the front it is the aggregate.
+//!
+//! Invariants, besides those of the [`Pointers`]:
+//! 1. F ≤ i < L: `slots[i]` is the fold of the values i..B.
+//! 2. L ≤ i < R: `slots[i]` is the fold of the values i..R.
+//! 3. R ≤ i < A and B ≤ i < E: `slots[i]` is the value i.
+//! 4. A ≤ i < B: `slots[i]` is the fold of the values i..B.
+//! 5. `agg_b` is the fold of B..E; the identity if there are none.
+//! 6. `agg_ra` is the fold of R..B while l_L and l_R shrink.
+
+use super::daba_pointers::{Pointers, Step};
+use super::fifo::{Fifo, check_suffixes, fold};
+use super::queue::Queue;
+use crate::monoid::Monoid;
+use crate::snapshot::{Codec, Reader, Result, Writer};
+
+#[derive(Clone, Debug)]
+pub struct DabaLite<M: Monoid> {
+    monoid: M,
+    slots: Queue<M::Partial>,
+    at: Pointers,
+    agg_b: M::Partial,
+    agg_ra: M::Partial,
+}
+
+impl<M: Monoid> DabaLite<M> {
+    pub fn new(monoid: M) -> Self {
+        Self {
+            slots: Queue::default(),
+            at: Pointers::default(),
+            agg_b: monoid.identity(),
+            agg_ra: monoid.identity(),
+            monoid,
+        }
+    }
+
+    #[inline]
+    fn fixup(&mut self) {
+        match self.at.step(self.slots.head()) {
+            Step::Shrink => self.shrink(),
+            Step::FreeRide => self.at.ride(),
+            rare => self.turn(rare),
+        }
+    }
+
+    #[cold]
+    fn turn(&mut self, step: Step) {
+        let (f, e) = (self.slots.head(), self.slots.tail());
+        let agg_b = std::mem::replace(&mut self.agg_b, self.monoid.identity());
+        if step == Step::Flip {
+            self.agg_ra = agg_b;
+            self.at.flip(f, e);
+            self.shrink();
+        } else {
+            self.at.restart(e);
+        }
+    }
+
+    #[inline]
+    fn shrink(&mut self) {
+        let Pointers { l, r, a, b } = self.at;
+        let sum = self.monoid.combine(self.slots.get(l), &self.agg_ra);
+        self.slots.set(l, sum);
+        if a != b {
+            let value = self.slots.get(a - 1);
+            let sum = self.monoid.combine(value, self.slots.get(a));
+            self.slots.set(a - 1, sum);
+        }
+        if l + 1 == r {
+            // Not needed any more, and it may be all that holds on to something.
+            self.agg_ra = self.monoid.identity();
+        }
+        self.at.shrink();
+    }
+}
+
+impl<M: Monoid> Fifo<M> for DabaLite<M> {
+    fn monoid(&self) -> &M {
+        &self.monoid
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[inline]
+    fn insert(&mut self, value: M::Partial) {
+        self.agg_b = if self.at.b == self.slots.tail() {
+            value.clone()
+        } else {
+            self.monoid.combine(&self.agg_b, &value)
+        };
+        self.slots.push(value);
+        self.fixup();
+    }
+
+    #[inline]
+    fn evict(&mut self) {
+        self.slots.evict(|| self.monoid.identity());
+        self.fixup();
+    }
+
+    #[inline]
+    fn query(&mut self) -> M::Partial {
+        let (f, e) = (self.slots.head(), self.slots.tail());
+        if f == e {
+            return self.monoid.identity();
+        }
+        // The front of a window that is not empty is not empty either.
+        let front = self.slots.get(f);
+        if self.at.b == e {
+            return front.clone();
+        }
+        self.monoid.combine(front, &self.agg_b)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.monoid.clone());
+    }
+
+    fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
+        let (f, e) = (self.slots.head(), self.slots.tail());
+        self.at.check(f, e)?;
+        if values.len() != e - f {
+            return Err(format!("F {f}, E {e} of {} values", values.len()));
+        }
+        let Pointers { l, r, a, b } = self.at;
+        let monoid = &self.monoid;
+        let part = |from: usize, to: usize| &values[from - f..to - f];
+        let kept = |from: usize, to: usize| self.slots.iter().take(to - f).skip(from - f);
+        for (from, to) in [(r, a), (b, e)] {
+            let mut pairs = part(from, to).iter().zip(kept(from, to));
+            if !pairs.all(|(value, kept)| monoid.same(value, kept)) {
+                return Err(format!("values {from}..{to} are not as they came"));
+            }
+        }
+        let mut whole = fold(monoid, part(l, b));
+        for i in (f..l).rev() {
+            whole = match i + 1 == b {
+                true => values[i - f].clone(),
+                false => monoid.combine(&values[i - f], &whole),
+            };
+            if !monoid.same(&whole, self.slots.get(i)) {
+                return Err(format!(
+                    "front {:?} instead of {whole:?}",
+                    self.slots.get(i)
+                ));
+            }
+        }
+        check_suffixes(monoid, part(l, r), kept(l, r), "l_L")?;
+        check_suffixes(monoid, part(a, b), kept(a, b), "l_A")?;
+        let sum = fold(monoid, part(b, e));
+        if !monoid.same(&sum, &self.agg_b) {
+            return Err(format!("agg B {:?} instead of {sum:?}", self.agg_b));
+        }
+        let sum = fold(monoid, part(r, b));
+        if l != r && !monoid.same(&sum, &self.agg_ra) {
+            return Err(format!("agg RA {:?} instead of {sum:?}", self.agg_ra));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.bytes()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.agg_b.write(out);
+        self.agg_ra.write(out);
+        self.slots.write(out);
+        self.at.write(self.slots.head(), out);
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        self.agg_b = self.monoid.read_partial(input)?;
+        self.agg_ra = self.monoid.read_partial(input)?;
+        self.slots = Queue::read(input, |input| self.monoid.read_partial(input))?;
+        self.at = Pointers::read(input, self.slots.len())?;
+        Ok(())
+    }
+}

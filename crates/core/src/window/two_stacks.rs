@@ -1,0 +1,164 @@
+//! two_stacks: a queue of two stacks that know their aggregates.
+//!
+//! | card     |                                                                        |
+//! |----------|------------------------------------------------------------------------|
+//! | paper    | Tangwongsan, Hirzel, Schneider 2015 (DABA), §4, Figures 4 and 5        |
+//! | order    | in order                                                               |
+//! | laws     | associative                                                            |
+//! | costs    | amortised ≤ 3 combines per insert, evict and query together; a single  |
+//! |          | evict up to n combines and n moves                                     |
+//! | space    | two partials each                                                      |
+//! | choose   | to compare with: two_stacks_lite does the same in half the memory      |
+//!
+//! Idea: values are pushed onto the back stack with the fold of the stack so far, and
+//! popped off the front stack, where each has the fold from itself to the bottom. An empty
+//! front is filled by *flip*, which pops all of the back and pushes it there, reversed.
+//!
+//! ```text
+//! front (top first)                back (bottom first)
+//! v0: v0⊗v1⊗v2 | v1: v1⊗v2 | v2    v3 | v4: v3⊗v4
+//! ```
+//!
+//! Invariants (§4), i counted from the bottom of a stack:
+//! 1. `front[i].agg = front[i].val ⊗ … ⊗ front[0].val`.
+//! 2. `back[i].agg = back[0].val ⊗ … ⊗ back[i].val`.
+//!
+//! Parameter: `caching` keeps an answer until the window changes (end of §4).
+
+use super::fifo::{
+    Fifo, QueryCache, check_prefixes, check_suffixes, join, read_place, write_place,
+};
+use crate::monoid::Monoid;
+use crate::snapshot::{Codec, Reader, Result, Writer};
+
+#[derive(Clone, Debug)]
+struct Item<P> {
+    val: P,
+    agg: P,
+}
+
+#[derive(Clone, Debug)]
+pub struct TwoStacks<M: Monoid> {
+    monoid: M,
+    front: Vec<Item<M::Partial>>,
+    back: Vec<Item<M::Partial>>,
+    cache: QueryCache<M::Partial>,
+}
+
+impl<M: Monoid> TwoStacks<M> {
+    pub fn new(monoid: M, caching: bool) -> Self {
+        Self {
+            monoid,
+            front: Vec::new(),
+            back: Vec::new(),
+            cache: QueryCache::new(caching),
+        }
+    }
+
+    fn flip(&mut self) {
+        for Item { val, .. } in self.back.drain(..).rev() {
+            let top = self.front.last().map(|item| &item.agg);
+            let agg = join(&self.monoid, Some(&val), top);
+            self.front.push(Item { val, agg });
+        }
+    }
+}
+
+impl<M: Monoid> Fifo<M> for TwoStacks<M> {
+    fn monoid(&self) -> &M {
+        &self.monoid
+    }
+
+    fn len(&self) -> usize {
+        self.front.len() + self.back.len()
+    }
+
+    #[inline]
+    fn insert(&mut self, val: M::Partial) {
+        self.cache.forget();
+        let top = self.back.last().map(|item| &item.agg);
+        let agg = join(&self.monoid, top, Some(&val));
+        self.back.push(Item { val, agg });
+    }
+
+    #[inline]
+    fn evict(&mut self) {
+        self.cache.forget();
+        if self.front.is_empty() {
+            self.flip();
+        }
+        self.front.pop();
+        let len = self.len();
+        trim(&mut self.front, len);
+        trim(&mut self.back, len);
+    }
+
+    #[inline]
+    fn query(&mut self) -> M::Partial {
+        if let Some(answer) = self.cache.kept() {
+            return answer;
+        }
+        let front = self.front.last().map(|item| &item.agg);
+        let back = self.back.last().map(|item| &item.agg);
+        let answer = join(&self.monoid, front, back);
+        self.cache.keep(&answer);
+        answer
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.monoid.clone(), self.cache.is_on());
+    }
+
+    fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
+        if values.len() != self.len() {
+            return Err(format!("{} entries, not {}", self.len(), values.len()));
+        }
+        let items = self.front.iter().rev().chain(&self.back);
+        for (item, value) in items.zip(values) {
+            if !self.monoid.same(&item.val, value) {
+                return Err(format!("value {:?} instead of {value:?}", item.val));
+            }
+        }
+        let (front, back) = values.split_at(self.front.len());
+        let kept = self.front.iter().rev().map(|item| &item.agg);
+        check_suffixes(&self.monoid, front, kept, "front")?;
+        let kept = self.back.iter().map(|item| &item.agg);
+        check_prefixes(&self.monoid, back, kept, "back")
+    }
+
+    fn bytes(&self) -> usize {
+        (self.front.capacity() + self.back.capacity()) * size_of::<Item<M::Partial>>()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        (self.len() as u64).write(out);
+        write_place(self.front.len(), out);
+        for item in self.front.iter().chain(&self.back) {
+            item.val.write(out);
+            item.agg.write(out);
+        }
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        let count = input.length::<M::Partial>()?;
+        let front = read_place(input, 0, count)?;
+        for at in 0..count {
+            let val = self.monoid.read_partial(input)?;
+            let agg = self.monoid.read_partial(input)?;
+            let stack = if at < front {
+                &mut self.front
+            } else {
+                &mut self.back
+            };
+            stack.push(Item { val, agg });
+        }
+        Ok(())
+    }
+}
+
+/// Gives memory back that is far more than `len` entries need.
+fn trim<T>(stack: &mut Vec<T>, len: usize) {
+    if stack.capacity() > 8 * len.max(8) {
+        stack.shrink_to(2 * len);
+    }
+}
