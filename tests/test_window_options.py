@@ -147,10 +147,6 @@ def test_wrong_aggregations(arguments, message):
     ("options", "message"),
     [
         (
-            {"algorithm": "daba"},
-            "'daba' is not in this version; there are auto, fiba, ",
-        ),
-        (
             {"algorithm": "fibber"},
             "unknown algorithm 'fibber'; there are auto, fiba, ",
         ),
