@@ -54,10 +54,9 @@ ALGORITHMS = ("auto", *FACTS)
 LAWS = {
     "inverse": "an inverse (it subtracts what leaves)",
     "selection": "results that are one of the values (as max gives)",
+    "inverse or selection": "an inverse, or results that are one of the values (as max "
+    "gives)",
 }
-
-# Names of the field that other versions may have.
-_ELSEWHERE = ("slick_deque",)
 
 
 def checked_name(name: str) -> str:
@@ -69,8 +68,6 @@ def checked_name(name: str) -> str:
     if name in ALGORITHMS:
         return name
     there = ", ".join(ALGORITHMS)
-    if name in _ELSEWHERE:
-        raise SpecError(f"algorithm {name!r} is not in this version; there are {there}")
     raise SpecError(f"unknown algorithm {name!r}; there are {there}")
 
 

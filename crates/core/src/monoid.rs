@@ -80,6 +80,8 @@ pub enum Law {
     Inverse,
     /// [`Selective`].
     Selection,
+    /// One of the two.
+    InverseOrSelection,
 }
 
 /// A monoid that can take away again what it combined.

@@ -8,19 +8,22 @@ mod common;
 
 use std::fmt::Debug;
 
-use common::monoids::{Affine, Tally};
+use common::monoids::{Affine, FirstTop, Tally};
 use common::script::{Claims, compare_claims};
+use slidewise_core::aggregate::DType;
+use slidewise_core::aggregate::word::Extreme;
 use slidewise_core::monoid::Monoid;
 use slidewise_core::window::Ties;
+use slidewise_core::window::aba::Aba;
 use slidewise_core::window::amta::Amta;
 use slidewise_core::window::b_int::BInt;
-use slidewise_core::window::aba::Aba;
 use slidewise_core::window::daba::Daba;
 use slidewise_core::window::daba_lite::DabaLite;
 use slidewise_core::window::fifo::Fifo;
 use slidewise_core::window::flat_fat::FlatFatQueue;
 use slidewise_core::window::flat_fit::FlatFit;
 use slidewise_core::window::in_order::InOrder;
+use slidewise_core::window::slick_deque::SlickDeque;
 use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
 use slidewise_core::window::two_stacks::TwoStacks;
 use slidewise_core::window::two_stacks_lite::TwoStacksLite;
@@ -87,4 +90,20 @@ structures! {
     daba: |monoid| Daba::new(monoid, true);
     daba_uncached: |monoid| Daba::new(monoid, false);
     daba_lite: DabaLite::new;
+}
+
+mod slick_deque {
+    use super::*;
+    #[test]
+    fn first_top() {
+        run(FirstTop, SlickDeque::new);
+    }
+    #[test]
+    fn extreme() {
+        let min = Extreme {
+            dtype: DType::I64,
+            min: true,
+        };
+        run(min, SlickDeque::new);
+    }
 }

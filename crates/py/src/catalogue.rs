@@ -41,7 +41,11 @@ fn row(facts: &Facts) -> Row {
     )
 }
 
-const LAWS: [(&str, Law); 2] = [("inverse", Law::Inverse), ("selection", Law::Selection)];
+const LAWS: [(&str, Law); 3] = [
+    ("inverse", Law::Inverse),
+    ("selection", Law::Selection),
+    ("inverse or selection", Law::InverseOrSelection),
+];
 
 fn name_of(law: Law) -> &'static str {
     let known = LAWS.iter().find(|(_, known)| *known == law);

@@ -426,6 +426,9 @@ pub fn obeys(law: Law, aggs: &[AggSpec], columns: usize) -> bool {
             [only] if matches!(only.kind, Kind::Min | Kind::Max) => columns == 1,
             _ => selective_record(aggs, &dtypes).is_some(),
         },
+        Law::InverseOrSelection => {
+            obeys(Law::Inverse, aggs, columns) || obeys(Law::Selection, aggs, columns)
+        }
     }
 }
 

@@ -70,6 +70,7 @@ impl RecordPlan {
         match law {
             Law::Inverse => ops.all(Op::invertible),
             Law::Selection => self.components.len() == 1 && ops.all(Op::selective),
+            Law::InverseOrSelection => self.obeys(Law::Inverse) || self.obeys(Law::Selection),
         }
     }
 

@@ -16,6 +16,7 @@ pub enum Algorithm {
     FlatFit,
     Reactive,
     Recalculate,
+    SlickDeque,
     SubtractOnEvict,
     TwoStacks { caching: bool },
     TwoStacksLite,
@@ -29,6 +30,7 @@ impl Algorithm {
     pub fn law(self) -> Option<Law> {
         match self {
             Self::SubtractOnEvict => Some(Law::Inverse),
+            Self::SlickDeque => Some(Law::InverseOrSelection),
             _ => None,
         }
     }
@@ -127,7 +129,7 @@ const CACHING: &[Parameter] = &[Parameter {
 }];
 
 /// In the order in which they are shown.
-pub static ALGORITHMS: [Facts; 15] = [
+pub static ALGORITHMS: [Facts; 16] = [
     Facts {
         name: "fiba",
         make: |_| Algorithm::Fiba,
@@ -146,6 +148,11 @@ pub static ALGORITHMS: [Facts; 15] = [
     Facts {
         name: "subtract_on_evict",
         make: |_| Algorithm::SubtractOnEvict,
+        ..IN_ORDER
+    },
+    Facts {
+        name: "slick_deque",
+        make: |_| Algorithm::SlickDeque,
         ..IN_ORDER
     },
     Facts {

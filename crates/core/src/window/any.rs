@@ -18,6 +18,7 @@ use super::in_order::InOrder;
 use super::reactive::Reactive;
 use super::recalculate::Recalculate;
 use super::shape::Shape;
+use super::slick_deque::SlickDeque;
 use super::subtract_on_evict::SubtractOnEvict;
 use super::two_stacks::TwoStacks;
 use super::two_stacks_lite::TwoStacksLite;
@@ -26,10 +27,10 @@ use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
 use crate::aggregate::{
-    AggSpec, Aggregation, Answer, Cell, DType, InvertibleVisitor, Visitor, plan, plan_few,
-    plan_invertible,
+    AggSpec, Aggregation, Answer, Cell, DType, InvertibleVisitor, SelectiveVisitor, Visitor, plan,
+    plan_few, plan_invertible, plan_selective,
 };
-use crate::monoid::Invertible;
+use crate::monoid::{Invertible, Selective};
 use crate::snapshot::{Reader, Result, Writer};
 
 /// What is granted, or why not.
@@ -90,6 +91,11 @@ pub fn window<T: Element>(
         Algorithm::SubtractOnEvict => {
             plan_invertible(aggs, dtypes, build).expect("aggregations with an inverse")
         }
+        // With an inverse and one range, SlickDeque is subtract-on-evict.
+        Algorithm::SlickDeque => match plan_selective(aggs, dtypes, Selecting(ties)) {
+            Some(window) => window,
+            None => plan_invertible(aggs, dtypes, build).expect("an inverse or a selection"),
+        },
         Algorithm::Fiba | Algorithm::Recalculate => plan(aggs, dtypes, build),
         _ => plan_few(aggs, dtypes, Few(build)),
     }
@@ -153,9 +159,10 @@ impl<T: Element> Visitor<T> for Few {
             Algorithm::Aba { caching } => build.in_order(Aba::new(aggregation, caching)),
             Algorithm::Daba { caching } => build.in_order(Daba::new(aggregation, caching)),
             Algorithm::DabaLite => build.in_order(DabaLite::new(aggregation)),
-            Algorithm::Fiba | Algorithm::Recalculate | Algorithm::SubtractOnEvict => {
-                unreachable!("planned otherwise")
-            }
+            Algorithm::Fiba
+            | Algorithm::Recalculate
+            | Algorithm::SlickDeque
+            | Algorithm::SubtractOnEvict => unreachable!("planned otherwise"),
         }
     }
 }
@@ -182,6 +189,17 @@ fn fiba<T: Element, A: Aggregation<T>>(
     let mut window = Fiba::<A, 16, 8>::new(aggregation, ties);
     window.insert_batch(entries);
     Typed::boxed(window, ties)
+}
+
+struct Selecting(Ties);
+
+impl<T: Element> SelectiveVisitor<T> for Selecting {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T> + Selective>(self, aggregation: A) -> Self::Out {
+        let Self(ties) = self;
+        Typed::boxed(InOrder::new(SlickDeque::new(aggregation), ties), ties)
+    }
 }
 
 /// Forgets which aggregation and which window it is.

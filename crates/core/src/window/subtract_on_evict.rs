@@ -15,9 +15,9 @@
 //!
 //! Invariants:
 //! 1. `values` holds the entries as they came.
-//! 2. `whole` is the fold of those values that an inverse takes out again, up to rounding;
+//! 2. `whole` of [`Running`] is the fold of those values that an inverse takes out again, up to rounding;
 //!    the identity if there are none.
-//! 3. `stuck` holds the others, infinities and NaN, in a structure that needs no inverse:
+//! 3. Its `stuck` holds the others, infinities and NaN, in a structure that needs no inverse:
 //!    so these leave no trace either. Such values commute with all others.
 //!
 //! Deviation: 3, and that a sum of floats which overflowed is folded anew by the next
@@ -28,6 +28,66 @@ use super::queue::Queue;
 use super::two_stacks_lite::TwoStacksLite;
 use crate::monoid::Invertible;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+/// The fold of a queue that somebody else keeps.
+#[derive(Clone, Debug)]
+pub struct Running<M: Invertible> {
+    whole: M::Partial,
+    /// How many values `whole` is made of.
+    undone: usize,
+    stuck: TwoStacksLite<M>,
+}
+
+impl<M: Invertible> Running<M> {
+    pub fn new(monoid: &M) -> Self {
+        Self {
+            whole: monoid.identity(),
+            undone: 0,
+            stuck: TwoStacksLite::new(monoid.clone()),
+        }
+    }
+
+    #[inline]
+    pub fn add(&mut self, monoid: &M, value: &M::Partial) {
+        if monoid.undoes(value) {
+            self.undone += 1;
+            self.whole = monoid.combine(&self.whole, value);
+        } else {
+            self.stuck.insert(value.clone());
+        }
+    }
+
+    /// Takes the oldest value out; `rest` are those that stay.
+    #[inline]
+    pub fn take<'a>(
+        &mut self,
+        monoid: &M,
+        oldest: &M::Partial,
+        rest: impl Iterator<Item = &'a M::Partial>,
+    ) {
+        if !monoid.undoes(oldest) {
+            self.stuck.evict();
+            return;
+        }
+        self.undone -= 1;
+        if self.undone == 0 {
+            self.whole = monoid.identity();
+            return;
+        }
+        self.whole = monoid.inverse(&self.whole, oldest);
+        if !monoid.undoes(&self.whole) {
+            self.whole = fold(monoid, rest.filter(|value| monoid.undoes(value)));
+        }
+    }
+
+    #[inline]
+    pub fn answer(&mut self, monoid: &M) -> M::Partial {
+        if self.stuck.is_empty() {
+            return self.whole.clone();
+        }
+        monoid.combine(&self.stuck.query(), &self.whole)
+    }
+}
 
 /// Only for aggregations with an inverse:
 ///
@@ -48,29 +108,16 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 pub struct SubtractOnEvict<M: Invertible> {
     monoid: M,
     values: Queue<M::Partial>,
-    whole: M::Partial,
-    /// How many values `whole` is made of.
-    undone: usize,
-    stuck: TwoStacksLite<M>,
+    running: Running<M>,
 }
 
 impl<M: Invertible> SubtractOnEvict<M> {
     pub fn new(monoid: M) -> Self {
         Self {
             values: Queue::default(),
-            whole: monoid.identity(),
-            undone: 0,
-            stuck: TwoStacksLite::new(monoid.clone()),
+            running: Running::new(&monoid),
             monoid,
         }
-    }
-
-    fn fold_anew(&self) -> M::Partial {
-        let values = self.values.iter();
-        fold(
-            &self.monoid,
-            values.filter(|value| self.monoid.undoes(value)),
-        )
     }
 }
 
@@ -86,41 +133,21 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
 
     #[inline]
     fn insert(&mut self, value: M::Partial) {
-        if !self.monoid.undoes(&value) {
-            self.stuck.insert(value.clone());
-        } else {
-            self.undone += 1;
-            self.whole = self.monoid.combine(&self.whole, &value);
-        }
+        self.running.add(&self.monoid, &value);
         self.values.push(value);
     }
 
     #[inline]
     fn evict(&mut self) {
+        let rest = self.values.iter().skip(1);
         let oldest = self.values.get(self.values.head());
-        if !self.monoid.undoes(oldest) {
-            self.stuck.evict();
-            self.values.evict(|| self.monoid.identity());
-            return;
-        }
-        let rest = self.monoid.inverse(&self.whole, oldest);
+        self.running.take(&self.monoid, oldest, rest);
         self.values.evict(|| self.monoid.identity());
-        self.undone -= 1;
-        self.whole = if self.undone == 0 {
-            self.monoid.identity()
-        } else if self.monoid.undoes(&rest) {
-            rest
-        } else {
-            self.fold_anew()
-        };
     }
 
     #[inline]
     fn query(&mut self) -> M::Partial {
-        if self.stuck.is_empty() {
-            return self.whole.clone();
-        }
-        self.monoid.combine(&self.stuck.query(), &self.whole)
+        self.running.answer(&self.monoid)
     }
 
     fn clear(&mut self) {
@@ -136,39 +163,44 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
             .iter()
             .cloned()
             .partition(|value| self.monoid.undoes(value));
-        if undone.len() != self.undone {
+        if undone.len() != self.running.undone {
             return Err(format!(
                 "{} values in the whole, {} counted",
                 undone.len(),
-                self.undone
+                self.running.undone
             ));
         }
         let whole = fold(&self.monoid, &undone);
-        if !self.monoid.same(&whole, &self.whole) {
-            return Err(format!("whole {:?} instead of {whole:?}", self.whole));
+        if !self.monoid.same(&whole, &self.running.whole) {
+            return Err(format!(
+                "whole {:?} instead of {whole:?}",
+                self.running.whole
+            ));
         }
-        self.stuck.check(&stuck)
+        self.running.stuck.check(&stuck)
     }
 
     fn bytes(&self) -> usize {
-        self.values.bytes() + self.stuck.bytes()
+        self.values.bytes() + self.running.stuck.bytes()
     }
 
     fn write(&self, out: &mut Writer) {
-        (self.undone as u64).write(out);
-        self.whole.write(out);
+        (self.running.undone as u64).write(out);
+        self.running.whole.write(out);
         self.values.write(out);
-        self.stuck.write(out);
+        self.running.stuck.write(out);
     }
 
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
         let undone = u64::read(input)?;
-        self.whole = self.monoid.read_partial(input)?;
+        self.running.whole = self.monoid.read_partial(input)?;
         self.values = Queue::read(input, |input| self.monoid.read_partial(input))?;
-        self.stuck.read(input)?;
+        self.running.stuck.read(input)?;
         let undoes = |value: &&M::Partial| self.monoid.undoes(value);
-        self.undone = self.values.iter().filter(undoes).count();
-        if self.undone as u64 != undone || self.undone + self.stuck.len() != self.values.len() {
+        self.running.undone = self.values.iter().filter(undoes).count();
+        if self.running.undone as u64 != undone
+            || self.running.undone + self.running.stuck.len() != self.values.len()
+        {
             return damaged(format!(
                 "{undone} values of {} to subtract",
                 self.values.len()

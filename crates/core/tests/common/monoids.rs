@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use slidewise_core::monoid::{Invertible, Monoid};
+use slidewise_core::monoid::{Invertible, Monoid, Selective};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 
 const PRIME: u64 = 4_294_967_291;
@@ -150,5 +150,66 @@ impl<const SMALL: usize> Invertible for Tally<SMALL> {
     }
     fn undoes(&self, partial: &[u64; 2]) -> bool {
         partial[1] != 1 || !partial[0].is_multiple_of(8)
+    }
+}
+
+/// The first of the largest keys, with the input it came from: selective, and reveals a
+/// wrong order by whose input is there. Counts comparisons as combines.
+#[derive(Clone, Debug)]
+pub struct FirstTop;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    key: i64,
+    input: i64,
+}
+
+impl Codec for Place {
+    const MIN_BYTES: usize = 16;
+    fn write(&self, out: &mut Writer) {
+        self.key.write(out);
+        self.input.write(out);
+    }
+    fn read(input: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            key: i64::read(input)?,
+            input: i64::read(input)?,
+        })
+    }
+}
+
+impl Monoid for FirstTop {
+    type In = i64;
+    type Partial = Place;
+    const SMALL: usize = 0;
+
+    fn commutative(&self) -> bool {
+        false
+    }
+    fn identity(&self) -> Place {
+        Place { key: -1, input: 0 }
+    }
+    /// Few keys, so that many are equal.
+    fn lift(&self, value: &i64) -> Place {
+        Place {
+            key: value.rem_euclid(5),
+            input: *value,
+        }
+    }
+    fn combine(&self, x: &Place, y: &Place) -> Place {
+        COMBINES.with(|count| count.set(count.get() + 1));
+        if y.key > x.key { *y } else { *x }
+    }
+    fn unlift(&self, partial: Place) -> std::result::Result<i64, Place> {
+        Err(partial)
+    }
+    fn same(&self, a: &Place, b: &Place) -> bool {
+        a == b
+    }
+}
+
+impl Selective for FirstTop {
+    fn outdoes(&self, younger: &Place, older: &Place) -> bool {
+        self.combine(older, younger) == *younger
     }
 }

@@ -1,0 +1,269 @@
+//! slick_deque: only candidates are kept, where a combine selects; subtract, where it can
+//! be undone.
+//!
+//! | card     |                                                                        |
+//! |----------|------------------------------------------------------------------------|
+//! | paper    | Shein, Chrysanthis, Labrinidis 2018 (SlickDeque), §3.2, Algorithms 1, 2|
+//! | order    | in order                                                               |
+//! | laws     | associative; with an inverse (Inv) or selective (Non-Inv)              |
+//! | costs    | Inv: 1 combine and 1 inverse per slide and range. Non-Inv: < 2         |
+//! |          | comparisons per slide amortised, worst n; all ranges in one walk       |
+//! | space    | Inv: one partial each; Non-Inv: one per candidate, n at most           |
+//! | choose   | many ranges over one stream; min and max over random data              |
+//!
+//! Idea (Non-Inv): a value that a younger one outdoes can show in no answer again, so it
+//! is dropped. What remains is a deque of candidates, each outdone by none behind it; the
+//! answer for any range that ends at the youngest is the first candidate inside it.
+//!
+//! ```text
+//! values      6 5 0 1 3 4 2      candidates for max   6@0 5@1 4@5 2@6
+//! ```
+//!
+//! Idea (Inv): a running answer per range; what enters is combined into each, what leaves
+//! a range is taken out of its answer. For a single range that is
+//! [`subtract_on_evict`](super::subtract_on_evict).
+//!
+//! Invariants of [`SlickDeque`]:
+//! 1. Positions of candidates rise and lie in head..tail; the last is tail − 1.
+//! 2. A value of head..tail is a candidate exactly if no younger one outdoes it.
+//!
+//! Invariants of [`SharedSums`]: for each range, its [`Running`] is made of the values
+//! from its start to the tail; `values` reaches back to the first start.
+//!
+//! Deviations: positions rise for ever instead of wrapping at the window size, so the
+//! comparisons of lines 31 and 36, which miss an `=` as printed, are not needed.
+
+use std::collections::VecDeque;
+
+use super::fifo::{Fifo, read_place, write_place};
+use super::queue::Queue;
+use super::subtract_on_evict::Running;
+use crate::monoid::{Invertible, Monoid, Selective};
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+/// Several ranges over one stream. All end at the youngest value; range `r` begins at the
+/// position that it was last advanced to. Positions count values from the first on.
+pub trait Shared<M: Monoid> {
+    fn insert(&mut self, value: M::Partial);
+    /// Lets range `range` begin at `start`, at or behind where it began. Ranges are
+    /// numbered by falling length: no range begins before the one with number 0.
+    fn advance(&mut self, range: usize, start: usize);
+    /// Appends the answers of all ranges, by number.
+    fn answers(&mut self, out: &mut Vec<M::Partial>);
+}
+
+/// Non-Inv, as a queue and for many ranges. Only for aggregations that select:
+///
+/// ```compile_fail,E0277
+/// use slidewise_core::aggregate::word::SumI64;
+/// use slidewise_core::window::slick_deque::SlickDeque;
+/// SlickDeque::new(SumI64);
+/// ```
+#[derive(Clone, Debug)]
+pub struct SlickDeque<M: Selective> {
+    monoid: M,
+    candidates: VecDeque<(usize, M::Partial)>,
+    head: usize,
+    tail: usize,
+}
+
+impl<M: Selective> SlickDeque<M> {
+    pub fn new(monoid: M) -> Self {
+        Self {
+            monoid,
+            candidates: VecDeque::new(),
+            head: 0,
+            tail: 0,
+        }
+    }
+
+    fn drop_before(&mut self, head: usize) {
+        self.head = head;
+        while self.candidates.front().is_some_and(|(at, _)| *at < head) {
+            self.candidates.pop_front();
+        }
+        let (len, capacity) = (self.candidates.len(), self.candidates.capacity());
+        if capacity > 8 * len.max(8) {
+            self.candidates.shrink_to(2 * len);
+        }
+    }
+}
+
+impl<M: Selective> Fifo<M> for SlickDeque<M> {
+    fn monoid(&self) -> &M {
+        &self.monoid
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.tail - self.head
+    }
+
+    #[inline]
+    fn insert(&mut self, value: M::Partial) {
+        while let Some((_, youngest)) = self.candidates.back()
+            && self.monoid.outdoes(&value, youngest)
+        {
+            self.candidates.pop_back();
+        }
+        self.candidates.push_back((self.tail, value));
+        self.tail += 1;
+    }
+
+    #[inline]
+    fn evict(&mut self) {
+        self.drop_before(self.head + 1);
+    }
+
+    fn evict_many(&mut self, count: usize) {
+        self.drop_before(self.head + count);
+    }
+
+    #[inline]
+    fn query(&mut self) -> M::Partial {
+        match self.candidates.front() {
+            Some((_, value)) => value.clone(),
+            None => self.monoid.identity(),
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.monoid.clone());
+    }
+
+    fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
+        if values.len() != self.len() {
+            return Err(format!("{} entries, not {}", self.len(), values.len()));
+        }
+        let mut again = Self::new(self.monoid.clone());
+        values.iter().for_each(|value| again.insert(value.clone()));
+        let same = |(found, wanted): (&(usize, M::Partial), &(usize, M::Partial))| {
+            found.0 - self.head == wanted.0 && self.monoid.same(&found.1, &wanted.1)
+        };
+        let (found, wanted) = (&self.candidates, &again.candidates);
+        if found.len() == wanted.len() && found.iter().zip(wanted).all(same) {
+            return Ok(());
+        }
+        Err(format!("candidates {found:?} instead of {wanted:?}"))
+    }
+
+    fn bytes(&self) -> usize {
+        self.candidates.capacity() * size_of::<(usize, M::Partial)>()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        write_place(self.len(), out);
+        (self.candidates.len() as u64).write(out);
+        for (at, value) in &self.candidates {
+            write_place(at - self.head, out);
+            value.write(out);
+        }
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        let len = read_place(input, 0, usize::MAX)?;
+        let count = input.length::<M::Partial>()?;
+        let mut least = 0;
+        for _ in 0..count {
+            let at = read_place(input, least, len)?;
+            let value = self.monoid.read_partial(input)?;
+            self.candidates.push_back((at, value));
+            least = at + 1;
+        }
+        (self.head, self.tail) = (0, len);
+        if least == len {
+            return Ok(());
+        }
+        damaged(format!(
+            "the youngest candidate is not the youngest of {len}"
+        ))
+    }
+}
+
+impl<M: Selective> Shared<M> for SlickDequeRanges<M> {
+    fn insert(&mut self, value: M::Partial) {
+        self.deque.insert(value);
+    }
+
+    fn advance(&mut self, range: usize, start: usize) {
+        self.starts[range] = start;
+        if range == 0 {
+            self.deque.drop_before(start);
+        }
+    }
+
+    /// One walk from the head: longer ranges begin nearer to it.
+    fn answers(&mut self, out: &mut Vec<M::Partial>) {
+        let mut candidates = self.deque.candidates.iter().peekable();
+        for start in &self.starts {
+            while candidates.next_if(|(at, _)| at < start).is_some() {}
+            out.push(match candidates.peek() {
+                Some((_, value)) => value.clone(),
+                None => self.deque.monoid.identity(),
+            });
+        }
+    }
+}
+
+/// Non-Inv for many ranges.
+#[derive(Clone, Debug)]
+pub struct SlickDequeRanges<M: Selective> {
+    deque: SlickDeque<M>,
+    starts: Vec<usize>,
+}
+
+impl<M: Selective> SlickDequeRanges<M> {
+    pub fn new(monoid: M, ranges: usize) -> Self {
+        Self {
+            deque: SlickDeque::new(monoid),
+            starts: vec![0; ranges],
+        }
+    }
+}
+
+/// Inv for many ranges.
+#[derive(Clone, Debug)]
+pub struct SharedSums<M: Invertible> {
+    monoid: M,
+    values: Queue<M::Partial>,
+    ranges: Vec<(usize, Running<M>)>,
+}
+
+impl<M: Invertible> SharedSums<M> {
+    pub fn new(monoid: M, ranges: usize) -> Self {
+        let running = || (0, Running::new(&monoid));
+        Self {
+            values: Queue::default(),
+            ranges: (0..ranges).map(|_| running()).collect(),
+            monoid,
+        }
+    }
+}
+
+impl<M: Invertible> Shared<M> for SharedSums<M> {
+    fn insert(&mut self, value: M::Partial) {
+        for (_, running) in &mut self.ranges {
+            running.add(&self.monoid, &value);
+        }
+        self.values.push(value);
+    }
+
+    fn advance(&mut self, range: usize, start: usize) {
+        let (begins, running) = &mut self.ranges[range];
+        for at in *begins..start {
+            let rest = (at + 1..self.values.tail()).map(|at| self.values.get(at));
+            running.take(&self.monoid, self.values.get(at), rest);
+        }
+        *begins = start;
+        if range == 0 {
+            let count = start - self.values.head();
+            self.values.evict_many(count, || self.monoid.identity());
+        }
+    }
+
+    fn answers(&mut self, out: &mut Vec<M::Partial>) {
+        for (_, running) in &mut self.ranges {
+            out.push(running.answer(&self.monoid));
+        }
+    }
+}
