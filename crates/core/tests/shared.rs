@@ -114,11 +114,14 @@ fn sums_cost_two_per_slide_and_range() {
     }
 }
 
+/// The value at a position.
+type Order = fn(i64) -> i64;
+
 /// Non-Inv: fewer than two comparisons per slide, amortised, for all ranges together,
 /// whatever the input; descending input is where the deque fills up.
 #[test]
 fn extremes_cost_less_than_two_per_slide() {
-    let orders: [(&str, fn(i64) -> i64); 4] = [
+    let orders: [(&str, Order); 4] = [
         ("descending", |at| -at),
         ("ascending", |at| at),
         ("a saw", |at| at % 1000),

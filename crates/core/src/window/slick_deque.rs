@@ -137,11 +137,12 @@ impl<M: Selective> Fifo<M> for SlickDeque<M> {
         }
         let mut again = Self::new(self.monoid.clone());
         values.iter().for_each(|value| again.insert(value.clone()));
-        let same = |(found, wanted): (&(usize, M::Partial), &(usize, M::Partial))| {
-            found.0 - self.head == wanted.0 && self.monoid.same(&found.1, &wanted.1)
-        };
         let (found, wanted) = (&self.candidates, &again.candidates);
-        if found.len() == wanted.len() && found.iter().zip(wanted).all(same) {
+        let mut pairs = found.iter().zip(wanted);
+        let same = pairs.all(|((at, value), (place, again))| {
+            at - self.head == *place && self.monoid.same(value, again)
+        });
+        if same && found.len() == wanted.len() {
             return Ok(());
         }
         Err(format!("candidates {found:?} instead of {wanted:?}"))
