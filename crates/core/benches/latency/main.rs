@@ -17,12 +17,16 @@ use std::time::Instant;
 
 use slidewise_core::aggregate::word::SumI64;
 use slidewise_core::monoid::Entry;
+use slidewise_core::window::aba::Aba;
 use slidewise_core::window::btree::BTree;
+use slidewise_core::window::daba::Daba;
+use slidewise_core::window::daba_lite::DabaLite;
 use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::fiba_published::Options;
 use slidewise_core::window::fifo::Fifo;
 use slidewise_core::window::in_order::InOrder;
 use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
+use slidewise_core::window::two_stacks::TwoStacks;
 use slidewise_core::window::two_stacks_lite::TwoStacksLite;
 use slidewise_core::window::{Ties, Window};
 
@@ -61,7 +65,11 @@ fn all(settings: &Settings, log_n: u32, lines: &mut Vec<String>) {
         lines,
     };
     fifo.fifo("subtract_on_evict", || SubtractOnEvict::new(SumI64));
+    fifo.fifo("two_stacks", || TwoStacks::new(SumI64, true));
     fifo.fifo("two_stacks_lite", || TwoStacksLite::new(SumI64));
+    fifo.fifo("aba", || Aba::new(SumI64, true));
+    fifo.fifo("daba", || Daba::new(SumI64, true));
+    fifo.fifo("daba_lite", || DabaLite::new(SumI64));
     fifo.window("fiba", || {
         Fiba::<SumI64, 64, 32>::new(SumI64, Ties::Combine)
     });
