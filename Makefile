@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test test-core test-long test-python lint bench bench-core \
+.PHONY: help dev quick demo test test-core test-long test-python lint bench bench-core \
         bench-rolling bench-latency format lock clean
 
 help: ## this list
@@ -34,6 +34,11 @@ help: ## this list
 		$(firstword $(MAKEFILE_LIST))
 
 dev: $(CORE) ## a virtual environment in .venv with slidewise and all tools in it
+
+quick: $(DEPS) ## while developing: a build in seconds that runs slower; then .venv/bin/pytest
+	@test -e $(CORE) || $(MAKE) dev
+	@$(RUST) cargo build --quiet --locked -p slidewise-py --profile quick
+	@install "$$(ls target/quick/lib_core.so target/quick/lib_core.dylib 2>/dev/null)" python/slidewise/_core.abi3.so
 
 demo: $(CORE) ## the main job on a generated trip stream: table, Parquet, picture
 	@$(BIN)/slidewise demo --out $(OUT)
