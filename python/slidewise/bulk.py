@@ -175,7 +175,7 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
 
     Args:
         values: What was given to `insert_many`, or one column of it.
-        role: "number", "any" or "presence".
+        role: "number", "any", "hash" or "presence".
 
     Raises:
         SpecError: If numbers are needed and these are none.
@@ -186,6 +186,8 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     held = array.type
+    if role == "hash" and pa.types.is_uint64(held):
+        return list(array.to_pylist())
     if pa.types.is_integer(held):
         return _as_int64(array, "values")
     if pa.types.is_floating(held):
@@ -194,7 +196,7 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
         return array.cast(pa.int64())
     if role == "presence":
         return pc.if_else(pc.is_valid(array), 0, None).cast(pa.int64())
-    if role == "any":
+    if role in ("any", "hash"):
         return list(array.to_pylist())
     if pa.types.is_boolean(held):
         return array.cast(pa.int64())

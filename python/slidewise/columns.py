@@ -17,6 +17,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise import _core
 from slidewise.errors import SpecError
 
 __all__ = ["Columns", "Feeds", "Values", "group_codes", "row_numbers"]
@@ -39,7 +40,7 @@ class Values:
     def only(self, mask: pa.Array, *why: str) -> "Values":
         """A view with nulls where the mask is not true."""
         other = copy(self)
-        for form in ("number", "order", "rows", "halves", "bits"):
+        for form in ("number", "order", "rows", "halves", "bits", "hashes"):
             other.__dict__.pop(form, None)
         for form in ("_distinct", "_sorted", "_ranks"):
             other.__dict__.pop(form, None)
@@ -130,6 +131,21 @@ class Values:
         if self.original.null_count == 0:
             return rows
         return pc.if_else(self.original.is_valid(), rows, None)
+
+    @cached_property
+    def hashes(self) -> pa.Array:
+        """The stable hashes of the values, as int64."""
+        column = self.original
+        kind = column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            column = column.cast(pa.large_string())
+        elif self.family == "text":
+            column = column.cast(pa.large_binary())
+        elif pa.types.is_floating(kind):
+            column = column.cast(pa.float64())
+        elif not pa.types.is_uint64(kind):
+            column = column.cast(_INT64)
+        return pa.array(_core.hashes(column))
 
     @cached_property
     def halves(self) -> tuple[pa.Array, pa.Array]:

@@ -4,7 +4,7 @@ A *feed* is a column of the caller's in the role in which it is needed, and unde
 conditions under which it counts. Aggregations that need the same share one.
 """
 
-from slidewise.aggregations import PAIRS, Aggregation
+from slidewise.aggregations import PAIRS, Aggregation, Sketch
 from slidewise.errors import SpecError
 from slidewise.ordered import ORDERED
 from slidewise.own import Functions, OwnAggregation
@@ -44,6 +44,8 @@ class Feeds:
             self._find_numbers(agg, dtype)
 
     def _find_numbers(self, agg: Aggregation, dtype: str | None) -> None:
+        if isinstance(agg, Sketch) and agg.hashed:
+            return
         if agg.kind in _OF_ANYTHING:
             if agg.kind == "collect" and dtype in ("int64", "float64"):
                 self._numbers.add(self._source(agg.of))
@@ -68,6 +70,8 @@ class Feeds:
         if isinstance(agg, OwnAggregation):
             role = f"own{self._own.index(agg.functions)}"
             return (agg.kind, self._feed(agg, source, role), _NONE, agg.ddof)
+        if isinstance(agg, Sketch):
+            return self._sketched(agg, source)
         if self._objects and agg.kind in ORDERED:
             role = f"own{self._own.index(ORDERED[agg.kind])}"
             return ("own", self._feed(agg, source, role), _NONE, agg.ddof)
@@ -86,6 +90,15 @@ class Feeds:
         any_role = lists and source not in self._numbers
         of = self._feed(agg, source, "any" if any_role else "number")
         return (kind, of, _NONE, agg.k or agg.ddof)
+
+    def _sketched(self, agg: Sketch, source: int) -> tuple[str, int, int, int]:
+        if not agg.hashed:
+            return (agg.native, self._feed(agg, source, "number"), _NONE, 0)
+        hashes = self._feed(agg, source, "hash")
+        if agg.kind != "heavy_hitters":
+            return (agg.native, hashes, _NONE, 0)
+        role = "number" if source in self._numbers else "any"
+        return (agg.native, self._feed(agg, source, role), hashes, 0)
 
     def _picked(self, agg: Aggregation, source: int) -> int:
         """What `arg_min` and `arg_max` give back: a column as it is, or the time."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slidewise import _core, instants
-from slidewise.aggregations import PAIRS, Aggregation
+from slidewise.aggregations import PAIRS, Aggregation, Sketch
 from slidewise.choices import choose, kinds_of
 from slidewise.durations import Length, WindowLike, parse_length
 from slidewise.errors import SlidewiseError, SnapshotError, SpecError
@@ -170,7 +170,8 @@ class WindowPlan:
         if isinstance(agg, OwnAggregation):
             number = self.own.index(agg.functions)
             return [agg.kind, agg.of, None, number, agg.where, 0]
-        return [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
+        record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
+        return [*record, agg.parameters] if isinstance(agg, Sketch) else record
 
 
 def make_plan(
@@ -425,9 +426,13 @@ def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
 def _read_agg(
     record: Sequence[Any], own: Sequence[OwnAggregation]
 ) -> tuple[str | None, Aggregation]:
-    name, kind, of, by, ddof, where, k = record
+    name, kind, of, by, ddof, where, k, *rest = record
     if kind == "own":
         return name, own[ddof](of, where=where)
+    if rest:
+        (given,) = rest
+        parameters = tuple(tuple(p) if isinstance(p, list) else p for p in given)
+        return name, Sketch(kind, of, by, ddof, where, k, parameters)
     return name, Aggregation(kind, of, by, ddof, where, k)
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations import KINDS, PAIRS, Aggregation
+from slidewise.aggregations import KINDS, PAIRS, Aggregation, Sketch
 from slidewise.columns import Columns, Feeds, Values, group_codes, row_numbers
 from slidewise.errors import ResultOverflowError, SpecError
 
@@ -99,6 +100,8 @@ def plan(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
     if agg.kind == "own":
         present = ("count", feeds.add(values, "rows"), -1, 0)
         return Plan((), _only, present, None, False, (values.name,))
+    if isinstance(agg, Sketch):
+        return _plan_sketch(agg, values, feeds)
     _check_fit(agg, values)
     if agg.kind in PAIRS:
         return _plan_pair(agg, columns, feeds)
@@ -125,6 +128,50 @@ def _plan_rows(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
         return Plan((("count", -1, -1, 0),), _only, None, None, False, ())
     at = feeds.add(columns.of(agg.where, where=agg.where), "number")
     return Plan((("count", at, -1, 0),), _only, None, None, False, (agg.where,))
+
+
+def _plan_sketch(agg: Sketch, values: Values, feeds: Feeds) -> Plan:
+    _check_sketched(agg, values)
+    at = feeds.add(values, "hashes" if agg.hashed else "number")
+    call, finish = (agg.native, at, -1, 0), _only
+    if agg.kind == "heavy_hitters":
+        call = (agg.native, feeds.add(values, "rows"), at, 0)
+        finish = partial(_hitters, values)
+    present = ("count", at, -1, 0)
+    return Plan(
+        calls=(call,),
+        finish=finish,
+        present=None if agg.kind == "approx_count_distinct" else present,
+        source=values.name,
+        keeps=False,
+        reads=(values.name,),
+    )
+
+
+def _check_sketched(agg: Sketch, values: Values) -> None:
+    fits = ("number", "bool", "text") if agg.hashed else _NUMBERS
+    held = values.original.type
+    if values.family not in fits or pa.types.is_decimal(held):
+        takes = "integers, floats and bool" + (", text and binary" * agg.hashed)
+        raise SpecError(
+            f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
+            f"{agg.kind} takes {takes}; cast the column first"
+        )
+
+
+def _hitters(values: Values, answers: Sequence[pa.Array]) -> pa.Array:
+    """From rows, counts and errors, one behind the other, to structs of them."""
+    flat = answers[0].values
+    places = row_numbers(len(flat) // 3)
+    rows, counts, errors = (
+        flat.take(pc.add(pc.multiply(places, 3), part)) for part in (0, 1, 2)
+    )
+    items = values.as_came(values.pick(rows))
+    structs = pa.StructArray.from_arrays(
+        [items, counts, errors], names=["value", "count", "error"]
+    )
+    offsets = pc.divide(answers[0].offsets, 3)
+    return pa.ListArray.from_arrays(offsets, structs)
 
 
 def _plan_pair(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:

@@ -34,6 +34,11 @@ pub trait Monoid: Clone + Send + 'static {
     /// Up to this many entries a fold over raw values beats any tree.
     const SMALL: usize;
 
+    /// Whether partials may take thousands of bytes: then there should be few of them.
+    fn wide(&self) -> bool {
+        false
+    }
+
     /// Whether `combine(a, b) == combine(b, a)`: a late value may be folded in anywhere.
     fn commutative(&self) -> bool;
     fn identity(&self) -> Self::Partial;

@@ -15,6 +15,7 @@ use slidewise_core::aggregate::{Cell, DType};
 use crate::arrow::{self, Numbers};
 use crate::element::{Object, Store};
 use crate::errors::{noted, spec};
+use crate::hashing::of_numbers;
 use crate::masks::masked;
 use crate::own::Working;
 use crate::spec::{Feed, Nan, Role, Spec};
@@ -72,6 +73,7 @@ impl LooseColumn {
         match role {
             Role::Number => as_type(numbers, dtype),
             Role::Presence => Ok(presence(&numbers)),
+            Role::Hash => Ok(Numbers::I64(of_numbers(&numbers))),
             Role::Any | Role::Time | Role::Own(_) => Ok(numbers),
         }
         .map(SettledColumn::Numbers)
@@ -422,6 +424,7 @@ fn role_name(role: Role) -> &'static str {
     match role {
         Role::Number => "number",
         Role::Any | Role::Own(_) => "any",
+        Role::Hash => "hash",
         Role::Presence => "presence",
         Role::Time => "time",
     }

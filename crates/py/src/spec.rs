@@ -23,6 +23,8 @@ pub(crate) enum Role {
     Any,
     /// Lifted for one of the user's own aggregations, by its number.
     Own(usize),
+    /// Known by its hash.
+    Hash,
     /// Counted: only whether there is a value.
     Presence,
     /// The entry's own time.
@@ -200,9 +202,10 @@ const NANS: [(&str, Nan); 3] = [
     ("skip", Nan::Skip),
     ("raise", Nan::Raise),
 ];
-const ROLES: [(&str, Role); 4] = [
+const ROLES: [(&str, Role); 5] = [
     ("number", Role::Number),
     ("any", Role::Any),
+    ("hash", Role::Hash),
     ("presence", Role::Presence),
     ("time", Role::Time),
 ];
@@ -253,7 +256,7 @@ fn read_feed((source, role, masks): &FeedTuple, dtype: Option<&str>) -> PyResult
     let dtype = match role {
         Role::Number => asked.filter(|dtype| *dtype != DType::Object),
         Role::Any | Role::Own(_) => Some(DType::Object),
-        Role::Presence | Role::Time => Some(DType::I64),
+        Role::Hash | Role::Presence | Role::Time => Some(DType::I64),
     };
     let masks = masks
         .iter()

@@ -189,6 +189,7 @@ fn export(output: Output) -> PyResult<Column> {
             values,
             dtype,
         } => lists(&ranges, &values, dtype)?,
+        Output::Bytes { ranges, values } => sketched(&ranges, &values),
     };
     Ok(Column::new(data))
 }
@@ -228,6 +229,22 @@ fn lists(ranges: &[(usize, usize)], values: &[u64], dtype: DType) -> PyResult<Ar
             .add_buffer(Buffer::from_vec(offsets))
             .add_child_data(built(child)),
     ))
+}
+
+/// The bytes of sketches, likewise.
+fn sketched(ranges: &[(usize, usize)], values: &[u8]) -> ArrayData {
+    let mut offsets: Vec<i64> = vec![0];
+    let mut sorted: Vec<u8> = Vec::with_capacity(values.len());
+    for &(start, end) in ranges {
+        sorted.extend_from_slice(&values[start..end]);
+        offsets.push(sorted.len() as i64);
+    }
+    built(
+        ArrayData::builder(DataType::LargeBinary)
+            .len(ranges.len())
+            .add_buffer(Buffer::from_vec(offsets))
+            .add_buffer(Buffer::from_vec(sorted)),
+    )
 }
 
 fn built(builder: ArrayDataBuilder) -> ArrayData {

@@ -13,7 +13,9 @@ use slidewise_core::aggregate::{Answer, Cell, DType, Kind};
 
 use crate::element::{Object, Store};
 use crate::errors::{ResultOverflowError, SlidewiseError, broken, noted, spec};
+use crate::hashing;
 use crate::own::Working;
+use crate::sketches;
 use crate::spec::{Nan, Role, Spec};
 
 /// A value before the type of its column is known.
@@ -35,6 +37,9 @@ pub(crate) fn loosen(
 ) -> PyResult<Loose> {
     if value.is_none() {
         return Ok(Loose::Null);
+    }
+    if role == Role::Hash {
+        return hashing::loosen(value);
     }
     if let Ok(float) = value.cast::<PyFloat>() {
         // A subclass of float is collected as it is, unless nan= has a say.
@@ -150,6 +155,7 @@ impl Loose {
                 Self::Null => Cell::Null,
                 _ if role == Role::Presence => Cell::I64(0),
                 Self::Int(int) => Cell::I64(int),
+                Self::Float(nan) if role == Role::Hash => Cell::I64(hashing::of_float(nan)),
                 Self::Float(float) => Cell::F64(float),
                 Self::Object(object) => Cell::Object(object),
                 Self::Big(text, _) => return Err(Misfit(text)),
@@ -226,6 +232,14 @@ impl<'py> Lowering<'_, 'py> {
             Answer::I64(int) => int.into_pyobject(py)?.into_any(),
             Answer::Bool(flag) => PyBool::new(py, flag).to_owned().into_any(),
             Answer::F64(float) => PyFloat::new(py, float).into_any(),
+            Answer::Bytes(bytes) => sketches::answer(py, self.spec.aggs[at].kind, &bytes)?,
+            Answer::Hitters(hitters) => {
+                let list = PyList::empty(py);
+                for (item, count, error) in hitters {
+                    list.append((self.cell(item)?, count, error))?;
+                }
+                list.into_any()
+            }
             Answer::Term(term) => self.own(at, &term)?,
             Answer::Overflow(value) => return Err(self.overflow(at, value)),
             Answer::List(cells) => {

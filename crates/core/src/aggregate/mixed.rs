@@ -1,11 +1,14 @@
-//! `collect` and aggregations of the user's own beside others: a record, one sequence per
-//! collected column, and one term per aggregation of the user's own.
+//! `collect`, sketches and aggregations of the user's own beside others: a record, one
+//! sequence per collected column, one sketch per make and column, and one term per
+//! aggregation of the user's own.
 
 use std::sync::Arc;
 
 use super::collect::{Element, Seq, one};
 use super::deferred::{Deferred, Ledger, Term};
 use super::record::{Record, RecordPlan};
+use super::sketch::hitters::Hitters;
+use super::sketch::{Request, Sketch, Sketcher};
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
 use crate::monoid::{Entry, Invertible, Monoid, Slot};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
@@ -20,6 +23,8 @@ pub struct Mixed<T> {
     sources: Vec<Source>,
     /// The columns collected, in order of request.
     collected: Vec<usize>,
+    sketched: Vec<Sketched>,
+    counted: Vec<Counted>,
     /// The user's own aggregations and their columns, in order of request.
     own: Vec<(Deferred<T>, usize)>,
     ledger: Arc<Ledger<T>>,
@@ -29,13 +34,35 @@ pub struct Mixed<T> {
 enum Source {
     Record,
     Sequence,
+    /// Which sketch, and what is asked of it.
+    Sketch(usize, Request),
+    /// Which hitters, and how many of them are asked for.
+    Hitters(usize, u32),
     Term,
+}
+
+/// A sketch of a column, which several requests may share.
+#[derive(Clone, Copy, Debug)]
+struct Sketched {
+    request: Request,
+    sketcher: Sketcher,
+    column: usize,
+}
+
+/// Hitters of a column, by the hashes in another, with so many counters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Counted {
+    column: usize,
+    hashes: usize,
+    most: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<T> {
     words: Words,
     sequences: Vec<Seq<Cell<T>>>,
+    sketches: Vec<Sketch>,
+    hitters: Vec<Arc<Hitters<T>>>,
     terms: Vec<Term<T>>,
 }
 
@@ -44,6 +71,8 @@ impl<T> Default for Part<T> {
         Self {
             words: Words::default(),
             sequences: Vec::new(),
+            sketches: Vec::new(),
+            hitters: Vec::new(),
             terms: Vec::new(),
         }
     }
@@ -53,13 +82,13 @@ impl<T: Element> Mixed<T> {
     /// # Panics
     /// If `of` is missing where one is needed, see [`super::plan`].
     pub fn new(aggs: &[AggSpec], dtypes: &[DType]) -> Self {
-        Self::around(RecordPlan::new(&plain(aggs), dtypes), aggs)
+        Self::around(RecordPlan::new(&plain(aggs), dtypes), aggs, dtypes)
     }
 
     /// One that is [`Invertible`], if all its aggregations are.
     pub fn invertible(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
         let inverts = |agg: &AggSpec| match agg.kind {
-            Kind::Collect => false,
+            Kind::Collect | Kind::Sketch(_) => false,
             Kind::Own { invertible, .. } => invertible,
             _ => true,
         };
@@ -67,31 +96,58 @@ impl<T: Element> Mixed<T> {
             return None;
         }
         let rest = RecordPlan::invertible(&plain(aggs), dtypes)?;
-        Some(Self::around(rest, aggs))
+        Some(Self::around(rest, aggs, dtypes))
     }
 
-    fn around(rest: RecordPlan, aggs: &[AggSpec]) -> Self {
+    fn around(rest: RecordPlan, aggs: &[AggSpec], dtypes: &[DType]) -> Self {
         let ledger = Arc::new(Ledger::default());
         let mut mixed = Self {
             rest: Record::new(rest),
             sources: Vec::new(),
             collected: Vec::new(),
+            sketched: Vec::new(),
+            counted: Vec::new(),
             own: Vec::new(),
             ledger,
         };
         for agg in aggs {
-            let source = mixed.source_of(agg);
+            let source = mixed.source_of(agg, dtypes);
             mixed.sources.push(source);
         }
         mixed
     }
 
-    fn source_of(&mut self, agg: &AggSpec) -> Source {
-        let column = || agg.of.expect("collect and own aggregations have a column");
+    fn source_of(&mut self, agg: &AggSpec, dtypes: &[DType]) -> Source {
+        let column = || {
+            agg.of
+                .expect("collect, sketches and own aggregations have a column")
+        };
         match agg.kind {
             Kind::Collect => {
                 self.collected.push(column());
                 Source::Sequence
+            }
+            Kind::Sketch(Request::Hitters { k, most }) => {
+                let hashes = agg.by.expect("hitters have hashes");
+                let column = column();
+                let counted = Counted {
+                    column,
+                    hashes,
+                    most,
+                };
+                Source::Hitters(placed(&mut self.counted, counted, |a, b| a == b), k)
+            }
+            Kind::Sketch(request) => {
+                let column = column();
+                let sketched = Sketched {
+                    request,
+                    sketcher: Sketcher::new(request, dtypes[column]),
+                    column,
+                };
+                let same = |a: &Sketched, b: &Sketched| {
+                    a.column == b.column && a.request.shares_with(b.request)
+                };
+                Source::Sketch(placed(&mut self.sketched, sketched, same), request)
             }
             Kind::Own {
                 number,
@@ -107,12 +163,21 @@ impl<T: Element> Mixed<T> {
     }
 }
 
+/// The place of an item among others, where it is put unless there is one like it.
+fn placed<I>(items: &mut Vec<I>, item: I, same: impl Fn(&I, &I) -> bool) -> usize {
+    let known = items.iter().position(|other| same(other, &item));
+    known.unwrap_or_else(|| {
+        items.push(item);
+        items.len() - 1
+    })
+}
+
 fn plain(aggs: &[AggSpec]) -> Vec<AggSpec> {
     let plain = aggs.iter().filter(|agg| agg.kind.is_plain());
     plain.copied().collect()
 }
 
-/// Of those that [`Mixed::invertible`] made, where nothing is collected.
+/// Of those that [`Mixed::invertible`] made, where nothing is collected or sketched.
 impl<T: Element> Invertible for Mixed<T>
 where
     Cell<T>: Element,
@@ -122,6 +187,8 @@ where
         Part {
             words: self.rest.inverse(&whole.words, &oldest.words),
             sequences: whole.sequences.clone(),
+            sketches: whole.sketches.clone(),
+            hitters: whole.hitters.clone(),
             terms: terms
                 .map(|((own, _), (whole, oldest))| own.inverse(whole, oldest))
                 .collect(),
@@ -140,10 +207,15 @@ where
     fn commutative(&self) -> bool {
         false
     }
+    fn wide(&self) -> bool {
+        !(self.sketched.is_empty() && self.counted.is_empty())
+    }
     fn identity(&self) -> Part<T> {
         Part {
             words: self.rest.identity(),
             sequences: vec![Seq::Empty; self.collected.len()],
+            sketches: vec![Sketch::Nothing; self.sketched.len()],
+            hitters: vec![Arc::default(); self.counted.len()],
             terms: vec![Term::default(); self.own.len()],
         }
     }
@@ -152,10 +224,18 @@ where
     }
     fn combine(&self, a: &Part<T>, b: &Part<T>) -> Part<T> {
         let pairs = a.sequences.iter().zip(&b.sequences);
+        let sketches = self.sketched.iter().zip(a.sketches.iter().zip(&b.sketches));
+        let hitters = self.counted.iter().zip(a.hitters.iter().zip(&b.hitters));
         let terms = self.own.iter().zip(a.terms.iter().zip(&b.terms));
         Part {
             words: self.rest.combine(&a.words, &b.words),
             sequences: pairs.map(|(older, younger)| older.then(younger)).collect(),
+            sketches: sketches
+                .map(|(sketched, (a, b))| sketched.sketcher.combine(a, b))
+                .collect(),
+            hitters: hitters
+                .map(|(counted, (a, b))| counted.merged(a, b))
+                .collect(),
             terms: terms
                 .map(|((own, _), (older, younger))| own.combine(older, younger))
                 .collect(),
@@ -165,7 +245,11 @@ where
         Ok(partial)
     }
     fn same(&self, a: &Part<T>, b: &Part<T>) -> bool {
-        self.rest.same(&a.words, &b.words) && a.sequences == b.sequences && a.terms == b.terms
+        self.rest.same(&a.words, &b.words)
+            && a.sequences == b.sequences
+            && a.sketches == b.sketches
+            && a.hitters == b.hitters
+            && a.terms == b.terms
     }
     fn read_in(&self, input: &mut Reader<'_>) -> Result<Part<T>> {
         self.read_partial(input)
@@ -175,6 +259,12 @@ where
             words: self.rest.read_partial(input)?,
             sequences: (0..self.collected.len())
                 .map(|_| Seq::read(input))
+                .collect::<Result<_>>()?,
+            sketches: (self.sketched.iter())
+                .map(|sketched| sketched.sketcher.read(input))
+                .collect::<Result<_>>()?,
+            hitters: (self.counted.iter())
+                .map(|counted| Hitters::read(counted.most as usize, input).map(Arc::new))
                 .collect::<Result<_>>()?,
             terms: (0..self.own.len())
                 .map(|_| Term::read(input))
@@ -193,6 +283,12 @@ where
         Entry::Raw(Part {
             words: entry.partial(&self.rest),
             sequences: self.collected.iter().map(|col| one(&row[*col])).collect(),
+            sketches: (self.sketched.iter())
+                .map(|sketched| sketched.one(row))
+                .collect(),
+            hitters: (self.counted.iter())
+                .map(|counted| counted.one(row))
+                .collect(),
             terms: self
                 .own
                 .iter()
@@ -208,12 +304,47 @@ where
         out.extend(self.sources.iter().map(|source| match source {
             Source::Record => rest.next().expect("one per request"),
             Source::Sequence => Answer::List(sequences.next().expect("one per request").to_vec()),
+            Source::Sketch(at, request) => {
+                let sketcher = self.sketched[*at].sketcher;
+                sketcher.answer(*request, &partial.sketches[*at])
+            }
+            Source::Hitters(at, k) => hitters(&partial.hitters[*at], *k),
             Source::Term => Answer::Term(terms.next().expect("one per request").clone()),
         }));
     }
     fn ledger(&self) -> Option<&Arc<Ledger<T>>> {
         (!self.own.is_empty()).then_some(&self.ledger)
     }
+}
+
+impl Sketched {
+    fn one<T>(&self, row: &[Cell<T>]) -> Sketch {
+        let word = self.sketcher.word(&row[self.column]);
+        word.map_or(Sketch::Nothing, Sketch::One)
+    }
+}
+
+impl Counted {
+    fn one<T: Clone>(&self, row: &[Cell<T>]) -> Arc<Hitters<T>> {
+        let one = |hash| Arc::new(Hitters::one(hash, row[self.column].clone()));
+        row[self.hashes].bits().map(one).unwrap_or_default()
+    }
+
+    fn merged<T: Clone>(&self, a: &Arc<Hitters<T>>, b: &Arc<Hitters<T>>) -> Arc<Hitters<T>> {
+        match (a.total(), b.total()) {
+            (0, _) => Arc::clone(b),
+            (_, 0) => Arc::clone(a),
+            _ => Arc::new(a.merged(b, self.most as usize)),
+        }
+    }
+}
+
+fn hitters<T: Clone>(found: &Hitters<T>, k: u32) -> Answer<T> {
+    let top = found.top(k as usize).into_iter();
+    Answer::Hitters(
+        top.map(|counter| (counter.item, counter.count, counter.error))
+            .collect(),
+    )
 }
 
 impl<T: Element> Slot for Part<T>
@@ -237,6 +368,8 @@ where
     fn write(&self, out: &mut Writer) {
         self.words.write(out);
         out.all(&self.sequences);
+        out.all(&self.sketches);
+        self.hitters.iter().for_each(|hitters| hitters.write(out));
         out.all(&self.terms);
     }
     fn read(_: &mut Reader<'_>) -> Result<Self> {

@@ -14,6 +14,7 @@ mod lower;
 pub mod mixed;
 pub mod moments;
 pub mod record;
+pub mod sketch;
 pub mod twofold;
 pub mod word;
 
@@ -27,6 +28,8 @@ use counted::CountedSumF64;
 use deferred::{Deferred, Ledger, Term};
 use mixed::Mixed;
 use record::{Record, RecordPlan};
+use sketch::Request;
+use sketch::digest::Digest;
 use word::{Extreme, SumF64, SumI64};
 
 /// What a user asks for.
@@ -66,6 +69,9 @@ pub enum Kind {
     BottomK {
         k: u32,
     },
+    /// Of the hashes of values; of values and their hashes for hitters; of numbers for
+    /// quantiles.
+    Sketch(Request),
     /// Of the user's own making, by number: its functions are the caller's.
     Own {
         number: u16,
@@ -107,18 +113,20 @@ impl Kind {
         ("correlation", Self::Correlation),
     ];
 
-    /// Whether a record answers it: neither `collect` nor one of the user's own.
+    /// Whether a record answers it: neither `collect`, nor a sketch, nor one of the user's
+    /// own.
     pub fn is_plain(self) -> bool {
-        !matches!(self, Self::Collect | Self::Own { .. })
+        !matches!(self, Self::Collect | Self::Sketch(_) | Self::Own { .. })
     }
 
     /// Whether it needs a second column.
     pub fn takes_by(self) -> bool {
         use Kind::{ArgMax, ArgMin, Correlation, Covariance};
-        matches!(self, ArgMin | ArgMax | Covariance | Correlation)
+        let hitters = matches!(self, Self::Sketch(Request::Hitters { .. }));
+        hitters || matches!(self, ArgMin | ArgMax | Covariance | Correlation)
     }
 
-    /// By name, with the number that goes with some.
+    /// By name, with the number that goes with some; sketches bring their parameters.
     pub fn parse(name: &str, number: u32) -> Option<Self> {
         match name {
             "top_k" => return Some(Self::TopK { k: number }),
@@ -126,7 +134,8 @@ impl Kind {
             _ => {}
         }
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, kind)| *kind)
+        let plain = found.map(|(_, kind)| *kind);
+        plain.or_else(|| Request::parse(name).map(Self::Sketch))
     }
 }
 
@@ -136,7 +145,8 @@ pub struct AggSpec {
     pub kind: Kind,
     /// The column aggregated; `None` only for `count` of rows.
     pub of: Option<usize>,
-    /// The column compared, for `arg_min` and `arg_max`; the other column, for pairs.
+    /// The column compared, for `arg_min` and `arg_max`; the other column, for pairs; the
+    /// hashes, for hitters.
     pub by: Option<usize>,
     /// Delta degrees of freedom, for `variance` and `stddev`.
     pub ddof: u32,
@@ -199,6 +209,10 @@ pub enum Answer<T> {
     F64(f64),
     Bool(bool),
     List(Vec<Cell<T>>),
+    /// A sketch for the caller to ask.
+    Bytes(Vec<u8>),
+    /// Values, how often each came at most, and how much less that may have been.
+    Hitters(Vec<(Cell<T>, u64, u64)>),
     /// An answer that the caller works out and lowers.
     Term(Term<T>),
     /// An exact integer that int64 cannot hold.
@@ -299,6 +313,9 @@ where
                 return visitor.visit(Extreme { dtype, min });
             }
             (Kind::Collect, Some(_)) if dtypes.len() == 1 => return visitor.visit(Collect::new()),
+            (Kind::Sketch(request), Some(dtype)) if dtypes.len() == 1 && only.by.is_none() => {
+                return visitor.visit(Digest::new(request, dtype));
+            }
             (
                 Kind::Own {
                     number,

@@ -225,7 +225,9 @@ impl RecordPlan {
                 let at = self.component(Op::Arg { min, by }, col, dtypes[by]) + 1;
                 Self::value(at, 1, dtype)
             }
-            Kind::Collect | Kind::Own { .. } => unreachable!("no record is planned for it"),
+            Kind::Collect | Kind::Sketch(_) | Kind::Own { .. } => {
+                unreachable!("no record is planned for it")
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Result columns, filled in any order of rows.
 
+use crate::aggregate::sketch::Request;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 
 /// One result column. A value is there where `valid` says so.
@@ -19,6 +20,11 @@ pub enum Output {
         values: Vec<u64>,
         dtype: DType,
     },
+    /// The bytes of sketches, which are never missing, likewise.
+    Bytes {
+        ranges: Vec<(usize, usize)>,
+        values: Vec<u8>,
+    },
 }
 
 impl Output {
@@ -33,7 +39,22 @@ impl Output {
             values: vec![0.0; rows],
             valid: Bitmap::new(rows),
         };
+        let list = |dtype| Self::List {
+            ranges: vec![(0, 0); rows],
+            values: Vec::new(),
+            dtype,
+        };
         match agg.kind {
+            Kind::Sketch(request) => match request {
+                Request::Bloom { .. } | Request::Counts { .. } => Self::Bytes {
+                    ranges: vec![(0, 0); rows],
+                    values: Vec::new(),
+                },
+                Request::Distinct { .. } => integer,
+                Request::Hitters { .. } => list(of),
+                Request::Quantiles { shares, .. } if shares.is_single() => float,
+                Request::Quantiles { .. } => list(DType::F64),
+            },
             Kind::Count | Kind::MinCount | Kind::MaxCount | Kind::Any | Kind::All => integer,
             Kind::Mean
             | Kind::Variance
@@ -43,11 +64,7 @@ impl Output {
             | Kind::Kurtosis
             | Kind::Covariance
             | Kind::Correlation => float,
-            Kind::Collect | Kind::TopK { .. } | Kind::BottomK { .. } => Self::List {
-                ranges: vec![(0, 0); rows],
-                values: Vec::new(),
-                dtype: of,
-            },
+            Kind::Collect | Kind::TopK { .. } | Kind::BottomK { .. } => list(of),
             _ if of == DType::F64 => float,
             _ => integer,
         }
@@ -58,7 +75,7 @@ impl Output {
         match self {
             Self::I64 { values, valid } => *valid = Bitmap::full(values.len()),
             Self::F64 { values, valid } => *valid = Bitmap::full(values.len()),
-            Self::List { .. } => {}
+            Self::List { .. } | Self::Bytes { .. } => {}
         }
     }
 
@@ -73,7 +90,7 @@ impl Output {
                 values[row] = 0.0;
                 valid.clear(row);
             }
-            Self::List { .. } => unreachable!("lists are never missing"),
+            Self::List { .. } | Self::Bytes { .. } => unreachable!("lists are never missing"),
         }
     }
 
@@ -97,6 +114,18 @@ impl Output {
             (Self::List { ranges, values, .. }, Answer::List(cells)) => {
                 let start = values.len();
                 values.extend(cells.iter().filter_map(Cell::bits));
+                ranges[row] = (start, values.len());
+            }
+            (Self::List { ranges, values, .. }, Answer::Hitters(hitters)) => {
+                let start = values.len();
+                for (item, count, error) in hitters {
+                    values.extend([item.bits().unwrap_or(0), *count, *error]);
+                }
+                ranges[row] = (start, values.len());
+            }
+            (Self::Bytes { ranges, values }, Answer::Bytes(bytes)) => {
+                let start = values.len();
+                values.extend_from_slice(bytes);
                 ranges[row] = (start, values.len());
             }
             (column, answer) => unreachable!("{answer:?} for {column:?}"),

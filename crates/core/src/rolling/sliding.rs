@@ -17,6 +17,8 @@ use super::{Answers, Error, Group, Sink, Span, Ties};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
 use crate::monoid::{Entry, Monoid};
+use crate::window::fiba::Fiba;
+use crate::window::{self, Window};
 
 /// Answers one span for every row of a group.
 pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
@@ -26,18 +28,73 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
     let mut pointers = Pointers::new(&group.times, span, ties);
-    let mut stacks = TwoStacks::new(group.aggregation, &group.entries);
+    let mut fold = Fold::new(group.aggregation, &group.entries);
     let mut known = None;
     for (position, &row) in group.rows.iter().enumerate() {
         let (lo, hi) = pointers.at(position);
         // Peers share one window: it is folded and lowered once.
         if known != Some((lo, hi)) {
-            answers.lower(group.aggregation, &stacks.slide(lo, hi));
+            answers.lower(group.aggregation, &fold.slide(lo, hi));
             known = Some((lo, hi));
         }
         answers.put(index, row)?;
     }
     Ok(())
+}
+
+/// Two stacks keep a partial per row of the window; where partials are wide, a tree keeps
+/// one per leaf, for a few combines more.
+enum Fold<'a, M: Monoid> {
+    Stacks(TwoStacks<'a, M>),
+    Tree(Tree<'a, M>),
+}
+
+impl<'a, M: Monoid> Fold<'a, M> {
+    fn new(monoid: &'a M, entries: &'a [Entry<M>]) -> Self {
+        if monoid.wide() {
+            return Self::Tree(Tree::new(monoid, entries));
+        }
+        Self::Stacks(TwoStacks::new(monoid, entries))
+    }
+
+    fn slide(&mut self, lo: usize, hi: usize) -> M::Partial {
+        match self {
+            Self::Stacks(stacks) => stacks.slide(lo, hi),
+            Self::Tree(tree) => tree.slide(lo, hi),
+        }
+    }
+}
+
+/// The fold over a range whose ends only move forward, its entries in a tree by place.
+struct Tree<'a, M: Monoid> {
+    entries: &'a [Entry<M>],
+    window: Fiba<M, 64, 32>,
+    lo: usize,
+    hi: usize,
+}
+
+impl<'a, M: Monoid> Tree<'a, M> {
+    fn new(monoid: &M, entries: &'a [Entry<M>]) -> Self {
+        Self {
+            entries,
+            window: Fiba::new(monoid.clone(), window::Ties::Keep),
+            lo: 0,
+            hi: 0,
+        }
+    }
+
+    fn slide(&mut self, lo: usize, hi: usize) -> M::Partial {
+        self.hi = self.hi.max(lo);
+        for (place, entry) in self.entries.iter().enumerate().take(hi).skip(self.hi) {
+            self.window.insert(place as i64, entry.clone());
+        }
+        self.hi = self.hi.max(hi);
+        if lo > self.lo {
+            self.window.evict_until(lo as i64 - 1);
+            self.lo = lo;
+        }
+        self.window.query()
+    }
 }
 
 /// The fold over a range of entries whose ends only move forward.

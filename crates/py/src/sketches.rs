@@ -1,0 +1,203 @@
+//! What `bloom` and `count_min` answer: sketches to ask, in the bytes of DataSketches.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple, PyType};
+use slidewise_core::aggregate::Kind;
+use slidewise_core::aggregate::sketch::{Counts, Request, read_bloom, read_counts};
+
+use datasketches::bloom::BloomFilter;
+
+use crate::errors::{broken, snapshot as refused, spec};
+use crate::hashing::of_value;
+
+/// The answer behind the bytes of a sketch.
+pub(crate) fn answer<'py>(
+    py: Python<'py>,
+    kind: Kind,
+    bytes: &[u8],
+) -> PyResult<Bound<'py, PyAny>> {
+    match kind {
+        Kind::Sketch(Request::Bloom { .. }) => {
+            let filter = read_bloom(bytes).map_err(refused)?;
+            Ok(Bound::new(py, Bloom(filter))?.into_any())
+        }
+        Kind::Sketch(Request::Counts { .. }) => {
+            let counts = read_counts(bytes).map_err(refused)?;
+            Ok(Bound::new(py, CountMin(counts))?.into_any())
+        }
+        _ => Err(broken("bytes without a sketch")),
+    }
+}
+
+/// A Bloom filter: which values were there, never missing one, sometimes one too many.
+///
+/// What `bloom` answers, and what the bytes in a column of such answers are. Values are
+/// held by their 64-bit hash (XXH64, seed 42, of the eight little-endian bytes of an int
+/// or the UTF-8 of a str), so Apache DataSketches reads these bytes and is asked with
+/// that hash as an unsigned 64-bit number.
+///
+/// Example:
+///     >>> import slidewise as sw
+///     >>> w = sw.Window(sw.bloom(capacity=1000, error_rate=0.01))
+///     >>> w.insert_many([1, 2], ["ada", "bob"])
+///     >>> seen = w.query()
+///     >>> "ada" in seen, "eve" in seen
+///     (True, False)
+///     >>> sw.Bloom.from_bytes(seen.to_bytes()) == seen
+///     True
+#[pyclass(frozen, eq, module = "slidewise")]
+#[derive(PartialEq)]
+pub(crate) struct Bloom(BloomFilter);
+
+#[pymethods]
+impl Bloom {
+    /// Restores what `to_bytes` gave, or a column of answers holds.
+    ///
+    /// Raises:
+    ///     SnapshotError: If the bytes are no Bloom filter.
+    #[classmethod]
+    fn from_bytes(_class: &Bound<'_, PyType>, blob: &[u8]) -> PyResult<Self> {
+        read_bloom(blob).map(Self).map_err(refused)
+    }
+
+    /// The filter in the serialised form of Apache DataSketches.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.serialize())
+    }
+
+    /// Whether a value may have been there: False is certain. None never was.
+    ///
+    /// Raises:
+    ///     SpecError: If it is no int, float, bool, str or bytes.
+    fn might_contain(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let hash = of_value(value)?;
+        Ok(hash.is_some_and(|hash| self.0.contains(&(hash as u64))))
+    }
+
+    fn __contains__(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.might_contain(value)
+    }
+
+    /// How many of its bits there are.
+    #[getter]
+    fn bits(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// The share of values that were not there and would be taken for one that was, as
+    /// full as the filter is now.
+    #[getter]
+    fn error_rate(&self) -> f64 {
+        (self.0.bits_used() as f64 / self.0.capacity() as f64).powi(self.0.num_hashes().into())
+    }
+
+    /// The filter of what was in either.
+    ///
+    /// Raises:
+    ///     SpecError: If they are of different sizes.
+    fn __or__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
+        let mut union = self.0.clone();
+        match union.union(&other.get().0) {
+            Ok(()) => Ok(Self(union)),
+            Err(_) => Err(spec("these Bloom filters are of different sizes")),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let from_bytes = slf.get_type().getattr("from_bytes")?;
+        let arguments = PyTuple::new(py, [slf.get().to_bytes(py)])?;
+        PyTuple::new(py, [from_bytes, arguments.into_any()])
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<Bloom: {} of {} bits, {} hashes>",
+            self.0.bits_used(),
+            self.0.capacity(),
+            self.0.num_hashes()
+        )
+    }
+}
+
+/// A Count-Min sketch: how often values came, never too low.
+///
+/// What `count_min` answers, and what the bytes in a column of such answers are. Values
+/// are held by their 64-bit hash, as those of `Bloom`.
+///
+/// Example:
+///     >>> import slidewise as sw
+///     >>> w = sw.Window(sw.count_min(error=0.01))
+///     >>> w.insert_many([1, 2, 3], ["ada", "bob", "ada"])
+///     >>> counts = w.query()
+///     >>> counts.estimate("ada"), counts.estimate("eve"), counts.total
+///     (2, 0, 3)
+#[pyclass(frozen, eq, module = "slidewise")]
+#[derive(PartialEq)]
+pub(crate) struct CountMin(Counts);
+
+#[pymethods]
+impl CountMin {
+    /// Restores what `to_bytes` gave, or a column of answers holds.
+    ///
+    /// Raises:
+    ///     SnapshotError: If the bytes are no Count-Min sketch.
+    #[classmethod]
+    fn from_bytes(_class: &Bound<'_, PyType>, blob: &[u8]) -> PyResult<Self> {
+        read_counts(blob).map(Self).map_err(refused)
+    }
+
+    /// The sketch in the serialised form of Apache DataSketches.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.serialize())
+    }
+
+    /// How often a value came, at most. None never came.
+    ///
+    /// Raises:
+    ///     SpecError: If it is no int, float, bool, str or bytes.
+    fn estimate(&self, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+        let hash = of_value(value)?;
+        Ok(hash.map_or(0, |hash| self.0.estimate(hash as u64)))
+    }
+
+    /// How many values there were.
+    #[getter]
+    fn total(&self) -> i64 {
+        self.0.total_weight()
+    }
+
+    /// By how much an estimate is too high at most, with the confidence asked for.
+    #[getter]
+    fn error(&self) -> f64 {
+        self.0.relative_error() * self.0.total_weight() as f64
+    }
+
+    /// The sketch of both together.
+    ///
+    /// Raises:
+    ///     SpecError: If they are of different sizes.
+    fn __add__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
+        let mut sum = self.0.clone();
+        match sum.merge(&other.get().0) {
+            Ok(()) => Ok(Self(sum)),
+            Err(_) => Err(spec("these Count-Min sketches are of different sizes")),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let from_bytes = slf.get_type().getattr("from_bytes")?;
+        let arguments = PyTuple::new(py, [slf.get().to_bytes(py)])?;
+        PyTuple::new(py, [from_bytes, arguments.into_any()])
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<CountMin: {} values, {} x {} counters>",
+            self.0.total_weight(),
+            self.0.num_hashes(),
+            self.0.num_buckets()
+        )
+    }
+}

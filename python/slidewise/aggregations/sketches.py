@@ -1,0 +1,329 @@
+"""Sketches: answers from few bytes, off by a known error at most.
+
+A partial takes a few kilobytes however many values it stands for, and two of them make
+that of both: so sketches run on every algorithm and none needs an inverse. While there
+are few values (a few hundred) they are kept as they are, and answers are exact.
+
+`bloom`, `approx_count_distinct`, `count_min` and `heavy_hitters` know a value by its
+64-bit hash, the same in every process and over tables: XXH64 with seed 42 of the eight
+little-endian bytes of an int or the UTF-8 of a str; seeds 43 and 44 for floats that are
+no ints, and for bytes. `1`, `1.0` and `True` are one value, `"a"` and `b"a"` are two.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from slidewise.aggregations.base import Aggregation
+from slidewise.errors import SpecError
+
+__all__ = [
+    "SKETCHES",
+    "Sketch",
+    "approx_count_distinct",
+    "approx_quantile",
+    "bloom",
+    "count_min",
+    "heavy_hitters",
+]
+
+# The parameters of each, by name.
+SKETCHES = {
+    "bloom": ("capacity", "error_rate"),
+    "approx_count_distinct": ("error",),
+    "approx_quantile": ("q", "error"),
+    "count_min": ("error", "confidence"),
+    "heavy_hitters": ("k", "counters"),
+}
+
+_MOST_BITS = 1 << 27
+_MOST_COUNTERS = 1 << 21
+_MOST_QUANTILES = 8
+_MOST_HITTERS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sketch(Aggregation):
+    """A sketch. Made by the functions of this module rather than by hand.
+
+    Attributes:
+        parameters: As `SKETCHES` names them.
+    """
+
+    parameters: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = SKETCHES.get(self.kind)
+        if names is None or len(names) != len(self.parameters):
+            raise SpecError(f"no sketch {self.kind!r} of {self.parameters!r}")
+        if self.by is not None or self.ddof != 1 or self.k != 0:
+            raise SpecError(f"{self.kind}() takes a column and {', '.join(names)}")
+        for column in (self.of, self.where):
+            if column is not None and not isinstance(column, str):
+                raise SpecError(
+                    f"{self.kind}() takes the name of a column, got {column!r}"
+                )
+        _ = self.native  # checks the parameters
+
+    @property
+    def hashed(self) -> bool:
+        """Whether values are known by their hashes."""
+        return self.kind != "approx_quantile"
+
+    @property
+    def native(self) -> str:
+        """Name and parameters for the core."""
+        given = dict(zip(SKETCHES[self.kind], self.parameters, strict=True))
+        numbers = _NATIVE[self.kind](**given)
+        return ":".join([self.kind, *map(str, numbers)])
+
+    def __repr__(self) -> str:
+        named = zip(SKETCHES[self.kind], self.parameters, strict=True)
+        parts = [] if self.of is None else [repr(self.of)]
+        parts += [f"{name}={value!r}" for name, value in named if value is not None]
+        if self.where is not None:
+            parts.append(f"where={self.where!r}")
+        return f"{self.kind}({', '.join(parts)})"
+
+
+def bloom(
+    column: str | None = None,
+    *,
+    capacity: int = 10_000,
+    error_rate: float = 0.01,
+    where: str | None = None,
+) -> Sketch:
+    """Which values were there, as a `Bloom` filter to ask.
+
+    Args:
+        column: The column; needed over tables.
+        capacity: For so many different values `error_rate` holds; more raise it.
+        error_rate: The share of values that were not there and are taken for one that
+            was. A value that was there is never missed.
+        where: A column of booleans: only rows where it is true take part.
+
+    Types: ints, floats, bool, text, binary. A `Window` answers with a `Bloom`, over
+    nothing with an empty one; over tables a column of its bytes. The same values give
+    the same bits, in any order and grouping. Errors: `SpecError` beyond 2²⁷ bits. Cost:
+    a combine ORs capacity · log₂(1/error_rate) · 1.44 bits.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.bloom(capacity=1000))
+        >>> w.insert_many([3, 1, 2], ["cy", "ada", "bob"])
+        >>> "ada" in w.query(), "ada" in w.query(lo=2)
+        (True, False)
+    """
+    return Sketch("bloom", column, where=where, parameters=(capacity, error_rate))
+
+
+def approx_count_distinct(
+    column: str | None = None, *, error: float = 0.02, where: str | None = None
+) -> Sketch:
+    """How many different values there were, about: HyperLogLog++.
+
+    Args:
+        column: The column; needed over tables.
+        error: The standard deviation of the answer, relative to the true count: two
+            answers in three are closer than that, 997 in 1,000 closer than three times
+            that. From 0.0021 to 0.26. Counts up to 0.13 / error² (at most 4,096) are
+            exact.
+        where: A column of booleans: only rows where it is true take part.
+
+    Types: ints, floats, bool, text, binary; the result is int64, 0 over nothing. The
+    same values give the same answer, in any order and grouping. Errors: `SpecError`
+    over other types. Cost: a combine takes up to (1.04 / error)² byte maxima.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.approx_count_distinct())
+        >>> w.insert_many(range(6), ["a", "b", "a", None, "b", "c"])
+        >>> w.query()
+        3
+    """
+    return Sketch("approx_count_distinct", column, where=where, parameters=(error,))
+
+
+def approx_quantile(
+    column: str | float | Sequence[float] | None = None,
+    q: float | Sequence[float] | str | None = None,
+    *,
+    error: float = 0.01,
+    where: str | None = None,
+) -> Sketch:
+    """Values at given ranks, about: a KLL sketch.
+
+    Args:
+        column: The column; needed over tables. It may come behind `q`:
+            `approx_quantile(0.9)` and `approx_quantile(0.9, "x")` do as well.
+        q: A share of the values from 0 (the least) to 1 (the largest), or several
+            (up to 8): then the answer is a list. By default 0.5, the median.
+        error: By how much the rank of the answer is off at most, as a share of the
+            number of values, in 99 answers of 100. From 0.0002 to 0.3.
+        where: A column of booleans: only rows where it is true take part.
+
+    Types: ints, floats, bool; the result is float64, and one of the values: the least
+    for which at least a share of q is as small. None over nothing, NaN where one of the
+    values is. Exact while there are no more than about 2.4 / error values; beyond that,
+    other groupings (algorithms, orders of arrival) may give other answers within the
+    error, and the same calls give the same answer. q = 0 and 1 are always exact.
+    Errors: `SpecError` over other types. Cost: a combine takes about 3 / error moves,
+    and an answer sorts as much.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.approx_quantile([0.5, 0.9]))
+        >>> w.insert_many(range(1, 101), range(1, 101))
+        >>> w.query()
+        [50.0, 90.0]
+    """
+    if not isinstance(column, str | None):
+        column, q = cast("str | None", q), column
+    shares = 0.5 if q is None else q
+    if not isinstance(shares, int | float | str):
+        shares = tuple(shares)
+    given = (shares, error)
+    return Sketch("approx_quantile", column, where=where, parameters=given)
+
+
+def count_min(
+    column: str | None = None,
+    *,
+    error: float = 0.01,
+    confidence: float = 0.99,
+    where: str | None = None,
+) -> Sketch:
+    """How often values came, as a `CountMin` sketch to ask.
+
+    Args:
+        column: The column; needed over tables.
+        error: An estimate is never too low, and too high by at most this share of the
+            number of values,
+        confidence: with this probability.
+        where: A column of booleans: only rows where it is true take part.
+
+    Types: ints, floats, bool, text, binary. A `Window` answers with a `CountMin`, over
+    nothing with an empty one; over tables a column of its bytes. The same values give
+    the same counters, in any order and grouping. Errors: `SpecError` beyond 2²¹
+    counters. Cost: a combine adds e / error · ln(1 / (1 − confidence)) counters.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.count_min(error=0.001))
+        >>> w.insert_many(range(4), [7, 8, 7, 7])
+        >>> w.query().estimate(7), w.query(lo=1).estimate(7)
+        (3, 2)
+    """
+    given = (error, confidence)
+    return Sketch("count_min", column, where=where, parameters=given)
+
+
+def heavy_hitters(
+    column: str | int | None = None,
+    k: int | str | None = None,
+    *,
+    counters: int | None = None,
+    where: str | None = None,
+) -> Sketch:
+    """The k values that came most often, about: Space Saving.
+
+    Args:
+        column: The column; needed over tables. It may come behind `k`.
+        k: How many. By default 10.
+        counters: How many values are counted at a time: by default 10 k, at least 100.
+        where: A column of booleans: only rows where it is true take part.
+
+    Types: ints, floats, bool, text, binary; the result is a list of (value, count,
+    error), most frequent first, over tables a list of structs of these. A value came at
+    most `count` and at least `count − error` times; errors are at most n / (counters +
+    1) for n values, and every value that came more often than that is counted. Exact
+    while there are no more different values than counters; beyond that, other groupings
+    may give other answers within the error. An empty list over nothing. Errors:
+    `SpecError` over other types. Cost: a combine takes up to 2 · counters steps.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.heavy_hitters(2))
+        >>> w.insert_many(range(6), ["a", "b", "a", "c", "b", "a"])
+        >>> w.query()
+        [('a', 3, 0), ('b', 2, 0)]
+    """
+    if isinstance(column, int):
+        column, k = cast("str | None", k), column
+    given = (10 if k is None else k, counters)
+    return Sketch("heavy_hitters", column, where=where, parameters=given)
+
+
+def _bloom(capacity: Any, error_rate: Any) -> tuple[int, int]:
+    count = _whole("capacity", capacity, 1, _MOST_BITS)
+    rate = _share("error_rate", error_rate, 1e-9, 0.5)
+    bits = -count * math.log(rate) / math.log(2) ** 2
+    if bits > _MOST_BITS:
+        raise SpecError(
+            f"a Bloom filter for {count} values at {rate} takes {bits:.0f} bits, and "
+            f"{_MOST_BITS} is the most: raise error_rate, or lower capacity"
+        )
+    whole = max(math.ceil(bits / 64), 1) * 64
+    hashes = round(whole / count * math.log(2))
+    return whole, min(max(hashes, 1), 64)
+
+
+def _distinct(error: Any) -> tuple[int]:
+    registers = (1.04 / _share("error", error, 1.04 / 512, 0.26)) ** 2
+    return (max(math.ceil(math.log2(registers) - 1e-9), 4),)
+
+
+def _quantile(q: Any, error: Any) -> tuple[int, str]:
+    several = isinstance(q, list | tuple)
+    given = q if several else (q,)
+    if not 1 <= len(given) <= _MOST_QUANTILES:
+        raise SpecError(f"q= takes 1 to {_MOST_QUANTILES} shares, got {len(given)}")
+    shares = [repr(_share("q", share, 0.0, 1.0)) for share in given]
+    text = "".join(f"{share}," for share in shares) if several else shares[0]
+    k = (2.296 / _share("error", error, 0.0002, 0.3)) ** (1 / 0.9723)
+    return max(math.ceil(k), 8), text
+
+
+def _count_min(error: Any, confidence: Any) -> tuple[int, int]:
+    buckets = math.ceil(math.e / _share("error", error, 1e-9, 0.5))
+    sure = _share("confidence", confidence, 0.5, 1 - 1e-15)
+    hashes = max(math.ceil(math.log(1 / (1 - sure))), 1)
+    if hashes * buckets > _MOST_COUNTERS:
+        raise SpecError(
+            f"a Count-Min sketch with error={error} and confidence={confidence} takes "
+            f"{hashes * buckets} counters, and {_MOST_COUNTERS} is the most"
+        )
+    return hashes, buckets
+
+
+def _hitters(k: Any, counters: Any) -> tuple[int, int]:
+    count = _whole("k", k, 1, _MOST_HITTERS)
+    if counters is None:
+        return count, min(max(10 * count, 100), _MOST_HITTERS)
+    return count, _whole("counters", counters, count, _MOST_HITTERS)
+
+
+_NATIVE: dict[str, Any] = {
+    "bloom": _bloom,
+    "approx_count_distinct": _distinct,
+    "approx_quantile": _quantile,
+    "count_min": _count_min,
+    "heavy_hitters": _hitters,
+}
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or not least <= value <= most:
+        raise SpecError(f"{name}= takes an int from {least} to {most}, got {value!r}")
+    return int(value)
+
+
+def _share(name: str, value: Any, least: float, most: float) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        raise SpecError(
+            f"{name}= takes a number from {least:.4g} to {most:.4g}, got {value!r}"
+        )
+    return float(value)
