@@ -51,37 +51,34 @@ impl<M: Monoid> DabaLite<M> {
 
     #[inline]
     fn fixup(&mut self) {
-        match self.at.step(self.slots.head()) {
-            Step::Shrink => self.shrink(),
-            Step::FreeRide => self.at.ride(),
-            rare => self.turn(rare),
-        }
-    }
-
-    #[cold]
-    fn turn(&mut self, step: Step) {
         let (f, e) = (self.slots.head(), self.slots.tail());
-        let agg_b = std::mem::replace(&mut self.agg_b, self.monoid.identity());
-        if step == Step::Flip {
-            self.agg_ra = agg_b;
-            self.at.flip(f, e);
-            self.shrink();
-        } else {
-            self.at.restart(e);
+        match self.at.step(f) {
+            Step::Shrink => {}
+            Step::FreeRide => return self.at.ride(),
+            Step::Flip => {
+                let empty = self.monoid.identity();
+                self.agg_ra = std::mem::replace(&mut self.agg_b, empty);
+                self.at.flip(f, e);
+            }
+            Step::Restart => {
+                self.agg_b = self.monoid.identity();
+                return self.at.restart(e);
+            }
         }
+        self.shrink();
     }
 
     #[inline]
     fn shrink(&mut self) {
-        let Pointers { l, r, a, b } = self.at;
-        let sum = self.monoid.combine(self.slots.get(l), &self.agg_ra);
-        self.slots.set(l, sum);
-        if a != b {
-            let value = self.slots.get(a - 1);
-            let sum = self.monoid.combine(value, self.slots.get(a));
-            self.slots.set(a - 1, sum);
+        let (l, a) = (self.at.l, self.at.a);
+        let oldest = self.slots.get_mut(l);
+        *oldest = self.monoid.combine(oldest, &self.agg_ra);
+        if a != self.at.b {
+            let younger = self.slots.get(a).clone();
+            let youngest = self.slots.get_mut(a - 1);
+            *youngest = self.monoid.combine(youngest, &younger);
         }
-        if l + 1 == r {
+        if l + 1 == self.at.r {
             // Not needed any more, and it may be all that holds on to something.
             self.agg_ra = self.monoid.identity();
         }
@@ -150,19 +147,7 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
                 return Err(format!("values {from}..{to} are not as they came"));
             }
         }
-        let mut whole = fold(monoid, part(l, b));
-        for i in (f..l).rev() {
-            whole = match i + 1 == b {
-                true => values[i - f].clone(),
-                false => monoid.combine(&values[i - f], &whole),
-            };
-            if !monoid.same(&whole, self.slots.get(i)) {
-                return Err(format!(
-                    "front {:?} instead of {whole:?}",
-                    self.slots.get(i)
-                ));
-            }
-        }
+        self.at.check_front(monoid, f, values, kept(f, l))?;
         check_suffixes(monoid, part(l, r), kept(l, r), "l_L")?;
         check_suffixes(monoid, part(a, b), kept(a, b), "l_A")?;
         let sum = fold(monoid, part(b, e));

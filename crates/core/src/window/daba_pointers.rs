@@ -10,7 +10,8 @@
 //! |l_L| + |l_R| + |l_A| + 1 = |l_F| − |l_B|. So there are always enough inserts and
 //! evicts left to finish the reversal, a step each, before its result is needed.
 
-use super::fifo::{read_place, write_place};
+use super::fifo::{fold, join, read_place, write_place};
+use crate::monoid::Monoid;
 use crate::snapshot::{Reader, Result, Writer};
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,6 +90,25 @@ impl Pointers {
         let empty = f == e && l == e;
         let balanced = r - l == a - r && (b - l) + 1 + (e - b) == b - f;
         if empty || balanced { Ok(()) } else { fault() }
+    }
+
+    /// Checks what both keep for F..L: the folds of the values from there to B.
+    pub fn check_front<'a, M: Monoid>(
+        &self,
+        monoid: &M,
+        f: usize,
+        values: &[M::Partial],
+        kept: impl DoubleEndedIterator<Item = &'a M::Partial> + ExactSizeIterator,
+    ) -> std::result::Result<(), String> {
+        let mut younger = (self.l != self.b).then(|| fold(monoid, &values[self.l - f..self.b - f]));
+        for (value, kept) in values[..self.l - f].iter().zip(kept).rev() {
+            let whole = join(monoid, Some(value), younger.as_ref());
+            if !monoid.same(&whole, kept) {
+                return Err(format!("front {kept:?} instead of {whole:?}"));
+            }
+            younger = Some(whole);
+        }
+        Ok(())
     }
 
     pub fn write(&self, f: usize, out: &mut Writer) {

@@ -18,6 +18,7 @@ pub mod fifo;
 pub mod flat_fat;
 pub mod flat_fit;
 pub mod in_order;
+pub mod items;
 pub mod queue;
 pub mod reactive;
 pub mod recalculate;

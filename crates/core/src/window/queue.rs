@@ -15,24 +15,29 @@
 //!    passed its end.
 //! 3. Slots are filled for the first time in the order of their positions, a block at a
 //!    time at most, so a ring is never initialised: making one costs O(1) however large.
-//! 4. tail ≤ `limit`; pushes before it need no look at anything.
 //!
 //! A full ring is followed by one of twice the size; one that is more than eight times
 //! too large, by a smaller one. So there are at most log₂ n rings, and a single one once
 //! the queue has stopped growing: then a position is read like an array, with one
 //! comparison more.
+//!
+//! What is done rarely takes the queue by value and gives it back. A call that borrowed
+//! it would make the compiler keep head, tail and ring in memory, in loops that need them
+//! in registers: a window of the simplest kind is twice as fast this way.
 
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
 const SMALLEST: usize = 16;
-/// So many pushes or evictions go by between two looks at what is to be done: whether a
-/// ring is full, passed, or too large. Up to twice as many entries may be moved then, to
-/// give back a ring far too large for them.
+/// So many evictions go by between two looks at what is to be done: whether a ring is
+/// passed or too large. Up to twice as many entries may be moved then, to give back a ring
+/// far too large for them.
 const BLOCK: usize = 64;
+/// So many slots of retired rings, which hold blanks, are dropped at each look.
+const DISPOSED: usize = 16 * BLOCK;
 
 #[derive(Clone, Debug)]
 struct Ring<P> {
-    /// At most `cap`, which is a power of two, or 0 where there is no ring yet.
+    /// At most `mask` + 1, which is a power of two; none where there is no ring yet.
     slots: Vec<P>,
     mask: usize,
     /// The position of the first slot.
@@ -60,6 +65,78 @@ impl<P> Ring<P> {
     fn slot(&self, position: usize) -> usize {
         (position - self.start) & self.mask
     }
+
+    /// The slots of the positions from..to, which are not none, youngest run first.
+    #[inline]
+    fn runs_back(&mut self, from: usize, to: usize, each: &mut impl FnMut(&mut [P])) {
+        let (first, last) = (self.slot(from), self.slot(to - 1));
+        if first <= last {
+            each(&mut self.slots[first..=last]);
+        } else {
+            each(&mut self.slots[..=last]);
+            each(&mut self.slots[first..]);
+        }
+    }
+}
+
+/// Rings before the last one, oldest first.
+#[derive(Debug)]
+struct Past<P> {
+    /// Each with the position behind its youngest entry.
+    rings: Vec<(Ring<P>, usize)>,
+    /// Slots of rings given back that need dropping, which is done a few at a time.
+    retired: Vec<Vec<P>>,
+}
+
+impl<P> Default for Past<P> {
+    fn default() -> Self {
+        Self {
+            rings: Vec::new(),
+            retired: Vec::new(),
+        }
+    }
+}
+
+impl<P> Past<P> {
+    #[cold]
+    #[inline(never)]
+    fn get_mut(&mut self, position: usize) -> &mut P {
+        let ring = self.ring_at(position);
+        let slot = ring.slot(position);
+        &mut ring.slots[slot]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get(&self, position: usize) -> &P {
+        let mut rings = self.rings.iter().rev();
+        let found = rings.find(|(ring, _)| position >= ring.start);
+        let (ring, _) = found.expect("a position before the head");
+        &ring.slots[ring.slot(position)]
+    }
+
+    fn ring_at(&mut self, position: usize) -> &mut Ring<P> {
+        let mut rings = self.rings.iter_mut().rev();
+        let found = rings.find(|(ring, _)| position >= ring.start);
+        &mut found.expect("a position before the head").0
+    }
+
+    fn retire(&mut self, slots: Vec<P>) {
+        if std::mem::needs_drop::<P>() && !slots.is_empty() {
+            self.retired.push(slots);
+        }
+    }
+
+    /// Drops some of what is retired.
+    fn dispose(&mut self) {
+        let Some(slots) = self.retired.last_mut() else {
+            return;
+        };
+        slots.truncate(slots.len().saturating_sub(DISPOSED));
+        if slots.is_empty() {
+            self.retired.pop();
+        }
+    }
 }
 
 /// Entries by position. Positions rise for ever: the oldest entry is at [`Queue::head`],
@@ -69,12 +146,7 @@ pub struct Queue<P> {
     last: Ring<P>,
     head: usize,
     tail: usize,
-    /// Up to here there is room in slots that have been filled before.
-    limit: usize,
-    /// Rings before the last, each with the position behind its youngest entry.
-    older: Vec<(Ring<P>, usize)>,
-    /// Rings given back whose slots need dropping, which is done a few at a time.
-    retired: Vec<Vec<P>>,
+    past: Option<Box<Past<P>>>,
 }
 
 impl<P> Default for Queue<P> {
@@ -99,14 +171,13 @@ fn fitting(len: usize) -> usize {
 }
 
 impl<P> Queue<P> {
+    #[inline]
     fn starting_at(head: usize, cap: usize) -> Self {
         Self {
             last: Ring::new(cap, head),
             head,
             tail: head,
-            limit: head,
-            older: Vec::new(),
-            retired: Vec::new(),
+            past: None,
         }
     }
 
@@ -133,121 +204,70 @@ impl<P> Queue<P> {
     /// The entry at a position from head to tail; others panic or give leftovers.
     #[inline]
     pub fn get(&self, position: usize) -> &P {
-        if position < self.last.start {
-            return self.get_older(position);
+        match &self.past {
+            Some(past) if position < self.last.start => past.get(position),
+            _ => &self.last.slots[self.last.slot(position)],
         }
-        &self.last.slots[self.last.slot(position)]
     }
 
-    #[cold]
-    fn get_older(&self, position: usize) -> &P {
-        let mut rings = self.older.iter().rev();
-        let found = rings.find(|(ring, _)| position >= ring.start);
-        let (ring, _) = found.expect("a position before the head");
-        &ring.slots[ring.slot(position)]
+    /// The entry at a position, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, position: usize) -> &mut P {
+        match &mut self.past {
+            Some(past) if position < self.last.start => past.get_mut(position),
+            _ => {
+                let slot = self.last.slot(position);
+                &mut self.last.slots[slot]
+            }
+        }
     }
 
     #[inline]
     pub fn set(&mut self, position: usize, entry: P) {
-        *self.slot_mut(position) = entry;
+        *self.get_mut(position) = entry;
     }
 
+    /// All entries as runs that lie side by side, the youngest run first.
     #[inline]
-    fn slot_mut(&mut self, position: usize) -> &mut P {
-        if position < self.last.start {
-            return self.older_slot_mut(position);
+    pub fn runs_back(&mut self, mut each: impl FnMut(&mut [P])) {
+        let mut to = self.tail;
+        let from = self.head.max(self.last.start);
+        if from < to {
+            self.last.runs_back(from, to, &mut each);
+            to = from;
         }
-        let slot = self.last.slot(position);
-        &mut self.last.slots[slot]
+        while self.head < to {
+            let past = self.past.as_mut().expect("a position before the head");
+            let ring = past.ring_at(to - 1);
+            let from = self.head.max(ring.start);
+            ring.runs_back(from, to, &mut each);
+            to = from;
+        }
     }
 
-    #[cold]
-    fn older_slot_mut(&mut self, position: usize) -> &mut P {
-        let mut rings = self.older.iter_mut().rev();
-        let found = rings.find(|(ring, _)| position >= ring.start);
-        let (ring, _) = found.expect("a position before the head");
-        let slot = ring.slot(position);
-        &mut ring.slots[slot]
-    }
-
+    /// Whether a smaller ring should follow the last one: if no other one goes before it,
+    /// or it is not in use yet.
     fn too_large(&self) -> bool {
         let cap = self.last.cap();
-        cap > 8 * BLOCK && self.len() < cap / 8 && self.older.is_empty()
+        let alone = self.past.as_ref().is_none_or(|past| past.rings.is_empty());
+        cap > 8 * BLOCK && self.len() < cap / 8 && (alone || self.tail == self.last.start)
     }
 
-    /// Evicts the entry at the head. `blank` is what may lie in a slot of nobody.
-    #[inline]
-    pub fn evict(&mut self, blank: impl Fn() -> P) {
-        if std::mem::needs_drop::<P>() {
-            let head = self.head;
-            self.set(head, blank());
-        }
-        self.head += 1;
-        if self.head.is_multiple_of(BLOCK) {
-            self.look_after(2 * BLOCK, blank);
-        }
-    }
-
-    /// Evicts `count` entries: O(1) where entries need no dropping, else O(count).
-    pub fn evict_many(&mut self, count: usize, blank: impl Fn() -> P) {
-        if std::mem::needs_drop::<P>() {
-            for position in self.head..self.head + count {
-                self.set(position, blank());
-            }
-        }
-        self.head += count;
-        self.look_after(count.max(2 * BLOCK), blank);
-    }
-
-    /// Gives back what is not needed any more; may move up to `most` entries for that.
-    #[cold]
-    #[inline(never)]
-    fn look_after(&mut self, most: usize, blank: impl Fn() -> P) {
-        self.dispose();
-        while self.older.first().is_some_and(|(_, end)| *end <= self.head) {
-            let (passed, _) = self.older.remove(0);
-            self.retire(passed.slots);
-        }
-        let len = self.len();
-        if len < most && self.capacity() > 8 * len.max(BLOCK) {
-            self.compact(blank);
-        }
-    }
-
-    fn retire(&mut self, slots: Vec<P>) {
-        if std::mem::needs_drop::<P>() && !slots.is_empty() {
-            self.retired.push(slots);
-        }
-    }
-
-    fn dispose(&mut self) {
-        let Some(slots) = self.retired.last_mut() else {
-            return;
-        };
-        slots.truncate(slots.len().saturating_sub(BLOCK));
-        if slots.is_empty() {
-            self.retired.pop();
-        }
-    }
-
-    /// Moves all entries into one small ring.
-    fn compact(&mut self, blank: impl Fn() -> P) {
-        let mut small = Ring::new(fitting(2 * self.len()), self.head);
-        for position in self.head..self.tail {
-            let entry = std::mem::replace(self.slot_mut(position), blank());
-            small.slots.push(entry);
-        }
-        self.limit = self.tail;
-        let large = std::mem::replace(&mut self.last, small);
-        self.retire(large.slots);
-        for (ring, _) in std::mem::take(&mut self.older) {
-            self.retire(ring.slots);
+    /// Follows the last ring by one of `cap` slots.
+    fn open(&mut self, cap: usize) {
+        let next = Ring::new(cap, self.tail);
+        let full = std::mem::replace(&mut self.last, next);
+        if self.tail > self.head.max(full.start) {
+            let past = self.past.get_or_insert_default();
+            past.rings.push((full, self.tail));
+        } else if full.cap() > 0 {
+            self.past.get_or_insert_default().retire(full.slots);
         }
     }
 
     fn capacity(&self) -> usize {
-        let older: usize = self.older.iter().map(|(ring, _)| ring.cap()).sum();
-        older + self.last.cap()
+        let older = |past: &Past<P>| past.rings.iter().map(|(ring, _)| ring.cap()).sum();
+        self.last.cap() + self.past.as_deref().map_or(0, older)
     }
 
     pub fn clear(&mut self) {
@@ -260,66 +280,127 @@ impl<P> Queue<P> {
 
     /// Bytes held beside the struct itself.
     pub fn bytes(&self) -> usize {
-        let retired: usize = self.retired.iter().map(Vec::capacity).sum();
-        (self.capacity() + retired) * size_of::<P>()
-            + self.older.capacity() * size_of::<(Ring<P>, usize)>()
-            + self.retired.capacity() * size_of::<Vec<P>>()
+        let slots = self.capacity() * size_of::<P>();
+        let Some(past) = &self.past else {
+            return slots;
+        };
+        let retired: usize = past.retired.iter().map(Vec::capacity).sum();
+        slots
+            + retired * size_of::<P>()
+            + size_of::<Past<P>>()
+            + past.rings.capacity() * size_of::<(Ring<P>, usize)>()
+            + past.retired.capacity() * size_of::<Vec<P>>()
     }
 }
 
 impl<P: Clone> Queue<P> {
     #[inline]
     pub fn push(&mut self, entry: P) {
-        if self.tail == self.limit {
-            self.push_and_look(entry);
-            return;
-        }
         let slot = self.last.slot(self.tail);
-        self.last.slots[slot] = entry;
-        self.tail += 1;
+        let room = self.tail - self.head <= self.last.mask;
+        match self.last.slots.get_mut(slot) {
+            Some(place) if room => {
+                *place = entry;
+                self.tail += 1;
+            }
+            _ => *self = std::mem::take(self).with_room_for(entry),
+        }
     }
 
     /// Pushes where there may be no room, and makes some for a block of others.
     #[cold]
     #[inline(never)]
-    fn push_and_look(&mut self, entry: P) {
-        self.dispose();
+    fn with_room_for(mut self, entry: P) -> Self {
+        if let Some(past) = &mut self.past {
+            past.dispose();
+        }
         let live = self.tail - self.head.max(self.last.start);
-        if live == self.last.cap() || self.too_large() {
-            self.open();
+        if live == self.last.cap() {
+            self.open((2 * live).max(SMALLEST));
         }
         let slot = self.last.slot(self.tail);
-        match self.last.slots.get_mut(slot) {
-            Some(place) => *place = entry,
-            None => self.last.slots.push(entry),
-        }
         self.tail += 1;
-        self.limit = self.tail;
-        if !std::mem::needs_drop::<P>() {
-            let live = self.tail - self.head.max(self.last.start);
-            let until_wrap = self.last.mask - slot;
-            let room = BLOCK.min(self.last.cap() - live).min(until_wrap);
-            let filled = self.last.slots.len().max(slot + 1 + room);
-            let any = self.last.slots[slot].clone();
-            self.last.slots.resize(filled, any);
-            self.limit += room;
+        if let Some(place) = self.last.slots.get_mut(slot) {
+            *place = entry;
+            return self;
+        }
+        if std::mem::needs_drop::<P>() {
+            self.last.slots.push(entry);
+        } else {
+            let filled = (slot + BLOCK).min(self.last.cap());
+            self.last.slots.resize(filled, entry);
+        }
+        self
+    }
+
+    /// Evicts the entry at the head. `blank` is what may lie in a slot of nobody.
+    #[inline]
+    pub fn evict(&mut self, blank: impl Fn() -> P) {
+        if std::mem::needs_drop::<P>() {
+            self.set(self.head, blank());
+        }
+        self.head += 1;
+        if self.head.is_multiple_of(BLOCK) {
+            let blank = std::mem::needs_drop::<P>().then(blank);
+            *self = std::mem::take(self).looked_after(2 * BLOCK, blank);
         }
     }
 
-    /// Follows the last ring by one of a size that fits.
-    fn open(&mut self) {
-        let cap = if self.too_large() {
-            fitting(4 * self.len())
-        } else {
-            (2 * self.last.cap()).max(SMALLEST)
-        };
-        let next = Ring::new(cap, self.tail);
-        let full = std::mem::replace(&mut self.last, next);
-        if self.tail > self.head {
-            self.older.push((full, self.tail));
-        } else {
-            self.retire(full.slots);
+    /// Evicts `count` entries: O(1) where entries need no dropping, else O(count).
+    pub fn evict_many(&mut self, count: usize, blank: impl Fn() -> P) {
+        if std::mem::needs_drop::<P>() {
+            for position in self.head..self.head + count {
+                self.set(position, blank());
+            }
         }
+        self.head += count;
+        let blank = std::mem::needs_drop::<P>().then(blank);
+        *self = std::mem::take(self).looked_after(count.max(2 * BLOCK), blank);
+    }
+
+    /// Gives back what is not needed any more; may move up to `most` entries for that.
+    /// There is a blank where entries need dropping.
+    #[cold]
+    #[inline(never)]
+    fn looked_after(mut self, most: usize, blank: Option<P>) -> Self {
+        if let Some(past) = &mut self.past {
+            past.dispose();
+            while past.rings.first().is_some_and(|(_, end)| *end <= self.head) {
+                let (passed, _) = past.rings.remove(0);
+                past.retire(passed.slots);
+            }
+            if past.rings.is_empty() && past.retired.is_empty() {
+                self.past = None;
+            }
+        }
+        let len = self.len();
+        if len < most && self.capacity() > 8 * len.max(BLOCK) {
+            self.compact(blank);
+        } else if self.too_large() {
+            self.open(fitting(4 * len));
+        }
+        self
+    }
+
+    /// Moves all entries into one small ring.
+    fn compact(&mut self, blank: Option<P>) {
+        let mut small = Ring::new(fitting(2 * self.len()), self.head);
+        let Some(blank) = blank else {
+            small.slots.extend(self.iter().cloned());
+            self.last = small;
+            self.past = None;
+            return;
+        };
+        for position in self.head..self.tail {
+            let entry = std::mem::replace(self.get_mut(position), blank.clone());
+            small.slots.push(entry);
+        }
+        let large = std::mem::replace(&mut self.last, small);
+        let past = self.past.get_or_insert_default();
+        for (ring, _) in std::mem::take(&mut past.rings) {
+            past.retire(ring.slots);
+        }
+        past.retire(large.slots);
     }
 }
 

@@ -28,14 +28,9 @@
 use super::fifo::{
     Fifo, QueryCache, check_prefixes, check_suffixes, join, read_place, write_place,
 };
+use super::items::Item;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
-
-#[derive(Clone, Debug)]
-struct Item<P> {
-    val: P,
-    agg: P,
-}
 
 #[derive(Clone, Debug)]
 pub struct TwoStacks<M: Monoid> {
@@ -134,23 +129,21 @@ impl<M: Monoid> Fifo<M> for TwoStacks<M> {
         (self.len() as u64).write(out);
         write_place(self.front.len(), out);
         for item in self.front.iter().chain(&self.back) {
-            item.val.write(out);
-            item.agg.write(out);
+            item.write(out);
         }
     }
 
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
-        let count = input.length::<M::Partial>()?;
+        let count = input.length::<Item<M::Partial>>()?;
         let front = read_place(input, 0, count)?;
         for at in 0..count {
-            let val = self.monoid.read_partial(input)?;
-            let agg = self.monoid.read_partial(input)?;
+            let item = Item::read(&self.monoid, input)?;
             let stack = if at < front {
                 &mut self.front
             } else {
                 &mut self.back
             };
-            stack.push(Item { val, agg });
+            stack.push(item);
         }
         Ok(())
     }

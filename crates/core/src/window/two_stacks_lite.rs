@@ -31,7 +31,7 @@
 //! Deviation: bulk eviction that reaches into the back flips what is left of it at once,
 //! instead of first flipping what then leaves.
 
-use super::fifo::{Fifo, check_suffixes, fold, read_place, write_place};
+use super::fifo::{Fifo, check_suffixes, fold, join, read_place, write_place};
 use super::queue::Queue;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
@@ -55,17 +55,23 @@ impl<M: Monoid> TwoStacksLite<M> {
     }
 
     /// Makes the back the front.
+    #[inline]
     fn flip(&mut self) {
-        let (head, tail) = (self.aggs.head(), self.aggs.tail());
-        if let Some(youngest) = tail.checked_sub(1).filter(|last| *last >= head) {
-            let mut acc = self.aggs.get(youngest).clone();
-            for position in (head..youngest).rev() {
-                acc = self.monoid.combine(self.aggs.get(position), &acc);
-                self.aggs.set(position, acc.clone());
-            }
-        }
-        self.split = tail;
-        self.back = self.monoid.identity();
+        let monoid = self.monoid.clone();
+        let mut acc = None;
+        self.aggs
+            .runs_back(|run| fold_suffixes(&monoid, run, &mut acc));
+        self.split = self.aggs.tail();
+        self.back = monoid.identity();
+    }
+}
+
+/// Turns each value into the fold of it and all younger ones; `younger` is that of what
+/// follows the run.
+fn fold_suffixes<M: Monoid>(monoid: &M, run: &mut [M::Partial], younger: &mut Option<M::Partial>) {
+    for slot in run.iter_mut().rev() {
+        *slot = join(monoid, Some(slot), younger.as_ref());
+        *younger = Some(slot.clone());
     }
 }
 

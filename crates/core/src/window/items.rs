@@ -1,0 +1,146 @@
+//! Entries that keep a value and an aggregate: what [`two_stacks`](super::two_stacks) is
+//! made of, and, in one queue, [`aba`](super::aba) and [`daba`](super::daba).
+//!
+//! The papers draw two queues, *vals* and *aggs*, of the same length. An item of one queue
+//! holds both, so that one pair of ends serves them.
+
+use super::fifo::{QueryCache, join};
+use super::queue::Queue;
+use crate::monoid::Monoid;
+use crate::snapshot::{Codec, Reader, Result, Writer};
+
+#[derive(Clone, Debug)]
+pub struct Item<P> {
+    pub val: P,
+    pub agg: P,
+}
+
+impl<P> Item<P> {
+    pub fn read<M: Monoid<Partial = P>>(monoid: &M, input: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            val: monoid.read_partial(input)?,
+            agg: monoid.read_partial(input)?,
+        })
+    }
+}
+
+impl<P: Codec> Codec for Item<P> {
+    const MIN_BYTES: usize = 2 * P::MIN_BYTES;
+
+    fn write(&self, out: &mut Writer) {
+        self.val.write(out);
+        self.agg.write(out);
+    }
+    fn read(input: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            val: P::read(input)?,
+            agg: P::read(input)?,
+        })
+    }
+}
+
+/// A queue of items in two parts, F..B and B..E: the aggregate of the first item tells the
+/// fold of the front, that of the last item the fold of the back.
+#[derive(Clone, Debug)]
+pub struct Items<M: Monoid> {
+    pub monoid: M,
+    pub queue: Queue<Item<M::Partial>>,
+    cache: QueryCache<M::Partial>,
+}
+
+impl<M: Monoid> Items<M> {
+    pub fn new(monoid: M, caching: bool) -> Self {
+        Self {
+            monoid,
+            queue: Queue::default(),
+            cache: QueryCache::new(caching),
+        }
+    }
+
+    pub fn is_caching(&self) -> bool {
+        self.cache.is_on()
+    }
+
+    #[inline]
+    pub fn val(&self, at: usize) -> &M::Partial {
+        &self.queue.get(at).val
+    }
+
+    #[inline]
+    pub fn agg(&self, at: usize) -> &M::Partial {
+        &self.queue.get(at).agg
+    }
+
+    #[inline]
+    pub fn set_agg(&mut self, at: usize, agg: M::Partial) {
+        self.queue.get_mut(at).agg = agg;
+    }
+
+    /// Σ of the front, if there is one.
+    #[inline]
+    pub fn sum_f(&self, b: usize) -> Option<&M::Partial> {
+        let f = self.queue.head();
+        (f != b).then(|| self.agg(f))
+    }
+
+    /// Σ of the back, if there is one.
+    #[inline]
+    pub fn sum_b(&self, b: usize) -> Option<&M::Partial> {
+        let e = self.queue.tail();
+        (b != e).then(|| self.agg(e - 1))
+    }
+
+    #[inline]
+    pub fn insert(&mut self, val: M::Partial, b: usize) {
+        self.cache.forget();
+        let agg = join(&self.monoid, self.sum_b(b), Some(&val));
+        self.queue.push(Item { val, agg });
+    }
+
+    #[inline]
+    pub fn evict(&mut self) {
+        self.cache.forget();
+        let monoid = &self.monoid;
+        self.queue.evict(|| Item {
+            val: monoid.identity(),
+            agg: monoid.identity(),
+        });
+    }
+
+    #[inline]
+    pub fn query(&mut self, b: usize) -> M::Partial {
+        if let Some(answer) = self.cache.kept() {
+            return answer;
+        }
+        let answer = join(&self.monoid, self.sum_f(b), self.sum_b(b));
+        self.cache.keep(&answer);
+        answer
+    }
+
+    /// The aggregates of positions from..to.
+    pub fn aggs(
+        &self,
+        from: usize,
+        to: usize,
+    ) -> impl DoubleEndedIterator<Item = &M::Partial> + ExactSizeIterator {
+        (from..to).map(|at| self.agg(at))
+    }
+
+    pub fn check_values(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
+        let same = |(value, item): (_, &Item<_>)| self.monoid.same(value, &item.val);
+        let all = values.len() == self.queue.len();
+        if all && values.iter().zip(self.queue.iter()).all(same) {
+            return Ok(());
+        }
+        Err("the queue does not hold the values as they came".to_owned())
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        self.queue.write(out);
+    }
+
+    pub fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        self.queue = Queue::read(input, |input| Item::read(&self.monoid, input))?;
+        Ok(())
+    }
+}
