@@ -1,6 +1,7 @@
 """What a rolling aggregation means, spelled out row by row as slowly as it takes."""
 
 import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -64,6 +65,10 @@ def answer(agg: sw.Aggregation, rows: list[int], table: dict[str, list[Any]]) ->
     values = [table[agg.of][row] for row in rows if table[agg.of][row] is not None]
     if agg.kind == "count":
         return len(values)
+    if agg.kind == "count_distinct":
+        return len(_counts(values))
+    if agg.kind in ("quantile", "median"):
+        return _quantile(values, agg.q, agg.interpolation)
     if agg.kind == "collect":
         return values
     if len(values) <= (agg.ddof if agg.kind in ("variance", "stddev") else 0):
@@ -141,7 +146,40 @@ def _geometric_mean(values: list[Any], _: int) -> float:
     return math.exp(sum(map(log, values)) / len(values))
 
 
+def _counts(values: list[Any]) -> dict[Any, int]:
+    """How often each value is there; all NaNs are one."""
+    return Counter("nan" if is_nan(value) else value for value in values)
+
+
+def _mode(values: list[Any], _: int) -> Any:
+    counts = _counts(values)
+    most = max(counts.values())
+    found = [value for value, count in counts.items() if count == most]
+    numbers = [value for value in found if value != "nan"]
+    return min(numbers) if numbers else math.nan
+
+
+def _quantile(values: list[Any], q: float, interpolation: str) -> Any:
+    if not values:
+        return None
+    if any(map(is_nan, values)):
+        return math.nan
+    values = sorted(values)
+    at = (len(values) - 1) * q
+    low, high = values[math.floor(at)], values[math.ceil(at)]
+    if interpolation in ("lower", "higher", "nearest"):
+        nearest = values[round(at)]
+        return {"lower": low, "higher": high, "nearest": nearest}[interpolation]
+    share = 0.5 if interpolation == "midpoint" and low != high else at % 1
+    if low == high or share == 0:
+        return float(low)
+    if math.isinf(low) or math.isinf(high):
+        return low + (high - low) * share
+    return _float(Fraction(low) + (Fraction(high) - Fraction(low)) * Fraction(share))
+
+
 _OF_SOME = {
+    "mode": _mode,
     "sum": _sum,
     "mean": _mean,
     "variance": _variance,

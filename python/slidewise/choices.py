@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from slidewise import _core
-from slidewise.aggregations import Aggregation
+from slidewise.aggregations import HOLISTIC, Aggregation
 from slidewise.cards import card_of
 from slidewise.own import OwnAggregation
 
@@ -61,12 +61,22 @@ class Rule:
 
 # What `Rule.of` means.
 KINDS = {
+    "holistic": "aggregations that need all values at once",
     "exact": "counts and sums of integers, which can be subtracted exactly",
     "own": "aggregations of your own",
     "any": "any aggregation",
 }
 
 RULES = (
+    Rule(
+        prefer=None,
+        of="holistic",
+        take="fiba",
+        why="entries lie in its tree by time, and their values beside it by rank or "
+        "with their counts, so that any of them can leave; partial results would not "
+        "tell",
+        measured="see bench/record",
+    ),
     Rule(
         prefer="throughput",
         of="own",
@@ -143,6 +153,8 @@ def choose(kinds: Sequence[tuple[str, bool]], floats: bool, prefer: str | None) 
         'fiba'
     """
     fitting = {"any"}
+    if any(kind.split()[0] in HOLISTIC for kind, _ in kinds):
+        fitting.add("holistic")
     if any(kind == "own" for kind, _ in kinds):
         fitting.add("own")
     if _core.subtracts_exactly(kinds, floats):

@@ -113,7 +113,7 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
 
     A colon in a column's name is written `\:`. For `variance` and its like the third
-    part is the ddof, for `top_k` and `bottom_k` it is k.
+    part is the ddof, for `top_k` and `bottom_k` it is k, for `quantile` it is q.
 
     Raises:
         SpecError: If it does not have that form or the kind is unknown.
@@ -143,6 +143,8 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     if kind in ("top_k", "bottom_k"):
         k = _number(last or "1", "k", text)
         return name, Aggregation(kind, of or None, k=k)
+    if last and kind == "quantile":
+        return name, Aggregation(kind, of or None, q=_share(last, text))
     return name, Aggregation(kind, of or None, last or None)
 
 
@@ -150,6 +152,15 @@ def _number(digits: str, what: str, text: str) -> int:
     if not digits.isascii() or not digits.isdigit():
         raise SpecError(f"the {what} in --agg {text!r} is an integer, got {digits!r}")
     return int(digits)
+
+
+def _share(digits: str, text: str) -> float:
+    try:
+        return float(digits)
+    except ValueError:
+        raise SpecError(
+            f"the q in --agg {text!r} is a number from 0 to 1, got {digits!r}"
+        ) from None
 
 
 def _parser() -> argparse.ArgumentParser:

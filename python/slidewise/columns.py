@@ -40,7 +40,7 @@ class Values:
     def only(self, mask: pa.Array, *why: str) -> "Values":
         """A view with nulls where the mask is not true."""
         other = copy(self)
-        for form in ("number", "order", "rows", "halves", "bits", "hashes"):
+        for form in ("number", "order", "rows", "halves", "bits", "hashes", "codes"):
             other.__dict__.pop(form, None)
         for form in ("_distinct", "_sorted", "_ranks"):
             other.__dict__.pop(form, None)
@@ -146,6 +146,13 @@ class Values:
         elif not pa.types.is_uint64(kind):
             column = column.cast(_INT64)
         return pa.array(_core.hashes(column))
+
+    @cached_property
+    def codes(self) -> pa.Array:
+        """An int64 that equal values share, null where the value is null."""
+        codes = group_codes([(self.name, self.original)])
+        assert codes is not None, "there is a column"
+        return pc.if_else(self.original.is_valid(), codes, None)
 
     @cached_property
     def halves(self) -> tuple[pa.Array, pa.Array]:

@@ -86,7 +86,7 @@ class Feeds:
         if agg.kind == "count":
             return (agg.kind, self._counted(agg, source), _NONE, agg.ddof)
         lists = agg.kind in ("collect", "concat", "collect_distinct")
-        kind = "collect" if lists else agg.kind
+        kind = "collect" if lists else agg.asked
         any_role = lists and source not in self._numbers
         of = self._feed(agg, source, "any" if any_role else "number")
         return (kind, of, _NONE, agg.k or agg.ddof)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slidewise import _core, instants
-from slidewise.aggregations import PAIRS, Aggregation, Sketch
+from slidewise.aggregations import HOLISTIC, PAIRS, Aggregation, Sketch
 from slidewise.choices import choose, kinds_of
 from slidewise.durations import Length, WindowLike, parse_length
 from slidewise.errors import SlidewiseError, SnapshotError, SpecError
@@ -27,6 +27,8 @@ __all__ = ["WindowPlan", "make_plan", "read_header"]
 TIES = ("combine", "keep")
 NAN = ("propagate", "skip", "raise")
 PREFER = ("throughput", "latency")
+# What keeps the values of a window in order, for aggregations that need them all.
+KEEPS_VALUES = ("auto", "fiba", "recalculate")
 DTYPES = {"int64": "int64", "float64": "float64", "object": "object", int: "int64"}
 DTYPES |= {float: "float64", object: "object"}
 
@@ -171,7 +173,9 @@ class WindowPlan:
             number = self.own.index(agg.functions)
             return [agg.kind, agg.of, None, number, agg.where, 0]
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
-        return [*record, agg.parameters] if isinstance(agg, Sketch) else record
+        if isinstance(agg, Sketch):
+            return [*record, agg.parameters]
+        return [*record, agg.q, agg.interpolation] if agg.kind == "quantile" else record
 
 
 def make_plan(
@@ -294,6 +298,7 @@ def _columns(
 
 def _check_laws(plan: WindowPlan) -> None:
     aggs = [agg for _, agg in plan.aggs]
+    _check_holistic(plan.asked, aggs)
     kinds = kinds_of(plan.aggs, plan.requests)
     for algorithm in plan.begins:
         law = FACTS[algorithm].law
@@ -304,6 +309,17 @@ def _check_laws(plan: WindowPlan) -> None:
             ]
             shown = ", ".join(lacking) or "several aggregations at once"
             raise law_error(algorithm, law, shown)
+
+
+def _check_holistic(asked: str, aggs: Sequence[Aggregation]) -> None:
+    lacking = [repr(agg) for agg in aggs if agg.kind in HOLISTIC]
+    if lacking and asked not in KEEPS_VALUES:
+        allowed = ", ".join(map(repr, KEEPS_VALUES))
+        raise SpecError(
+            f"algorithm {asked!r} combines partial results, and {', '.join(lacking)} "
+            "cannot be told from any: all values of the window are needed at once; "
+            f"leave algorithm= out, or take one of {allowed}"
+        )
 
 
 def _dtype(dtype: str | type | None) -> str | None:
@@ -429,6 +445,10 @@ def _read_agg(
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "own":
         return name, own[ddof](of, where=where)
+    if kind == "quantile":
+        q, interpolation = rest
+        share: Any = {"q": q, "interpolation": interpolation}
+        return name, Aggregation(kind, of, by, ddof, where, k, **share)
     if rest:
         (given,) = rest
         parameters = tuple(tuple(p) if isinstance(p, list) else p for p in given)

@@ -47,6 +47,8 @@ _TAKES: Mapping[str, tuple[str, ...]] = {
     "max_count": _ORDERED,
     "arg_min": _ORDERED,
     "arg_max": _ORDERED,
+    "mode": _ORDERED,
+    "median": _NUMBERS,
 }
 _IN_WORDS = {
     "number": "integers and floats",
@@ -116,6 +118,11 @@ def plan(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
     if agg.kind == "range":
         return _plan_range(values, feeds)
     return _plan_plain(agg, values, feeds)
+
+
+def _between(agg: Aggregation) -> bool:
+    """Whether an answer may lie between two values."""
+    return agg.kind == "median" or agg.interpolation in ("linear", "midpoint")
 
 
 def _only(answers: Sequence[pa.Array]) -> pa.Array:
@@ -211,16 +218,23 @@ def _plan_best(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
 
 
 def _plan_plain(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
-    form, finish = _form(agg.kind, values)
+    form, finish = _form(agg, values)
     at = feeds.add(values, form)
-    present = None if agg.kind == "count" else ("count", at, -1, 0)
-    call = (agg.kind, at, -1, agg.ddof)
+    counts = agg.kind in ("count", "count_distinct")
+    present = None if counts else ("count", at, -1, 0)
+    call = (agg.asked, at, -1, agg.ddof)
     keeps = finish is not _only and agg.kind not in ("any", "all")
     return Plan((call,), finish, present, values.name, keeps, (values.name,))
 
 
-def _form(kind: str, values: Values) -> tuple[str, Finish]:
+def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
     """In which form a column goes to the kernel, and how the answer comes back."""
+    kind = agg.kind
+    if kind == "count_distinct":
+        ordered = values.family in ("number", "bool", "duration", "instant")
+        return "order" if ordered else "codes", _only
+    if kind == "mode" or (kind == "quantile" and not _between(agg)):
+        return "order", lambda answers: values.as_came(values.unorder(answers[0]))
     if kind == "count":
         return ("number" if values.family in ("number", "bool") else "rows"), _only
     if kind in ("min", "max"):
@@ -383,6 +397,8 @@ def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
 
 def _check_fit(agg: Aggregation, values: Values) -> None:
     taken = _TAKES.get(agg.kind)
+    if agg.kind == "quantile":
+        taken = _NUMBERS if _between(agg) else _ORDERED
     held = values.original.type
     unfit = (agg.kind in _BITS and pa.types.is_floating(held)) or (
         agg.kind == "concat"
@@ -400,6 +416,11 @@ def _check_fit(agg: Aggregation, values: Values) -> None:
     fitting = [
         kind for kind in KINDS if values.family in _TAKES.get(kind, (values.family,))
     ]
+    if agg.kind == "quantile" and values.family in _ORDERED:
+        raise SpecError(
+            f"{agg!r} lies between two values of column {values.name!r}, which holds "
+            f"{values.type}: give interpolation='lower', 'higher' or 'nearest'"
+        )
     words = ", ".join(_IN_WORDS[family] for family in taken)
     raise SpecError(
         f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::pyclass::{PyTraverseError, PyVisit};
+use slidewise_core::aggregate::collect::Numbered;
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// Slots whose last token is gone.
@@ -41,6 +42,12 @@ impl PartialEq for Object {
 thread_local! {
     /// The tokens that [`Object::read`] finds slots in.
     static RESTORED: RefCell<Vec<Option<Object>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Numbered for Object {
+    fn number(&self) -> u64 {
+        u64::from(self.0.slot)
+    }
 }
 
 impl Codec for Object {

@@ -146,7 +146,11 @@ impl Spec {
     fn check(self) -> PyResult<Self> {
         let sources = self.columns.as_ref().map_or(1, Vec::len);
         let mut laws = self.begins.iter().filter_map(|algorithm| algorithm.law());
+        let keeps_values =
+            |algorithm| matches!(algorithm, Algorithm::Fiba | Algorithm::Recalculate);
+        let holistic = self.aggs.iter().any(|agg| agg.kind.is_holistic());
         let whole = laws.all(|law| obeys(law, &self.aggs, self.feeds.len()))
+            && (!holistic || self.begins.iter().copied().all(keeps_values))
             && self.aggs.len() == self.timed.len()
             && self.aggs.len() == self.finished.len()
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()

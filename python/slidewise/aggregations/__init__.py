@@ -21,6 +21,7 @@ Costs are given as combines per row and window; a combine is a few machine opera
 """
 
 from slidewise.aggregations.base import (
+    HOLISTIC,
     KINDS,
     PAIRS,
     Aggregation,
@@ -31,6 +32,12 @@ from slidewise.aggregations.counting import (
     count,
     max_count,
     min_count,
+)
+from slidewise.aggregations.holistic import (
+    count_distinct,
+    median,
+    mode,
+    quantile,
 )
 from slidewise.aggregations.lists import (
     collect,
@@ -76,6 +83,7 @@ from slidewise.aggregations.sums import (
 )
 
 __all__ = [
+    "HOLISTIC",
     "KINDS",
     "PAIRS",
     "Aggregation",
@@ -96,6 +104,7 @@ __all__ = [
     "concat",
     "correlation",
     "count",
+    "count_distinct",
     "count_min",
     "covariance",
     "first",
@@ -106,9 +115,12 @@ __all__ = [
     "max",
     "max_count",
     "mean",
+    "median",
     "min",
     "min_count",
+    "mode",
     "product",
+    "quantile",
     "range",
     "skewness",
     "stddev",

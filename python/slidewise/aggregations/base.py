@@ -1,10 +1,10 @@
 """What an aggregation is: its kind and the columns it is of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from slidewise.errors import SpecError
 
-__all__ = ["KINDS", "PAIRS", "Aggregation"]
+__all__ = ["HOLISTIC", "KINDS", "PAIRS", "Aggregation"]
 
 KINDS = (
     "count",
@@ -38,7 +38,14 @@ KINDS = (
     "collect_distinct",
     "top_k",
     "bottom_k",
+    "count_distinct",
+    "quantile",
+    "median",
+    "mode",
 )
+
+# Those that need all values of a window: no partial result answers them.
+HOLISTIC = ("count_distinct", "quantile", "median", "mode")
 
 # Of two columns, both of which they need.
 PAIRS = ("covariance", "correlation")
@@ -46,6 +53,7 @@ PAIRS = ("covariance", "correlation")
 _COMPARED = ("arg_min", "arg_max")
 _WITH_DDOF = ("variance", "stddev", "skewness", "kurtosis", "covariance")
 _MOST = 1_000
+_INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,8 @@ class Aggregation:
         ddof: Delta degrees of freedom, for `variance` and its like.
         where: A column of booleans: only rows where it is true take part.
         k: How many, for `top_k` and `bottom_k`.
+        q: The share of the values below the answer, for `quantile`.
+        interpolation: Where it lies between two values, for `quantile`.
 
     Raises:
         SpecError: If the kind is unknown or a part does not belong to it.
@@ -83,6 +93,8 @@ class Aggregation:
     ddof: int = 1
     where: str | None = None
     k: int = 0
+    q: float = field(default=0.5, kw_only=True)
+    interpolation: str = field(default="linear", kw_only=True)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -102,6 +114,7 @@ class Aggregation:
         if self.kind in ("skewness", "kurtosis") and self.ddof > 1:
             raise SpecError(f"ddof of {self.kind}() is 0 or 1, got {self.ddof}")
         self._check_k()
+        self._check_quantile()
 
     def _check_k(self) -> None:
         given: object = self.k
@@ -111,6 +124,30 @@ class Aggregation:
                 raise SpecError(f"k must be from 1 to {_MOST}, got {self.k!r}")
         elif not whole or self.k != 0:
             raise SpecError(f"{self.kind}() takes no k=")
+
+    def _check_quantile(self) -> None:
+        if self.kind != "quantile":
+            if (self.q, self.interpolation) != (0.5, "linear"):
+                raise SpecError(f"{self.kind}() takes no q= and no interpolation=")
+            return
+        given: object = self.q
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        if not number or not 0 <= self.q <= 1:
+            raise SpecError(f"q must be a number from 0 to 1, got {self.q!r}")
+        if self.interpolation not in _INTERPOLATIONS:
+            known = ", ".join(_INTERPOLATIONS)
+            raise SpecError(
+                f"interpolation= is one of {known}; got {self.interpolation!r}"
+            )
+
+    @property
+    def asked(self) -> str:
+        """Its kind as the core knows it."""
+        if self.kind == "median":
+            return "quantile 0.5 linear"
+        if self.kind == "quantile":
+            return f"quantile {float(self.q)!r} {self.interpolation}"
+        return self.kind
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -151,6 +188,10 @@ class Aggregation:
             parts.append(f"ddof={self.ddof}")
         if self.k:
             parts.append(f"k={self.k}")
+        if self.kind == "quantile":
+            parts.append(f"q={self.q!r}")
+            if self.interpolation != "linear":
+                parts.append(f"interpolation={self.interpolation!r}")
         if self.where is not None:
             parts.append(f"where={self.where!r}")
         return f"{self._called}({', '.join(parts)})"

@@ -13,8 +13,20 @@ use crate::monoid::{Entry, Monoid, Slot};
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
 /// A value that can be collected and stored.
-pub trait Element: Clone + Debug + PartialEq + Send + Sync + Codec + 'static {}
-impl<T: Clone + Debug + PartialEq + Send + Sync + Codec + 'static> Element for T {}
+pub trait Element: Clone + Debug + PartialEq + Send + Sync + Codec + Numbered + 'static {}
+impl<T: Clone + Debug + PartialEq + Send + Sync + Codec + Numbered + 'static> Element for T {}
+
+/// A value with a number that equal values share; among the objects of one window no
+/// others do.
+pub trait Numbered {
+    fn number(&self) -> u64;
+}
+
+impl Numbered for i64 {
+    fn number(&self) -> u64 {
+        *self as u64
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 pub enum Seq<T> {
@@ -191,6 +203,15 @@ pub fn one<T: Clone>(cell: &Cell<T>) -> Seq<Cell<T>> {
     match cell {
         Cell::Null => Seq::Empty,
         value => Seq::One(value.clone()),
+    }
+}
+
+impl<T: Numbered> Numbered for Cell<T> {
+    fn number(&self) -> u64 {
+        match self {
+            Self::Object(object) => object.number(),
+            other => other.bits().unwrap_or(0),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod column;
 pub mod component;
 pub mod counted;
 pub mod deferred;
+pub mod holistic;
 mod lower;
 pub mod mixed;
 pub mod moments;
@@ -26,6 +27,7 @@ use collect::{Collect, Element};
 use column::{Column, gather_rows};
 use counted::CountedSumF64;
 use deferred::{Deferred, Ledger, Term};
+use holistic::Quantile;
 use mixed::Mixed;
 use record::{Record, RecordPlan};
 use sketch::Request;
@@ -69,6 +71,10 @@ pub enum Kind {
     BottomK {
         k: u32,
     },
+    CountDistinct,
+    /// The most frequent value, the smallest of those.
+    Mode,
+    Quantile(Quantile),
     /// Of the hashes of values; of values and their hashes for hitters; of numbers for
     /// quantiles.
     Sketch(Request),
@@ -114,9 +120,15 @@ impl Kind {
     ];
 
     /// Whether a record answers it: neither `collect`, nor a sketch, nor one of the user's
-    /// own.
+    /// own, nor one that no monoid answers.
     pub fn is_plain(self) -> bool {
-        !matches!(self, Self::Collect | Self::Sketch(_) | Self::Own { .. })
+        let other = matches!(self, Self::Collect | Self::Sketch(_) | Self::Own { .. });
+        !other && !self.is_holistic()
+    }
+
+    /// Whether no monoid answers it, see [`holistic`].
+    pub fn is_holistic(self) -> bool {
+        matches!(self, Self::CountDistinct | Self::Mode | Self::Quantile(_))
     }
 
     /// Whether it needs a second column.
@@ -131,7 +143,12 @@ impl Kind {
         match name {
             "top_k" => return Some(Self::TopK { k: number }),
             "bottom_k" => return Some(Self::BottomK { k: number }),
+            "count_distinct" => return Some(Self::CountDistinct),
+            "mode" => return Some(Self::Mode),
             _ => {}
+        }
+        if let Some(which) = name.strip_prefix("quantile ") {
+            return Quantile::parse(which).map(Self::Quantile);
         }
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         let plain = found.map(|(_, kind)| *kind);
@@ -298,7 +315,8 @@ pub trait Visitor<T> {
 ///
 /// # Panics
 /// If a column index is out of range or `of` is missing where one is needed: callers
-/// validate requests, with messages for users.
+/// validate requests, with messages for users. And if a request is holistic: there is no
+/// monoid for it.
 pub fn plan<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
 where
     T: Element,

@@ -225,6 +225,7 @@ impl RecordPlan {
                 let at = self.component(Op::Arg { min, by }, col, dtypes[by]) + 1;
                 Self::value(at, 1, dtype)
             }
+            Kind::CountDistinct | Kind::Mode | Kind::Quantile(_) => unreachable!("no monoid"),
             Kind::Collect | Kind::Sketch(_) | Kind::Own { .. } => {
                 unreachable!("no record is planned for it")
             }

@@ -8,10 +8,14 @@
 //! - **as of arrival** ([`as_of`]): rows enter a FiBA window in order of arrival and ask
 //!   for a range of times. O(log n) combines per row and window.
 //!
+//! What no monoid answers, quantiles and their like, has structures of its own
+//! ([`holistic`]).
+//!
 //! Answers land in [`Output`] columns in the order of the table.
 
 pub mod as_of;
 pub mod bounds;
+mod holistic;
 mod kernels;
 pub mod order;
 pub mod output;
@@ -69,11 +73,17 @@ pub fn rolling(
     let dtypes: Vec<DType> = request.columns.iter().map(Column::dtype).collect();
     let mut columns = Columns::new(&request, &dtypes);
     let whole = request.arrival.is_none();
-    let (fast, others): (Vec<_>, Vec<_>) = (0..)
+    let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
         .zip(request.aggs.iter().copied())
+        .partition(|(_, agg)| agg.kind.is_holistic());
+    let (fast, others): (Vec<_>, Vec<_>) = monoids
+        .into_iter()
         .partition(|(_, agg)| whole && kernels::knows(agg, request.columns));
     if !fast.is_empty() {
         kernels::answer(&request, &fast, &mut columns.0, proceed)?;
+    }
+    if !holistic.is_empty() {
+        holistic::answer(&request, &holistic, &mut columns.0, proceed)?;
     }
     if !others.is_empty() {
         let (places, aggs): (Vec<usize>, Vec<AggSpec>) = others.into_iter().unzip();

@@ -55,7 +55,13 @@ impl Output {
                 Request::Quantiles { shares, .. } if shares.is_single() => float,
                 Request::Quantiles { .. } => list(DType::F64),
             },
-            Kind::Count | Kind::MinCount | Kind::MaxCount | Kind::Any | Kind::All => integer,
+            Kind::Count
+            | Kind::MinCount
+            | Kind::MaxCount
+            | Kind::CountDistinct
+            | Kind::Any
+            | Kind::All => integer,
+            Kind::Quantile(quantile) if !quantile.picks() => float,
             Kind::Mean
             | Kind::Variance
             | Kind::Stddev

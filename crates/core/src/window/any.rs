@@ -14,6 +14,7 @@ use super::fiba::Fiba;
 use super::fifo::Fifo;
 use super::flat_fat::FlatFatQueue;
 use super::flat_fit::FlatFit;
+use super::holistic;
 use super::in_order::InOrder;
 use super::reactive::Reactive;
 use super::recalculate::Recalculate;
@@ -78,7 +79,7 @@ pub trait AnyWindow<T>: Send {
 /// An empty window for a request.
 ///
 /// # Panics
-/// Like [`plan`] on invalid requests, and if the aggregations lack the law that the
+/// Like [`plan`] on invalid requests, on holistic ones as [`holistic::window`] says, and if the aggregations lack the law that the
 /// algorithm needs: see [`obeys`](crate::aggregate::obeys).
 pub fn window<T: Element>(
     algorithm: Algorithm,
@@ -86,6 +87,9 @@ pub fn window<T: Element>(
     dtypes: &[DType],
     ties: Ties,
 ) -> Box<dyn AnyWindow<T>> {
+    if aggs.iter().any(|agg| agg.kind.is_holistic()) {
+        return holistic::window(algorithm, aggs, dtypes, ties);
+    }
     let build = Build { algorithm, ties };
     match algorithm {
         Algorithm::SubtractOnEvict => {

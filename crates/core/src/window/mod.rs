@@ -17,6 +17,7 @@ pub mod fiba_published;
 pub mod fifo;
 pub mod flat_fat;
 pub mod flat_fit;
+pub mod holistic;
 pub mod in_order;
 pub mod items;
 pub mod queue;

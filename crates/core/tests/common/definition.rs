@@ -1,5 +1,6 @@
 //! What every aggregation answers by definition, computed from the raw rows.
 
+use slidewise_core::aggregate::holistic::{answer_over, word_of};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 
 /// The column aggregated and the column compared, of one type.
@@ -243,6 +244,11 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
         Kind::Collect => Answer::List(values),
         Kind::Own { .. } => unreachable!("no definition but the user's"),
         Kind::Sketch(_) => unreachable!("approximate: see tests/sketches.rs"),
+        kind if kind.is_holistic() => {
+            let bits = values.iter().filter_map(Cell::bits);
+            let mut words: Vec<i64> = bits.map(|bits| word_of(bits, dtype)).collect();
+            answer_over(kind, dtype, &mut words)
+        }
         Kind::TopK { k } => best(&values, k, false),
         Kind::BottomK { k } => best(&values, k, true),
         _ if values.is_empty() => Answer::Null,
@@ -300,6 +306,7 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
             let logs: Vec<f64> = floats.iter().map(|value| value.ln()).collect();
             Answer::F64((exact_sum(&logs) / n).exp())
         }
+        Kind::CountDistinct | Kind::Mode | Kind::Quantile(_) => unreachable!("answered above"),
     }
 }
 

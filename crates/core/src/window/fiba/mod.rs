@@ -81,6 +81,7 @@ mod small;
 mod sorted;
 mod stage;
 mod tree;
+mod visit;
 
 use super::shape::Shape;
 use super::{Batch, Ties, Window};

@@ -1,0 +1,239 @@
+//! Holistic aggregations: distinct counts, modes and quantiles, which no partial of
+//! bounded size can answer (Gray et al.: neither distributive nor algebraic).
+//!
+//! They are no monoids, so they are asked of structures over all values of a window
+//! instead: [`window::holistic`](crate::window::holistic) and
+//! [`rolling`](crate::rolling). What their answers mean is said here, once.
+//!
+//! Values are compared as words of [`extreme_word`]: NaN is the largest and all NaNs are
+//! one value, as are the two zeros. A NaN absorbs in a quantile, as in an extreme.
+
+use super::{Answer, DType, Kind, extreme_value, extreme_word};
+
+/// Between which of two neighbours a quantile lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Interpolation {
+    Linear,
+    Lower,
+    Higher,
+    /// Of two that are equally near, the one of even rank.
+    Nearest,
+    Midpoint,
+}
+
+const NAMES: [(&str, Interpolation); 5] = [
+    ("linear", Interpolation::Linear),
+    ("lower", Interpolation::Lower),
+    ("higher", Interpolation::Higher),
+    ("nearest", Interpolation::Nearest),
+    ("midpoint", Interpolation::Midpoint),
+];
+
+/// The value below which a share `q` of the values lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quantile {
+    /// The bits of `q`, from 0 to 1.
+    q: u64,
+    interpolation: Interpolation,
+}
+
+/// Where a quantile lies among sorted values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    pub rank: usize,
+    /// How far it lies towards the next value, from 0 to 1 exclusive.
+    pub fraction: f64,
+}
+
+impl Quantile {
+    /// `None` unless `q` is from 0 to 1.
+    pub fn new(q: f64, interpolation: Interpolation) -> Option<Self> {
+        (0.0..=1.0).contains(&q).then(|| Self {
+            q: (q + 0.0).to_bits(),
+            interpolation,
+        })
+    }
+
+    /// From `"0.9 linear"`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (q, name) = text.split_once(' ')?;
+        let (_, interpolation) = NAMES.iter().find(|(known, _)| *known == name)?;
+        Self::new(q.parse().ok()?, *interpolation)
+    }
+
+    /// Whether the answer is one of the values, and so of their type.
+    pub fn picks(self) -> bool {
+        !matches!(
+            self.interpolation,
+            Interpolation::Linear | Interpolation::Midpoint
+        )
+    }
+
+    /// Its place among `count` values, at least one.
+    #[inline]
+    pub fn place(self, count: usize) -> Place {
+        let at = (count - 1) as f64 * f64::from_bits(self.q);
+        let below = at.floor();
+        let (rank, fraction) = match self.interpolation {
+            Interpolation::Linear => (below, at - below),
+            Interpolation::Lower => (below, 0.0),
+            Interpolation::Higher => (at.ceil(), 0.0),
+            Interpolation::Nearest => (at.round_ties_even(), 0.0),
+            Interpolation::Midpoint => (below, if at > below { 0.5 } else { 0.0 }),
+        };
+        // Beyond 2^53 values a product may round up past the last of them.
+        let rank = (rank as usize).min(count - 1);
+        let fraction = if rank + 1 < count { fraction } else { 0.0 };
+        Place { rank, fraction }
+    }
+
+    /// The answer over `count` values of which `nans` are NaN, with the word of each rank.
+    pub fn answer<T>(
+        self,
+        dtype: DType,
+        (count, nans): (usize, usize),
+        word: impl Fn(usize) -> i64,
+    ) -> Answer<T> {
+        if count == 0 {
+            return Answer::Null;
+        }
+        if nans > 0 {
+            return Answer::F64(f64::NAN);
+        }
+        let Place { rank, fraction } = self.place(count);
+        let low = word(rank);
+        if self.picks() {
+            return value_of(low, dtype);
+        }
+        let high = if fraction > 0.0 { word(rank + 1) } else { low };
+        Answer::F64(between(low, high, fraction, dtype))
+    }
+}
+
+/// The value a share `fraction` of the way from one word's value to another's, rounded as
+/// numpy rounds it.
+#[inline]
+pub fn between(low: i64, high: i64, fraction: f64, dtype: DType) -> f64 {
+    let value = |word| match dtype {
+        DType::F64 => f64::from_bits(extreme_value(word, dtype, false)),
+        _ => word as f64,
+    };
+    let (a, b) = (value(low), value(high));
+    if fraction == 0.0 || low == high {
+        return a;
+    }
+    let mut distance = b - a;
+    if dtype == DType::I64 {
+        distance = (i128::from(high) - i128::from(low)) as f64;
+    } else if distance.is_infinite() && a.is_finite() && b.is_finite() {
+        return a * (1.0 - fraction) + b * fraction;
+    }
+    // From the nearer end; an infinite one is reached at once.
+    if fraction < 0.5 || distance.is_infinite() {
+        a + distance * fraction
+    } else {
+        b - distance * (1.0 - fraction)
+    }
+}
+
+/// The value of a word, in the type of its column.
+pub fn value_of<T>(word: i64, dtype: DType) -> Answer<T> {
+    Answer::of_bits(extreme_value(word, dtype, false), dtype)
+}
+
+/// The word by which a number is compared; NaN is the last one, [`NAN`].
+#[inline]
+pub fn word_of(bits: u64, dtype: DType) -> i64 {
+    extreme_word(bits, dtype, false)
+}
+
+/// The word of NaN among floats.
+pub const NAN: i64 = i64::MAX;
+
+/// The answer of one kind over the words of a column, which are sorted on the way.
+/// Numbers only.
+pub fn answer_over<T>(kind: Kind, dtype: DType, words: &mut [i64]) -> Answer<T> {
+    words.sort_unstable();
+    match kind {
+        Kind::Quantile(quantile) => {
+            let nans = match dtype {
+                DType::F64 => words.len() - words.partition_point(|word| *word < NAN),
+                _ => 0,
+            };
+            quantile.answer(dtype, (words.len(), nans), |rank| words[rank])
+        }
+        Kind::CountDistinct => Answer::I64(words.chunk_by(|a, b| a == b).count() as i64),
+        Kind::Mode => {
+            // The first of the longest runs: the smallest of the most frequent.
+            let runs = words.chunk_by(|a, b| a == b).rev();
+            let most = runs.max_by_key(|run| run.len());
+            most.map_or(Answer::Null, |run| value_of(run[0], dtype))
+        }
+        _ => unreachable!("{kind:?} is not holistic"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn over(kind: Kind, values: &[f64]) -> Answer<i64> {
+        let words = values.iter();
+        let mut words: Vec<i64> = words
+            .map(|value| word_of(value.to_bits(), DType::F64))
+            .collect();
+        answer_over(kind, DType::F64, &mut words)
+    }
+
+    fn quantile(text: &str) -> Kind {
+        Kind::Quantile(Quantile::parse(text).expect("a quantile"))
+    }
+
+    #[test]
+    fn quantiles_interpolate_as_they_are_told() {
+        let values = [4.0, 1.0, 3.0, 2.0];
+        let answers = ["linear", "lower", "higher", "nearest", "midpoint"]
+            .map(|name| over(quantile(&format!("0.4 {name}")), &values));
+        let expected = [2.2, 2.0, 3.0, 2.0, 2.5].map(Answer::F64);
+        assert_eq!(answers, expected);
+        assert_eq!(over(quantile("0.5 nearest"), &values), Answer::F64(3.0));
+        assert_eq!(
+            over(quantile("0.5 nearest"), &values[..2]),
+            Answer::F64(1.0)
+        );
+    }
+
+    #[test]
+    fn quantiles_of_huge_values_do_not_overflow_and_nan_absorbs() {
+        let huge = [-1.5e308, 1.5e308];
+        assert_eq!(over(quantile("0.5 linear"), &huge), Answer::F64(0.0));
+        let up = [0.0, f64::INFINITY];
+        assert_eq!(
+            over(quantile("0.5 linear"), &up),
+            Answer::F64(f64::INFINITY)
+        );
+        let endless = [f64::INFINITY; 3];
+        assert_eq!(
+            over(quantile("0.3 linear"), &endless),
+            Answer::F64(f64::INFINITY)
+        );
+        let Answer::F64(nan) = over(quantile("0.0 lower"), &[f64::NAN, 1.0]) else {
+            panic!("a float");
+        };
+        assert!(nan.is_nan());
+        assert_eq!(Quantile::parse("1.1 linear"), None);
+        assert_eq!(Quantile::parse("nan linear"), None);
+    }
+
+    #[test]
+    fn the_mode_is_the_smallest_of_the_most_frequent() {
+        assert_eq!(
+            over(Kind::Mode, &[3.0, 1.0, 3.0, 1.0, 2.0]),
+            Answer::F64(1.0)
+        );
+        assert_eq!(over(Kind::Mode, &[]), Answer::Null);
+        let zeros_and_nans = [0.0, -0.0, f64::NAN, -f64::NAN];
+        assert_eq!(over(Kind::CountDistinct, &zeros_and_nans), Answer::I64(2));
+        assert_eq!(over(Kind::Mode, &zeros_and_nans), Answer::F64(0.0));
+    }
+}

@@ -1,0 +1,290 @@
+//! Bags: what a window holds, as rows enter and leave it in any order.
+
+use super::bits::Bits;
+use super::stretch::{NONE, Stretch};
+use super::{Asked, Column};
+use crate::aggregate::holistic::{NAN, Quantile, between, value_of};
+use crate::aggregate::{Answer, DType, Kind};
+
+/// The values of the rows of one window.
+pub(super) trait Bag {
+    /// Rows from here on cannot enter before [`Bag::renew`].
+    fn end(&self) -> usize;
+    /// Empties the bag and makes ready for the positions `from..to`.
+    fn renew(&mut self, from: usize, to: usize);
+    fn enter(&mut self, position: usize);
+    /// Of a row that entered before.
+    fn leave(&mut self, position: usize);
+    /// An answer per aggregation that was asked for.
+    fn answers(&mut self, put: &mut dyn FnMut(usize, Answer<i64>));
+}
+
+/// Quantiles: the values' places as a set of bits, and a cursor at each quantile that
+/// moves as rows come and go below it.
+pub(super) struct Ranked<'a> {
+    column: &'a Column<'a>,
+    asked: Vec<(usize, Quantile)>,
+    stretch: Stretch,
+    bits: Bits,
+    cursors: Vec<Cursor>,
+    count: usize,
+    nans: usize,
+    /// Places from here on are those of NaNs.
+    first_nan: u32,
+}
+
+/// A place, and how many of the set are below it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    place: usize,
+    below: usize,
+}
+
+impl<'a> Ranked<'a> {
+    pub(super) fn new(column: &'a Column<'a>, asked: &[Asked]) -> Self {
+        let quantiles = asked.iter().filter_map(|(index, kind)| match kind {
+            Kind::Quantile(quantile) => Some((*index, *quantile)),
+            _ => None,
+        });
+        let asked: Vec<_> = quantiles.collect();
+        Self {
+            column,
+            cursors: vec![Cursor::default(); asked.len()],
+            asked,
+            stretch: Stretch::default(),
+            bits: Bits::new(0),
+            count: 0,
+            nans: 0,
+            first_nan: NONE,
+        }
+    }
+}
+
+impl Bag for Ranked<'_> {
+    fn end(&self) -> usize {
+        self.stretch.end()
+    }
+
+    fn renew(&mut self, from: usize, to: usize) {
+        self.stretch.sort(&self.column.words, from, to, true);
+        self.bits = Bits::new(self.stretch.sorted.len());
+        self.count = 0;
+        self.nans = 0;
+        self.first_nan = match self.column.dtype {
+            DType::F64 => self.stretch.sorted.partition_point(|word| *word < NAN) as u32,
+            _ => NONE,
+        };
+    }
+
+    #[inline]
+    fn enter(&mut self, position: usize) {
+        let rank = self.stretch.rank(position);
+        if rank == NONE {
+            return;
+        }
+        let place = rank as usize;
+        self.bits.insert(place);
+        self.nans += usize::from(rank >= self.first_nan);
+        for cursor in &mut self.cursors {
+            if self.count == 0 {
+                *cursor = Cursor { place, below: 0 };
+            }
+            cursor.below += usize::from(place < cursor.place);
+        }
+        self.count += 1;
+    }
+
+    #[inline]
+    fn leave(&mut self, position: usize) {
+        let rank = self.stretch.rank(position);
+        if rank == NONE {
+            return;
+        }
+        let place = rank as usize;
+        self.bits.remove(place);
+        self.nans -= usize::from(rank >= self.first_nan);
+        self.count -= 1;
+        for cursor in &mut self.cursors {
+            if place < cursor.place {
+                cursor.below -= 1;
+            } else if place == cursor.place {
+                if let Some(next) = self.bits.next(place) {
+                    cursor.place = next;
+                } else if let Some(before) = self.bits.before(place) {
+                    cursor.place = before;
+                    cursor.below -= 1;
+                }
+            }
+        }
+    }
+
+    fn answers(&mut self, put: &mut dyn FnMut(usize, Answer<i64>)) {
+        let dtype = self.column.dtype;
+        for ((index, quantile), cursor) in self.asked.iter().zip(&mut self.cursors) {
+            if self.count == 0 || self.nans > 0 {
+                let answer = quantile.answer(dtype, (self.count, self.nans), |_| 0);
+                put(*index, answer);
+                continue;
+            }
+            let place = quantile.place(self.count);
+            while cursor.below < place.rank {
+                cursor.place = self.bits.next(cursor.place).expect("there are more");
+                cursor.below += 1;
+            }
+            while cursor.below > place.rank {
+                cursor.place = self.bits.before(cursor.place).expect("there are more");
+                cursor.below -= 1;
+            }
+            let low = self.stretch.sorted[cursor.place];
+            put(
+                *index,
+                match quantile.picks() {
+                    true => value_of(low, dtype),
+                    false => {
+                        let next = (place.fraction > 0.0).then(|| self.bits.next(cursor.place));
+                        let high = next.flatten().map_or(low, |next| self.stretch.sorted[next]);
+                        Answer::F64(between(low, high, place.fraction, dtype))
+                    }
+                },
+            );
+        }
+    }
+}
+
+/// The most frequent value: counts by place as the leaves of a tree of maxima.
+pub(super) struct Frequent<'a> {
+    column: &'a Column<'a>,
+    asked: Vec<usize>,
+    stretch: Stretch,
+    /// A complete binary tree; node 1 is the root, leaves start at `leaves`.
+    most: Vec<u32>,
+    leaves: usize,
+}
+
+impl<'a> Frequent<'a> {
+    pub(super) fn new(column: &'a Column<'a>, asked: &[Asked]) -> Self {
+        let modes = asked.iter().filter(|(_, kind)| *kind == Kind::Mode);
+        Self {
+            column,
+            asked: modes.map(|(index, _)| *index).collect(),
+            stretch: Stretch::default(),
+            most: Vec::new(),
+            leaves: 0,
+        }
+    }
+
+    fn set(&mut self, place: usize, by: impl Fn(u32) -> u32) {
+        let mut at = self.leaves + place;
+        self.most[at] = by(self.most[at]);
+        while at > 1 {
+            at /= 2;
+            let most = self.most[2 * at].max(self.most[2 * at + 1]);
+            if self.most[at] == most {
+                return;
+            }
+            self.most[at] = most;
+        }
+    }
+}
+
+impl Bag for Frequent<'_> {
+    fn end(&self) -> usize {
+        self.stretch.end()
+    }
+
+    fn renew(&mut self, from: usize, to: usize) {
+        self.stretch.sort(&self.column.words, from, to, false);
+        self.leaves = self.stretch.sorted.len().next_power_of_two();
+        self.most.clear();
+        self.most.resize(2 * self.leaves, 0);
+    }
+
+    fn enter(&mut self, position: usize) {
+        let rank = self.stretch.rank(position);
+        if rank != NONE {
+            self.set(rank as usize, |count| count + 1);
+        }
+    }
+
+    fn leave(&mut self, position: usize) {
+        let rank = self.stretch.rank(position);
+        if rank != NONE {
+            self.set(rank as usize, |count| count - 1);
+        }
+    }
+
+    /// The leftmost leaf of those with the most is the smallest value.
+    fn answers(&mut self, put: &mut dyn FnMut(usize, Answer<i64>)) {
+        let mut answer = Answer::Null;
+        if self.most.get(1).is_some_and(|most| *most > 0) {
+            let mut at = 1;
+            while at < self.leaves {
+                at = 2 * at + usize::from(self.most[2 * at] < self.most[at]);
+            }
+            answer = value_of(self.stretch.sorted[at - self.leaves], self.column.dtype);
+        }
+        self.asked
+            .iter()
+            .for_each(|index| put(*index, answer.clone()));
+    }
+}
+
+/// Distinct counts: how often each value is there, by codes for the whole column.
+pub(super) struct Distinct<'a> {
+    codes: &'a [u32],
+    asked: Vec<usize>,
+    counts: Vec<u32>,
+    distinct: i64,
+}
+
+impl<'a> Distinct<'a> {
+    pub(super) fn new(codes: &'a [u32], different: usize, asked: &[Asked]) -> Self {
+        let counted = asked
+            .iter()
+            .filter(|(_, kind)| *kind == Kind::CountDistinct);
+        Self {
+            codes,
+            asked: counted.map(|(index, _)| *index).collect(),
+            counts: vec![0; different],
+            distinct: 0,
+        }
+    }
+}
+
+impl Bag for Distinct<'_> {
+    fn end(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Codes are for all positions: there is nothing to make ready, only to empty.
+    fn renew(&mut self, _from: usize, _to: usize) {
+        self.counts.fill(0);
+        self.distinct = 0;
+    }
+
+    #[inline]
+    fn enter(&mut self, position: usize) {
+        let code = self.codes[position];
+        if code != NONE {
+            let count = &mut self.counts[code as usize];
+            self.distinct += i64::from(*count == 0);
+            *count += 1;
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, position: usize) {
+        let code = self.codes[position];
+        if code != NONE {
+            let count = &mut self.counts[code as usize];
+            *count -= 1;
+            self.distinct -= i64::from(*count == 0);
+        }
+    }
+
+    fn answers(&mut self, put: &mut dyn FnMut(usize, Answer<i64>)) {
+        self.asked
+            .iter()
+            .for_each(|index| put(*index, Answer::I64(self.distinct)));
+    }
+}

@@ -1,0 +1,379 @@
+//! Quantiles, distinct counts and modes of every row's window.
+//!
+//! A window's values are kept in a [`Bag`] that rows enter and leave; nothing is
+//! combined. What compares values (their rank among others, a code) is worked out before,
+//! by sorting or hashing a stretch of the column, so that entering and leaving touch a few
+//! words each:
+//!
+//! - quantiles: ranks as a set of bits, with a cursor at each quantile ([`Ranked`])
+//! - modes: counts by rank below a tree of maxima ([`Frequent`])
+//! - distinct counts: counts by code ([`Distinct`])
+//!
+//! Whole table: two pointers move forward, so every row enters and leaves once. As of
+//! arrival: a window moves from one row's range of times to that of the next to arrive,
+//! and only rows that have arrived enter; what that costs grows with the distance between
+//! those ranges, and is never more than both of them together.
+
+mod bags;
+mod bits;
+mod codes;
+mod stretch;
+
+use super::bounds::{Pointers, interval};
+use super::order::Order;
+use super::sorted::{Dense, Numbers, Sorted};
+use super::{Error, Length, Output, PATIENCE, Request, Span};
+use crate::aggregate::holistic::word_of;
+use crate::aggregate::{AggSpec, DType, Kind};
+use bags::{Bag, Distinct, Frequent, Ranked};
+
+/// Where an answer goes, and what was asked.
+type Asked = (usize, Kind);
+
+/// The values of a column as words that compare like them.
+#[derive(Debug)]
+struct Words<'a> {
+    numbers: Source<'a>,
+    present: Option<&'a [bool]>,
+}
+
+#[derive(Debug)]
+enum Source<'a> {
+    I64(&'a [i64]),
+    F64(&'a [f64]),
+}
+
+impl<'a> Words<'a> {
+    fn new(dense: &'a Dense<'_>) -> Self {
+        Self {
+            numbers: match &dense.numbers {
+                Numbers::I64(values) => Source::I64(values),
+                Numbers::F64(values) => Source::F64(values),
+            },
+            present: dense
+                .presence
+                .as_ref()
+                .map(|presence| &presence.present[..]),
+        }
+    }
+
+    #[cfg(test)]
+    fn of(values: &'a [i64]) -> Self {
+        Self {
+            numbers: Source::I64(values),
+            present: None,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self.numbers {
+            Source::I64(values) => values.len(),
+            Source::F64(values) => values.len(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, position: usize) -> Option<i64> {
+        if self.present.is_some_and(|present| !present[position]) {
+            return None;
+        }
+        Some(match self.numbers {
+            Source::I64(values) => values[position],
+            Source::F64(values) => word_of(values[position].to_bits(), DType::F64),
+        })
+    }
+
+    /// The least word, and how far the greatest is from it; `None` if there is none.
+    fn spread(&self) -> Option<(i64, u64)> {
+        let mut words = (0..self.len()).filter_map(|position| self.get(position));
+        let first = words.next()?;
+        let (least, most) = words.fold((first, first), |(least, most), word| {
+            (least.min(word), most.max(word))
+        });
+        Some((least, most.wrapping_sub(least) as u64))
+    }
+}
+
+/// A column and the type in which its values are given back.
+#[derive(Debug)]
+struct Column<'a> {
+    words: Words<'a>,
+    dtype: DType,
+}
+
+/// Rows of a stretch beside those that several windows take.
+const LEAST_STRETCH: usize = 1 << 14;
+
+/// Answers what is asked; `outputs` by span and aggregation.
+pub(super) fn answer(
+    request: &Request<'_>,
+    asked: &[(usize, AggSpec)],
+    outputs: &mut [Vec<Output>],
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<(), Error> {
+    let (sorted, arrivals) = match request.arrival {
+        None => (Sorted::new(request.groups, request.times), None),
+        Some(arrival) => {
+            let (sorted, arrivals) = by_arrival(request, arrival);
+            (sorted, Some(arrivals))
+        }
+    };
+    let mut run = Run {
+        request,
+        sorted: &sorted,
+        arrivals: arrivals.as_deref(),
+        outputs,
+        proceed,
+        countdown: PATIENCE,
+    };
+    let mut columns: Vec<usize> = asked.iter().filter_map(|(_, agg)| agg.of).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    for of in columns {
+        let here = asked.iter().filter(|(_, agg)| agg.of == Some(of));
+        let here: Vec<Asked> = here.map(|(index, agg)| (*index, agg.kind)).collect();
+        let dense = sorted.column(&request.columns[of]);
+        let column = Column {
+            words: Words::new(&dense),
+            dtype: request.columns[of].dtype(),
+        };
+        run.column(&column, &here)?;
+    }
+    Ok(())
+}
+
+/// Rows by group, time, arrival, table; and by group, arrival, table.
+fn by_arrival<'a>(request: &Request<'a>, arrival: &[i64]) -> (Sorted<'a>, Vec<usize>) {
+    let (arrivals, starts) = Order::new(request.groups, arrival).into_parts();
+    let mut rows = arrivals.clone();
+    for ends in starts.windows(2) {
+        rows[ends[0]..ends[1]].sort_by_key(|row| request.times[*row]);
+    }
+    let times = rows.iter().map(|row| request.times[*row]).collect();
+    let rows = Some(rows);
+    (
+        Sorted {
+            rows,
+            starts,
+            times,
+        },
+        arrivals,
+    )
+}
+
+struct Run<'a, 'b> {
+    request: &'a Request<'a>,
+    sorted: &'b Sorted<'a>,
+    /// Rows in order of arrival, if that counts.
+    arrivals: Option<&'b [usize]>,
+    outputs: &'b mut [Vec<Output>],
+    proceed: &'b mut dyn FnMut() -> bool,
+    countdown: u32,
+}
+
+impl Run<'_, '_> {
+    /// Answers all that is asked of a column.
+    fn column(&mut self, column: &Column<'_>, asked: &[Asked]) -> Result<(), Error> {
+        let any = |of: fn(Kind) -> bool| asked.iter().any(|(_, kind)| of(*kind));
+        if any(|kind| matches!(kind, Kind::Quantile(_))) {
+            self.spans(&mut Ranked::new(column, asked))?;
+        }
+        if any(|kind| kind == Kind::Mode) {
+            self.spans(&mut Frequent::new(column, asked))?;
+        }
+        if any(|kind| kind == Kind::CountDistinct) {
+            let (codes, different) = codes::codes(&column.words);
+            self.spans(&mut Distinct::new(&codes, different, asked))?;
+        }
+        Ok(())
+    }
+
+    fn spans<B: Bag>(&mut self, bag: &mut B) -> Result<(), Error> {
+        let positions = match self.arrivals {
+            Some(_) => self.positions(),
+            None => Vec::new(),
+        };
+        for (index, span) in self.request.spans.iter().enumerate() {
+            match (self.arrivals, span.length) {
+                (None, _) => self.whole(bag, index, *span)?,
+                (Some(arrivals), length) => {
+                    let as_of = AsOf {
+                        arrivals,
+                        positions: &positions,
+                    };
+                    match length {
+                        Length::Time(_) => self.as_of(bag, index, *span, &as_of)?,
+                        Length::Rows(count) => self.youngest(bag, index, count, &as_of)?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where each row of the table lies in the order of times.
+    fn positions(&self) -> Vec<usize> {
+        let count = self.sorted.times.len();
+        let mut positions = vec![0; count];
+        for position in 0..count {
+            positions[self.sorted.row(position)] = position;
+        }
+        positions
+    }
+
+    fn put<B: Bag>(&mut self, bag: &mut B, span: usize, row: usize) -> Result<(), Error> {
+        self.countdown -= 1;
+        if self.countdown == 0 {
+            self.countdown = PATIENCE;
+            if !(self.proceed)() {
+                return Err(Error::Interrupted);
+            }
+        }
+        let outputs = &mut self.outputs[span];
+        bag.answers(&mut |agg, answer| outputs[agg].set(row, &answer));
+        Ok(())
+    }
+
+    fn whole<B: Bag>(&mut self, bag: &mut B, index: usize, span: Span) -> Result<(), Error> {
+        let count = self.sorted.times.len();
+        let (mut lo, mut hi) = (0, 0);
+        bag.renew(0, count.min(LEAST_STRETCH));
+        for group in self.sorted.starts.windows(2) {
+            let times = &self.sorted.times[group[0]..group[1]];
+            let mut pointers = Pointers::new(times, span, self.request.ties);
+            for position in 0..times.len() {
+                let (from, to) = pointers.at(position);
+                let (from, to) = (group[0] + from, group[0] + to);
+                if to > bag.end() {
+                    let end = from + 5 * (to - from) + LEAST_STRETCH;
+                    bag.renew(from, end.min(count));
+                    (lo, hi) = (from, from);
+                }
+                (lo..from.min(hi)).for_each(|position| bag.leave(position));
+                (hi.max(from)..to).for_each(|position| bag.enter(position));
+                (lo, hi) = (from, to);
+                self.put(bag, index, self.sorted.row(group[0] + position))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Windows of time over the rows that have arrived.
+    fn as_of<B: Bag>(
+        &mut self,
+        bag: &mut B,
+        index: usize,
+        span: Span,
+        as_of: &AsOf<'_>,
+    ) -> Result<(), Error> {
+        let Length::Time(length) = span.length else {
+            return Ok(());
+        };
+        let mut arrived = vec![false; self.sorted.times.len()];
+        for group in self.sorted.starts.windows(2) {
+            let times = &self.sorted.times[group[0]..group[1]];
+            let mut window = Moving::new(bag, group[0], group[1]);
+            for row in &as_of.arrivals[group[0]..group[1]] {
+                let position = as_of.positions[*row];
+                arrived[position] = true;
+                window.arrive(bag, position);
+                let now = self.sorted.times[position];
+                let (from, to) = match interval(now, length, span.closed) {
+                    Some((lo, hi)) => (
+                        times.partition_point(|time| *time < lo),
+                        times.partition_point(|time| *time <= hi),
+                    ),
+                    None => (0, 0),
+                };
+                window.go(bag, (group[0] + from, group[0] + to), &arrived);
+                self.put(bag, index, *row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Windows of the `count` youngest rows among those that have arrived.
+    fn youngest<B: Bag>(
+        &mut self,
+        bag: &mut B,
+        index: usize,
+        count: usize,
+        as_of: &AsOf<'_>,
+    ) -> Result<(), Error> {
+        let mut arrived = vec![false; self.sorted.times.len()];
+        for group in self.sorted.starts.windows(2) {
+            bag.renew(group[0], group[1]);
+            let (mut oldest, mut held) = (group[1], 0);
+            for row in &as_of.arrivals[group[0]..group[1]] {
+                let position = as_of.positions[*row];
+                arrived[position] = true;
+                if held < count {
+                    bag.enter(position);
+                    held += 1;
+                    oldest = oldest.min(position);
+                } else if position > oldest {
+                    bag.enter(position);
+                    bag.leave(oldest);
+                    let next = |at: &usize| arrived[*at];
+                    oldest = (oldest + 1..).find(next).expect("one has just arrived");
+                }
+                self.put(bag, index, *row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct AsOf<'a> {
+    /// Rows in order of arrival.
+    arrivals: &'a [usize],
+    /// Where each row lies in the order of times.
+    positions: &'a [usize],
+}
+
+/// A window that goes either way over positions of which only some have arrived.
+struct Moving {
+    lo: usize,
+    hi: usize,
+}
+
+impl Moving {
+    fn new(bag: &mut impl Bag, from: usize, to: usize) -> Self {
+        bag.renew(from, to);
+        Self { lo: from, hi: from }
+    }
+
+    /// A row arrives; it enters if the window is where it belongs.
+    fn arrive(&self, bag: &mut impl Bag, position: usize) {
+        if (self.lo..self.hi).contains(&position) {
+            bag.enter(position);
+        }
+    }
+
+    fn go(&mut self, bag: &mut impl Bag, (from, to): (usize, usize), arrived: &[bool]) {
+        let there = |position: &usize| arrived[*position];
+        let (lo, hi) = (self.lo, self.hi);
+        if from >= hi || to <= lo {
+            (lo..hi)
+                .filter(there)
+                .for_each(|position| bag.leave(position));
+            (from..to)
+                .filter(there)
+                .for_each(|position| bag.enter(position));
+        } else {
+            (from..lo)
+                .filter(there)
+                .for_each(|position| bag.enter(position));
+            (hi..to)
+                .filter(there)
+                .for_each(|position| bag.enter(position));
+            (lo..from)
+                .filter(there)
+                .for_each(|position| bag.leave(position));
+            (to..hi)
+                .filter(there)
+                .for_each(|position| bag.leave(position));
+        }
+        (self.lo, self.hi) = (from, to);
+    }
+}

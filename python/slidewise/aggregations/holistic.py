@@ -1,0 +1,112 @@
+"""What needs all values of a window at once: quantiles, modes, distinct counts.
+
+No partial result of bounded size answers these exactly, so they run on structures over
+all values instead of on algorithms that combine: a `Window` of them takes any order of
+arrival and no `algorithm=` but "auto", "fiba" and "recalculate".
+"""
+
+from slidewise.aggregations.base import Aggregation
+from slidewise.errors import SpecError
+
+__all__ = ["count_distinct", "median", "mode", "quantile"]
+
+
+def count_distinct(
+    column: str | None = None, *, where: str | None = None
+) -> Aggregation:
+    """How many different values there are, exactly.
+
+    Types: anything that can be a dict's key (over tables: a key column); the result is
+    int64. Nulls are skipped; 0 over nothing. All NaNs are one value, as are the two
+    zeros. Errors: none. Cost: O(1) expected per row and window; a part of a `Window`
+    costs what sorting it does.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> table = pa.table({"t": [1, 2, 3], "x": ["a", "b", "b"]})
+        >>> aggs = {"d": sw.count_distinct("x")}
+        >>> sw.rolling(table, on="t", windows=2, aggs=aggs)["d_2"].to_pylist()
+        [1, 2, 1]
+    """
+    return Aggregation("count_distinct", column, where=where)
+
+
+def quantile(
+    column: str | float | None = None,
+    q: float | None = None,
+    *,
+    interpolation: str = "linear",
+    where: str | None = None,
+) -> Aggregation:
+    """The value below which a share q of the values lies, exactly.
+
+    Types: integers and floats; with interpolation "lower", "higher" or "nearest" over
+    tables also times, text and decimals. The result is float64, or has the type of the
+    column where it is one of the values. Nulls are skipped; null over nothing. A NaN in
+    the window makes the answer NaN. Errors: `SpecError` if q is not from 0 to 1. Cost:
+    O(log n) per row and window; a part of a `Window` costs what sorting it does.
+
+    Args:
+        column: The column; in a `Window` of plain values q may come first.
+        q: From 0 (the smallest) to 1 (the largest); 0.5 if left out.
+        interpolation: Where q lies between two values: on the line between them
+            ("linear"), on the "lower", the "higher" or the "nearest" of both (of two
+            that are equally near, the one of even rank), or in the middle ("midpoint");
+            as in numpy and pandas.
+        where: A column of booleans: only rows where it is true take part.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window({"p10": sw.quantile("ms", 0.1), "n": sw.count()})
+        >>> w.insert_many([1, 2, 3], {"ms": [30, 10, 20]})
+        >>> w.query()
+        {'p10': 12.0, 'n': 3}
+        >>> w = sw.Window(sw.quantile(0.9, interpolation="higher"))
+        >>> w.insert_many([1, 2, 3], [30, 10, 20])
+        >>> w.query()
+        30
+    """
+    if isinstance(column, int | float) and not isinstance(column, bool):
+        if q is not None:
+            raise SpecError(f"quantile() takes a column and q=, got {column!r}, {q!r}")
+        column, q = None, column
+    share = 0.5 if q is None else q
+    return Aggregation(
+        "quantile", column, where=where, q=share, interpolation=interpolation
+    )
+
+
+def median(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """The middle value, or the middle between the two middle ones: exactly.
+
+    Types: integers and floats; the result is float64. Nulls are skipped; null over
+    nothing. A NaN in the window makes the answer NaN. Errors: none. Cost: O(log n) per
+    row and window; a part of a `Window` costs what sorting it does.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.median())
+        >>> w.insert_many([1, 2, 3, 4], [7, 1, 3, 9])
+        >>> w.query(), w.query(2, 4)
+        (5.0, 3.0)
+    """
+    return Aggregation("median", column, where=where)
+
+
+def mode(column: str | None = None, *, where: str | None = None) -> Aggregation:
+    """The most frequent value; of several that are equally frequent, the smallest.
+
+    Types: anything with an order that can be a dict's key; the result keeps the type.
+    Nulls are skipped; null over nothing. NaN is a value, larger than all others; all
+    NaNs are one, as are the two zeros. Errors: `SpecError` where equally frequent
+    objects do not compare. Cost: O(log n) per row and window; a part of a `Window`
+    costs what sorting it does, and objects as much as there are equally frequent ones.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.mode())
+        >>> w.insert_many([1, 2, 3, 4], [7, 1, 7, 1])
+        >>> w.query(), w.query(2)
+        (1, 1)
+    """
+    return Aggregation("mode", column, where=where)
