@@ -6,6 +6,7 @@ import functools
 import math
 import operator
 import random
+import statistics
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 
@@ -86,6 +87,9 @@ SIMPLE = {
         else 0.0
     ),
     "concat": lambda v: "".join(map(str, v)),
+    "median": lambda v: float(statistics.median(v)),
+    "quantile": lambda v: float(statistics.median(v)),
+    "mode": lambda v: min(statistics.multimode(v)),
 }
 
 
@@ -109,6 +113,7 @@ def by_definition(agg, rows):
 
 LISTED = {
     "count": lambda v, k: len(v),
+    "count_distinct": lambda v, k: len(set(v)),
     "collect": lambda v, k: v,
     "collect_distinct": lambda v, k: list(dict.fromkeys(v)),
     "top_k": lambda v, k: sorted(v, reverse=True)[:k],

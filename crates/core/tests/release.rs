@@ -6,7 +6,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::Random;
-use slidewise_core::aggregate::collect::{Collect, Seq};
+use slidewise_core::aggregate::collect::{Collect, Numbered, Seq};
 use slidewise_core::monoid::Entry;
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 use slidewise_core::window::amta::Amta;
@@ -28,6 +28,12 @@ struct Tracked(Arc<Mutex<i64>>);
 impl PartialEq for Tracked {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Numbered for Tracked {
+    fn number(&self) -> u64 {
+        Arc::as_ptr(&self.0).addr() as u64
     }
 }
 

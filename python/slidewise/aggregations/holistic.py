@@ -66,7 +66,7 @@ def quantile(
         >>> w.query()
         30
     """
-    if isinstance(column, int | float) and not isinstance(column, bool):
+    if column is not None and not isinstance(column, str):
         if q is not None:
             raise SpecError(f"quantile() takes a column and q=, got {column!r}, {q!r}")
         column, q = None, column

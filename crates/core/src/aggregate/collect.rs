@@ -206,6 +206,13 @@ pub fn one<T: Clone>(cell: &Cell<T>) -> Seq<Cell<T>> {
     }
 }
 
+impl<T: Numbered> Numbered for Seq<T> {
+    fn number(&self) -> u64 {
+        let numbers = self.values().map(Numbered::number);
+        numbers.fold(0, |all, number| all.wrapping_mul(31).wrapping_add(number))
+    }
+}
+
 impl<T: Numbered> Numbered for Cell<T> {
     fn number(&self) -> u64 {
         match self {
