@@ -70,6 +70,7 @@ from slidewise.errors import (
     WindowBusyError,
 )
 from slidewise.laws import check_laws
+from slidewise.natives import native
 from slidewise.own import aggregation
 from slidewise.tables import rolling
 from slidewise.window import Window
@@ -122,6 +123,7 @@ __all__ = [
     "min",
     "min_count",
     "mode",
+    "native",
     "product",
     "quantile",
     "range",

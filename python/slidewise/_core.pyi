@@ -6,6 +6,7 @@ from typing import Any, Self, final
 from typing_extensions import disjoint_base
 
 from slidewise.instants import Clock
+from slidewise.natives import Compiled
 from slidewise.own import Functions
 from slidewise.plan import WindowPlan
 
@@ -116,6 +117,7 @@ def rolling(
     windows: Sequence[tuple[str, int, str]],
     ties: str,
     arrival: object | None,
+    natives: Sequence[Compiled] | None = None,
 ) -> list[list[Column]]: ...
 def rolling_own(
     times: object,

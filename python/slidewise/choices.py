@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from slidewise import _core
 from slidewise.aggregations import HOLISTIC, Aggregation
 from slidewise.cards import card_of
+from slidewise.natives import NativeAggregation
 from slidewise.own import OwnAggregation
 
 __all__ = ["RULES", "Rule", "choose", "kinds_of", "why_lines"]
@@ -133,7 +134,11 @@ def kinds_of(
 ) -> list[tuple[str, bool]]:
     """The kind of each request, and whether it brings an inverse of the user's own."""
     return [
-        (kind, isinstance(agg, OwnAggregation) and agg.inverse is not None)
+        (
+            kind,
+            isinstance(agg, OwnAggregation | NativeAggregation)
+            and agg.inverse is not None,
+        )
         for (_, agg), (kind, *_) in zip(aggs, requests, strict=True)
     ]
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from slidewise import _core
 from slidewise.errors import SpecError
+from slidewise.natives import Compiled
 
 __all__ = ["Columns", "Feeds", "Values", "group_codes", "row_numbers"]
 
@@ -218,7 +219,14 @@ class Feeds:
 
     def __init__(self) -> None:
         self.columns: list[pa.Array] = []
+        self.natives: list[Compiled] = []
         self._known: dict[tuple[str, tuple[str, ...], str], int] = {}
+
+    def native(self, compiled: Compiled) -> str:
+        """What the kernel calls a native aggregation."""
+        if compiled not in self.natives:
+            self.natives.append(compiled)
+        return f"native:{self.natives.index(compiled)}"
 
     def add(self, values: Values, form: str) -> int:
         """The index of a column in one of its forms."""
@@ -227,6 +235,8 @@ class Feeds:
             self._known[key] = len(self.columns)
             if form in ("high", "low"):
                 column = values.halves[form == "low"]
+            elif form == "float64":
+                column = values.number.cast(pa.float64())
             else:
                 column = getattr(values, form)
             self.columns.append(column)

@@ -6,6 +6,7 @@ conditions under which it counts. Aggregations that need the same share one.
 
 from slidewise.aggregations import PAIRS, Aggregation, Sketch
 from slidewise.errors import SpecError
+from slidewise.natives import Compiled, NativeAggregation
 from slidewise.ordered import ORDERED
 from slidewise.own import Functions, OwnAggregation
 
@@ -34,9 +35,11 @@ class Feeds:
         columns: tuple[str, ...] | None,
         dtype: str | None,
         own: tuple[Functions, ...],
+        natives: tuple[Compiled, ...] = (),
     ) -> None:
         self.feeds: list[Feed] = []
         self._own = own
+        self._natives = natives
         self._objects = dtype == "object"
         self._columns = columns
         self._numbers: set[int] = set()
@@ -44,7 +47,8 @@ class Feeds:
             self._find_numbers(agg, dtype)
 
     def _find_numbers(self, agg: Aggregation, dtype: str | None) -> None:
-        if isinstance(agg, Sketch) and agg.hashed:
+        typed = isinstance(agg, NativeAggregation)
+        if typed or (isinstance(agg, Sketch) and agg.hashed):
             return
         if agg.kind in _OF_ANYTHING:
             if agg.kind == "collect" and dtype in ("int64", "float64"):
@@ -70,6 +74,9 @@ class Feeds:
         if isinstance(agg, OwnAggregation):
             role = f"own{self._own.index(agg.functions)}"
             return (agg.kind, self._feed(agg, source, role), _NONE, agg.ddof)
+        if isinstance(agg, NativeAggregation):
+            kind = f"native:{self._natives.index(agg.functions)}"
+            return (kind, self._feed(agg, source, agg.functions.value), _NONE, 0)
         if isinstance(agg, Sketch):
             return self._sketched(agg, source)
         if self._objects and agg.kind in ORDERED:

@@ -1,6 +1,7 @@
 """The laws that an aggregation of one's own must obey, tried on samples."""
 
 import copy
+import functools
 import itertools
 import math
 import random
@@ -8,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slidewise.errors import LawError, SpecError
+from slidewise.natives import Compiled, NativeAggregation
 from slidewise.own import Functions, OwnAggregation
 
 __all__ = ["check_laws"]
@@ -16,7 +18,9 @@ __all__ = ["check_laws"]
 _TRIES = 2_000
 
 
-def check_laws(aggregation: OwnAggregation, samples: Iterable[Any]) -> None:
+def check_laws(
+    aggregation: OwnAggregation | NativeAggregation, samples: Iterable[Any]
+) -> None:
     """Tries the laws of an aggregation of your own on samples of its values.
 
     - identity: `combine(identity, p) == p == combine(p, identity)`
@@ -31,7 +35,7 @@ def check_laws(aggregation: OwnAggregation, samples: Iterable[Any]) -> None:
     size.
 
     Args:
-        aggregation: Made by `slidewise.aggregation`.
+        aggregation: Made by `slidewise.aggregation` or `slidewise.native`.
         samples: Values such as a window would get; a dozen different ones do.
 
     Raises:
@@ -51,17 +55,41 @@ def check_laws(aggregation: OwnAggregation, samples: Iterable[Any]) -> None:
         slidewise.errors.LawError: aggregation(combine=<lambda>) has a wrong identity:
         combine(identity, p) is -1, where p is 1
     """
-    if not isinstance(aggregation, OwnAggregation):
+    if isinstance(aggregation, NativeAggregation):
+        functions = _of_compiled(aggregation.functions)
+    elif isinstance(aggregation, OwnAggregation):
+        functions = aggregation.functions
+    else:
         raise SpecError(
             f"check_laws takes what sw.aggregation(...) made, got {aggregation!r}; the "
             "laws of what is built in are tested with slidewise itself"
         )
-    laws = _Laws(aggregation.functions, [v for v in samples if v is not None])
-    laws.identity()
+    laws = _Laws(functions, [v for v in samples if v is not None])
+    if functions.identity is not None or isinstance(aggregation, OwnAggregation):
+        laws.identity()
     laws.associativity()
     laws.inverse()
     laws.commutativity()
     laws.codec()
+
+
+def _of_compiled(compiled: Compiled) -> Functions:
+    """The same functions over records as tuples, to be called from Python."""
+    inverse = None
+    if compiled.inverse_address is not None:
+        inverse = functools.partial(compiled.call, "inverse")
+    return Functions(
+        name=compiled.name or compiled.label,
+        lift=functools.partial(compiled.call, "lift"),
+        combine=functools.partial(compiled.call, "combine"),
+        lower=None,
+        identity=compiled.identity,
+        inverse=inverse,
+        commutative=compiled.commutative,
+        encode=None,
+        decode=None,
+        codec=None,
+    )
 
 
 class _Laws:

@@ -19,6 +19,7 @@ from slidewise.facts import FACTS, checked_name, checked_options, law_error
 from slidewise.feeds import Feed, Feeds
 from slidewise.finishes import FINISHES
 from slidewise.instants import Clock, clock_for
+from slidewise.natives import Compiled, NativeAggregation, known_native
 from slidewise.ordered import ORDERED
 from slidewise.own import Functions, OwnAggregation, known
 
@@ -58,6 +59,7 @@ class WindowPlan:
         requests: Kind, feed, feed compared and ddof of every aggregation.
         own: What the aggregations of the user's own were made of, each once; behind
             them those that run built-in ones over objects.
+        natives: What the native aggregations were made of, each once.
     """
 
     aggs: tuple[tuple[str | None, Aggregation], ...]
@@ -74,6 +76,7 @@ class WindowPlan:
     feeds: tuple[Feed, ...]
     requests: tuple[tuple[str, int, int, int], ...]
     own: tuple[Functions, ...]
+    natives: tuple[Compiled, ...] = ()
 
     def first(self, dtypes: Sequence[str | None]) -> str:
         """The algorithm that a window with columns of these types begins with."""
@@ -92,9 +95,9 @@ class WindowPlan:
         return tuple(of >= 0 and roles[of] == "time" for _, of, _, _ in self.requests)
 
     @property
-    def users_own(self) -> tuple[Functions, ...]:
-        """Those of `own` that the user brought."""
-        return _own(agg for _, agg in self.aggs)
+    def users_own(self) -> tuple[Functions | Compiled, ...]:
+        """Those of `own` that the user brought, and all natives."""
+        return (*_own(agg for _, agg in self.aggs), *self.natives)
 
     @property
     def finished(self) -> tuple[bool, ...]:
@@ -104,6 +107,12 @@ class WindowPlan:
     def finish(self, at: int, values: list[Any]) -> Any:
         """What the user gets for a list of values."""
         return FINISHES[self.aggs[at][1].kind](values)
+
+    def lower_native(self, at: int, record: bytes) -> Any:
+        """What the user gets for a record of a native aggregation."""
+        agg = self.aggs[at][1]
+        assert isinstance(agg, NativeAggregation), "only those have records"
+        return agg.functions.lowered(record)
 
     @property
     def rows(self) -> int | None:
@@ -159,7 +168,7 @@ class WindowPlan:
             header["begins"] = list(self.begins)
             header["runs"] = "fiba" if migrated else self.first(dtypes)
         if self.users_own:
-            header["own"] = [functions.name for functions in self.users_own]
+            header["own"] = [_reference(functions) for functions in self.users_own]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
         if len(text) > _HEADER_LIMIT:
             raise SnapshotError(
@@ -169,9 +178,9 @@ class WindowPlan:
         return text.encode()
 
     def _record(self, agg: Aggregation) -> list[Any]:
-        if isinstance(agg, OwnAggregation):
-            number = self.own.index(agg.functions)
-            return [agg.kind, agg.of, None, number, agg.where, 0]
+        if isinstance(agg, OwnAggregation | NativeAggregation):
+            number = self.users_own.index(agg.functions)
+            return ["own", agg.of, None, number, agg.where, 0]
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
         if isinstance(agg, Sketch):
             return [*record, agg.parameters]
@@ -213,7 +222,12 @@ def make_plan(
     if asked_type == "object":
         ordered = (ORDERED.get(agg.kind) for _, agg in named)
         own += tuple(dict.fromkeys(found for found in ordered if found is not None))
-    feeds = Feeds(named, columns, asked_type, own)
+    natives = tuple(
+        dict.fromkeys(
+            agg.functions for _, agg in named if isinstance(agg, NativeAggregation)
+        )
+    )
+    feeds = Feeds(named, columns, asked_type, own, natives)
     requests = tuple(feeds.request(agg) for _, agg in named)
     asked = checked_name(algorithm)
     hint = None if prefer is None else _one_of(prefer, "prefer", PREFER)
@@ -232,9 +246,17 @@ def make_plan(
         feeds=tuple(feeds.feeds),
         requests=requests,
         own=own,
+        natives=natives,
     )
     _check_laws(plan)
     return plan
+
+
+def _reference(functions: Functions | Compiled) -> Any:
+    """What a header calls a user's own aggregation; the layout of records with it."""
+    if isinstance(functions, Compiled):
+        return [functions.name, functions.form]
+    return functions.name
 
 
 def _begins(
@@ -357,7 +379,7 @@ def _length_record(length: Length | None) -> list[object] | None:
 
 
 def read_header(
-    header: bytes, own: Sequence[OwnAggregation] | None = None
+    header: bytes, own: Sequence[OwnAggregation | NativeAggregation] | None = None
 ) -> tuple[WindowPlan, list[str | None], Clock | None, bool]:
     """Reads what `WindowPlan.header` wrote: plan, types, clock, whether it migrated.
 
@@ -404,7 +426,7 @@ def read_header(
 
 
 def _read_plan(
-    fields: dict[str, Any], own: Sequence[OwnAggregation] | None
+    fields: dict[str, Any], own: Sequence[OwnAggregation | NativeAggregation] | None
 ) -> WindowPlan:
     if own is None:
         own = [_defined(name) for name in fields.get("own", ())]
@@ -440,7 +462,7 @@ def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
 
 
 def _read_agg(
-    record: Sequence[Any], own: Sequence[OwnAggregation]
+    record: Sequence[Any], own: Sequence[OwnAggregation | NativeAggregation]
 ) -> tuple[str | None, Aggregation]:
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "own":
@@ -456,18 +478,24 @@ def _read_agg(
     return name, Aggregation(kind, of, by, ddof, where, k)
 
 
-def _defined(name: object) -> OwnAggregation:
+def _defined(reference: object) -> OwnAggregation | NativeAggregation:
     """One of the user's own by name. It is never imported: bytes must not run code."""
+    name, form = reference if isinstance(reference, list) else (reference, None)
     if not isinstance(name, str):
         raise SnapshotError(
             "the snapshot is of an aggregation of one's own without a name, which only "
             "a pickle of the window brings along: give it name='module:name'"
         )
-    found = known(name)
+    found = known(name) if form is None else known_native(name)
     if found is None:
         raise SnapshotError(
             f"the snapshot is of the aggregation {name!r}, which has not been defined: "
             "import its module first"
+        )
+    if isinstance(found, NativeAggregation) and found.functions.form != form:
+        raise SnapshotError(
+            f"the snapshot is of {name!r} with records of {str(form)[:200]}, and here "
+            f"they are of {found.functions.form}"
         )
     return found
 

@@ -15,6 +15,7 @@ from typing import Any, SupportsIndex
 from slidewise.aggregations import Aggregation
 from slidewise.durations import Length, Rows, WindowLike, parse_length
 from slidewise.errors import SpecError
+from slidewise.natives import Compiled
 from slidewise.own import Functions
 
 __all__ = ["Spec", "WindowSpec"]
@@ -152,7 +153,7 @@ def _record(value: Any) -> Any:
 
     So a field that a later release adds does not change the specs of this one.
     """
-    if isinstance(value, Functions):
+    if isinstance(value, Functions | Compiled):
         return value.canonical
     if isinstance(value, tuple):
         return [_record(item) for item in value]

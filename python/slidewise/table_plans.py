@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,8 +11,9 @@ import pyarrow.compute as pc
 from slidewise.aggregations import KINDS, PAIRS, Aggregation, Sketch
 from slidewise.columns import Columns, Feeds, Values, group_codes, row_numbers
 from slidewise.errors import ResultOverflowError, SpecError
+from slidewise.natives import NativeAggregation
 
-__all__ = ["Call", "Plan", "plan"]
+__all__ = ["Call", "Plan", "in_one_type", "plan"]
 
 # (kind, of, by, ddof) with indices into the fed columns, -1 for none.
 Call = tuple[str, int, int, int]
@@ -102,6 +104,8 @@ def plan(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
     if agg.kind == "own":
         present = ("count", feeds.add(values, "rows"), -1, 0)
         return Plan((), _only, present, None, False, (values.name,))
+    if isinstance(agg, NativeAggregation):
+        return _plan_native(agg, values, feeds)
     if isinstance(agg, Sketch):
         return _plan_sketch(agg, values, feeds)
     _check_fit(agg, values)
@@ -135,6 +139,47 @@ def _plan_rows(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
         return Plan((("count", -1, -1, 0),), _only, None, None, False, ())
     at = feeds.add(columns.of(agg.where, where=agg.where), "number")
     return Plan((("count", at, -1, 0),), _only, None, None, False, (agg.where,))
+
+
+def _plan_native(agg: NativeAggregation, values: Values, feeds: Feeds) -> Plan:
+    compiled = agg.functions
+    ints = compiled.value == "int64"
+    if values.family not in _NUMBERS or (ints and values.number.type != _INT64):
+        raise SpecError(
+            f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
+            f"its lift takes {compiled.value}"
+        )
+    at = feeds.add(values, "number" if ints else "float64")
+    lowered = compiled.lower_address[0] is not None
+    return Plan(
+        calls=((feeds.native(compiled), at, -1, 0),),
+        finish=_only if lowered else partial(_lowered, agg),
+        present=("count", at, -1, 0),
+        source=values.name,
+        keeps=False,
+        reads=(values.name,),
+    )
+
+
+def _lowered(agg: NativeAggregation, answers: Sequence[pa.Array]) -> pa.Array:
+    lowered = [agg.functions.lowered(record.as_py()) for record in answers[0]]
+    return in_one_type(agg, lowered)
+
+
+def in_one_type(agg: Aggregation, answers: list[Any]) -> pa.Array:
+    """A column of what a user's lower gave.
+
+    Raises:
+        SpecError: If that does not go into one.
+    """
+    try:
+        array = pa.array(answers, from_pandas=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise SpecError(
+            f"the answers of {agg!r} do not go into one column: {error}; let its lower "
+            "give numbers, text, times, or lists or dicts of them, all of one type"
+        ) from error
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _plan_sketch(agg: Sketch, values: Values, feeds: Feeds) -> Plan:

@@ -21,7 +21,7 @@ from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.frames import Frame, Result, frame, refuse_taken, require
 from slidewise.own import OwnAggregation
 from slidewise.spec import Spec, WindowSpec
-from slidewise.table_plans import Call, Plan, plan
+from slidewise.table_plans import Call, Plan, in_one_type, plan
 from slidewise.times import TimeColumn, read_times, window_units
 
 __all__ = ["rolling", "rolling_spec"]
@@ -178,6 +178,7 @@ class _Request:
                 self._spans,
                 self._spec.ties,
                 self._arrival,
+                self._feeds.natives,
             )
         except ResultOverflowError as error:
             raise self._overflow(error) from None
@@ -207,7 +208,7 @@ class _Request:
         try:
             with _in_arrow_for(agg):
                 if isinstance(agg, OwnAggregation):
-                    array = _in_one_type(agg, self._own[agg][index])
+                    array = in_one_type(agg, self._own[agg][index])
                 else:
                     asked = [answers[self._calls[call]] for call in plan.calls]
                     array = plan.finish(asked)
@@ -245,17 +246,6 @@ def _in_arrow_for(agg: Aggregation) -> Iterator[None]:
             f"pyarrow {pa.__version__} has no way to handle the column of {agg!r}: "
             f"{error}; cast the column to a plainer type"
         ) from error
-
-
-def _in_one_type(agg: OwnAggregation, answers: list[Any]) -> pa.Array:
-    try:
-        array = pa.array(answers, from_pandas=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise SpecError(
-            f"the answers of {agg!r} do not go into one column: {error}; let its lower "
-            "give numbers, text, times, or lists or dicts of them, all of one type"
-        ) from error
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _overflow(agg: Aggregation, window: WindowSpec, error: Any) -> ResultOverflowError:

@@ -10,6 +10,7 @@ from slidewise.choices import why_lines
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SnapshotError
 from slidewise.instants import Clock
+from slidewise.natives import Compiled, NativeAggregation
 from slidewise.own import Functions, OwnAggregation
 from slidewise.plan import WindowPlan, make_plan, read_header
 from slidewise.svg import draw
@@ -334,7 +335,7 @@ def _spec(
 def _has_own(aggs: object) -> bool:
     """Whether a spec of them would hold functions, and so must not be kept."""
     every = aggs.values() if isinstance(aggs, Mapping) else (aggs,)
-    return any(isinstance(agg, OwnAggregation) for agg in every)
+    return any(isinstance(agg, OwnAggregation | NativeAggregation) for agg in every)
 
 
 def _spec_of_plan(plan: WindowPlan) -> _core.Spec:
@@ -347,18 +348,27 @@ def _kept_spec(plan: WindowPlan) -> _core.Spec:
 
 
 def _read_header(
-    header: bytes, own: Sequence[OwnAggregation] | None = None
+    header: bytes, own: Sequence[OwnAggregation | NativeAggregation] | None = None
 ) -> tuple[_core.Spec, list[str | None], Clock | None, bool]:
     plan, dtypes, clock, migrated = read_header(header, own)
     return _spec_of_plan(plan), dtypes, clock, migrated
 
 
-def _own_aggs(own: tuple[Functions, ...]) -> tuple[OwnAggregation, ...]:
-    return tuple(OwnAggregation("own", functions=functions) for functions in own)
+def _own_aggs(
+    own: tuple[Functions | Compiled, ...],
+) -> tuple[OwnAggregation | NativeAggregation, ...]:
+    return tuple(
+        NativeAggregation("native", functions=functions)
+        if isinstance(functions, Compiled)
+        else OwnAggregation("own", functions=functions)
+        for functions in own
+    )
 
 
 def _unpickled(
-    cls: type[Window], blob: bytes, own: tuple[OwnAggregation, ...]
+    cls: type[Window],
+    blob: bytes,
+    own: tuple[OwnAggregation | NativeAggregation, ...],
 ) -> Window:
     return cls._restore(blob, partial(_read_header, own=own))
 
@@ -377,7 +387,7 @@ def _as_bytes(blob: Any) -> bytes:
 def _answer_in_words(window: Window, plan: WindowPlan, length: int) -> str:
     """The answer, unless it is one of those that cost as much as the window is long."""
     collects = any(kind == "collect" for kind, *_ in plan.requests)
-    if plan.own:
+    if plan.own or plan.natives:
         return ""  # a repr runs nobody's code
     if length > 1_000 and (collects or plan.asked == "recalculate"):
         return ""

@@ -504,7 +504,7 @@ impl Access {
     /// To be held while answers are lowered, which may run the user's functions.
     fn enter_lowering(&self) -> PyResult<Option<Entered<'_>>> {
         let plain = self.spec().finished.iter().all(|finished| !finished);
-        if plain && self.spec().own.is_empty() {
+        if plain && self.spec().own.is_empty() && !self.spec().lowers_records() {
             return Ok(None);
         }
         self.enter().map(Some)

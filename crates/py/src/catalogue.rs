@@ -83,7 +83,7 @@ fn any(kind: &str, invertible: bool) -> Option<AggSpec> {
         invertible,
     };
     Some(AggSpec {
-        kind: if kind == "own" {
+        kind: if kind == "own" || kind.starts_with("native:") {
             own
         } else {
             Kind::parse(kind, 1)?

@@ -12,6 +12,7 @@ mod element;
 mod errors;
 mod hashing;
 mod masks;
+mod native;
 mod objects;
 mod own;
 mod own_tables;

@@ -6,12 +6,14 @@ use pyo3::PyTraverseError;
 use pyo3::prelude::*;
 use pyo3::pyclass::PyVisit;
 use pyo3::types::PyString;
+use slidewise_core::aggregate::native::{Functions, Lower};
 use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys};
 use slidewise_core::window::Ties;
 use slidewise_core::window::algorithm::{Algorithm, Facts};
 
 use crate::clock::Clock;
 use crate::errors::broken;
+use crate::native;
 use crate::own::Own;
 
 /// What a feed's values are used for.
@@ -116,6 +118,7 @@ impl Spec {
         let own: Vec<Own> = own
             .map(|functions| Own::read(&functions?))
             .collect::<PyResult<_>>()?;
+        let natives = native::read_all(&plan.getattr("natives")?)?;
         let feeds: Vec<Feed> = feeds
             .iter()
             .map(|feed| read_feed(feed, dtype.as_deref()))
@@ -132,7 +135,7 @@ impl Spec {
             columns: plan.getattr("columns")?.extract()?,
             aggs: requests
                 .iter()
-                .map(|request| read_agg(request, &feeds, &own))
+                .map(|request| read_agg(request, &feeds, &own, &natives))
                 .collect::<PyResult<_>>()?,
             feeds,
             own,
@@ -179,6 +182,15 @@ impl Spec {
         self.feeds
             .iter()
             .any(|feed| matches!(feed.role, Role::Any | Role::Own(_)))
+    }
+
+    /// Whether an answer may be a record, which the plan lowers.
+    pub(crate) fn lowers_records(&self) -> bool {
+        let record = |agg: &AggSpec| match agg.kind {
+            Kind::Native(functions) => matches!(functions.lower, Lower::Record),
+            _ => false,
+        };
+        self.aggs.iter().any(record)
     }
 
     /// The numbers of one column are of one type, whatever conditions they are under.
@@ -246,18 +258,22 @@ type FeedTuple = (usize, String, Vec<(usize, String)>);
 const MASKS: [(&str, Mask); 2] = [("true", Mask::True), ("there", Mask::There)];
 
 fn read_feed((source, role, masks): &FeedTuple, dtype: Option<&str>) -> PyResult<Feed> {
+    let typed = DTYPES.iter().find(|(name, _)| name == role);
+    let typed = typed.map(|(_, dtype)| *dtype);
     let role = match role.strip_prefix("own") {
         Some(number) => Role::Own(
             number
                 .parse()
                 .map_err(|_| broken("a role without a number"))?,
         ),
+        None if typed.is_some() => Role::Number,
         None => named("role", role, &ROLES)?,
     };
     let asked = dtype
         .map(|name| named("dtype", name, &DTYPES))
         .transpose()?;
     let dtype = match role {
+        Role::Number if typed.is_some() => typed,
         Role::Number => asked.filter(|dtype| *dtype != DType::Object),
         Role::Any | Role::Own(_) => Some(DType::Object),
         Role::Hash | Role::Presence | Role::Time => Some(DType::I64),
@@ -277,6 +293,7 @@ fn read_agg(
     (kind, of, by, ddof): &(String, isize, isize, u32),
     feeds: &[Feed],
     own: &[Own],
+    natives: &[Functions],
 ) -> PyResult<AggSpec> {
     let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < feeds.len());
     let of = column(*of);
@@ -284,7 +301,7 @@ fn read_agg(
         Some(Role::Own(number)) => own
             .get(number)
             .and_then(|own| Some(own.kind(u16::try_from(number).ok()?))),
-        _ => Kind::parse(kind, *ddof),
+        _ => native::kind(kind, natives).or_else(|| Kind::parse(kind, *ddof)),
     };
     let spec = AggSpec {
         kind: known.ok_or_else(|| broken(&format!("a window's plan has aggregation {kind:?}")))?,

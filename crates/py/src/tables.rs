@@ -9,12 +9,14 @@ use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{DataType, Field};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
+use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::output::Bitmap;
 use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties, rolling};
 
 use crate::arrow::{Column, Numbers};
 use crate::errors::ResultOverflowError;
+use crate::native;
 
 /// How often a running kernel looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -27,7 +29,7 @@ pub(crate) type SpanTuple = (String, i64, String);
 /// Every argument has been checked by `slidewise.tables`, which is the caller; what is
 /// checked here again is what the core would panic on.
 #[pyfunction(name = "rolling")]
-#[pyo3(signature = (times, groups, columns, aggs, windows, ties, arrival))]
+#[pyo3(signature = (times, groups, columns, aggs, windows, ties, arrival, natives = None))]
 #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
 pub(crate) fn rolling_columns(
     py: Python<'_>,
@@ -38,6 +40,7 @@ pub(crate) fn rolling_columns(
     windows: Vec<SpanTuple>,
     ties: &str,
     arrival: Option<&Bound<'_, PyAny>>,
+    natives: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Vec<Column>>> {
     let times = Numbers::import_keys(times, "times")?;
     let keys = |object: Option<&Bound<'_, PyAny>>, what| {
@@ -52,9 +55,13 @@ pub(crate) fn rolling_columns(
         .map(Numbers::import)
         .collect::<PyResult<_>>()?;
     check_lengths(&times, &groups, &arrival, columns.iter().map(Numbers::len))?;
+    let natives = natives
+        .map(native::read_all)
+        .transpose()?
+        .unwrap_or_default();
     let aggs: Vec<AggSpec> = aggs
         .iter()
-        .map(|agg| read_agg(agg, columns.len()))
+        .map(|agg| read_agg(agg, columns.len(), &natives))
         .collect::<PyResult<_>>()?;
     let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
     let views: Vec<_> = columns.iter().map(Numbers::column).collect();
@@ -135,10 +142,15 @@ pub(crate) fn check_lengths(
     Ok(())
 }
 
-fn read_agg((kind, of, by, ddof): &AggTuple, columns: usize) -> PyResult<AggSpec> {
+fn read_agg(
+    (kind, of, by, ddof): &AggTuple,
+    columns: usize,
+    natives: &[Functions],
+) -> PyResult<AggSpec> {
     let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < columns);
     let spec = AggSpec {
-        kind: Kind::parse(kind, *ddof)
+        kind: native::kind(kind, natives)
+            .or_else(|| Kind::parse(kind, *ddof))
             .ok_or_else(|| PyValueError::new_err(format!("unknown aggregation {kind:?}")))?,
         of: column(*of),
         by: column(*by),

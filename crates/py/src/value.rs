@@ -7,7 +7,7 @@
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList};
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell, DType, Kind};
 
@@ -232,7 +232,10 @@ impl<'py> Lowering<'_, 'py> {
             Answer::I64(int) => int.into_pyobject(py)?.into_any(),
             Answer::Bool(flag) => PyBool::new(py, flag).to_owned().into_any(),
             Answer::F64(float) => PyFloat::new(py, float).into_any(),
-            Answer::Bytes(bytes) => sketches::answer(py, self.spec.aggs[at].kind, &bytes)?,
+            Answer::Bytes(bytes) => match self.spec.aggs[at].kind {
+                Kind::Native(_) => self.record(at, &bytes)?,
+                kind => sketches::answer(py, kind, &bytes)?,
+            },
             Answer::Hitters(hitters) => {
                 let list = PyList::empty(py);
                 for (item, count, error) in hitters {
@@ -258,6 +261,13 @@ impl<'py> Lowering<'_, 'py> {
                 list.into_any()
             }
         })
+    }
+
+    /// The answer over a record of a native aggregation.
+    fn record(&self, at: usize, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let plan = self.spec.plan.bind(self.py);
+        let lowered = plan.call_method1("lower_native", (at, PyBytes::new(self.py, bytes)));
+        lowered.map_err(|error| noted(self.py, error, "lowering a record"))
     }
 
     /// The answer of one of the user's own aggregations.

@@ -1,11 +1,12 @@
 //! `collect`, sketches and aggregations of the user's own beside others: a record, one
-//! sequence per collected column, one sketch per make and column, and one term per
-//! aggregation of the user's own.
+//! sequence per collected column, one sketch per make and column, one record per native
+//! aggregation, and one term per other aggregation of the user's own.
 
 use std::sync::Arc;
 
 use super::collect::{Element, Seq, one};
 use super::deferred::{Deferred, Ledger, Term};
+use super::native::{Held, MOST_WORDS, Native};
 use super::record::{Record, RecordPlan};
 use super::sketch::hitters::Hitters;
 use super::sketch::{Request, Sketch, Sketcher};
@@ -25,6 +26,8 @@ pub struct Mixed<T> {
     collected: Vec<usize>,
     sketched: Vec<Sketched>,
     counted: Vec<Counted>,
+    /// Native aggregations and their columns, in order of request.
+    natives: Vec<(Native<MOST_WORDS>, usize)>,
     /// The user's own aggregations and their columns, in order of request.
     own: Vec<(Deferred<T>, usize)>,
     ledger: Arc<Ledger<T>>,
@@ -38,6 +41,8 @@ enum Source {
     Sketch(usize, Request),
     /// Which hitters, and how many of them are asked for.
     Hitters(usize, u32),
+    /// Which native aggregation.
+    Native(usize),
     Term,
 }
 
@@ -63,6 +68,7 @@ pub struct Part<T> {
     sequences: Vec<Seq<Cell<T>>>,
     sketches: Vec<Sketch>,
     hitters: Vec<Arc<Hitters<T>>>,
+    natives: Vec<Held<MOST_WORDS>>,
     terms: Vec<Term<T>>,
 }
 
@@ -73,6 +79,7 @@ impl<T> Default for Part<T> {
             sequences: Vec::new(),
             sketches: Vec::new(),
             hitters: Vec::new(),
+            natives: Vec::new(),
             terms: Vec::new(),
         }
     }
@@ -89,7 +96,7 @@ impl<T: Element> Mixed<T> {
     pub fn invertible(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
         let inverts = |agg: &AggSpec| match agg.kind {
             Kind::Collect | Kind::Sketch(_) => false,
-            Kind::Own { invertible, .. } => invertible,
+            Kind::Native(_) | Kind::Own { .. } => agg.kind.brings_inverse(),
             _ => true,
         };
         if !aggs.iter().all(inverts) {
@@ -107,6 +114,7 @@ impl<T: Element> Mixed<T> {
             collected: Vec::new(),
             sketched: Vec::new(),
             counted: Vec::new(),
+            natives: Vec::new(),
             own: Vec::new(),
             ledger,
         };
@@ -136,6 +144,10 @@ impl<T: Element> Mixed<T> {
                     most,
                 };
                 Source::Hitters(placed(&mut self.counted, counted, |a, b| a == b), k)
+            }
+            Kind::Native(functions) => {
+                self.natives.push((Native::new(functions), column()));
+                Source::Native(self.natives.len() - 1)
             }
             Kind::Sketch(request) => {
                 let column = column();
@@ -184,11 +196,18 @@ where
 {
     fn inverse(&self, whole: &Part<T>, oldest: &Part<T>) -> Part<T> {
         let terms = self.own.iter().zip(whole.terms.iter().zip(&oldest.terms));
+        let natives = self
+            .natives
+            .iter()
+            .zip(whole.natives.iter().zip(&oldest.natives));
         Part {
             words: self.rest.inverse(&whole.words, &oldest.words),
             sequences: whole.sequences.clone(),
             sketches: whole.sketches.clone(),
             hitters: whole.hitters.clone(),
+            natives: natives
+                .map(|((native, _), (whole, oldest))| native.inverse(whole, oldest))
+                .collect(),
             terms: terms
                 .map(|((own, _), (whole, oldest))| own.inverse(whole, oldest))
                 .collect(),
@@ -216,6 +235,7 @@ where
             sequences: vec![Seq::Empty; self.collected.len()],
             sketches: vec![Sketch::Nothing; self.sketched.len()],
             hitters: vec![Arc::default(); self.counted.len()],
+            natives: vec![Held::NOTHING; self.natives.len()],
             terms: vec![Term::default(); self.own.len()],
         }
     }
@@ -226,6 +246,7 @@ where
         let pairs = a.sequences.iter().zip(&b.sequences);
         let sketches = self.sketched.iter().zip(a.sketches.iter().zip(&b.sketches));
         let hitters = self.counted.iter().zip(a.hitters.iter().zip(&b.hitters));
+        let natives = self.natives.iter().zip(a.natives.iter().zip(&b.natives));
         let terms = self.own.iter().zip(a.terms.iter().zip(&b.terms));
         Part {
             words: self.rest.combine(&a.words, &b.words),
@@ -235,6 +256,9 @@ where
                 .collect(),
             hitters: hitters
                 .map(|(counted, (a, b))| counted.merged(a, b))
+                .collect(),
+            natives: natives
+                .map(|((native, _), (older, younger))| native.combine(older, younger))
                 .collect(),
             terms: terms
                 .map(|((own, _), (older, younger))| own.combine(older, younger))
@@ -249,6 +273,7 @@ where
             && a.sequences == b.sequences
             && a.sketches == b.sketches
             && a.hitters == b.hitters
+            && a.natives == b.natives
             && a.terms == b.terms
     }
     fn read_in(&self, input: &mut Reader<'_>) -> Result<Part<T>> {
@@ -265,6 +290,9 @@ where
                 .collect::<Result<_>>()?,
             hitters: (self.counted.iter())
                 .map(|counted| Hitters::read(counted.most as usize, input).map(Arc::new))
+                .collect::<Result<_>>()?,
+            natives: (0..self.natives.len())
+                .map(|_| Held::read(input))
                 .collect::<Result<_>>()?,
             terms: (0..self.own.len())
                 .map(|_| Term::read(input))
@@ -289,6 +317,9 @@ where
             hitters: (self.counted.iter())
                 .map(|counted| counted.one(row))
                 .collect(),
+            natives: (self.natives.iter())
+                .map(|(native, column)| native.one(&row[*column]))
+                .collect(),
             terms: self
                 .own
                 .iter()
@@ -309,6 +340,7 @@ where
                 sketcher.answer(*request, &partial.sketches[*at])
             }
             Source::Hitters(at, k) => hitters(&partial.hitters[*at], *k),
+            Source::Native(at) => self.natives[*at].0.answer(&partial.natives[*at]),
             Source::Term => Answer::Term(terms.next().expect("one per request").clone()),
         }));
     }
@@ -370,6 +402,7 @@ where
         out.all(&self.sequences);
         out.all(&self.sketches);
         self.hitters.iter().for_each(|hitters| hitters.write(out));
+        out.all(&self.natives);
         out.all(&self.terms);
     }
     fn read(_: &mut Reader<'_>) -> Result<Self> {

@@ -14,6 +14,7 @@ pub mod holistic;
 mod lower;
 pub mod mixed;
 pub mod moments;
+pub mod native;
 pub mod record;
 pub mod sketch;
 pub mod twofold;
@@ -29,6 +30,7 @@ use counted::CountedSumF64;
 use deferred::{Deferred, Ledger, Term};
 use holistic::Quantile;
 use mixed::Mixed;
+use native::{MOST_WORDS, Native};
 use record::{Record, RecordPlan};
 use sketch::Request;
 use sketch::digest::Digest;
@@ -78,6 +80,8 @@ pub enum Kind {
     /// Of the hashes of values; of values and their hashes for hitters; of numbers for
     /// quantiles.
     Sketch(Request),
+    /// Compiled elsewhere, over records.
+    Native(native::Functions),
     /// Of the user's own making, by number: its functions are the caller's.
     Own {
         number: u16,
@@ -122,13 +126,25 @@ impl Kind {
     /// Whether a record answers it: neither `collect`, nor a sketch, nor one of the user's
     /// own, nor one that no monoid answers.
     pub fn is_plain(self) -> bool {
-        let other = matches!(self, Self::Collect | Self::Sketch(_) | Self::Own { .. });
+        let other = matches!(
+            self,
+            Self::Collect | Self::Sketch(_) | Self::Native(_) | Self::Own { .. }
+        );
         !other && !self.is_holistic()
     }
 
     /// Whether no monoid answers it, see [`holistic`].
     pub fn is_holistic(self) -> bool {
         matches!(self, Self::CountDistinct | Self::Mode | Self::Quantile(_))
+    }
+
+    /// Whether an inverse is among the functions that it brings.
+    pub fn brings_inverse(self) -> bool {
+        match self {
+            Self::Own { invertible, .. } => invertible,
+            Self::Native(functions) => functions.inverse.is_some(),
+            _ => false,
+        }
     }
 
     /// Whether it needs a second column.
@@ -226,7 +242,7 @@ pub enum Answer<T> {
     F64(f64),
     Bool(bool),
     List(Vec<Cell<T>>),
-    /// A sketch for the caller to ask.
+    /// A sketch for the caller to ask, or a record for it to lower.
     Bytes(Vec<u8>),
     /// Values, how often each came at most, and how much less that may have been.
     Hitters(Vec<(Cell<T>, u64, u64)>),
@@ -331,6 +347,12 @@ where
                 return visitor.visit(Extreme { dtype, min });
             }
             (Kind::Collect, Some(_)) if dtypes.len() == 1 => return visitor.visit(Collect::new()),
+            (Kind::Native(functions), Some(_)) if dtypes.len() == 1 && functions.words <= 4 => {
+                return visitor.visit(Native::<4>::new(functions));
+            }
+            (Kind::Native(functions), Some(_)) if dtypes.len() == 1 => {
+                return visitor.visit(Native::<MOST_WORDS>::new(functions));
+            }
             (Kind::Sketch(request), Some(dtype)) if dtypes.len() == 1 && only.by.is_none() => {
                 return visitor.visit(Digest::new(request, dtype));
             }
@@ -377,6 +399,9 @@ where
                 let (dtype, min) = (*dtype, only.kind == Kind::Min);
                 return visitor.visit(Extreme { dtype, min });
             }
+            (Kind::Native(functions), _) => {
+                return visitor.visit(Native::<MOST_WORDS>::new(functions));
+            }
             _ => {}
         }
     }
@@ -402,6 +427,12 @@ where
     T: Element,
     V: InvertibleVisitor<T>,
 {
+    if let ([only], [_]) = (aggs, dtypes)
+        && let Kind::Native(functions) = only.kind
+    {
+        let native = Native::<MOST_WORDS>::new(functions);
+        return functions.inverse.map(|_| visitor.visit(native));
+    }
     if let ([only], [dtype]) = (aggs, dtypes)
         && only.kind == Kind::Sum
     {
@@ -453,9 +484,8 @@ pub fn obeys(law: Law, aggs: &[AggSpec], columns: usize) -> bool {
         Law::Inverse => {
             let (plain, others): (Vec<AggSpec>, Vec<AggSpec>) =
                 aggs.iter().partition(|agg| agg.kind.is_plain());
-            let inverts =
-                |agg: &AggSpec| matches!(agg.kind, Kind::Own { invertible, .. } if invertible);
-            others.iter().all(inverts) && RecordPlan::invertible(&plain, &dtypes).is_some()
+            others.iter().all(|agg| agg.kind.brings_inverse())
+                && RecordPlan::invertible(&plain, &dtypes).is_some()
         }
         Law::Selection => match aggs {
             [only] if matches!(only.kind, Kind::Min | Kind::Max) => columns == 1,

@@ -226,7 +226,7 @@ impl RecordPlan {
                 Self::value(at, 1, dtype)
             }
             Kind::CountDistinct | Kind::Mode | Kind::Quantile(_) => unreachable!("no monoid"),
-            Kind::Collect | Kind::Sketch(_) | Kind::Own { .. } => {
+            Kind::Collect | Kind::Sketch(_) | Kind::Native(_) | Kind::Own { .. } => {
                 unreachable!("no record is planned for it")
             }
         }

@@ -1,5 +1,6 @@
 //! Result columns, filled in any order of rows.
 
+use crate::aggregate::native::Lower;
 use crate::aggregate::sketch::Request;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 
@@ -20,7 +21,7 @@ pub enum Output {
         values: Vec<u64>,
         dtype: DType,
     },
-    /// The bytes of sketches, which are never missing, likewise.
+    /// The bytes of sketches and records, likewise; there are none over nothing.
     Bytes {
         ranges: Vec<(usize, usize)>,
         values: Vec<u8>,
@@ -45,6 +46,14 @@ impl Output {
             dtype,
         };
         match agg.kind {
+            Kind::Native(functions) => match functions.lower {
+                Lower::Record => Self::Bytes {
+                    ranges: vec![(0, 0); rows],
+                    values: Vec::new(),
+                },
+                Lower::I64(_) => integer,
+                Lower::F64(_) => float,
+            },
             Kind::Sketch(request) => match request {
                 Request::Bloom { .. } | Request::Counts { .. } => Self::Bytes {
                     ranges: vec![(0, 0); rows],

@@ -1,0 +1,253 @@
+//! An aggregation whose functions are compiled elsewhere, over records of a fixed size.
+//!
+//! The functions are given by pointer and called as they are: they get pointers to
+//! records, which lie in words of 64 bits, and write the result where they are told to.
+//! Whoever makes [`Functions`] promises that they read and write no more than the record
+//! and that they neither unwind nor call back. Beside its record a partial counts its
+//! values: none (an empty window, a missing value) is known by that, so that an identity is
+//! not asked for.
+
+use std::hash::{Hash, Hasher};
+
+use super::{Aggregation, Answer, Cell};
+use crate::monoid::{Entry, Invertible, Monoid};
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+/// The largest record, in words.
+pub const MOST_WORDS: usize = 16;
+
+/// So much below the largest that sums of many do not overflow.
+const MOST_COUNTED: u64 = 1 << 48;
+
+/// Of the older (or the whole), the younger (or the oldest), and where to write.
+pub type Binary = extern "C" fn(*const u64, *const u64, *mut u64);
+
+/// From a value to a record.
+#[derive(Clone, Copy, Debug)]
+pub enum Lift {
+    /// The value is the record.
+    Store,
+    I64(extern "C" fn(i64, *mut u64)),
+    F64(extern "C" fn(f64, *mut u64)),
+}
+
+/// From a record to the answer.
+#[derive(Clone, Copy, Debug)]
+pub enum Lower {
+    /// The record, for the caller to lower.
+    Record,
+    I64(extern "C" fn(*const u64) -> i64),
+    F64(extern "C" fn(*const u64) -> f64),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Functions {
+    /// The size of a record in words, from 1 to [`MOST_WORDS`].
+    pub words: usize,
+    pub commutative: bool,
+    pub lift: Lift,
+    pub combine: Binary,
+    pub lower: Lower,
+    pub inverse: Option<Binary>,
+}
+
+impl Functions {
+    /// Two that are equal here do the same.
+    fn identity(&self) -> [usize; 6] {
+        let lift = match self.lift {
+            Lift::Store => 0,
+            Lift::I64(lift) => lift as usize,
+            Lift::F64(lift) => lift as usize,
+        };
+        let lower = match self.lower {
+            Lower::Record => 0,
+            Lower::I64(lower) => lower as usize,
+            Lower::F64(lower) => lower as usize,
+        };
+        let inverse = self.inverse.map_or(0, |inverse| inverse as usize);
+        let commutative = usize::from(self.commutative);
+        [
+            self.words,
+            commutative,
+            lift,
+            self.combine as usize,
+            lower,
+            inverse,
+        ]
+    }
+}
+
+impl PartialEq for Functions {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Functions {}
+
+impl Hash for Functions {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+/// A record, and of how many values it is; nothing if of none.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<const N: usize> {
+    count: u64,
+    words: [u64; N],
+}
+
+impl<const N: usize> Held<N> {
+    pub const NOTHING: Self = Self {
+        count: 0,
+        words: [0; N],
+    };
+
+    pub fn words(&self) -> Option<&[u64; N]> {
+        (self.count > 0).then_some(&self.words)
+    }
+}
+
+/// Of as many values: the last bits of floats depend on grouping, and which words are
+/// floats nobody knows here.
+impl<const N: usize> PartialEq for Held<N> {
+    fn eq(&self, other: &Self) -> bool {
+        self.count == other.count
+    }
+}
+
+impl<const N: usize> Codec for Held<N> {
+    const MIN_BYTES: usize = 8;
+    fn write(&self, out: &mut Writer) {
+        self.count.write(out);
+        if self.count > 0 {
+            out.all(&self.words);
+        }
+    }
+    fn read(input: &mut Reader<'_>) -> Result<Self> {
+        match u64::read(input)? {
+            0 => Ok(Self::NOTHING),
+            count if count <= MOST_COUNTED => Ok(Self {
+                count,
+                words: <[u64; N]>::read(input)?,
+            }),
+            count => damaged(format!("a record of {count} values")),
+        }
+    }
+}
+
+/// The monoid of records of up to `N` words.
+#[derive(Clone, Copy, Debug)]
+pub struct Native<const N: usize>(Functions);
+
+impl<const N: usize> Native<N> {
+    /// # Panics
+    /// If records are larger than `N` words.
+    pub fn new(functions: Functions) -> Self {
+        assert!((1..=N).contains(&functions.words), "records of {N} words");
+        Self(functions)
+    }
+
+    /// The record of a row's cell.
+    pub fn one<T>(&self, cell: &Cell<T>) -> Held<N> {
+        cell.bits().map_or(Held::NOTHING, |bits| self.lifted(bits))
+    }
+
+    #[inline]
+    fn lifted(&self, bits: u64) -> Held<N> {
+        let mut held = Held {
+            count: 1,
+            words: [0; N],
+        };
+        let out = held.words.as_mut_ptr();
+        match self.0.lift {
+            Lift::Store => held.words[0] = bits,
+            Lift::I64(lift) => lift(bits as i64, out),
+            Lift::F64(lift) => lift(f64::from_bits(bits), out),
+        }
+        held
+    }
+
+    #[inline]
+    fn apply(function: Binary, count: u64, a: &Held<N>, b: &Held<N>) -> Held<N> {
+        let mut held = Held {
+            count,
+            words: [0; N],
+        };
+        function(a.words.as_ptr(), b.words.as_ptr(), held.words.as_mut_ptr());
+        held
+    }
+
+    pub fn answer<T>(&self, held: &Held<N>) -> Answer<T> {
+        let Some(words) = held.words() else {
+            return Answer::Null;
+        };
+        match self.0.lower {
+            Lower::Record => Answer::Bytes(
+                words[..self.0.words]
+                    .iter()
+                    .flat_map(|word| word.to_ne_bytes())
+                    .collect(),
+            ),
+            Lower::I64(lower) => Answer::I64(lower(words.as_ptr())),
+            Lower::F64(lower) => Answer::F64(lower(words.as_ptr())),
+        }
+    }
+}
+
+impl<const N: usize> Monoid for Native<N> {
+    type In = [u64; 1];
+    type Partial = Held<N>;
+    const SMALL: usize = 16;
+
+    fn commutative(&self) -> bool {
+        self.0.commutative
+    }
+    fn identity(&self) -> Held<N> {
+        Held::NOTHING
+    }
+    fn lift(&self, value: &[u64; 1]) -> Held<N> {
+        self.lifted(value[0])
+    }
+    #[inline]
+    fn combine(&self, a: &Held<N>, b: &Held<N>) -> Held<N> {
+        match (a.count, b.count) {
+            (0, _) => *b,
+            (_, 0) => *a,
+            (older, younger) => Self::apply(self.0.combine, older + younger, a, b),
+        }
+    }
+    fn unlift(&self, partial: Held<N>) -> std::result::Result<[u64; 1], Held<N>> {
+        match (self.0.lift, partial.count) {
+            (Lift::Store, 1) => Ok([partial.words[0]]),
+            _ => Err(partial),
+        }
+    }
+    fn same(&self, a: &Held<N>, b: &Held<N>) -> bool {
+        a == b
+    }
+}
+
+/// Of functions that bring an inverse.
+impl<const N: usize> Invertible for Native<N> {
+    fn inverse(&self, whole: &Held<N>, oldest: &Held<N>) -> Held<N> {
+        match (self.0.inverse, whole.count.saturating_sub(oldest.count)) {
+            (_, 0) => Held::NOTHING,
+            (Some(inverse), rest) if oldest.count > 0 => Self::apply(inverse, rest, whole, oldest),
+            _ => *whole,
+        }
+    }
+}
+
+impl<T, const N: usize> Aggregation<T> for Native<N> {
+    fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
+        match row[0].bits() {
+            Some(bits) => Entry::Raw([bits]),
+            None => Entry::Lifted(Held::NOTHING),
+        }
+    }
+    fn answers(&self, partial: &Held<N>, out: &mut Vec<Answer<T>>) {
+        out.push(self.answer(partial));
+    }
+}

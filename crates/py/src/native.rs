@@ -1,0 +1,72 @@
+//! Aggregations compiled by Numba: from addresses to functions that the core can call.
+
+use pyo3::prelude::*;
+use slidewise_core::aggregate::Kind;
+use slidewise_core::aggregate::native::{Binary, Functions, Lift, Lower, MOST_WORDS};
+
+use crate::errors::broken;
+
+/// Reads a `slidewise.natives.Compiled`, which has checked every signature, and which the
+/// caller keeps alive as long as the functions may be called.
+pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
+    let given = |name| -> PyResult<(Option<String>, usize)> { compiled.getattr(name)?.extract() };
+    let words: usize = compiled.getattr("words")?.extract()?;
+    let (lift, lower) = (given("lift_address")?, given("lower_address")?);
+    let combine: usize = compiled.getattr("combine_address")?.extract()?;
+    let inverse: Option<usize> = compiled.getattr("inverse_address")?.extract()?;
+    let mut addresses = [Some(combine), inverse].into_iter().flatten();
+    let named = [&lift, &lower].into_iter();
+    let there = addresses.all(|address| address != 0)
+        && named
+            .clone()
+            .all(|(kind, address)| kind.is_none() || *address != 0);
+    if !there || !(1..=MOST_WORDS).contains(&words) {
+        return Err(broken("a native aggregation without functions"));
+    }
+    let pointer = |address: usize| std::ptr::with_exposed_provenance::<()>(address);
+    // SAFETY: the addresses are those of Numba's compiled functions, whose signatures
+    // `slidewise.natives` has compared with these types and the size of the record; none
+    // is null. That they stay within their records is what the user vouches for.
+    let functions = unsafe {
+        Functions {
+            words,
+            commutative: compiled.getattr("commutative")?.extract()?,
+            combine: std::mem::transmute::<*const (), Binary>(pointer(combine)),
+            inverse: inverse
+                .map(|address| std::mem::transmute::<*const (), Binary>(pointer(address))),
+            lift: match (lift.0.as_deref(), lift.1) {
+                (None, _) => Lift::Store,
+                (Some("int64"), address) => Lift::I64(std::mem::transmute::<
+                    *const (),
+                    extern "C" fn(i64, *mut u64),
+                >(pointer(address))),
+                (Some(_), address) => Lift::F64(std::mem::transmute::<
+                    *const (),
+                    extern "C" fn(f64, *mut u64),
+                >(pointer(address))),
+            },
+            lower: match (lower.0.as_deref(), lower.1) {
+                (None, _) => Lower::Record,
+                (Some("int64"), address) => Lower::I64(std::mem::transmute::<
+                    *const (),
+                    extern "C" fn(*const u64) -> i64,
+                >(pointer(address))),
+                (Some(_), address) => Lower::F64(std::mem::transmute::<
+                    *const (),
+                    extern "C" fn(*const u64) -> f64,
+                >(pointer(address))),
+            },
+        }
+    };
+    Ok(functions)
+}
+
+pub(crate) fn read_all(compiled: &Bound<'_, PyAny>) -> PyResult<Vec<Functions>> {
+    compiled.try_iter()?.map(|one| read(&one?)).collect()
+}
+
+/// The kind named "native:2", of these.
+pub(crate) fn kind(name: &str, natives: &[Functions]) -> Option<Kind> {
+    let number: usize = name.strip_prefix("native:")?.parse().ok()?;
+    natives.get(number).copied().map(Kind::Native)
+}
