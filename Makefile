@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help dev quick demo test test-core test-long test-python lint bench bench-core \
-        bench-rolling bench-latency format lock clean
+        bench-rolling bench-latency bench-native soak format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -84,6 +84,12 @@ bench-latency: $(DEPS) ## how long single calls take, with a picture; RECORD=pre
 	$(RUST) cargo bench --quiet --locked -p slidewise-core --bench latency -- \
 		$(ARGS) --json $(or $(if $(RECORD),$(abspath $(RECORD)).json),$(CURDIR)/target/latency.json)
 	$(BIN)/python -m bench.latency $(or $(RECORD),target/latency).json
+
+bench-native: $(CORE) ## aggregations through Numba and Python, and sketches; RECORD=prefix
+	$(BIN)/python -m bench.python_native $(ARGS) $(call record,native)
+
+soak: $(CORE) ## a long run in which memory must not grow; ARGS="--native 1000000" for a short one
+	$(BIN)/python -m bench.soak $(ARGS)
 
 format: $(DEPS) ## put the code into its standard form
 	$(BIN)/ruff check --fix

@@ -1,4 +1,4 @@
-"""Aggregations compiled by Numba: on every algorithm and surface, and refused cleanly."""
+"""Aggregations compiled by Numba: on every algorithm and surface, or refused."""
 
 import gc
 import math
@@ -190,8 +190,8 @@ def test_over_tables():
     assert out["map_3"].to_pylist()[3] == by_definition([2, 4])
     arrived = sw.rolling(table, on="t", windows=[3], aggs=aggs, arrival="t")
     assert arrived["map_3"].to_pylist() == out["map_3"].to_pylist()
+    floats = table.set_column(1, "x", table["x"].cast(pa.float64()))
     with pytest.raises(sw.SpecError, match="its lift takes int64"):
-        floats = table.set_column(1, "x", table["x"].cast(pa.float64()))
         sw.rolling(floats, on="t", windows=3, aggs={"s": total("x")})
 
 
@@ -237,7 +237,7 @@ def test_pickles_go_by_reference_where_they_can():
 def test_laws():
     sw.check_laws(affine, range(20))
     sw.check_laws(total, range(20))
-    sw.check_laws(moments, [0.5, 1.5, -3.0, 1e6])
+    sw.check_laws(moments, [0.5, 1.5, 3.0, 1e6])
     wrong = sw.native(lambda a, b: a - b, "float64")
     with pytest.raises(sw.LawError, match="is not associative"):
         sw.check_laws(wrong, [1.0, 2.0])

@@ -7,6 +7,7 @@ address, on every algorithm and without the GIL.
 import pickle
 import sys
 from collections.abc import Callable
+from ctypes import cast
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
@@ -99,13 +100,14 @@ class Compiled:
         if name == "lift":
             if "lift" not in self.functions:
                 return np.array([arguments[0]], self.dtype)[0].item()
-            out = np.zeros(1, self.dtype)
-            self.functions["lift"].ctypes(arguments[0], out.ctypes.data)
-            return out[0].item()
-        records = [np.array([argument], self.dtype) for argument in arguments]
-        out = np.zeros(1, self.dtype)
-        pointers = [record.ctypes.data for record in (*records, out)]
-        self.functions[name].ctypes(*pointers)
+            records, values = [], list(arguments)
+        else:
+            records = [np.array([argument], self.dtype) for argument in arguments]
+            values = []
+        function, out = self.functions[name].ctypes, np.zeros(1, self.dtype)
+        pointers = zip(function.argtypes[len(values) :], (*records, out), strict=True)
+        values += [cast(record.ctypes.data, kind) for kind, record in pointers]
+        function(*values)
         return out[0].item()
 
 
@@ -273,10 +275,10 @@ def native(
         "name": name,
     }
     compiler = _Compiler(dtype, value)
-    functions = {"combine": compiler.binary("combine", combine)}
+    values, lifting = compiler.lift(lift)
+    functions = {"lift": lifting, "combine": compiler.binary("combine", combine)}
     if inverse is not None:
         functions["inverse"] = compiler.binary("inverse", inverse)
-    values, functions["lift"] = compiler.lift(lift)
     answers, functions["lower"] = compiler.lower(lower)
     functions = {name: made for name, made in functions.items() if made is not None}
     _check_plain(commutative, name)
