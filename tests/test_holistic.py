@@ -353,3 +353,128 @@ def test_thousands_of_short_groups() -> None:
         expected = expected.droplevel(0).sort_index()
         got = out[f"{name}_3rows"].to_numpy(dtype=float)
         np.testing.assert_array_equal(got, expected.to_numpy())
+
+
+# Objects
+
+
+WORDS = ["b", "a", "", "ß", b"a", (1, "x"), 7, 7.0, 2.5, True, Decimal("2.5"), None]
+
+
+@pytest.mark.parametrize("ties", ["combine", "keep"])
+def test_objects_count_as_keys_of_a_dict_do(ties: Any) -> None:
+    for seed in range(6):
+        draw = random.Random(seed)
+        w = sw.Window(sw.count_distinct(), dtype="object", ties=ties)
+        model = Model(ties)
+        for step in range(120):
+            time = draw.randrange(30)
+            match draw.randrange(6):
+                case 0 | 1 | 2:
+                    value = draw.choice(WORDS)
+                    w.insert(time, value)
+                    model.insert(time, value)
+                case 3:
+                    assert w.evict(time) == model.evict(time)
+                case 4 if draw.random() < 0.2:
+                    assert w.evict_until(time) == model.evict_until(time)
+                case _:
+                    w.insert_many([time, time], ["ß", "a"])
+                    model.insert(time, "ß")
+                    model.insert(time, "a")
+            values = [value for _, values in model.entries for value in values]
+            assert w.query() == len(set(values) - {None}), (seed, step)
+            w.check()
+        assert w.copy().query() == w.query()
+        w.clear()
+        w.check()
+
+
+def test_text_in_windows_and_snapshots() -> None:
+    w = sw.Window({"d": sw.count_distinct(), "m": sw.mode()}, dtype="object")
+    w.insert_many(range(5), ["b", "a", "b", None, "a"])
+    assert w.query() == {"d": 2, "m": "a"}
+    assert w.query(0, 2) == {"d": 2, "m": "b"}
+    for other in (sw.Window.from_bytes(w.to_bytes()), pickle.loads(pickle.dumps(w))):
+        other.check()
+        assert other.items() == w.items()
+        other.insert_many([8, 9], ["c" * 2, "cc"])
+        other.evict_until(3)
+        other.check()
+        assert other.query() == {"d": 2, "m": "cc"}
+        assert other.query(4, 4) == {"d": 1, "m": "a"}
+
+
+def test_nans_are_one_key() -> None:
+    w = sw.Window({"d": sw.count_distinct(), "m": sw.mode()}, dtype="object")
+    w.insert_many([1, 2, 3], [math.nan, float("nan"), "x"])
+    assert w.query()["d"] == 2
+    assert math.isnan(sw.Window.from_bytes(w.to_bytes()).query()["m"])
+    skipping = sw.Window(sw.count_distinct(), dtype="object", nan="skip")
+    skipping.insert(1, math.nan)
+    assert skipping.query() == 0
+
+
+def test_what_cannot_be_a_key_or_compared_is_refused() -> None:
+    w = sw.Window({"d": sw.count_distinct(), "m": sw.mode()}, dtype="object")
+    w.insert(1, "a")
+    with pytest.raises(sw.SpecError, match="dict's key"):
+        w.insert(2, ["a"])
+    with pytest.raises(sw.SpecError, match=r"row 1: .* dict's key"):
+        w.insert_many([2, 3], ["a", {}])
+    assert (len(w), w.query()) == (1, {"d": 1, "m": "a"})
+    w.insert(2, 1)
+    with pytest.raises(sw.SpecError, match="do not compare"):
+        w.query()
+
+
+class Word:
+    alive = 0
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        Word.alive += 1
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Word) and self.text == other.text
+
+    def __del__(self) -> None:
+        Word.alive -= 1
+
+
+def test_of_equal_objects_one_is_kept_until_the_last_leaves() -> None:
+    w = sw.Window(sw.count_distinct(), dtype="object", last=10)
+    for time in range(500):
+        w.insert(time, Word(f"w{time % 7}"))
+    assert (w.query(), Word.alive) == (7, 7)
+    w.check()
+    w.clear()
+    assert Word.alive == 0
+
+
+def test_a_comparison_that_fails_or_calls_back_changes_nothing() -> None:
+    w = sw.Window(sw.count_distinct(), dtype="object")
+
+    class Odd:
+        raises: Any = None
+
+        def __hash__(self) -> int:
+            return 1
+
+        def __eq__(self, other: object) -> bool:
+            if self.raises is not None:
+                raise self.raises
+            w.query()
+            return False
+
+    w.insert(1, Odd())
+    with pytest.raises(sw.WindowBusyError):
+        w.insert(2, Odd())
+    Odd.raises = ValueError("odd")
+    with pytest.raises(ValueError, match="odd"):
+        w.insert(2, Odd())
+    assert (len(w), w.query()) == (1, 1)
+    w.check()

@@ -20,6 +20,8 @@ _NONE = -1
 # Which need no numbers.
 _OF_ANYTHING = ("count", "collect", "concat", "collect_distinct", "own")
 _COMPARED = ("arg_min", "arg_max")
+# Which can do with values that are equal or not.
+_KEYED = ("count_distinct", "mode")
 
 
 class Feeds:
@@ -55,11 +57,11 @@ class Feeds:
                 self._numbers.add(self._source(agg.of))
             return
         if self._objects:
-            if agg.kind in ORDERED:
+            if agg.kind in ORDERED or agg.kind in _KEYED:
                 return
             raise SpecError(
                 f"{agg!r} computes with numbers: with dtype='object' there are count, "
-                f"collect, concat, collect_distinct, {', '.join(ORDERED)}"
+                f"collect, concat, collect_distinct, {', '.join((*_KEYED, *ORDERED))}"
             )
         if agg.kind in _COMPARED + PAIRS:
             self._numbers.add(self._source(agg.by))
@@ -92,6 +94,8 @@ class Feeds:
             return (agg.kind, of, by, agg.ddof)
         if agg.kind == "count":
             return (agg.kind, self._counted(agg, source), _NONE, agg.ddof)
+        if self._objects and agg.kind in _KEYED:
+            return (agg.asked, self._feed(agg, source, "key"), _NONE, agg.ddof)
         lists = agg.kind in ("collect", "concat", "collect_distinct")
         kind = "collect" if lists else agg.asked
         any_role = lists and source not in self._numbers

@@ -43,7 +43,22 @@ def _distinct(values: list[Any]) -> list[Any]:
     return list(seen.values())
 
 
+def _smallest(values: list[Any]) -> Any:
+    """Of equally frequent values; NaN is larger than all others."""
+    if len(values) <= 1:
+        return values[0] if values else None
+    numbers = [value for value in values if value == value]
+    try:
+        return min(numbers)
+    except TypeError as error:
+        raise SpecError(
+            "mode() gives the smallest of the most frequent values, and these do not "
+            f"compare: {error}"
+        ) from error
+
+
 FINISHES: dict[str, Callable[[list[Any]], Any]] = {
     "concat": _concat,
     "collect_distinct": _distinct,
+    "mode": _smallest,
 }

@@ -26,7 +26,7 @@ use crate::element::{Object, Store};
 use crate::errors::{OutOfOrderError, broken, busy, noted};
 use crate::spec::{Nan, Role, Spec};
 use crate::state::{Row, State};
-use crate::value::{Loose, Lowering, Misfit, loosen, misfit, small_int};
+use crate::value::{Loose, Lowering, Misfit, key, loosen, misfit, small_int};
 use crate::window::Parts;
 use pyo3::types::PyFloat;
 
@@ -350,6 +350,7 @@ impl Access {
     fn loosen(&self, value: &Bound<'_, PyAny>, role: Role) -> PyResult<Loose> {
         match (role, self.working(value.py())) {
             (Role::Own(number), Some(working)) => working.lift(number, value, self.spec().nan),
+            (Role::Key, _) => key(value, self.spec().nan, self.store.as_ref()),
             _ => loosen(value, role, self.store.as_ref()),
         }
     }

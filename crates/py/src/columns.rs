@@ -20,7 +20,9 @@ use crate::masks::masked;
 use crate::own::Working;
 use crate::spec::{Feed, Nan, Role, Spec};
 use crate::state::cells;
-use crate::value::{Loose, Misfit, NAN_RAISED, SIGNALS_EVERY, breathe, described, loosen, misfit};
+use crate::value::{
+    Loose, Misfit, NAN_RAISED, SIGNALS_EVERY, breathe, described, key, loosen, misfit,
+};
 
 /// A feed's values before their type is known.
 pub(crate) enum LooseColumn {
@@ -74,7 +76,7 @@ impl LooseColumn {
             Role::Number => as_type(numbers, dtype),
             Role::Presence => Ok(presence(&numbers)),
             Role::Hash => Ok(Numbers::I64(of_numbers(&numbers))),
-            Role::Any | Role::Time | Role::Own(_) => Ok(numbers),
+            Role::Any | Role::Time | Role::Key | Role::Own(_) => Ok(numbers),
         }
         .map(SettledColumn::Numbers)
     }
@@ -288,7 +290,7 @@ impl<'py> BulkReader<'_, 'py> {
 
     /// Numbers as they are, or lifted one by one.
     fn numbers(&self, numbers: Numbers, role: Role) -> PyResult<LooseColumn> {
-        let Role::Own(_) = role else {
+        let (Role::Own(_) | Role::Key) = role else {
             return Ok(LooseColumn::Numbers(numbers));
         };
         let column = numbers.column();
@@ -309,6 +311,7 @@ impl<'py> BulkReader<'_, 'py> {
     fn loosen(&self, value: &Bound<'py, PyAny>, role: Role) -> PyResult<Loose> {
         match (role, &self.working) {
             (Role::Own(number), Some(working)) => working.lift(number, value, self.spec.nan),
+            (Role::Key, _) => key(value, self.spec.nan, self.store),
             _ => loosen(value, role, self.store),
         }
     }
@@ -423,7 +426,7 @@ fn refuse_lengths(times: usize, values: usize, name: Option<&str>) -> PyResult<(
 fn role_name(role: Role) -> &'static str {
     match role {
         Role::Number => "number",
-        Role::Any | Role::Own(_) => "any",
+        Role::Any | Role::Key | Role::Own(_) => "any",
         Role::Hash => "hash",
         Role::Presence => "presence",
         Role::Time => "time",

@@ -6,10 +6,12 @@
 //! The garbage collector sees each object once per window, in the store.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use pyo3::prelude::*;
 use pyo3::pyclass::{PyTraverseError, PyVisit};
+use pyo3::types::{PyDict, PyFloat};
 use slidewise_core::aggregate::collect::Numbered;
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -82,10 +84,15 @@ pub(crate) struct Held {
     pub(crate) owner: Option<u16>,
 }
 
+/// The owner of slots that hold a key: an object that equal ones share.
+pub(crate) const KEY: u16 = u16::MAX;
+
 #[derive(Debug, Default)]
 struct Slots {
     objects: Vec<Option<Py<PyAny>>>,
     free: Vec<u32>,
+    /// The tokens of keys.
+    keys: HashMap<u32, Weak<Token>>,
     /// Which of the user's own aggregations the partial in a slot belongs to. Empty, or
     /// shorter than `objects`, where collected objects are all there is.
     owners: Vec<Option<u16>>,
@@ -99,6 +106,9 @@ struct Slots {
 pub(crate) struct Store {
     slots: Mutex<Slots>,
     freed: Freed,
+    /// The slot of every key. Looking in it may run a user's `__hash__` and `__eq__`, so
+    /// it lies outside the lock. An entry may outlive its token, but not its slot.
+    index: OnceLock<Py<PyDict>>,
 }
 
 impl Store {
@@ -113,7 +123,7 @@ impl Store {
         }
         Self {
             slots: Mutex::new(slots),
-            freed: Freed::default(),
+            ..Self::default()
         }
     }
 
@@ -132,6 +142,93 @@ impl Store {
     /// Adds a partial of one of the user's own aggregations.
     pub(crate) fn add_own(&self, partial: Py<PyAny>, number: usize) -> PyResult<Object> {
         self.put(partial, u16::try_from(number).ok())
+    }
+
+    /// The token of an object that equal ones share, as keys of a dict would.
+    pub(crate) fn intern(&self, value: &Bound<'_, PyAny>) -> PyResult<Object> {
+        let index = self.index(value.py());
+        if let Some(slot) = index.get_item(value)?
+            && let Some(object) = self.key(slot.extract()?)
+        {
+            return Ok(object);
+        }
+        let object = self.put(value.clone().unbind(), Some(KEY))?;
+        let slot = object.0.slot;
+        let token = Arc::downgrade(&object.0);
+        lock(&self.slots).keys.insert(slot, token);
+        // Another thread may have been faster.
+        let first: u32 = index.call_method1("setdefault", (value, slot))?.extract()?;
+        if first != slot {
+            if let Some(object) = self.key(first) {
+                return Ok(object);
+            }
+            index.set_item(value, slot)?;
+        }
+        Ok(object)
+    }
+
+    fn index<'py>(&self, py: Python<'py>) -> &Bound<'py, PyDict> {
+        self.index.get_or_init(|| PyDict::new(py).unbind()).bind(py)
+    }
+
+    /// The key in a slot, unless its last token is gone.
+    fn key(&self, slot: u32) -> Option<Object> {
+        let slots = lock(&self.slots);
+        slots.keys.get(&slot)?.upgrade().map(Object)
+    }
+
+    /// Makes the index of the keys that were filled in, once their tokens are made.
+    pub(crate) fn index_keys(&self, py: Python<'_>) -> PyResult<()> {
+        let mut keys = Vec::new();
+        {
+            let mut guard = lock(&self.slots);
+            let slots = &mut *guard;
+            let owner = |slot: &u32| slots.owners.get(*slot as usize).copied().flatten();
+            slots.keys.retain(|slot, _| owner(slot) == Some(KEY));
+            for slot in slots.keys.keys() {
+                let object = slots.objects[*slot as usize].as_ref();
+                keys.extend(object.map(|object| (object.clone_ref(py), *slot)));
+            }
+        }
+        for (object, slot) in keys {
+            let value = canonical(object.bind(py));
+            let first: u32 = self
+                .index(py)
+                .call_method1("setdefault", (&value, slot))?
+                .extract()?;
+            if first != slot {
+                let why = format!("keys {first} and {slot} are equal");
+                return Err(pyo3::exceptions::PyValueError::new_err(why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes keys out of the index whose last token is gone.
+    fn forget_keys(&self, py: Python<'_>, freed: &[u32]) {
+        let Some(index) = self.index.get() else {
+            return;
+        };
+        for slot in freed {
+            let object = {
+                let slots = lock(&self.slots);
+                let key = slots.owners.get(*slot as usize).copied().flatten() == Some(KEY);
+                let object = slots.objects.get(*slot as usize).filter(|_| key);
+                object.and_then(|object| Some(object.as_ref()?.clone_ref(py)))
+            };
+            let Some(object) = object else { continue };
+            let (object, index) = (object.bind(py), index.bind(py));
+            let forget = || -> PyResult<()> {
+                let found = index.get_item(object)?;
+                if found.map(|slot| slot.extract::<u32>()).transpose()? == Some(*slot) {
+                    index.del_item(object)?;
+                }
+                Ok(())
+            };
+            if let Err(error) = forget() {
+                error.write_unraisable(py, Some(object));
+            }
+        }
     }
 
     fn put(&self, object: Py<PyAny>, owner: Option<u16>) -> PyResult<Object> {
@@ -168,15 +265,20 @@ impl Store {
 
     /// A token for every slot that is not free.
     fn tokens(&self) -> Vec<Option<Object>> {
-        let slots = lock(&self.slots);
+        let mut slots = lock(&self.slots);
         let mut taken = vec![true; slots.objects.len()];
         for slot in &slots.free {
             taken[*slot as usize] = false;
         }
         let numbered = taken.into_iter().zip(0..);
-        numbered
+        let tokens: Vec<Option<Object>> = numbered
             .map(|(taken, slot)| taken.then(|| self.token(slot)))
-            .collect()
+            .collect();
+        let made = tokens.iter().flatten();
+        slots.keys = made
+            .map(|object| (object.0.slot, Arc::downgrade(&object.0)))
+            .collect();
+        tokens
     }
 
     /// `None` once the garbage collector has cleared the store.
@@ -200,15 +302,17 @@ impl Store {
 
     /// Releases the objects that no token holds any more. Call it with the GIL held, no
     /// lock held, and the window free: finalizers run here.
-    pub(crate) fn sweep(&self, _py: Python<'_>) {
+    pub(crate) fn sweep(&self, py: Python<'_>) {
         let freed = std::mem::take(&mut *lock(&self.freed));
         if freed.is_empty() {
             return;
         }
+        self.forget_keys(py, &freed);
         let mut slots = lock(&self.slots);
         let mut garbage = Vec::with_capacity(freed.len());
         for slot in freed {
             garbage.extend(slots.objects[slot as usize].take());
+            slots.keys.remove(&slot);
             slots.free.push(slot);
         }
         if slots.free.len() == slots.objects.len() {
@@ -219,6 +323,9 @@ impl Store {
     }
 
     pub(crate) fn traverse(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        if let Some(index) = self.index.get() {
+            visit.call(index)?;
+        }
         // Held by this very thread if at all: then what it holds counts as reachable.
         if let Ok(slots) = self.slots.try_lock() {
             for object in slots.objects.iter().flatten() {
@@ -235,6 +342,9 @@ impl Store {
             slots.objects.iter_mut().map(Option::take).collect()
         };
         drop(garbage);
+        if let Some(index) = self.index.get() {
+            Python::attach(|py| index.bind(py).clear());
+        }
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -245,8 +355,23 @@ impl Store {
             + slots.objects.capacity() * size_of::<Option<Py<PyAny>>>()
             + slots.free.capacity() * size_of::<u32>()
             + slots.owners.capacity() * size_of::<Option<u16>>()
+            + slots.keys.capacity() * size_of::<(u32, Weak<Token>)>()
             + live * token
     }
+}
+
+/// The key that stands for a value: all floats that are NaN share one.
+pub(crate) fn canonical<'py>(value: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+    static NAN: OnceLock<Py<PyFloat>> = OnceLock::new();
+    let nan = value
+        .cast::<PyFloat>()
+        .is_ok_and(|float| float.value().is_nan());
+    if !nan {
+        return value.clone();
+    }
+    let py = value.py();
+    let shared = NAN.get_or_init(|| PyFloat::new(py, f64::NAN).unbind());
+    shared.bind(py).clone().into_any()
 }
 
 /// Nothing that could panic runs under these locks, so a poisoned one is still whole.

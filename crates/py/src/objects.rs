@@ -10,7 +10,7 @@ use pyo3::types::{
 };
 use slidewise_core::snapshot::{Codec, Damaged, Reader, Result, Writer, damaged};
 
-use crate::element::{Held, Store};
+use crate::element::{Held, KEY, Store, canonical};
 use crate::errors::snapshot as refused;
 use crate::own::{Own, Working};
 
@@ -38,6 +38,8 @@ mod tag {
     pub(super) const PARTIAL: u8 = 13;
     /// A partial as bytes of its aggregation's codec. Only as a whole slot.
     pub(super) const CODED: u8 = 14;
+    /// A key, that is a value that equal ones share. Only as a whole slot.
+    pub(super) const KEY: u8 = 15;
 }
 
 /// Writes a table of objects: its length in bytes, then every slot.
@@ -52,6 +54,10 @@ pub(crate) fn write(
     for held in objects {
         match (&held.object, held.owner, working) {
             (None, ..) => tag::GAP.write(&mut table),
+            (Some(key), Some(KEY), _) => {
+                tag::KEY.write(&mut table);
+                write_value(key.bind(py), &mut table, DEPTH)?;
+            }
             (Some(partial), Some(owner), Some(working)) => {
                 write_partial(partial.bind(py), owner, working, &mut table)?;
             }
@@ -203,6 +209,10 @@ pub(crate) fn skim<'a>(input: &mut Reader<'a>, own: usize) -> Result<Table<'a>> 
         match tag {
             tag::GAP => {}
             tag::PARTIAL | tag::CODED => skim_partial(tag, &mut table, own)?,
+            tag::KEY => {
+                let tag = u8::read(&mut table)?;
+                skim_value(tag, &mut table, DEPTH)?;
+            }
             tag => skim_value(tag, &mut table, DEPTH)?,
         }
     }
@@ -296,6 +306,9 @@ fn build_slot<'py>(
     input: &mut Reader<'_>,
 ) -> PyResult<(Option<u16>, Bound<'py, PyAny>)> {
     let tag = u8::read(input).map_err(refused)?;
+    if tag == tag::KEY {
+        return Ok((Some(KEY), canonical(&build_value(working.py, input)?)));
+    }
     if tag != tag::PARTIAL && tag != tag::CODED {
         return Ok((None, build_tagged(working.py, tag, input)?));
     }

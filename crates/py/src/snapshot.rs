@@ -123,6 +123,7 @@ pub(crate) fn copied(
     let mut input = Reader::new(&body);
     let state = restoring(&store, || State::read(access.spec(), dtypes, &mut input));
     let state = state.map_err(refused)?;
+    store.index_keys(py)?;
     store.sweep(py);
     Ok(Parts {
         state,
@@ -176,6 +177,9 @@ pub(crate) fn from_bytes<'py>(
     }
     if let (Some(store), Some(table)) = (&store, objects) {
         store.fill(table.build(py, &spec.own, store)?);
+        store
+            .index_keys(py)
+            .map_err(|error| refused(Damaged(error.value(py).to_string())))?;
         store.sweep(py);
     }
     Ok((

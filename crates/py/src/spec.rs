@@ -23,6 +23,8 @@ pub(crate) enum Role {
     Number,
     /// Collected: anything, as it is.
     Any,
+    /// Compared with its equals: anything that can be a dict's key, each once.
+    Key,
     /// Lifted for one of the user's own aggregations, by its number.
     Own(usize),
     /// Known by its hash.
@@ -181,7 +183,7 @@ impl Spec {
     pub(crate) fn holds_objects(&self) -> bool {
         self.feeds
             .iter()
-            .any(|feed| matches!(feed.role, Role::Any | Role::Own(_)))
+            .any(|feed| matches!(feed.role, Role::Any | Role::Key | Role::Own(_)))
     }
 
     /// Whether an answer may be a record, which the plan lowers.
@@ -218,7 +220,8 @@ const NANS: [(&str, Nan); 3] = [
     ("skip", Nan::Skip),
     ("raise", Nan::Raise),
 ];
-const ROLES: [(&str, Role); 5] = [
+const ROLES: [(&str, Role); 6] = [
+    ("key", Role::Key),
     ("number", Role::Number),
     ("any", Role::Any),
     ("hash", Role::Hash),
@@ -275,7 +278,7 @@ fn read_feed((source, role, masks): &FeedTuple, dtype: Option<&str>) -> PyResult
     let dtype = match role {
         Role::Number if typed.is_some() => typed,
         Role::Number => asked.filter(|dtype| *dtype != DType::Object),
-        Role::Any | Role::Own(_) => Some(DType::Object),
+        Role::Any | Role::Key | Role::Own(_) => Some(DType::Object),
         Role::Hash | Role::Presence | Role::Time => Some(DType::I64),
     };
     let masks = masks

@@ -4,14 +4,14 @@
 //! and happens before the window is locked; [`Loose::settle`] fixes the type of the
 //! column and happens under the lock, where no Python code may run.
 
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList};
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell, DType, Kind};
 
-use crate::element::{Object, Store};
+use crate::element::{Object, Store, canonical};
 use crate::errors::{ResultOverflowError, SlidewiseError, broken, noted, spec};
 use crate::hashing;
 use crate::own::Working;
@@ -56,6 +56,39 @@ pub(crate) fn loosen(
         },
         _ => number(value),
     }
+}
+
+/// Reads a value for a feed of [`Role::Key`].
+pub(crate) fn key(value: &Bound<'_, PyAny>, nan: Nan, store: Option<&Store>) -> PyResult<Loose> {
+    let Some(store) = store.filter(|_| !value.is_none()) else {
+        return Ok(Loose::Null);
+    };
+    if value.get_type().name()? == "NAType" {
+        return Ok(Loose::Null);
+    }
+    if value
+        .cast::<PyFloat>()
+        .is_ok_and(|float| float.value().is_nan())
+    {
+        match nan {
+            Nan::Propagate => {}
+            Nan::Skip => return Ok(Loose::Null),
+            Nan::Raise => return Err(spec(NAN_RAISED.to_owned())),
+        }
+    }
+    store
+        .intern(&canonical(value))
+        .map(Loose::Object)
+        .map_err(|error| {
+            if !error.is_instance_of::<PyTypeError>(value.py()) {
+                return noted(value.py(), error, "comparing a value with others");
+            }
+            spec(format!(
+                "{} cannot be a dict's key, and so not be told from others: {}",
+                described(value),
+                error.value(value.py()),
+            ))
+        })
 }
 
 /// An exact `int` that fits; runs no user code.

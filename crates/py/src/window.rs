@@ -465,7 +465,7 @@ impl Window {
         let dtypes = self.0.lock(py)?.dtypes.clone();
         let names = self.0.spec().feeds.iter().zip(dtypes).map(|(feed, dtype)| {
             let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
-            (feed.role == Role::Number || feed.role == Role::Any)
+            matches!(feed.role, Role::Number | Role::Any | Role::Key)
                 .then(|| known.map(|(name, _)| *name))
                 .flatten()
         });

@@ -111,6 +111,7 @@ impl Output {
 
     /// # Panics
     /// If the answer has another type: a broken plan.
+    #[inline]
     pub(super) fn set(&mut self, row: usize, answer: &Answer<i64>) {
         match (self, answer) {
             (_, Answer::Null) => {}

@@ -16,7 +16,7 @@ pub(super) trait Bag {
     /// Of a row that entered before.
     fn leave(&mut self, position: usize);
     /// An answer per aggregation that was asked for.
-    fn answers(&mut self, put: &mut dyn FnMut(usize, Answer<i64>));
+    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>));
 }
 
 /// Quantiles: the values' places as a set of bits, and a cursor at each quantile that
@@ -118,7 +118,8 @@ impl Bag for Ranked<'_> {
         }
     }
 
-    fn answers(&mut self, put: &mut dyn FnMut(usize, Answer<i64>)) {
+    #[inline]
+    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
         let dtype = self.column.dtype;
         for ((index, quantile), cursor) in self.asked.iter().zip(&mut self.cursors) {
             if self.count == 0 || self.nans > 0 {
@@ -214,7 +215,8 @@ impl Bag for Frequent<'_> {
     }
 
     /// The leftmost leaf of those with the most is the smallest value.
-    fn answers(&mut self, put: &mut dyn FnMut(usize, Answer<i64>)) {
+    #[inline]
+    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
         let mut answer = Answer::Null;
         if self.most.get(1).is_some_and(|most| *most > 0) {
             let mut at = 1;
@@ -282,7 +284,8 @@ impl Bag for Distinct<'_> {
         }
     }
 
-    fn answers(&mut self, put: &mut dyn FnMut(usize, Answer<i64>)) {
+    #[inline]
+    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
         self.asked
             .iter()
             .for_each(|index| put(*index, Answer::I64(self.distinct)));

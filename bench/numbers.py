@@ -1,0 +1,192 @@
+"""How right rolling numbers are: slidewise beside its peers, as a page of the docs.
+
+pip install -r bench/requirements-peers.txt    # in an environment with slidewise
+python -m bench.numbers [--slides 10000000] [--out docs/numbers.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from bench.peers import PEERS, Answers, Peer, versions
+
+INF, NAN = math.inf, math.nan
+WINDOW = 1_000
+SAMPLES = 2_000
+
+# Input, kind, what the last window of 3 must give, in words.
+PROBES = [
+    ([1e16, 1, 1, 1, 1], "sum", 3.0, "`[1e16, 1, 1, 1, 1]`"),
+    ([1e16, 1, 1, 1, 1], "std", 0.0, "`[1e16, 1, 1, 1, 1]`"),
+    ([1, 1e300, 1, 1, 1], "sum", 3.0, "`[1, 1e300, 1, 1, 1]`"),
+    ([1, 1e300, 1, 1, 1], "std", 0.0, "`[1, 1e300, 1, 1, 1]`"),
+    ([2.06, 0.888889, 0, 0, 0], "sum", 0.0, "`[2.06, 0.888889, 0, 0, 0]`"),
+    ([1e9, 1, 2, 3], "std", 1.0, "`[1e9, 1, 2, 3]`"),
+    ([1, INF, 1, 2], "sum", INF, "`[1, inf, 1, 2]`, inf inside"),
+    ([1, INF, 1, 2, 3], "sum", 6.0, "`[1, inf, 1, 2, 3]`, inf gone"),
+    ([1, INF, 1, 2, 3], "std", 1.0, "`[1, inf, 1, 2, 3]`, inf gone"),
+    ([1, NAN, 1, 2], "sum", NAN, "`[1, NaN, 1, 2]`, NaN inside"),
+    ([1, NAN, 1, 2, 3], "sum", 6.0, "`[1, NaN, 1, 2, 3]`, NaN gone"),
+    ([1, NAN, 1, 2, 3], "max", 3.0, "`[1, NaN, 1, 2, 3]`, NaN gone"),
+    ([-INF, 1, INF, 4, 5, 6], "sum", 15.0, "`[-inf, 1, inf, 4, 5, 6]`, both gone"),
+]
+
+
+def main() -> None:
+    """Measures, and writes the page."""
+    parser = argparse.ArgumentParser(description="How right rolling numbers are.")
+    parser.add_argument("--slides", type=int, default=10_000_000)
+    parser.add_argument("--out", type=Path, default=Path("docs/numbers.md"))
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with np.errstate(all="ignore"):
+        page = "\n".join([*_head(), *_probes(), *_series(options.slides)])
+    options.out.parent.mkdir(exist_ok=True)
+    options.out.write_text(page + "\n", encoding="utf-8")
+    print(f"wrote {options.out}")
+
+
+def _head() -> list[str]:
+    return [
+        "# How right the numbers are",
+        "",
+        "Rolling sums and deviations in slidewise are what one gets by computing",
+        "every window anew: nothing is ever subtracted, and rounding errors are",
+        "carried along. Here they are beside other libraries, each as it comes out",
+        "of the box.",
+        "",
+        f"Made by `python -m bench.numbers` on {time.strftime('%Y-%m-%d')}, with",
+        f"{versions()}.",
+        "",
+    ]
+
+
+# -- what enters and leaves ------------------------------------------------------------
+
+
+def _probes() -> list[str]:
+    lines = [
+        "## What leaves a window leaves no trace",
+        "",
+        "The answer of the last row, over a window of three rows. What is wrong is",
+        "bold; what is a matter of convention, because NaN or infinity is inside, is",
+        "in italics.",
+        "",
+        _row(["values", "", "exact", *(peer.name for peer in PEERS)]),
+        _row(["---"] * (3 + len(PEERS))),
+    ]
+    for values, kind, exact, words in PROBES:
+        column = np.array(values, dtype=float)
+        cells = [_probe(peer, kind, column, exact) for peer in PEERS]
+        lines.append(_row([words, kind, _shown(exact), *cells]))
+    return [*lines, ""]
+
+
+def _probe(peer: Peer, kind: str, values: Answers, exact: float) -> str:
+    if kind not in peer.kinds:
+        return "–"
+    try:
+        got = float(peer.rolling(kind, values, 3)[-1])
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is its answer
+        return f"*{type(error).__name__}*"
+    if _same(got, exact):
+        return _shown(got)
+    odd = not all(map(math.isfinite, values[-3:].tolist()))
+    return f"*{_shown(got)}*" if odd else f"**{_shown(got)}**"
+
+
+def _same(got: float, exact: float) -> bool:
+    return (math.isnan(got) and math.isnan(exact)) or got == exact
+
+
+def _shown(value: float) -> str:
+    return "NaN" if math.isnan(value) else f"{value:.3g}"
+
+
+# -- long series -----------------------------------------------------------------------
+
+
+def _datasets(count: int) -> dict[str, Answers]:
+    draw = np.random.default_rng(42)
+    spikes = draw.normal(5, 1, count)
+    spikes[::5_000] = 1e12
+    signs = draw.choice([-1.0, 1.0], count)
+    return {
+        "N(100, 15)": draw.normal(100, 15, count),
+        "30 decades, positive": 10 ** draw.uniform(-15, 15, count),
+        "30 decades, both signs": signs * 10 ** draw.uniform(-15, 15, count),
+        "lognormal, σ = 8": draw.lognormal(0, 8, count),
+        "N(5, 1), 1e12 in every 5,000th row": spikes,
+        "N(1e9, 1)": draw.normal(1e9, 1, count),
+    }
+
+
+def _series(slides: int) -> list[str]:
+    lines = [
+        "## Long series",
+        "",
+        f"Windows of {WINDOW:,} rows over {slides:,} slides, {SAMPLES:,} of them",
+        "checked, from the first to the last. Sums: the error as a share of Σ|x|;",
+        "deviations: the relative error. Median / largest; bold from 1e-9 on.",
+        "",
+    ]
+    limited = [peer for peer in PEERS if peer.most < slides]
+    if limited:
+        told = ", ".join(f"{peer.name} {peer.most:,}" for peer in limited)
+        lines += [f"Fewer slides, because they take long: {told}.", ""]
+    lines += [
+        _row(["values", "", *(peer.name for peer in PEERS)]),
+        _row(["---"] * (2 + len(PEERS))),
+    ]
+    for name, values in _datasets(slides).items():
+        for kind in ("sum", "std"):
+            cells = []
+            for peer in PEERS:
+                cells.append(_error(peer, kind, values[: peer.most]))
+                print(f"{name:<36} {kind} {peer.name:<11} {cells[-1]}", flush=True)
+            lines.append(_row([name, kind, *cells]))
+    return [*lines, ""]
+
+
+def _error(peer: Peer, kind: str, values: Answers) -> str:
+    if kind not in peer.kinds:
+        return "–"
+    answers = peer.rolling(kind, values, WINDOW)
+    last = len(values) - 1
+    places = np.linspace(WINDOW - 1, last, SAMPLES).astype(int)
+    errors = []
+    for at in places:
+        seen = values[at - WINDOW + 1 : at + 1]
+        exact, scale = _exact(kind, seen)
+        errors.append(abs(float(answers[at]) - exact) / scale)
+    wrong = [error for error in errors if math.isnan(error)]
+    if wrong:
+        return f"**NaN in {len(wrong) / len(errors):.0%}**"
+    told = f"{float(np.median(errors)):.1g} / {max(errors):.1g}"
+    return f"**{told}**" if max(errors) >= 1e-9 else told
+
+
+def _exact(kind: str, values: Answers) -> tuple[float, float]:
+    """The answer, and what its error is a share of."""
+    total = math.fsum(values)
+    if kind == "sum":
+        return total, math.fsum(abs(values))
+    # Two passes in extended precision: the mean's own error is corrected for.
+    wide = values.astype(np.longdouble)
+    distances = wide - np.longdouble(total) / len(values)
+    squares = (distances**2).sum() - distances.sum() ** 2 / len(values)
+    deviation = float(np.sqrt(squares / (len(values) - 1)))
+    return deviation, deviation
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
