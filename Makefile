@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev quick demo test test-core test-long test-python lint bench bench-core \
+.PHONY: help dev quick demo test test-core test-long test-faults test-python lint bench bench-core \
         bench-rolling bench-latency bench-native soak format lock clean
 
 help: ## this list
@@ -55,6 +55,10 @@ test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=10000000 before
 	@echo "$(SCRIPTS) scripts from seed $(SEED)"
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_SEED=$(SEED) \
 		$(RUST) cargo test --locked -p slidewise-core --test oracle
+
+FAULTS ?= 300
+test-faults: $(CORE) ## errors of users, injected: FAULTS=300 scripts per algorithm, a million
+	SLIDEWISE_FAULT_SCRIPTS=$(FAULTS) $(BIN)/pytest tests/test_own_faults.py -q -k kth_call
 
 test-python: $(CORE) ## the tests of the Python package, through the built module
 	$(BIN)/pytest

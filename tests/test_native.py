@@ -159,6 +159,14 @@ def test_records_and_what_is_made_of_them():
     assert w.items() == [(1, {"var": None, "builtin": None})]
 
 
+def test_a_lift_of_floats_leaves_ints_beside_it_alone():
+    w = sw.Window({"var": moments, "sum": sw.sum()})
+    w.insert_many([1, 2], [3, 4])
+    w.insert(3, 5)
+    assert w.query() == {"var": 1.0, "sum": 12}
+    assert isinstance(w.query()["sum"], int)
+
+
 def test_over_tables():
     pointer = numba.types.CPointer(numba.from_dtype(MOMENTS))
 

@@ -36,8 +36,8 @@ class Compiled:
         lift_address: The type of the value and the address; None and 0 for the value
             itself.
         combine_address: Of (older, younger, out).
-        lower_address: The type of the answer and the address; None and 0 for the
-            record.
+        lower_address: The type of the answer and the address, 0 for the record itself;
+            None and 0 where a record is lowered by `lowered`.
         inverse_address: Of (whole, oldest, out), or None.
         lower: A Python function from a record to the answer, or None.
         functions: The compiled functions by name, which have to stay alive.
@@ -405,8 +405,10 @@ class _Compiler:
 
     def lower(self, function: Any) -> tuple[str | None, Any]:
         """The type of answers, and a cfunc of a record; None where Python lowers."""
-        if function is None or not _is_compiled(function):
-            if function is not None and not callable(function):
+        if function is None:
+            return (self.dtype.name if self.dtype.name in _VALUES else None), None
+        if not _is_compiled(function):
+            if not callable(function):
                 raise SpecError(f"lower= takes a function, got {function!r}")
             return None, None
         types = self._types

@@ -1,8 +1,8 @@
 //! Aggregations compiled by Numba: from addresses to functions that the core can call.
 
 use pyo3::prelude::*;
-use slidewise_core::aggregate::Kind;
 use slidewise_core::aggregate::native::{Binary, Functions, Lift, Lower, MOST_WORDS};
+use slidewise_core::aggregate::{DType, Kind};
 
 use crate::errors::broken;
 
@@ -15,11 +15,7 @@ pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
     let combine: usize = compiled.getattr("combine_address")?.extract()?;
     let inverse: Option<usize> = compiled.getattr("inverse_address")?.extract()?;
     let mut addresses = [Some(combine), inverse].into_iter().flatten();
-    let named = [&lift, &lower].into_iter();
-    let there = addresses.all(|address| address != 0)
-        && named
-            .clone()
-            .all(|(kind, address)| kind.is_none() || *address != 0);
+    let there = addresses.all(|address| address != 0) && (lift.0.is_none() || lift.1 != 0);
     if !there || !(1..=MOST_WORDS).contains(&words) {
         return Err(broken("a native aggregation without functions"));
     }
@@ -47,6 +43,8 @@ pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
             },
             lower: match (lower.0.as_deref(), lower.1) {
                 (None, _) => Lower::Record,
+                (Some("int64"), 0) => Lower::Word(DType::I64),
+                (Some(_), 0) => Lower::Word(DType::F64),
                 (Some("int64"), address) => Lower::I64(std::mem::transmute::<
                     *const (),
                     extern "C" fn(*const u64) -> i64,

@@ -195,13 +195,17 @@ impl Spec {
         self.aggs.iter().any(record)
     }
 
-    /// The numbers of one column are of one type, whatever conditions they are under.
+    /// The numbers of one column are of one type, whatever conditions they are under;
+    /// those that a native aggregation wants in its own type aside.
     pub(crate) fn share_types(&self, dtypes: &mut [Option<DType>]) {
         for (at, feed) in self.feeds.iter().enumerate() {
             if feed.role != Role::Number || dtypes[at].is_some() {
                 continue;
             }
-            let like = |other: &Feed| other.role == Role::Number && other.source == feed.source;
+            let like = |other: &Feed| {
+                let open = other.role == Role::Number && other.dtype.is_none();
+                open && other.source == feed.source
+            };
             let mut others = self.feeds.iter().zip(dtypes.iter());
             dtypes[at] = others.find_map(|(other, dtype)| dtype.filter(|_| like(other)));
         }

@@ -30,7 +30,7 @@ use counted::CountedSumF64;
 use deferred::{Deferred, Ledger, Term};
 use holistic::Quantile;
 use mixed::Mixed;
-use native::{MOST_WORDS, Native};
+use native::{MOST_WORDS, Native, SMALL_WORDS};
 use record::{Record, RecordPlan};
 use sketch::Request;
 use sketch::digest::Digest;
@@ -347,8 +347,8 @@ where
                 return visitor.visit(Extreme { dtype, min });
             }
             (Kind::Collect, Some(_)) if dtypes.len() == 1 => return visitor.visit(Collect::new()),
-            (Kind::Native(functions), Some(_)) if dtypes.len() == 1 && functions.words <= 4 => {
-                return visitor.visit(Native::<4>::new(functions));
+            (Kind::Native(functions), Some(_)) if dtypes.len() == 1 && functions.is_small() => {
+                return visitor.visit(Native::<SMALL_WORDS>::new(functions));
             }
             (Kind::Native(functions), Some(_)) if dtypes.len() == 1 => {
                 return visitor.visit(Native::<MOST_WORDS>::new(functions));
@@ -399,8 +399,8 @@ where
                 let (dtype, min) = (*dtype, only.kind == Kind::Min);
                 return visitor.visit(Extreme { dtype, min });
             }
-            (Kind::Native(functions), _) => {
-                return visitor.visit(Native::<MOST_WORDS>::new(functions));
+            (Kind::Native(functions), _) if functions.is_small() => {
+                return visitor.visit(Native::<SMALL_WORDS>::new(functions));
             }
             _ => {}
         }
@@ -429,8 +429,9 @@ where
 {
     if let ([only], [_]) = (aggs, dtypes)
         && let Kind::Native(functions) = only.kind
+        && functions.is_small()
     {
-        let native = Native::<MOST_WORDS>::new(functions);
+        let native = Native::<SMALL_WORDS>::new(functions);
         return functions.inverse.map(|_| visitor.visit(native));
     }
     if let ([only], [dtype]) = (aggs, dtypes)

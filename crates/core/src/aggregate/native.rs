@@ -9,10 +9,12 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::{Aggregation, Answer, Cell};
+use super::{Aggregation, Answer, Cell, DType};
 use crate::monoid::{Entry, Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
+/// Up to so many words, records lie in windows as they are, whatever the algorithm.
+pub const SMALL_WORDS: usize = 4;
 /// The largest record, in words.
 pub const MOST_WORDS: usize = 16;
 
@@ -36,6 +38,8 @@ pub enum Lift {
 pub enum Lower {
     /// The record, for the caller to lower.
     Record,
+    /// The record is a number.
+    Word(DType),
     I64(extern "C" fn(*const u64) -> i64),
     F64(extern "C" fn(*const u64) -> f64),
 }
@@ -52,6 +56,10 @@ pub struct Functions {
 }
 
 impl Functions {
+    pub fn is_small(&self) -> bool {
+        self.words <= SMALL_WORDS
+    }
+
     /// Two that are equal here do the same.
     fn identity(&self) -> [usize; 6] {
         let lift = match self.lift {
@@ -61,6 +69,7 @@ impl Functions {
         };
         let lower = match self.lower {
             Lower::Record => 0,
+            Lower::Word(dtype) => 1 + usize::from(dtype == DType::F64),
             Lower::I64(lower) => lower as usize,
             Lower::F64(lower) => lower as usize,
         };
@@ -190,6 +199,7 @@ impl<const N: usize> Native<N> {
                     .flat_map(|word| word.to_ne_bytes())
                     .collect(),
             ),
+            Lower::Word(dtype) => Answer::of_bits(words[0], dtype),
             Lower::I64(lower) => Answer::I64(lower(words.as_ptr())),
             Lower::F64(lower) => Answer::F64(lower(words.as_ptr())),
         }

@@ -51,8 +51,8 @@ impl Output {
                     ranges: vec![(0, 0); rows],
                     values: Vec::new(),
                 },
-                Lower::I64(_) => integer,
-                Lower::F64(_) => float,
+                Lower::I64(_) | Lower::Word(DType::I64) => integer,
+                Lower::F64(_) | Lower::Word(_) => float,
             },
             Kind::Sketch(request) => match request {
                 Request::Bloom { .. } | Request::Counts { .. } => Self::Bytes {

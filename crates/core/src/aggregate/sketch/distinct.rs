@@ -81,10 +81,6 @@ impl Registers {
         }
         Ok(Self(registers.into()))
     }
-
-    pub fn bytes(&self) -> usize {
-        self.0.len()
-    }
 }
 
 /// Σ of x^(2^k) 2^(k−1), with x itself before: how empty registers count (Ertl, eq. 16).

@@ -136,10 +136,6 @@ impl<T: Clone> Hitters<T> {
         all.sort_unstable_by_key(|counter| (std::cmp::Reverse(counter.count), counter.hash));
         all.into_iter().take(k).cloned().collect()
     }
-
-    pub fn bytes(&self) -> usize {
-        self.counters.capacity() * size_of::<Counter<T>>()
-    }
 }
 
 impl<T: Element> Hitters<T> {

@@ -73,17 +73,6 @@ impl Sketch {
             _ => None,
         }
     }
-
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Nothing | Self::One(_) => 0,
-            Self::Few(words) => words.capacity() * size_of::<u64>(),
-            Self::Bloom(filter) => filter.estimated_size(),
-            Self::Distinct(registers) => registers.bytes(),
-            Self::Counts(counts) => counts.estimated_size(),
-            Self::Quantiles(quantiles) => quantiles.bytes(),
-        }
-    }
 }
 
 /// What is done to sketches of one make.

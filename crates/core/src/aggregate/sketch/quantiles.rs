@@ -213,11 +213,6 @@ impl Quantiles {
             self.count, self.kept
         ))
     }
-
-    pub fn bytes(&self) -> usize {
-        let values: usize = self.levels.iter().map(Vec::capacity).sum();
-        values * size_of::<u64>() + self.levels.capacity() * size_of::<Vec<u64>>()
-    }
 }
 
 /// The rank, counted from 1, of the q-quantile of n values.
