@@ -24,8 +24,9 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev quick demo test test-core test-long test-faults test-python lint bench bench-core \
-        bench-rolling bench-latency bench-native soak format lock clean
+.PHONY: help dev quick demo test test-core test-long test-faults test-matrix test-python \
+        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native soak \
+        format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -56,9 +57,9 @@ test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=10000000 before
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_SEED=$(SEED) \
 		$(RUST) cargo test --locked -p slidewise-core --test oracle
 
-FAULTS ?= 300
-test-faults: $(CORE) ## errors of users, injected: FAULTS=300 scripts per algorithm, a million
-	SLIDEWISE_FAULT_SCRIPTS=$(FAULTS) $(BIN)/pytest tests/test_own_faults.py -q -k kth_call
+.PHONY: help dev quick demo test test-core test-long test-faults test-matrix test-python \
+        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native soak \
+        format lock clean
 
 test-python: $(CORE) ## the tests of the Python package, through the built module
 	$(BIN)/pytest
@@ -82,6 +83,10 @@ bench-core: $(DEPS) ## figures of the Rust core; ARGS="i64 --log-n 18" for a par
 
 bench-rolling: $(DEPS) ## figures of the kernels over tables; ARGS="sum --rows 1000000"
 	$(RUST) cargo bench --quiet --locked -p slidewise-core --bench rolling -- $(ARGS)
+
+bench-ranges: $(DEPS) ## many ranges over one stream; ARGS="'every max'", RECORD=prefix keeps them
+	$(RUST) cargo bench --quiet --locked -p slidewise-core --bench ranges -- \
+		$(ARGS) $(call record,ranges)
 
 bench-latency: $(DEPS) ## how long single calls take, with a picture; RECORD=prefix keeps both
 	@mkdir -p target

@@ -109,6 +109,36 @@ def test_parameters(algorithm, parameters):
     again.check()
 
 
+def test_a_latency_bound():
+    w = sw.Window(sw.collect(), algorithm="daba_late", latency=10)
+    oracle = sw.Window(sw.collect(), algorithm="recalculate")
+    for time in (5, 3, 12, 9, 30, 21, 28, 22):
+        w.insert(time, time)
+        oracle.insert(time, time)
+        assert w.query() == oracle.query()
+    w.check()
+    before = contents(w)
+    with pytest.raises(
+        sw.OutOfOrderError, match=r"at 11 is too late: .* before 12, by"
+    ):
+        w.insert(11, 11)
+    with pytest.raises(sw.OutOfOrderError, match="too late"):
+        w.insert_many([31, 4], [31, 4])
+    with pytest.raises(sw.OutOfOrderError, match="entry at 9 is not the oldest"):
+        w.evict(9)
+    with pytest.raises(sw.SpecError, match="answers for the whole window only"):
+        w.query(5, 30)
+    assert contents(w) == before
+    assert w.query(21, 28) == [21, 22, 28]
+    assert w.evict(28) is True
+    again = sw.Window.from_bytes(w.to_bytes())
+    assert again.to_bytes() == w.to_bytes()
+    assert again.evict_until(12) == 4
+    assert again.query() == [21, 22, 30]
+    again.insert(1, 1)  # nothing closed is left
+    assert again.query() == [1, 21, 22, 30]
+
+
 def test_parameters_are_checked():
     with pytest.raises(sw.SpecError, match="arity= takes one of 2, 4, 8, 16; got 3"):
         of("fiba_published", arity=3)

@@ -31,8 +31,9 @@ def public_objects():
     for name in sw.__all__:
         if name not in PLAIN:
             yield name, getattr(sw, name)
-    for name, member in members(sw.Window):
-        yield f"Window.{name}", member
+    for kind in (sw.Window, sw.SharedWindow):
+        for name, member in members(kind):
+            yield f"{kind.__name__}.{name}", member
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Exact sliding-window aggregates on event time, for data that arrives out of order.
 
 - `Window`: one window in process, to insert into, evict from and query.
+- `SharedWindow`: many ranges over one stream, answered together.
 - `rolling`: rolling aggregates over a table (pandas, polars, Arrow).
 - the aggregations: `count`, `sum`, `mean`, `min`, `max`, ...; `rows` for n rows.
 - `algorithms`: what a window can run on.
@@ -72,6 +73,7 @@ from slidewise.errors import (
 from slidewise.laws import check_laws
 from slidewise.natives import native
 from slidewise.own import aggregation
+from slidewise.shared import SharedWindow
 from slidewise.tables import rolling
 from slidewise.window import Window
 
@@ -83,6 +85,7 @@ __all__ = [
     "LawError",
     "OutOfOrderError",
     "ResultOverflowError",
+    "SharedWindow",
     "SlidewiseError",
     "SnapshotError",
     "SpecError",

@@ -96,6 +96,7 @@ class Window:
         read_header: Callable[
             [bytes], tuple[Spec, list[str | None], Clock | None, bool]
         ],
+        shared: bool = False,
     ) -> Self: ...
     def _shape(
         self,
@@ -104,7 +105,7 @@ class Window:
     def _migrated(self) -> tuple[str, Any, Any] | None: ...
 
 def algorithms() -> list[
-    tuple[str, bool, str | None, bool, list[tuple[str, int, list[int] | None]]]
+    tuple[str, bool, str | None, bool, bool, list[tuple[str, int, list[int] | None]]]
 ]: ...
 def hashes(array: object) -> Column: ...
 def obeys_law(law: str, aggs: Sequence[tuple[str, bool]], feeds: int) -> bool: ...

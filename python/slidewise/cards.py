@@ -150,7 +150,8 @@ _CARDS = (
         space="a time, a value and a partial per entry; Non-Inv a candidate where few "
         "are outdone",
         differs="for one range Inv is subtract_on_evict",
-        choose="for min and max of random data, of which few candidates are kept",
+        choose="for min and max of random data, of which few candidates are kept; for "
+        "many ranges over one stream",
     ),
     Card(
         name="amta",
@@ -234,6 +235,45 @@ _CARDS = (
         space="a time, a value, a partial and a pointer per entry, up to twice that",
         differs="windows of changing length; the arrays double when they are full",
         choose="many ranges over one stream, asked for often",
+    ),
+    Card(
+        name="daba_chain",
+        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015, section 9: young and "
+        "old over one queue",
+        order="in order",
+        laws="associative",
+        insert="at most 3 combines, worst case; beneath a SharedWindow 5 more for each "
+        "further range, which hand on a value each",
+        evict="at most 2 combines, worst case",
+        query="1 combine; beneath a SharedWindow at most 2 per range",
+        range=_WHOLE,
+        bulk="as many single steps",
+        combines="at most 6; for q ranges at most 7q",
+        space="a time, a value and two partials per entry: 48 bytes for numbers, up to "
+        "twice that while rings are half full",
+        differs="any number of ranges, where the paper has two; daba_lite for one",
+        choose="a few ranges over one stream, of any aggregation, where no call may be "
+        "long",
+    ),
+    Card(
+        name="daba_late",
+        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015, section 9: a tree "
+        "before DABA",
+        order="any, but for entries later than latency= (in the times' own units; "
+        "microseconds for datetimes)",
+        laws="associative",
+        insert="amortised O(log d), and at most 3 combines to move on",
+        evict="of the oldest at most 2 combines, worst case, where it is older than "
+        "the bound",
+        query="at most 5 combines",
+        range="O(log n_sub) among entries younger than the bound; of the older all or "
+        "none",
+        bulk="as many single steps, but for a bulk insert of young entries",
+        combines="about 10 and O(log d), where d is at most what the bound holds",
+        space="as daba_lite; a node's share of the tree per young entry",
+        differs="what is later than the bound is taken where nothing younger has moved "
+        "on; without latency= all stays in the tree",
+        choose="a long window whose late entries are never very late",
     ),
     Card(
         name="btree",

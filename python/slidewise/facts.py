@@ -8,7 +8,6 @@ from slidewise import _core
 from slidewise.errors import SpecError
 
 __all__ = [
-    "ALGORITHMS",
     "FACTS",
     "Facts",
     "checked_name",
@@ -26,6 +25,7 @@ class Facts:
         in_order: Whether it takes entries in order only.
         law: The law it needs beside associativity, a key of `LAWS`, or None.
         ranges: Whether it answers for parts of the window.
+        shared: Whether it serves many ranges over one stream, as `SharedWindow` has.
         parameters: Name, default and allowed values (None: from 1 on) of each.
     """
 
@@ -33,22 +33,22 @@ class Facts:
     in_order: bool
     law: str | None
     ranges: bool
+    shared: bool
     parameters: tuple[tuple[str, int, tuple[int, ...] | None], ...]
 
 
 def _read() -> dict[str, Facts]:
     found = {}
-    for name, in_order, law, ranges, given in _core.algorithms():
+    for name, in_order, law, ranges, shared, given in _core.algorithms():
         parameters = tuple(
             (parameter, default, None if allowed is None else tuple(allowed))
             for parameter, default, allowed in given
         )
-        found[name] = Facts(name, in_order, law, ranges, parameters)
+        found[name] = Facts(name, in_order, law, ranges, shared, parameters)
     return found
 
 
 FACTS = _read()
-ALGORITHMS = ("auto", *FACTS)
 
 # What each law asks of an aggregation.
 LAWS = {
@@ -59,15 +59,25 @@ LAWS = {
 }
 
 
-def checked_name(name: str) -> str:
+def checked_name(name: str, shared: bool = False) -> str:
     """The name of an algorithm, or "auto".
 
+    Args:
+        name: What the user gave.
+        shared: Whether it is to serve many ranges over one stream.
+
     Raises:
-        SpecError: If there is none of that name.
+        SpecError: If there is none of that name, or it serves one range only.
     """
-    if name in ALGORITHMS:
+    fits = [other for other, facts in FACTS.items() if facts.shared or not shared]
+    if name == "auto" or name in fits:
         return name
-    there = ", ".join(ALGORITHMS)
+    there = ", ".join(["auto", *fits])
+    if name in FACTS:
+        raise SpecError(
+            f"algorithm {name!r} serves one range only: for several over one stream "
+            f"there are {there}"
+        )
     raise SpecError(f"unknown algorithm {name!r}; there are {there}")
 
 
@@ -105,9 +115,12 @@ def _choices(allowed: Sequence[int] | None) -> str:
     return "one of " + ", ".join(map(str, allowed))
 
 
-def law_error(algorithm: str, law: str, lacking: str) -> SpecError:
+def law_error(
+    algorithm: str, law: str, lacking: str, shared: bool = False
+) -> SpecError:
     """What to say to those whose aggregations lack a law."""
-    others = [name for name, facts in FACTS.items() if facts.law is None]
+    fits = (facts for facts in FACTS.values() if facts.shared or not shared)
+    others = [facts.name for facts in fits if facts.law is None]
     return SpecError(
         f"algorithm {algorithm!r} needs {LAWS[law]}, which {lacking} cannot offer; "
         f"without it there are auto, {', '.join(others)}"

@@ -11,6 +11,7 @@ import json
 import operator
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
@@ -52,6 +53,8 @@ class Clock:
         unit: Unit of a tick, by numpy's name; "" for ints.
         zone: Zone that times are given back in; None for times without one.
         last: Length of the window in ticks, where one was asked for with `last=`.
+        ranges: How far each range of a shared window reaches: "rows" and how many, or
+            "time" and how many ticks.
         granularity: Times are rounded down to multiples of this many ticks.
     """
 
@@ -60,6 +63,7 @@ class Clock:
     zone: tzinfo | None
     last: int | None = None
     granularity: int = 1
+    ranges: tuple[tuple[str, int], ...] = ()
 
     @property
     def key(self) -> str:
@@ -159,6 +163,7 @@ def clock_for(
     zone: tzinfo | None,
     last: Length | None,
     granularity: Length | None,
+    ranges: Sequence[Length] = (),
 ) -> Clock:
     """A clock whose lengths are in its own ticks.
 
@@ -171,7 +176,19 @@ def clock_for(
         zone,
         None if last is None else _ticks_of(last, "last", kind, unit),
         1 if granularity is None else _ticks_of(granularity, "granularity", kind, unit),
+        tuple(_reach(length, kind, unit) for length in ranges),
     )
+
+
+def _reach(length: Length, kind: str, unit: str) -> tuple[str, int]:
+    if length.kind == "rows":
+        return "rows", min(length.amount, 2**63 - 1)
+    if kind == "int":
+        raise SpecError(
+            f"ranges= has the duration {length.label!r}, but the times are ints: give "
+            "numbers of entries, or insert datetimes"
+        )
+    return "time", _ticks_of(length, "ranges", kind, unit)
 
 
 def identify(time: object) -> tuple[str, str, tzinfo | None]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from slidewise import _core, instants
 from slidewise.aggregations import HOLISTIC, PAIRS, Aggregation, Sketch
-from slidewise.choices import choose, kinds_of
+from slidewise.choices import choose, choose_shared, kinds_of
 from slidewise.durations import Length, WindowLike, parse_length
 from slidewise.errors import SlidewiseError, SnapshotError, SpecError
 from slidewise.facts import FACTS, checked_name, checked_options, law_error
@@ -60,6 +60,7 @@ class WindowPlan:
         own: What the aggregations of the user's own were made of, each once; behind
             them those that run built-in ones over objects.
         natives: What the native aggregations were made of, each once.
+        ranges: How far each range of a shared window reaches, or None for a window.
     """
 
     aggs: tuple[tuple[str | None, Aggregation], ...]
@@ -77,6 +78,7 @@ class WindowPlan:
     requests: tuple[tuple[str, int, int, int], ...]
     own: tuple[Functions, ...]
     natives: tuple[Compiled, ...] = ()
+    ranges: tuple[Length, ...] | None = None
 
     def first(self, dtypes: Sequence[str | None]) -> str:
         """The algorithm that a window with columns of these types begins with."""
@@ -115,6 +117,11 @@ class WindowPlan:
         return agg.functions.lowered(record)
 
     @property
+    def range_count(self) -> int:
+        """How many ranges a shared window has; 0 for a window."""
+        return len(self.ranges or ())
+
+    @property
     def rows(self) -> int | None:
         """How many rows the window keeps by itself, or None."""
         if self.last is None or self.last.kind != "rows":
@@ -133,7 +140,8 @@ class WindowPlan:
     def clock_for(self, kind: str, unit: str, zone: Any) -> Clock:
         """The clock for times of this kind."""
         last = None if self.rows is not None else self.last
-        return clock_for(kind, unit, zone, last, self.granularity)
+        ranges = self.ranges or ()
+        return clock_for(kind, unit, zone, last, self.granularity, ranges)
 
     def header(
         self,
@@ -167,6 +175,8 @@ class WindowPlan:
         if self.asked == "auto":
             header["begins"] = list(self.begins)
             header["runs"] = "fiba" if migrated else self.first(dtypes)
+        if self.ranges is not None:
+            header["ranges"] = [_length_record(length) for length in self.ranges]
         if self.users_own:
             header["own"] = [_reference(functions) for functions in self.users_own]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
@@ -198,10 +208,12 @@ def make_plan(
     granularity: WindowLike | None = None,
     prefer: str | None = None,
     options: Mapping[str, Any] | None = None,
+    ranges: Iterable[WindowLike | Length] | None = None,
 ) -> WindowPlan:
     """Checks what the user asked of a window and spells it out.
 
-    The arguments are those of `slidewise.Window`; `options` are its `**parameters`.
+    The arguments are those of `slidewise.Window` and `slidewise.SharedWindow`;
+    `options` are their `**parameters`.
 
     Raises:
         SpecError: If one of them is wrong; the message says which and how to mend it.
@@ -229,14 +241,17 @@ def make_plan(
     )
     feeds = Feeds(named, columns, asked_type, own, natives)
     requests = tuple(feeds.request(agg) for _, agg in named)
-    asked = checked_name(algorithm)
+    reaches = None if ranges is None else _ranges(ranges)
+    asked = checked_name(algorithm, reaches is not None)
     hint = None if prefer is None else _one_of(prefer, "prefer", PREFER)
     plan = WindowPlan(
         aggs=named,
         asked=asked,
         options=checked_options(algorithm, options or {}),
         prefer=hint,
-        begins=_begins(asked, kinds_of(named, requests), hint),
+        begins=_begins(
+            asked, kinds_of(named, requests), hint, reaches, len(feeds.feeds)
+        ),
         ties=_ties(ties, kept),
         dtype=asked_type,
         nan=_one_of(nan, "nan", NAN),
@@ -247,6 +262,7 @@ def make_plan(
         requests=requests,
         own=own,
         natives=natives,
+        ranges=reaches,
     )
     _check_laws(plan)
     return plan
@@ -260,12 +276,46 @@ def _reference(functions: Functions | Compiled) -> Any:
 
 
 def _begins(
-    asked: str, kinds: Sequence[tuple[str, bool]], prefer: str | None
+    asked: str,
+    kinds: Sequence[tuple[str, bool]],
+    prefer: str | None,
+    ranges: tuple[Length, ...] | None,
+    feeds: int,
 ) -> tuple[str, str]:
     if asked != "auto":
         return asked, asked
-    ints, floats = (choose(kinds, inexact, prefer).take for inexact in (False, True))
+    rules = [
+        choose(kinds, inexact, prefer)
+        if ranges is None
+        else choose_shared(kinds, inexact, feeds)
+        for inexact in (False, True)
+    ]
+    ints, floats = (rule.take for rule in rules)
     return ints, floats
+
+
+def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
+    """Ints are numbers of entries, as in `rows(n)`.
+
+    Raises:
+        SpecError: If there are none, or one is no range.
+    """
+    if isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable):
+        raise SpecError(
+            "ranges= takes several, such as [10, 100], [sw.rows(10)] or ['1m', '1h']; "
+            f"got {_shown(ranges)}"
+        )
+    reaches = tuple(_range(one) for one in ranges)
+    if not reaches:
+        raise SpecError("ranges= is empty: give at least one, such as [10, 100]")
+    return reaches
+
+
+def _range(one: WindowLike | Length) -> Length:
+    length = one if isinstance(one, Length) else parse_length(one)
+    if length.kind == "integer":
+        return Length("rows", length.amount, length.label)
+    return length
 
 
 def _aggregations(
@@ -320,7 +370,7 @@ def _columns(
 
 def _check_laws(plan: WindowPlan) -> None:
     aggs = [agg for _, agg in plan.aggs]
-    _check_holistic(plan.asked, aggs)
+    _check_holistic(plan, aggs)
     kinds = kinds_of(plan.aggs, plan.requests)
     for algorithm in plan.begins:
         law = FACTS[algorithm].law
@@ -330,11 +380,17 @@ def _check_laws(plan: WindowPlan) -> None:
                 repr(agg) for agg, kind in pairs if not _core.obeys_law(law, [kind], 1)
             ]
             shown = ", ".join(lacking) or "several aggregations at once"
-            raise law_error(algorithm, law, shown)
+            raise law_error(algorithm, law, shown, plan.ranges is not None)
 
 
-def _check_holistic(asked: str, aggs: Sequence[Aggregation]) -> None:
+def _check_holistic(plan: WindowPlan, aggs: Sequence[Aggregation]) -> None:
     lacking = [repr(agg) for agg in aggs if agg.kind in HOLISTIC]
+    if lacking and plan.ranges is not None:
+        raise SpecError(
+            f"a SharedWindow combines partial results, and {', '.join(lacking)} cannot "
+            "be told from any: take a Window for each range"
+        )
+    asked = plan.asked
     if lacking and asked not in KEEPS_VALUES:
         allowed = ", ".join(map(repr, KEEPS_VALUES))
         raise SpecError(
@@ -440,6 +496,7 @@ def _read_plan(
         nan=fields["nan"],
         prefer=fields["prefer"],
         options=dict(fields["options"]),
+        ranges=_read_ranges(fields.get("ranges")),
     )
     last, granularity = (_read_length(fields[name]) for name in ("last", "granularity"))
     _ties(plan.ties, last)
@@ -449,6 +506,16 @@ def _read_plan(
     plan = replace(plan, last=last, granularity=granularity, begins=begins)
     _check_laws(plan)
     return plan
+
+
+def _read_ranges(record: object) -> list[Length] | None:
+    match record:
+        case None:
+            return None
+        case [*lengths]:
+            found = [_read_length(length) for length in lengths]
+            return [length for length in found if length is not None]
+    raise SnapshotError(f"{str(record)[:60]!r} are no ranges")
 
 
 def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:

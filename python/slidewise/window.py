@@ -150,7 +150,7 @@ class Window(_core.Window):
             ...
             slidewise.errors.SnapshotError: snapshot is truncated or padded: ...
         """
-        return cls._restore(_as_bytes(blob), _read_header)
+        return cls._restore(as_bytes(blob), read_spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles through the same bytes as `to_bytes`.
@@ -159,7 +159,7 @@ class Window(_core.Window):
         """
         own = self._describe()[0].users_own
         if own:
-            return _unpickled, (type(self), self.to_bytes(), _own_aggs(own))
+            return _unpickled, (type(self), self.to_bytes(), own_aggs(own))
         return type(self).from_bytes, (self.to_bytes(),)
 
     @property
@@ -247,7 +247,7 @@ class Window(_core.Window):
             "keep": "entries of equal time stay apart, in order of arrival",
         }
         lines = why_lines(plan, dtypes, self._migrated())
-        lines.append(f"{_named(plan)}: {entries[plan.ties]}")
+        lines.append(f"{named(plan)}: {entries[plan.ties]}")
         if plan.last is not None:
             lines.append(f"keeps the last {plan.last.label} by itself")
         if plan.granularity is not None:
@@ -281,7 +281,7 @@ class Window(_core.Window):
     def __repr__(self) -> str:
         plan = self._describe()[0]
         length = len(self)
-        parts = [_named(plan)]
+        parts = [named(plan)]
         if self.algorithm != "fiba":
             parts.append(self.algorithm)
         if plan.ties != "combine":
@@ -294,7 +294,7 @@ class Window(_core.Window):
         entries = "1 entry" if length == 1 else f"{length} entries"
         oldest, youngest = str(self.oldest), str(self.youngest)
         span = f"at {oldest}" if length == 1 else f"from {oldest} to {youngest}"
-        return f"{what}: {entries} {span}{_answer_in_words(self, plan, length)}>"
+        return f"{what}: {entries} {span}{answer_in_words(self, plan, length)}>"
 
 
 # Specs are small and hold nothing of the user's but names, so some are kept: programs
@@ -329,7 +329,7 @@ def _spec(
         prefer=prefer,
         options=dict(parameters),
     )
-    return _spec_of_plan(plan)
+    return spec_of_plan(plan)
 
 
 def _has_own(aggs: object) -> bool:
@@ -338,7 +338,7 @@ def _has_own(aggs: object) -> bool:
     return any(isinstance(agg, OwnAggregation | NativeAggregation) for agg in every)
 
 
-def _spec_of_plan(plan: WindowPlan) -> _core.Spec:
+def spec_of_plan(plan: WindowPlan) -> _core.Spec:
     return _core.Spec(plan) if plan.users_own else _kept_spec(plan)
 
 
@@ -347,14 +347,14 @@ def _kept_spec(plan: WindowPlan) -> _core.Spec:
     return _core.Spec(plan)
 
 
-def _read_header(
+def read_spec(
     header: bytes, own: Sequence[OwnAggregation | NativeAggregation] | None = None
 ) -> tuple[_core.Spec, list[str | None], Clock | None, bool]:
     plan, dtypes, clock, migrated = read_header(header, own)
-    return _spec_of_plan(plan), dtypes, clock, migrated
+    return spec_of_plan(plan), dtypes, clock, migrated
 
 
-def _own_aggs(
+def own_aggs(
     own: tuple[Functions | Compiled, ...],
 ) -> tuple[OwnAggregation | NativeAggregation, ...]:
     return tuple(
@@ -370,10 +370,10 @@ def _unpickled(
     blob: bytes,
     own: tuple[OwnAggregation | NativeAggregation, ...],
 ) -> Window:
-    return cls._restore(blob, partial(_read_header, own=own))
+    return cls._restore(blob, partial(read_spec, own=own))
 
 
-def _as_bytes(blob: Any) -> bytes:
+def as_bytes(blob: Any) -> bytes:
     if isinstance(blob, bytes):
         return blob
     try:
@@ -384,7 +384,7 @@ def _as_bytes(blob: Any) -> bytes:
         ) from error
 
 
-def _answer_in_words(window: Window, plan: WindowPlan, length: int) -> str:
+def answer_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
     """The answer, unless it is one of those that cost as much as the window is long."""
     collects = any(kind == "collect" for kind, *_ in plan.requests)
     if plan.own or plan.natives:
@@ -398,7 +398,7 @@ def _answer_in_words(window: Window, plan: WindowPlan, length: int) -> str:
     return f"; answer {answer if len(answer) <= 200 else answer[:197] + '...'}"
 
 
-def _named(plan: WindowPlan) -> str:
+def named(plan: WindowPlan) -> str:
     if plan.names is None:
         return repr(plan.aggs[0][1])
     return ", ".join(f"{name}={agg!r}" for name, agg in plan.aggs)

@@ -78,6 +78,10 @@ pub trait Monoid: Clone + Send + 'static {
     }
 }
 
+/// A monoid for which `combine(a, b)` is `combine(b, a)`, whatever a and b: entries may be
+/// folded in any order. ([`Monoid::commutative`] says so of a value, this of a type.)
+pub trait Commutative: Monoid {}
+
 /// A law beyond associativity that an algorithm may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {

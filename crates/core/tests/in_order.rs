@@ -18,6 +18,7 @@ use slidewise_core::window::aba::Aba;
 use slidewise_core::window::amta::Amta;
 use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::daba::Daba;
+use slidewise_core::window::daba_chain::DabaChain;
 use slidewise_core::window::daba_lite::DabaLite;
 use slidewise_core::window::fifo::Fifo;
 use slidewise_core::window::flat_fat::FlatFatQueue;
@@ -90,6 +91,7 @@ structures! {
     daba: |monoid| Daba::new(monoid, true);
     daba_uncached: |monoid| Daba::new(monoid, false);
     daba_lite: DabaLite::new;
+    daba_chain: |monoid| DabaChain::new(monoid, 1);
 }
 
 mod slick_deque {

@@ -1,115 +1,337 @@
-//! Many ranges over one stream: answers against their definition, and their costs.
+//! Many ranges over one stream: random scripts beside the definition, and what it costs.
 
 mod common;
+
+use std::fmt::Debug;
 
 use common::Random;
 use common::monoids::{Affine, FirstTop, Tally, take_combines, take_inverses};
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::{Extreme, Top};
-use slidewise_core::monoid::Monoid;
+use slidewise_core::monoid::{Entry, Monoid, Selective};
+use slidewise_core::snapshot::{Reader, Writer};
+use slidewise_core::window::amta::Amta;
+use slidewise_core::window::b_int::BInt;
+use slidewise_core::window::daba_chain::DabaChain;
 use slidewise_core::window::fifo::fold;
-use slidewise_core::window::slick_deque::{Shared, SharedSums, SlickDequeRanges};
+use slidewise_core::window::flat_fat::FlatFatQueue;
+use slidewise_core::window::flat_fit::FlatFit;
+use slidewise_core::window::recalculate::RecalculateQueue;
+use slidewise_core::window::shared::{Reach, Shared, SharedWindow};
+use slidewise_core::window::slick_deque::SlickDeque;
+use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::{Batch, Window};
 
-/// Random streams and ranges that move ahead by fits and starts, some past all values.
-fn compare<M: Monoid<In = i64>, S: Shared<M>>(monoid: &M, make: impl Fn(usize) -> S) {
-    for seed in 0..2000 {
+fn scripts() -> u64 {
+    std::env::var("SLIDEWISE_SCRIPTS").map_or(8_000, |text| text.parse().expect("a number"))
+}
+
+/// The entries that some range reaches, and what each range holds by definition.
+struct Model<P> {
+    entries: Vec<(i64, P)>,
+    reaches: Vec<Reach>,
+    /// How many entries had left before the oldest.
+    gone: usize,
+    begins: Vec<usize>,
+}
+
+impl<P: Clone> Model<P> {
+    fn begin(&self, reach: Reach) -> usize {
+        let count = self.entries.len();
+        match reach {
+            Reach::Entries(most) => count.saturating_sub(most),
+            Reach::Time(length) => {
+                let Some((youngest, _)) = self.entries.last() else {
+                    return 0;
+                };
+                let until = i128::from(*youngest) - i128::from(length);
+                self.entries
+                    .partition_point(|(time, _)| i128::from(*time) <= until)
+            }
+        }
+    }
+
+    fn slide(&mut self) {
+        let begins = self
+            .reaches
+            .iter()
+            .map(|reach| self.gone + self.begin(*reach));
+        // What has left a range stays out, also if the youngest entries go.
+        let begins = begins
+            .zip(&self.begins)
+            .map(|(now, before)| now.max(*before));
+        self.begins = begins.collect();
+        let first = *self.begins.iter().min().expect("a range");
+        self.entries.drain(..first - self.gone);
+        self.gone = first;
+    }
+
+    fn evict(&mut self, count: usize) {
+        self.entries.drain(..count);
+        self.gone += count;
+        self.begins
+            .iter_mut()
+            .for_each(|begin| *begin = self.gone.max(*begin));
+        let first = *self.begins.iter().min().expect("a range");
+        self.entries.drain(..first - self.gone);
+        self.gone = first;
+    }
+
+    fn answer<M: Monoid<Partial = P>>(&self, monoid: &M, range: usize) -> P {
+        let held = &self.entries[self.begins[range] - self.gone..];
+        fold(monoid, held.iter().map(|(_, partial)| partial))
+    }
+}
+
+fn draw_reach(random: &mut Random) -> Reach {
+    match random.below(3) {
+        0 => Reach::Time(random.pick(&[1, 4, 30, i64::MAX])),
+        _ => Reach::Entries(random.pick(&[1, 2, 3, 5, 8, 13, 40])),
+    }
+}
+
+fn restored<M: Monoid, W: Window<M>>(window: &W, fresh: &W) -> W {
+    let mut out = Writer::default();
+    window.write(&mut out);
+    let bytes = out.finish().expect("these values have a binary form");
+    let (mut again, mut input) = (fresh.clone(), Reader::new(&bytes));
+    again.read(&mut input).expect("just written");
+    input.end().expect("read to the end");
+    again
+}
+
+fn step<M, W>(random: &mut Random, window: &mut W, fresh: &W, model: &mut Model<M::Partial>)
+where
+    M: Monoid<In = i64>,
+    W: Window<M>,
+{
+    let monoid = window.monoid().clone();
+    let youngest = model.entries.last().map_or(0, |(time, _)| *time);
+    match random.below(20) {
+        0..12 => {
+            let time = youngest + random.pick(&[0, 1, 1, 2, 9]);
+            let value = (random.next() >> 40) as i64;
+            window.insert(time, Entry::Raw(value));
+            model.entries.push((time, monoid.lift(&value)));
+        }
+        12 => {
+            window.insert(youngest, Entry::Lifted(monoid.identity()));
+            model.entries.push((youngest, monoid.identity()));
+        }
+        13..15 => {
+            let mut batch = Batch::with_capacity(9);
+            for at in 0..random.below(30) as i64 {
+                let value = (random.next() >> 40) as i64;
+                batch.push(youngest + at, Entry::Raw(value));
+                model.entries.push((youngest + at, monoid.lift(&value)));
+            }
+            window.insert_batch(batch);
+        }
+        15 => {
+            let there = !model.entries.is_empty();
+            assert_eq!(window.evict().is_some(), there);
+            model.evict(usize::from(there));
+        }
+        16 => {
+            let time = youngest - random.below(20) as i64;
+            let count = model.entries.partition_point(|(at, _)| *at <= time);
+            assert_eq!(window.evict_until(time), count);
+            model.evict(count);
+        }
+        17 if random.below(4) == 0 => {
+            window.clear();
+            let count = model.entries.len();
+            model.evict(count);
+        }
+        17 | 18 => *window = restored(window, fresh),
+        _ => assert!(model.entries.is_empty() || window.admits(youngest - 1).is_err()),
+    }
+    if random.below(8) > 0 {
+        window.slide(&model.reaches);
+        model.slide();
+    }
+}
+
+fn compare<M, F>(monoid: &M, make: impl Fn(usize) -> F)
+where
+    M: Monoid<In = i64> + Debug,
+    F: Shared<M> + Debug,
+{
+    for seed in 0..scripts() {
         let mut random = Random(seed);
         let ranges = 1 + random.below(5) as usize;
-        let mut shared = make(ranges);
-        let mut starts = vec![0; ranges];
-        let mut values: Vec<M::Partial> = Vec::new();
-        let haste = random.pick(&[1, 3, 20]);
-        for step in 0..80 {
-            let value = monoid.lift(&((random.next() >> 40) as i64));
-            values.push(value.clone());
-            shared.insert(value);
-            // From the shortest range on, so that none overtakes a shorter one.
-            let mut limit = values.len();
-            for range in (0..ranges).rev() {
-                let most = limit - starts[range];
-                starts[range] += random.below(haste + 1).min(most as u64) as usize;
-                limit = starts[range];
-                shared.advance(range, starts[range]);
+        let mut model = Model {
+            entries: Vec::new(),
+            reaches: (0..ranges).map(|_| draw_reach(&mut random)).collect(),
+            gone: 0,
+            begins: vec![0; ranges],
+        };
+        let fresh = SharedWindow::new(make(ranges), ranges);
+        let mut window = fresh.clone();
+        let length = if seed % 32 == 0 { 300 } else { 48 };
+        let patient = random.below(3) == 0;
+        for at in 0..length {
+            step(&mut random, &mut window, &fresh, &mut model);
+            let fault = window.check().err();
+            assert!(
+                fault.is_none(),
+                "seed {seed}, step {at}: {fault:?}\n{window:#?}"
+            );
+            assert_eq!(window.len(), model.entries.len(), "seed {seed}, step {at}");
+            if patient && at % 7 > 0 {
+                continue;
             }
-            let mut answers = Vec::new();
-            shared.answers(&mut answers);
-            assert_eq!(answers.len(), ranges);
-            for (start, got) in starts.iter().zip(&answers) {
-                let want = fold(monoid, &values[*start..]);
+            let mut range = 0;
+            window.query_each(|monoid, got| {
+                let want = model.answer(monoid, range);
+                let what = format_args!("seed {seed}, step {at}, range {range}");
                 assert!(
-                    monoid.same(got, &want),
-                    "seed {seed}, step {step}: {got:?} instead of {want:?}"
+                    monoid.same(&got, &want),
+                    "{what}: {got:?} instead of {want:?}"
                 );
-            }
+                range += 1;
+            });
+            assert_eq!(range, ranges);
+            let whole = fold(monoid, model.entries.iter().map(|(_, partial)| partial));
+            assert!(
+                monoid.same(&window.query(), &whole),
+                "seed {seed}, step {at}"
+            );
         }
     }
 }
 
-#[test]
-fn answers_are_folds_of_what_is_inside() {
-    compare(&FirstTop, |ranges| SlickDequeRanges::new(FirstTop, ranges));
-    compare(&Affine::<0>, |ranges| SharedSums::new(Affine, ranges));
-    compare(&Tally::<0>, |ranges| SharedSums::new(Tally, ranges));
+macro_rules! structures {
+    ($($name:ident: $make:expr;)*) => {$(
+        mod $name {
+            use super::*;
+            #[test]
+            fn affine() {
+                compare(&Affine::<0>, |ranges| $make(Affine::<0>, ranges));
+            }
+            #[test]
+            fn tally() {
+                compare(&Tally::<0>, |ranges| $make(Tally::<0>, ranges));
+            }
+        }
+    )*};
 }
 
-/// SlickDeque, example 3: max over the last 5 and the last 3 of a stream.
+structures! {
+    amta: |monoid, _| Amta::new(monoid);
+    b_int: |monoid, _| BInt::new(monoid);
+    daba_chain: DabaChain::new;
+    flat_fat: |monoid, _| FlatFatQueue::new(monoid, 1);
+    flat_fit: |monoid, _| FlatFit::new(monoid);
+    recalculate: |monoid, _| RecalculateQueue::new(monoid);
+    slick_deque_inv: SlickDequeInv::new;
+}
+
+#[test]
+fn slick_deque() {
+    compare(&FirstTop, |_| SlickDeque::new(FirstTop));
+}
+
+/// SlickDeque, example 3: max over the last 5 and the last 3 of a stream; asked for in the
+/// other order.
 #[test]
 fn the_example_of_the_paper() {
     let max = Extreme {
         dtype: DType::I64,
         min: false,
     };
-    let mut shared = SlickDequeRanges::new(max, 2);
+    let mut window = SharedWindow::new(SlickDeque::new(max), 2);
     let mut said = Vec::new();
-    for (at, value) in [6, 5, 0, 1, 3, 4, 2, 7].into_iter().enumerate() {
-        shared.insert(max.lift(&value));
-        shared.advance(1, (at + 1).saturating_sub(3));
-        shared.advance(0, (at + 1).saturating_sub(5));
+    for (time, value) in (0..).zip([6, 5, 0, 1, 3, 4, 2, 7]) {
+        window.insert(time, Entry::Raw(value));
+        window.slide(&[Reach::Entries(3), Reach::Entries(5)]);
         let mut answers = Vec::new();
-        shared.answers(&mut answers);
-        said.push([answers[0], answers[1]].map(|Top { word, .. }| word));
+        window.query_each(|_, Top { word, .. }| answers.push(word));
+        said.push([answers[0], answers[1]]);
     }
     let wanted = [
         [6, 6],
         [6, 6],
         [6, 6],
-        [6, 5],
-        [6, 3],
-        [5, 4],
+        [5, 6],
+        [3, 6],
+        [4, 5],
         [4, 4],
         [7, 7],
     ];
     assert_eq!(said, wanted);
 }
 
-fn slide<M: Monoid, S: Shared<M>>(shared: &mut S, ranges: &[usize], at: usize, value: M::Partial) {
-    shared.insert(value);
-    for (range, length) in ranges.iter().enumerate().rev() {
-        shared.advance(range, (at + 1).saturating_sub(*length));
-    }
-    shared.answers(&mut Vec::new());
+fn slide<M: Monoid, F: Shared<M>>(
+    window: &mut SharedWindow<M, F>,
+    reaches: &[Reach],
+    at: usize,
+    value: M::In,
+) {
+    window.insert(at as i64, Entry::Raw(value));
+    window.slide(reaches);
+    window.query_each(|_, _| ());
+}
+
+fn lengths(ranges: usize) -> Vec<Reach> {
+    (1..=ranges).map(Reach::Entries).collect()
 }
 
 /// Inv: a combine and an inverse per slide and range, whatever the range.
 #[test]
-fn sums_cost_two_per_slide_and_range() {
+fn slick_deque_inv_costs_two_per_slide_and_range() {
     for log in [0, 4, 10] {
-        let ranges: Vec<usize> = (1..=1 << log).rev().collect();
-        let mut shared = SharedSums::new(Affine::<0>, ranges.len());
-        let full = ranges[0] + 10;
+        let ranges = 1 << log;
+        let reaches = lengths(ranges);
+        let mut window = SharedWindow::new(SlickDequeInv::new(Affine::<0>, ranges), ranges);
+        let full = ranges + 10;
         for at in 0..full + 20 {
             take_combines();
             take_inverses();
-            slide(&mut shared, &ranges, at, Affine::<0>.lift(&7));
-            if at >= full {
-                let (combines, inverses) = (take_combines(), take_inverses());
-                let count = ranges.len() as u64;
-                // A range of one value is emptied, which needs no inverse.
-                assert!(
-                    combines == count && inverses <= count,
-                    "{combines}, {inverses}"
-                );
-            }
+            slide(&mut window, &reaches, at, 7);
+            let (combines, inverses) = (take_combines(), take_inverses());
+            let each = ranges as u64;
+            let whole = (combines, inverses) == (each, each);
+            assert!(at < full || whole, "{combines}, {inverses} for {ranges}");
+        }
+    }
+}
+
+/// daba_chain: at most 3 an insert, 5 and 2 per range, in any one slide.
+#[test]
+fn daba_chain_costs_seven_per_slide_and_range() {
+    for ranges in [1, 2, 5, 16] {
+        let reaches: Vec<Reach> = (0..ranges).map(|at| Reach::Entries(3 << at)).collect();
+        let mut window = SharedWindow::new(DabaChain::new(Affine::<0>, ranges), ranges);
+        let mut most = 0;
+        for at in 0..1 << (ranges + 3).min(18) {
+            take_combines();
+            slide(&mut window, &reaches, at, 7);
+            most = most.max(take_combines());
+        }
+        let bound = 3 + 5 * (ranges as u64 - 1) + 2 + 2 * ranges as u64 - 1;
+        assert!(
+            most <= bound,
+            "{most} combines for {ranges} ranges, bound {bound}"
+        );
+    }
+}
+
+/// With all ranges asked for at every slide, flat_fit takes a combine per range at most
+/// (SlickDeque §4.1, max-multi-query).
+#[test]
+fn flat_fit_costs_one_per_slide_and_range() {
+    for ranges in [1, 16, 1024] {
+        let reaches = lengths(ranges);
+        let mut window = SharedWindow::new(FlatFit::new(Affine::<0>), ranges);
+        for at in 0..ranges + 100 {
+            take_combines();
+            slide(&mut window, &reaches, at, 7);
+            let spent = take_combines();
+            assert!(
+                spent <= ranges as u64,
+                "{spent} combines for {ranges} ranges"
+            );
         }
     }
 }
@@ -120,7 +342,7 @@ type Order = fn(i64) -> i64;
 /// Non-Inv: fewer than two comparisons per slide, amortised, for all ranges together,
 /// whatever the input; descending input is where the deque fills up.
 #[test]
-fn extremes_cost_less_than_two_per_slide() {
+fn slick_deque_costs_less_than_two_per_slide() {
     let orders: [(&str, Order); 4] = [
         ("descending", |at| -at),
         ("ascending", |at| at),
@@ -129,12 +351,12 @@ fn extremes_cost_less_than_two_per_slide() {
     ];
     for (order, value) in orders {
         let mut total = 0;
-        let mut shared = SlickDequeRanges::new(Counting, 3);
+        let mut window = SharedWindow::new(SlickDeque::new(Counting), 3);
         let slides = 1 << 17;
         for at in 0..slides {
             take_combines();
-            let value = Counting.lift(&value(at as i64));
-            slide(&mut shared, &[1 << 16, 1 << 10, 16], at, value);
+            let reaches = [1 << 16, 1 << 10, 16].map(Reach::Entries);
+            slide(&mut window, &reaches, at, value(at as i64));
             total += take_combines();
         }
         assert!(
@@ -175,7 +397,7 @@ impl Monoid for Counting {
     }
 }
 
-impl slidewise_core::monoid::Selective for Counting {
+impl Selective for Counting {
     fn outdoes(&self, younger: &i64, older: &i64) -> bool {
         self.combine(older, younger) == *younger
     }

@@ -28,7 +28,7 @@ use crate::spec::{Nan, Role, Spec};
 use crate::state::{Row, State};
 use crate::value::{Loose, Lowering, Misfit, key, loosen, misfit, small_int};
 use crate::window::Parts;
-use pyo3::types::PyFloat;
+use pyo3::types::{PyFloat, PyList};
 
 /// What single inserts can take without asking: int times and one column of a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -257,7 +257,7 @@ impl Access {
             return Err(self.refusal(py, refused));
         }
         if let Some(clock) = self.clock() {
-            state.trim(clock.last, self.spec());
+            state.trim(clock, self.spec());
         }
         Ok(())
     }
@@ -286,8 +286,8 @@ impl Access {
             None => Some(self.new_clock(time)?),
         };
         let clock = new.as_ref().or(self.clock()).expect("one of them is there");
+        let clock = Arc::clone(clock);
         let ticks = clock.rounded(clock.ticks(time)?)?;
-        let last = clock.last;
         let row = self.loose_row(py, value)?;
         drop(entered);
         let mut state = self.lock(py)?;
@@ -313,7 +313,7 @@ impl Access {
         }
         let inserted = state.insert(ticks, &cells);
         debug_assert!(inserted.is_ok(), "admitted above");
-        state.trim(last, self.spec());
+        state.trim(&clock, self.spec());
         self.choose_quick(&state);
         Ok(())
     }
@@ -391,14 +391,14 @@ impl Access {
             if let Err(refused) = state.admits(batch.ticks.values()) {
                 return Ok(Done::Refused(refused));
             }
-            let clock = batch.clock.as_ref().or(self.clock());
-            let last = clock.and_then(|clock| clock.last);
             self.keep_clock(batch.clock)?;
             self.spec().share_types(&mut dtypes);
             state.decide(self.spec(), dtypes);
             let columns: Vec<_> = settled.iter().map(|column| column.column()).collect();
             state.insert_many(batch.ticks.values(), &columns);
-            state.trim(last, self.spec());
+            if let Some(clock) = self.clock() {
+                state.trim(clock, self.spec());
+            }
             self.choose_quick(&state);
             PyResult::Ok(Done::Inserted)
         })?;
@@ -424,8 +424,31 @@ impl Access {
                 .into_owned())
         };
         let name = self.spec().algorithm_name(py);
+        let shared = self.spec().is_shared();
         let message = || -> PyResult<PyErr> {
             Ok(match refused {
+                Refused::Late { time, youngest } if shared => OutOfOrderError::new_err(format!(
+                    "an entry at {} is late: the youngest in the window is at {}, and a \
+                     SharedWindow takes entries in order only; for late ones there is a \
+                     Window per range",
+                    told(time)?,
+                    told(youngest)?,
+                )),
+                Refused::Inner { time, oldest } if shared => OutOfOrderError::new_err(format!(
+                    "the entry at {} is not the oldest, which is at {}, and a SharedWindow \
+                     evicts in order only",
+                    told(time)?,
+                    told(oldest)?,
+                )),
+                Refused::Late { time, youngest } if self.spec().is_bounded() => {
+                    OutOfOrderError::new_err(format!(
+                        "an entry at {} is too late: {name} has closed what is before {}, \
+                         by its latency=; algorithm='fiba' takes any order",
+                        told(time)?,
+                        told(youngest)?,
+                        name = Quoted(&name),
+                    ))
+                }
                 Refused::Late { time, youngest } => OutOfOrderError::new_err(format!(
                     "an entry at {} is late: the youngest in the window is at {}, and \
                      {name} takes entries in order only; algorithm='fiba' takes any order",
@@ -488,6 +511,23 @@ impl Access {
         self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
             lowering.all(answers)
         })
+    }
+
+    /// What a shared window answers: a list with an item for each of its ranges.
+    pub(crate) fn lower_each<'py>(
+        &self,
+        py: Python<'py>,
+        answers: Vec<Answer<Object>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _entered = self.enter_lowering()?;
+        let list = PyList::empty(py);
+        let mut answers = answers.into_iter();
+        while answers.len() > 0 {
+            let own = answers.by_ref().take(self.spec().aggs.len()).collect();
+            let restore = |ticks| self.restore(py, ticks);
+            list.append(self.lowering(py, &restore, |lowering| lowering.all(own))?)?;
+        }
+        Ok(list.into_any())
     }
 
     #[inline]

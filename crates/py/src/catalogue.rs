@@ -7,11 +7,13 @@ use slidewise_core::window::algorithm::{ALGORITHMS, Allowed, Facts};
 
 use crate::errors::broken;
 
-/// Name, in order only, law, ranges, and parameters: name, default, allowed values.
+/// Name, in order only, law, whether it answers for parts and for many ranges at once,
+/// and parameters: name, default, allowed values.
 type Row = (
     &'static str,
     bool,
     Option<&'static str>,
+    bool,
     bool,
     Vec<(&'static str, i64, Option<Vec<i64>>)>,
 );
@@ -37,6 +39,7 @@ fn row(facts: &Facts) -> Row {
         facts.in_order,
         law,
         facts.ranges,
+        facts.shared(),
         parameters.collect(),
     )
 }

@@ -3,6 +3,7 @@
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
+use slidewise_core::window::shared::Reach;
 
 use crate::errors::{noted, spec};
 
@@ -17,6 +18,8 @@ pub(crate) struct Clock {
     pub(crate) int: bool,
     /// Length of the window that the caller asked for, in ticks.
     pub(crate) last: Option<i64>,
+    /// How far the ranges of a shared window reach; none for other windows.
+    pub(crate) reaches: Vec<Reach>,
     /// Times are rounded down to multiples of this; 1 leaves them as they are.
     pub(crate) granularity: i64,
 }
@@ -25,10 +28,16 @@ impl Clock {
     pub(crate) fn read(object: Bound<'_, PyAny>) -> PyResult<Self> {
         let key: String = object.getattr("key")?.extract()?;
         let granularity: i64 = object.getattr("granularity")?.extract()?;
+        let ranges: Vec<(String, i64)> = object.getattr("ranges")?.extract()?;
+        let reaches = ranges.iter().map(|(kind, length)| match kind.as_str() {
+            "rows" => Reach::Entries(usize::try_from(*length).unwrap_or(usize::MAX)),
+            _ => Reach::Time(*length),
+        });
         Ok(Self {
             int: key == "int",
             key,
             last: object.getattr("last")?.extract()?,
+            reaches: reaches.collect(),
             granularity: granularity.max(1),
             object: object.unbind(),
         })

@@ -24,8 +24,10 @@ use crate::spec::{DTYPES, Role, Spec, named};
 use crate::state::{State, Types};
 use crate::window::Parts;
 
-/// The kind of a `Window`'s snapshot in the envelope.
-const WINDOW: u16 = 1;
+/// What a snapshot is of, in the envelope.
+fn kind(shared: bool) -> u16 {
+    if shared { 2 } else { 1 }
+}
 
 pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<'py, PyBytes>> {
     let (body, dtypes, objects, migrated) = written(py, access)?;
@@ -42,7 +44,10 @@ pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<
     let plan = access.spec().plan.bind(py);
     let header = plan.call_method1("header", (names, clock, migrated))?;
     let header: Vec<u8> = header.extract()?;
-    Ok(PyBytes::new(py, &seal(WINDOW, &header, &payload)))
+    Ok(PyBytes::new(
+        py,
+        &seal(kind(access.spec().is_shared()), &header, &payload),
+    ))
 }
 
 /// What a header says: spec, types of the feeds, clock, whether it migrated.
@@ -136,13 +141,18 @@ pub(crate) fn copied(
 pub(crate) fn from_bytes<'py>(
     blob: &Bound<'py, PyBytes>,
     read_header: &Bound<'py, PyAny>,
+    shared: bool,
 ) -> PyResult<(Bound<'py, Spec>, Parts)> {
     let py = blob.py();
-    let (header, payload) = open(WINDOW, blob.as_bytes()).map_err(refused)?;
+    let (header, payload) = open(kind(shared), blob.as_bytes()).map_err(refused)?;
     let read = read_header.call1((PyBytes::new(py, header),))?;
     let (spec, dtypes, clock, migrated) = read.extract::<Read<'_>>()?;
     let owner = spec.cast_into::<Spec>()?;
     let spec = owner.get();
+    if spec.is_shared() != shared {
+        let why = "the header is of another kind of window".to_owned();
+        return Err(refused(Damaged(why)));
+    }
     let dtypes = read_types(spec, dtypes)?;
     let clock = clock.map(Clock::read).transpose()?.map(Arc::new);
     let mut input = Reader::new(payload);

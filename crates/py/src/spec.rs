@@ -83,6 +83,8 @@ pub(crate) struct Spec {
     /// Keys of the values; `None` where an entry is one bare value.
     pub(crate) columns: Option<Vec<Py<PyString>>>,
     pub(crate) feeds: Vec<Feed>,
+    /// How many ranges a shared window answers for; 0 for other windows.
+    pub(crate) ranges: usize,
     /// `last=rows(n)`.
     pub(crate) rows: Option<usize>,
     /// The aggregations of the user's own.
@@ -141,6 +143,7 @@ impl Spec {
                 .collect::<PyResult<_>>()?,
             feeds,
             own,
+            ranges: plan.getattr("range_count")?.extract()?,
             rows: plan.getattr("rows")?.extract()?,
             int_clock: OnceLock::new(),
         };
@@ -150,12 +153,15 @@ impl Spec {
     /// What would make the code below panic or answer wrongly.
     fn check(self) -> PyResult<Self> {
         let sources = self.columns.as_ref().map_or(1, Vec::len);
+        let serves = |algorithm: &Algorithm| algorithm.is_shared() || self.ranges == 0;
         let mut laws = self.begins.iter().filter_map(|algorithm| algorithm.law());
         let keeps_values =
             |algorithm| matches!(algorithm, Algorithm::Fiba | Algorithm::Recalculate);
         let holistic = self.aggs.iter().any(|agg| agg.kind.is_holistic());
         let whole = laws.all(|law| obeys(law, &self.aggs, self.feeds.len()))
             && (!holistic || self.begins.iter().copied().all(keeps_values))
+            && !(holistic && self.is_shared())
+            && self.begins.iter().all(serves)
             && self.aggs.len() == self.timed.len()
             && self.aggs.len() == self.finished.len()
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
@@ -177,6 +183,16 @@ impl Spec {
     pub(crate) fn algorithm_name(&self, py: Python<'_>) -> String {
         let name = self.plan.bind(py).getattr("asked");
         name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
+    }
+
+    /// Whether its windows answer for several ranges at once.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.ranges > 0
+    }
+
+    /// Whether late entries are taken up to a latency bound.
+    pub(crate) fn is_bounded(&self) -> bool {
+        matches!(self.begins[0], Algorithm::DabaLate { .. })
     }
 
     /// Whether a window of it may hold Python objects.

@@ -8,9 +8,11 @@ use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 use slidewise_core::window::any::{AnyWindow, window};
-use slidewise_core::window::auto;
+use slidewise_core::window::shared::Reach;
 use slidewise_core::window::{Refused, Ties};
+use slidewise_core::window::{any_shared, auto};
 
+use crate::clock::Clock;
 use crate::element::Object;
 use crate::spec::Spec;
 
@@ -146,8 +148,12 @@ impl State {
 
     /// Evicts what lies outside the window that was asked for with `last=`.
     #[inline]
-    pub(crate) fn trim(&mut self, last: Option<i64>, spec: &Spec) {
-        if let Some(length) = last
+    pub(crate) fn trim(&mut self, clock: &Clock, spec: &Spec) {
+        if spec.is_shared() {
+            self.slide(&clock.reaches);
+            return;
+        }
+        if let Some(length) = clock.last
             && let Some(youngest) = self.window.youngest()
             && let Some(until) = youngest.checked_sub(length)
         {
@@ -160,7 +166,18 @@ impl State {
         }
     }
 
-    /// One answer per aggregation, over all entries or those with `lo <= time <= hi`.
+    /// Lets what no range reaches any more leave.
+    fn slide(&mut self, reaches: &[Reach]) {
+        self.window.slide(reaches);
+        if let Some(log) = &mut self.log {
+            // Entries of equal time stay apart, so there is one for each row.
+            let gone = log.rows.len() - self.window.len();
+            log.rows.drain(..gone);
+        }
+    }
+
+    /// One answer per aggregation, over all entries or those with `lo <= time <= hi`; of a
+    /// shared window those over each range, one after the other.
     pub(crate) fn answers(&mut self, range: Option<(i64, i64)>) -> Granted<Vec<Answer<Object>>> {
         let mut answers = std::mem::take(&mut self.answers);
         match range {
@@ -235,6 +252,9 @@ fn empty(spec: &Spec, dtypes: &Types) -> Box<dyn AnyWindow<Object>> {
         .map(|dtype| dtype.unwrap_or(DType::I64))
         .collect();
     let algorithm = spec.begins(&dtypes);
+    if spec.is_shared() {
+        return any_shared::window(algorithm, spec.ranges, &spec.aggs, &dtypes);
+    }
     if spec.auto {
         return auto::window(algorithm, &spec.aggs, &dtypes, spec.ties);
     }

@@ -182,6 +182,13 @@ impl Window {
             _ => self.0.range(lo, hi)?,
         };
         let mut state = self.0.lock(py)?;
+        if self.0.spec().is_shared() {
+            let answers = state.answers(range);
+            drop(state);
+            let answers = answers.map_err(|refused| self.0.refusal(py, refused))?;
+            let answers = self.0.lower_each(py, answers);
+            return self.0.answered(py, answers);
+        }
         if self.0.spec().names.is_none() {
             let answer = state.answer(range);
             drop(state);
@@ -441,14 +448,16 @@ impl Window {
     }
 
     /// Restores what `to_bytes` wrote; `read_header` makes spec, types and clock of the
-    /// header.
+    /// header. `shared` says whether it is of a window with several ranges.
     #[classmethod]
+    #[pyo3(signature = (blob, read_header, shared = false))]
     fn _restore<'py>(
         cls: &Bound<'py, PyType>,
         blob: &Bound<'py, PyBytes>,
         read_header: &Bound<'py, PyAny>,
+        shared: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (spec, contents) = snapshot::from_bytes(blob, read_header)?;
+        let (spec, contents) = snapshot::from_bytes(blob, read_header, shared)?;
         made(cls, &spec, contents)
     }
 

@@ -5,9 +5,10 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
-use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::counted::CountedSumF64;
+use slidewise_core::aggregate::record::{Record, RecordPlan};
 use slidewise_core::aggregate::word::{Extreme, SumF64, SumI64};
+use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::monoid::{Invertible, Monoid};
 use slidewise_core::window::aba::Aba;
 use slidewise_core::window::daba::Daba;
@@ -18,6 +19,7 @@ use slidewise_core::window::two_stacks::TwoStacks;
 use slidewise_core::window::two_stacks_lite::TwoStacksLite;
 
 use crate::Value;
+use crate::bloom::Bloom;
 use crate::report::Report;
 
 pub fn cases(report: &mut Report) {
@@ -27,6 +29,24 @@ pub fn cases(report: &mut Report) {
     all(report, "sum f64", &SumF64, |x| x as f64 * 0.01);
     subtracting(report, "sum f64", &CountedSumF64, |x| x as f64 * 0.01);
     all(report, "max i64", &max(DType::I64), |x| x as i64);
+    let geometric_mean = Record::<[u64; 1], [u64; 4]>::new(geometric_mean());
+    all(report, "geometric_mean f64", &geometric_mean, |x| {
+        [(x as f64 + 1.0).to_bits()]
+    });
+    // Windows of 2^22 would take gigabytes.
+    let n = std::mem::replace(&mut report.settings.n, 1 << 16);
+    all(report, "bloom 512 bytes, n = 2^16,", &Bloom, |x| x as i64);
+    report.settings.n = n;
+}
+
+fn geometric_mean() -> RecordPlan {
+    let agg = AggSpec {
+        kind: Kind::GeometricMean,
+        of: Some(0),
+        by: None,
+        ddof: 0,
+    };
+    RecordPlan::new(&[agg], &[DType::F64])
 }
 
 fn all<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl Value<M>) {

@@ -1,5 +1,4 @@
-//! The flat structures in order: slides of one (an evict, an insert, a query), of many, and
-//! many ranges asked for after each insert.
+//! The flat structures in order: slides of one (an evict, an insert, a query) and of many.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -36,18 +35,6 @@ pub fn cases<M: Monoid>(report: &mut Report, name: &str, monoid: &M, value: impl
         });
         report.rate(format!("{name} flat_fat bulk m={m}"), || {
             slide(fat(), value, n, m)
-        });
-    }
-    for q in [1, 16, 256] {
-        let ranges: Vec<usize> = (1..=q).rev().map(|range| n / q * range).collect();
-        report.rate(format!("{name} b_int {q} ranges"), || {
-            shared(b_int(), value, &ranges, BInt::query_last)
-        });
-        report.rate(format!("{name} flat_fat {q} ranges"), || {
-            shared(fat(), value, &ranges, FlatFatQueue::query_last)
-        });
-        report.rate(format!("{name} flat_fit {q} ranges"), || {
-            shared(fit(), value, &ranges, FlatFit::query_last)
         });
     }
 }
@@ -88,28 +75,4 @@ fn reactive<M: Monoid>(monoid: &M, value: impl Value<M>, n: usize) -> (usize, Du
         black_box(window.query());
     }
     (n, start.elapsed())
-}
-
-/// Counts slides, each answered for all ranges, the longest first.
-fn shared<M: Monoid, F: Fifo<M>>(
-    mut fifo: F,
-    value: impl Value<M>,
-    ranges: &[usize],
-    query_last: impl Fn(&mut F, usize) -> M::Partial,
-) -> (usize, Duration) {
-    let monoid = fifo.monoid().clone();
-    let lifted = |item: usize| monoid.lift(&value(item as u64 % 101));
-    for item in 0..ranges[0] {
-        fifo.insert(lifted(item));
-    }
-    let slides = (1 << 22) / ranges.len();
-    let start = ThreadTime::now();
-    for item in 0..slides {
-        fifo.evict();
-        fifo.insert(lifted(item));
-        for range in ranges {
-            black_box(query_last(&mut fifo, *range));
-        }
-    }
-    (slides, start.elapsed())
 }

@@ -7,6 +7,7 @@
 //! `FILTER` takes the cases whose name contains it. `--rss` measures memory as what the
 //! process holds resident instead of asking `Window::bytes`, and measures nothing else.
 
+mod bloom;
 mod fifo;
 mod flat;
 mod memory;

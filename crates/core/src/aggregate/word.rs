@@ -4,7 +4,7 @@
 use super::column::{Column, Values, gather_raw, gather_rows};
 use super::twofold::Twofold;
 use super::{Aggregation, Answer, Cell, DType, extreme_value, extreme_word};
-use crate::monoid::{Entry, Invertible, Monoid, Selective};
+use crate::monoid::{Commutative, Entry, Invertible, Monoid, Selective};
 use crate::snapshot::{Codec, Reader, Result, Writer};
 use crate::window::Batch;
 
@@ -78,6 +78,8 @@ impl Monoid for SumI64 {
         (count << COUNT_SHIFT) + sum
     }
 }
+
+impl Commutative for SumI64 {}
 
 impl Invertible for SumI64 {
     #[inline]
@@ -243,6 +245,8 @@ impl Monoid for Extreme {
         }
     }
 }
+
+impl Commutative for Extreme {}
 
 impl Selective for Extreme {
     #[inline]

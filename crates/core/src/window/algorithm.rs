@@ -10,6 +10,8 @@ pub enum Algorithm {
     Amta,
     BInt,
     BTree { arity: usize },
+    DabaChain,
+    DabaLate { bound: i64 },
     Fiba,
     FibaPublished { arity: usize, options: Options },
     FlatFat { capacity: usize },
@@ -33,6 +35,20 @@ impl Algorithm {
             Self::SlickDeque => Some(Law::InverseOrSelection),
             _ => None,
         }
+    }
+
+    /// Whether [`any_shared`](super::any_shared) makes windows of it.
+    pub fn is_shared(self) -> bool {
+        matches!(
+            self,
+            Self::Amta
+                | Self::BInt
+                | Self::DabaChain
+                | Self::FlatFat { .. }
+                | Self::FlatFit
+                | Self::Recalculate
+                | Self::SlickDeque
+        )
     }
 }
 
@@ -79,6 +95,11 @@ impl Facts {
     /// The law it cannot do without.
     pub fn law(&self) -> Option<Law> {
         self.with(&[]).and_then(Algorithm::law)
+    }
+
+    /// Whether it serves many ranges over one stream, too.
+    pub fn shared(&self) -> bool {
+        self.with(&[]).is_some_and(Algorithm::is_shared)
     }
 
     pub fn find(name: &str) -> Option<&'static Self> {
@@ -129,7 +150,7 @@ const CACHING: &[Parameter] = &[Parameter {
 }];
 
 /// In the order in which they are shown.
-pub static ALGORITHMS: [Facts; 16] = [
+pub static ALGORITHMS: [Facts; 18] = [
     Facts {
         name: "fiba",
         make: |_| Algorithm::Fiba,
@@ -190,6 +211,21 @@ pub static ALGORITHMS: [Facts; 16] = [
         name: "flat_fit",
         make: |_| Algorithm::FlatFit,
         ..IN_ORDER
+    },
+    Facts {
+        name: "daba_chain",
+        make: |_| Algorithm::DabaChain,
+        ..IN_ORDER
+    },
+    Facts {
+        name: "daba_late",
+        parameters: &[Parameter {
+            name: "latency",
+            default: i64::MAX,
+            allowed: Allowed::From(1),
+        }],
+        make: |given| Algorithm::DabaLate { bound: given[0] },
+        ..ANY_ORDER
     },
     Facts {
         name: "btree",

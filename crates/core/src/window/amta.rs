@@ -38,6 +38,7 @@
 
 use super::dyadic::Dyadic;
 use super::fifo::{self, Fifo};
+use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -245,3 +246,5 @@ impl<M: Monoid> Fifo<M> for Amta<M> {
         Ok(())
     }
 }
+
+impl<M: Monoid> Shared<M> for Amta<M> {}

@@ -9,6 +9,8 @@ use super::amta::Amta;
 use super::b_int::BInt;
 use super::btree::BTree;
 use super::daba::Daba;
+use super::daba_chain::DabaChain;
+use super::daba_late::DabaLate;
 use super::daba_lite::DabaLite;
 use super::fiba::Fiba;
 use super::fifo::Fifo;
@@ -19,6 +21,7 @@ use super::in_order::InOrder;
 use super::reactive::Reactive;
 use super::recalculate::Recalculate;
 use super::shape::Shape;
+use super::shared::Reach;
 use super::slick_deque::SlickDeque;
 use super::subtract_on_evict::SubtractOnEvict;
 use super::two_stacks::TwoStacks;
@@ -48,7 +51,11 @@ pub trait AnyWindow<T>: Send {
     fn evict(&mut self) -> Option<i64>;
     fn evict_at(&mut self, time: i64) -> Granted<bool>;
     fn evict_until(&mut self, time: i64) -> usize;
+    /// Appends the answers over all entries; one after the other those of each range, if
+    /// there are [several](super::any_shared).
     fn query(&mut self, out: &mut Vec<Answer<T>>);
+    /// As in [`Window::slide`].
+    fn slide(&mut self, _reaches: &[Reach]) {}
     fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>) -> Granted<()>;
     fn len(&mut self) -> usize;
     fn is_empty(&mut self) -> bool;
@@ -79,8 +86,8 @@ pub trait AnyWindow<T>: Send {
 /// An empty window for a request.
 ///
 /// # Panics
-/// Like [`plan`] on invalid requests, on holistic ones as [`holistic::window`] says, and if the aggregations lack the law that the
-/// algorithm needs: see [`obeys`](crate::aggregate::obeys).
+/// Like [`plan`] on invalid requests, on holistic ones as [`holistic::window`] says, and
+/// if the aggregations lack the law that the algorithm needs: see [`obeys`](crate::aggregate::obeys).
 pub fn window<T: Element>(
     algorithm: Algorithm,
     aggs: &[AggSpec],
@@ -162,6 +169,10 @@ impl<T: Element> Visitor<T> for Few {
             Algorithm::TwoStacksLite => build.in_order(TwoStacksLite::new(aggregation)),
             Algorithm::Aba { caching } => build.in_order(Aba::new(aggregation, caching)),
             Algorithm::Daba { caching } => build.in_order(Daba::new(aggregation, caching)),
+            Algorithm::DabaChain => build.in_order(DabaChain::new(aggregation, 1)),
+            Algorithm::DabaLate { bound } => {
+                Typed::boxed(DabaLate::new(aggregation, ties, bound), ties)
+            }
             Algorithm::DabaLite => build.in_order(DabaLite::new(aggregation)),
             Algorithm::Fiba
             | Algorithm::Recalculate
@@ -207,14 +218,14 @@ impl<T: Element> SelectiveVisitor<T> for Selecting {
 }
 
 /// Forgets which aggregation and which window it is.
-struct Typed<A, W> {
+pub(super) struct Typed<A, W> {
     window: W,
     ties: Ties,
     aggregation: PhantomData<fn() -> A>,
 }
 
 impl<A, W> Typed<A, W> {
-    fn boxed<T: Element>(window: W, ties: Ties) -> Box<dyn AnyWindow<T>>
+    pub(super) fn boxed<T: Element>(window: W, ties: Ties) -> Box<dyn AnyWindow<T>>
     where
         A: Aggregation<T>,
         W: Window<A> + 'static,
@@ -263,8 +274,11 @@ where
         self.window.evict_until(time)
     }
     fn query(&mut self, out: &mut Vec<Answer<T>>) {
-        let partial = self.window.query();
-        self.window.monoid().answers(&partial, out);
+        let each = |monoid: &A, partial| monoid.answers(&partial, out);
+        self.window.query_each(each);
+    }
+    fn slide(&mut self, reaches: &[Reach]) {
+        self.window.slide(reaches);
     }
     fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>) -> Granted<()> {
         self.window.admits_range(lo, hi)?;

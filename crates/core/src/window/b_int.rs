@@ -26,6 +26,7 @@
 
 use super::dyadic::Dyadic;
 use super::fifo::Fifo;
+use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Reader, Result, Writer};
 
@@ -39,12 +40,6 @@ impl<M: Monoid> BInt<M> {
     pub fn new(monoid: M) -> Self {
         let intervals = Dyadic::new(monoid.identity());
         Self { monoid, intervals }
-    }
-
-    /// The fold of the `count` youngest values, which must be there.
-    pub fn query_last(&mut self, count: usize) -> M::Partial {
-        let len = self.len();
-        self.query_part(len - count, len)
     }
 }
 
@@ -103,3 +98,5 @@ impl<M: Monoid> Fifo<M> for BInt<M> {
         self.intervals.read(&self.monoid, input)
     }
 }
+
+impl<M: Monoid> Shared<M> for BInt<M> {}

@@ -33,6 +33,12 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
     fn query_part(&mut self, _from: usize, _to: usize) -> M::Partial {
         unreachable!("only structures with PARTS are asked for parts")
     }
+    /// The fold of the `count` youngest values, which must be there; if [`Fifo::PARTS`],
+    /// or where [`Shared`](super::shared::Shared) says so.
+    fn query_last(&mut self, count: usize) -> M::Partial {
+        let len = self.len();
+        self.query_part(len - count, len)
+    }
     fn clear(&mut self);
 
     /// Checks every invariant, given all values in order.

@@ -34,6 +34,7 @@
 use std::mem::needs_drop;
 
 use super::fifo::Fifo;
+use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -396,11 +397,6 @@ impl<M: Monoid> FlatFatQueue<M> {
         }
     }
 
-    /// The fold of the `count` youngest values, which must be there.
-    pub fn query_last(&mut self, count: usize) -> M::Partial {
-        self.query_part(self.len - count, self.len)
-    }
-
     fn slot(&self, at: usize) -> usize {
         (self.front + at) & (self.fat.capacity() - 1)
     }
@@ -536,3 +532,5 @@ impl<M: Monoid> Fifo<M> for FlatFatQueue<M> {
         Ok(())
     }
 }
+
+impl<M: Monoid> Shared<M> for FlatFatQueue<M> {}

@@ -30,6 +30,7 @@
 use std::mem::needs_drop;
 
 use super::fifo::{self, Fifo};
+use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -60,34 +61,6 @@ impl<M: Monoid> FlatFit<M> {
 
     fn slot(&self, position: u64) -> usize {
         position as usize & (self.partials.len() - 1)
-    }
-
-    /// The fold of the `count` youngest values, which must be there.
-    pub fn query_last(&mut self, count: usize) -> M::Partial {
-        if count == 0 {
-            return self.monoid.identity();
-        }
-        let mut at = self.tail - count as u64;
-        let first = self.slot(at);
-        loop {
-            let next = self.pointers[self.slot(at)];
-            if next == self.tail {
-                break;
-            }
-            self.positions.push(at);
-            at = next;
-        }
-        let mut behind = self.slot(at);
-        while let Some(position) = self.positions.pop() {
-            let slot = self.slot(position);
-            let whole = self
-                .monoid
-                .combine(&self.partials[slot], &self.partials[behind]);
-            self.partials[slot] = whole;
-            self.pointers[slot] = self.tail;
-            behind = slot;
-        }
-        self.partials[first].clone()
     }
 
     fn resize(&mut self, capacity: usize) {
@@ -143,6 +116,33 @@ impl<M: Monoid> Fifo<M> for FlatFit<M> {
 
     fn query(&mut self) -> M::Partial {
         self.query_last(self.len())
+    }
+
+    fn query_last(&mut self, count: usize) -> M::Partial {
+        if count == 0 {
+            return self.monoid.identity();
+        }
+        let mut at = self.tail - count as u64;
+        let first = self.slot(at);
+        loop {
+            let next = self.pointers[self.slot(at)];
+            if next == self.tail {
+                break;
+            }
+            self.positions.push(at);
+            at = next;
+        }
+        let mut behind = self.slot(at);
+        while let Some(position) = self.positions.pop() {
+            let slot = self.slot(position);
+            let whole = self
+                .monoid
+                .combine(&self.partials[slot], &self.partials[behind]);
+            self.partials[slot] = whole;
+            self.pointers[slot] = self.tail;
+            behind = slot;
+        }
+        self.partials[first].clone()
     }
 
     fn clear(&mut self) {
@@ -203,3 +203,5 @@ impl<M: Monoid> Fifo<M> for FlatFit<M> {
         Ok(())
     }
 }
+
+impl<M: Monoid> Shared<M> for FlatFit<M> {}

@@ -39,6 +39,28 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
         }
     }
 
+    /// The structure, for what it knows beside the fold of everything.
+    pub fn structure(&self) -> &F {
+        &self.fifo
+    }
+
+    pub fn structure_mut(&mut self) -> &mut F {
+        &mut self.fifo
+    }
+
+    /// The entries' times, by position.
+    pub fn times(&self) -> &Queue<i64> {
+        &self.times
+    }
+
+    /// Evicts the `count` oldest entries, which must be there.
+    pub fn evict_oldest(&mut self, count: usize) {
+        if count > 0 {
+            self.fifo.evict_many(count.min(self.fifo.len()));
+            self.forget(count);
+        }
+    }
+
     fn push(&mut self, time: i64, entry: Entry<M>) {
         match entry {
             Entry::Raw(value) => self.values.push(value),
@@ -171,7 +193,7 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
 }
 
 /// The first position in `from..to` for which `before` no longer holds.
-fn partition(mut from: usize, mut to: usize, before: impl Fn(usize) -> bool) -> usize {
+pub(super) fn partition(mut from: usize, mut to: usize, before: impl Fn(usize) -> bool) -> usize {
     while from < to {
         let middle = from + (to - from) / 2;
         if before(middle) {
@@ -256,12 +278,8 @@ impl<M: Monoid, F: Fifo<M>> Window<M> for InOrder<M, F> {
 
     fn evict_until(&mut self, time: i64) -> usize {
         let (head, to) = self.span(i64::MIN, time);
-        let count = to - head;
-        if count > 0 {
-            self.fifo.evict_many(count.min(self.fifo.len()));
-            self.forget(count);
-        }
-        count
+        self.evict_oldest(to - head);
+        to - head
     }
 
     #[inline]

@@ -4,13 +4,17 @@ pub mod aba;
 pub mod algorithm;
 pub mod amta;
 pub mod any;
+pub mod any_shared;
 pub mod auto;
 pub mod b_int;
 pub mod batch;
 pub mod btree;
 pub mod daba;
+pub mod daba_chain;
+pub mod daba_late;
 pub mod daba_lite;
 pub mod daba_pointers;
+pub mod daba_sources;
 mod dyadic;
 pub mod fiba;
 pub mod fiba_published;
@@ -24,7 +28,9 @@ pub mod queue;
 pub mod reactive;
 pub mod recalculate;
 pub mod shape;
+pub mod shared;
 pub mod slick_deque;
+pub mod slick_deque_inv;
 pub mod subtract_on_evict;
 pub mod two_stacks;
 pub mod two_stacks_lite;
@@ -84,12 +90,21 @@ pub trait Window<M: Monoid>: Clone + Send {
     /// Evicts all entries with a time up to `time`; gives their number.
     fn evict_until(&mut self, time: i64) -> usize;
     fn query(&mut self) -> M::Partial;
+    /// Every answer: the whole, or one for each range of a
+    /// [`SharedWindow`](shared::SharedWindow).
+    fn query_each(&mut self, mut visit: impl FnMut(&M, M::Partial)) {
+        let whole = self.query();
+        visit(self.monoid(), whole);
+    }
     /// The fold over the entries with `lo <= time <= hi`.
     fn query_range(&mut self, lo: i64, hi: i64) -> M::Partial;
     fn len(&mut self) -> usize;
     fn oldest(&mut self) -> Option<i64>;
     fn youngest(&mut self) -> Option<i64>;
     fn clear(&mut self);
+    /// Tells a [`SharedWindow`](shared::SharedWindow) how far its ranges reach from the
+    /// youngest entry, in the order they are numbered; entries that none reaches leave.
+    fn slide(&mut self, _reaches: &[shared::Reach]) {}
     /// All entries in order.
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial));
     /// All entries in order, as they were inserted; the window is empty afterwards.

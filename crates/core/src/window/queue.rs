@@ -274,7 +274,7 @@ impl<P> Queue<P> {
         *self = Self::default();
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &P> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &P> + ExactSizeIterator + Clone {
         (self.head..self.tail).map(|position| self.get(position))
     }
 

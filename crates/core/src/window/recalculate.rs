@@ -14,6 +14,9 @@
 
 use std::collections::VecDeque;
 
+use super::fifo::{Fifo, fold};
+use super::queue::Queue;
+use super::shared::Shared;
 use super::{Batch, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
@@ -166,3 +169,76 @@ impl<M: Monoid> Window<M> for Recalculate<M> {
         &self.monoid
     }
 }
+
+/// The same for values in order of arrival, and for many ranges: each is folded anew.
+#[derive(Clone, Debug)]
+pub struct RecalculateQueue<M: Monoid> {
+    monoid: M,
+    values: Queue<M::Partial>,
+}
+
+impl<M: Monoid> RecalculateQueue<M> {
+    pub fn new(monoid: M) -> Self {
+        Self {
+            monoid,
+            values: Queue::default(),
+        }
+    }
+}
+
+impl<M: Monoid> Fifo<M> for RecalculateQueue<M> {
+    const PARTS: bool = true;
+
+    fn monoid(&self) -> &M {
+        &self.monoid
+    }
+
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn insert(&mut self, value: M::Partial) {
+        self.values.push(value);
+    }
+
+    fn evict(&mut self) {
+        self.values.evict(|| self.monoid.identity());
+    }
+
+    fn query(&mut self) -> M::Partial {
+        fold(&self.monoid, self.values.iter())
+    }
+
+    fn query_part(&mut self, from: usize, to: usize) -> M::Partial {
+        let head = self.values.head();
+        let part = (head + from..head + to).map(|at| self.values.get(at));
+        fold(&self.monoid, part)
+    }
+
+    fn clear(&mut self) {
+        self.values.clear();
+    }
+
+    fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
+        let same = |(value, kept)| self.monoid.same(value, kept);
+        if values.len() == self.len() && values.iter().zip(self.values.iter()).all(same) {
+            return Ok(());
+        }
+        Err("the queue does not hold the values as they came".to_owned())
+    }
+
+    fn bytes(&self) -> usize {
+        self.values.bytes()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.values.write(out);
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        self.values = Queue::read(input, |input| self.monoid.read_partial(input))?;
+        Ok(())
+    }
+}
+
+impl<M: Monoid> Shared<M> for RecalculateQueue<M> {}

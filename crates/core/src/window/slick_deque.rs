@@ -19,16 +19,12 @@
 //! values      6 5 0 1 3 4 2      candidates for max   6@0 5@1 4@5 2@6
 //! ```
 //!
-//! Idea (Inv): a running answer per range; what enters is combined into each, what leaves
-//! a range is taken out of its answer. For a single range that is
+//! Inv is in [`slick_deque_inv`](super::slick_deque_inv); for a single range it is
 //! [`subtract_on_evict`](super::subtract_on_evict).
 //!
-//! Invariants of [`SlickDeque`]:
+//! Invariants (checked by `check`):
 //! 1. Positions of candidates rise and lie in head..tail; the last is tail − 1.
 //! 2. A value of head..tail is a candidate exactly if no younger one outdoes it.
-//!
-//! Invariants of [`SharedSums`]: for each range, its [`Running`] is made of the values
-//! from its start to the tail; `values` reaches back to the first start.
 //!
 //! Deviations: positions rise for ever instead of wrapping at the window size, so the
 //! comparisons of lines 31 and 36, which miss an `=` as printed, are not needed.
@@ -36,23 +32,11 @@
 use std::collections::VecDeque;
 
 use super::fifo::{Fifo, read_place, write_place};
-use super::queue::Queue;
-use super::subtract_on_evict::Running;
-use crate::monoid::{Invertible, Monoid, Selective};
+use super::shared::Shared;
+use crate::monoid::Selective;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// Several ranges over one stream. All end at the youngest value; range `r` begins at the
-/// position that it was last advanced to. Positions count values from the first on.
-pub trait Shared<M: Monoid> {
-    fn insert(&mut self, value: M::Partial);
-    /// Lets range `range` begin at `start`, at or behind where it began. Ranges are
-    /// numbered by falling length: no range begins before the one with number 0.
-    fn advance(&mut self, range: usize, start: usize);
-    /// Appends the answers of all ranges, by number.
-    fn answers(&mut self, out: &mut Vec<M::Partial>);
-}
-
-/// Non-Inv, as a queue and for many ranges. Only for aggregations that select:
+/// Non-Inv. Only for aggregations that select:
 ///
 /// ```compile_fail,E0277
 /// use slidewise_core::aggregate::word::SumI64;
@@ -181,90 +165,18 @@ impl<M: Selective> Fifo<M> for SlickDeque<M> {
     }
 }
 
-impl<M: Selective> Shared<M> for SlickDequeRanges<M> {
-    fn insert(&mut self, value: M::Partial) {
-        self.deque.insert(value);
-    }
-
-    fn advance(&mut self, range: usize, start: usize) {
-        self.starts[range] = start;
-        if range == 0 {
-            self.deque.drop_before(start);
-        }
-    }
-
+impl<M: Selective> Shared<M> for SlickDeque<M> {
     /// One walk from the head: longer ranges begin nearer to it.
-    fn answers(&mut self, out: &mut Vec<M::Partial>) {
-        let mut candidates = self.deque.candidates.iter().peekable();
-        for start in &self.starts {
-            while candidates.next_if(|(at, _)| at < start).is_some() {}
-            out.push(match candidates.peek() {
+    fn answers(&mut self, counts: &[usize], mut each: impl FnMut(usize, M::Partial)) {
+        let mut candidates = self.candidates.iter().peekable();
+        for (range, count) in counts.iter().enumerate() {
+            let start = self.tail - count;
+            while candidates.next_if(|(at, _)| *at < start).is_some() {}
+            let answer = match candidates.peek() {
                 Some((_, value)) => value.clone(),
-                None => self.deque.monoid.identity(),
-            });
-        }
-    }
-}
-
-/// Non-Inv for many ranges.
-#[derive(Clone, Debug)]
-pub struct SlickDequeRanges<M: Selective> {
-    deque: SlickDeque<M>,
-    starts: Vec<usize>,
-}
-
-impl<M: Selective> SlickDequeRanges<M> {
-    pub fn new(monoid: M, ranges: usize) -> Self {
-        Self {
-            deque: SlickDeque::new(monoid),
-            starts: vec![0; ranges],
-        }
-    }
-}
-
-/// Inv for many ranges.
-#[derive(Clone, Debug)]
-pub struct SharedSums<M: Invertible> {
-    monoid: M,
-    values: Queue<M::Partial>,
-    ranges: Vec<(usize, Running<M>)>,
-}
-
-impl<M: Invertible> SharedSums<M> {
-    pub fn new(monoid: M, ranges: usize) -> Self {
-        let running = || (0, Running::new(&monoid));
-        Self {
-            values: Queue::default(),
-            ranges: (0..ranges).map(|_| running()).collect(),
-            monoid,
-        }
-    }
-}
-
-impl<M: Invertible> Shared<M> for SharedSums<M> {
-    fn insert(&mut self, value: M::Partial) {
-        for (_, running) in &mut self.ranges {
-            running.add(&self.monoid, &value);
-        }
-        self.values.push(value);
-    }
-
-    fn advance(&mut self, range: usize, start: usize) {
-        let (begins, running) = &mut self.ranges[range];
-        for at in *begins..start {
-            let rest = (at + 1..self.values.tail()).map(|at| self.values.get(at));
-            running.take(&self.monoid, self.values.get(at), rest);
-        }
-        *begins = start;
-        if range == 0 {
-            let count = start - self.values.head();
-            self.values.evict_many(count, || self.monoid.identity());
-        }
-    }
-
-    fn answers(&mut self, out: &mut Vec<M::Partial>) {
-        for (_, running) in &mut self.ranges {
-            out.push(running.answer(&self.monoid));
+                None => self.monoid.identity(),
+            };
+            each(range, answer);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use slidewise_core::monoid::{Invertible, Monoid, Selective};
+use slidewise_core::monoid::{Commutative, Invertible, Monoid, Selective};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 
 const PRIME: u64 = 4_294_967_291;
@@ -141,6 +141,8 @@ impl<const SMALL: usize> Monoid for Tally<SMALL> {
         a == b
     }
 }
+
+impl<const SMALL: usize> Commutative for Tally<SMALL> {}
 
 /// Inputs of which one in eight is stuck: no inverse takes them out again.
 impl<const SMALL: usize> Invertible for Tally<SMALL> {

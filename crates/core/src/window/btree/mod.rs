@@ -255,6 +255,13 @@ impl<M: Monoid> BTree<M> {
         self.settle();
     }
 
+    /// The oldest entry.
+    pub(in crate::window) fn first(&self) -> Option<(i64, M::Partial)> {
+        let node = self.first_leaf();
+        let time = *self.nodes.times(node).first()?;
+        Some((time, self.nodes.values(node)[0].clone()))
+    }
+
     fn first_leaf(&self) -> Id {
         if self.fingers.is_some() {
             return self.left_finger;

@@ -1,0 +1,93 @@
+//! Many ranges over one stream, over any aggregation: what bindings hold.
+
+use super::Ties;
+use super::algorithm::Algorithm;
+use super::amta::Amta;
+use super::any::{AnyWindow, Typed};
+use super::b_int::BInt;
+use super::daba_chain::DabaChain;
+use super::flat_fat::FlatFatQueue;
+use super::flat_fit::FlatFit;
+use super::recalculate::RecalculateQueue;
+use super::shared::{Shared, SharedWindow};
+use super::slick_deque::SlickDeque;
+use super::slick_deque_inv::SlickDequeInv;
+use crate::aggregate::collect::Element;
+use crate::aggregate::{
+    AggSpec, Aggregation, DType, InvertibleVisitor, SelectiveVisitor, Visitor, plan_few,
+    plan_invertible, plan_selective,
+};
+use crate::monoid::{Invertible, Selective};
+
+/// An empty window for so many ranges, whose `query` appends the answers of each, one
+/// range after the other. After inserts it wants to [`slide`](AnyWindow::slide).
+///
+/// # Panics
+/// Like [`any::window`](super::any::window), and if the algorithm is not one that
+/// [`Facts`](super::algorithm::Facts) calls shared.
+pub fn window<T: Element>(
+    algorithm: Algorithm,
+    ranges: usize,
+    aggs: &[AggSpec],
+    dtypes: &[DType],
+) -> Box<dyn AnyWindow<T>> {
+    let build = Build { algorithm, ranges };
+    match algorithm {
+        Algorithm::SlickDeque => match plan_selective(aggs, dtypes, Selecting(ranges)) {
+            Some(window) => window,
+            None => plan_invertible(aggs, dtypes, build).expect("an inverse or a selection"),
+        },
+        _ => plan_few(aggs, dtypes, build),
+    }
+}
+
+struct Build {
+    algorithm: Algorithm,
+    ranges: usize,
+}
+
+impl Build {
+    fn on<T, A, F>(&self, fifo: F) -> Box<dyn AnyWindow<T>>
+    where
+        T: Element,
+        A: Aggregation<T>,
+        F: Shared<A>,
+    {
+        Typed::boxed(SharedWindow::new(fifo, self.ranges), Ties::Keep)
+    }
+}
+
+impl<T: Element> Visitor<T> for Build {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
+        match self.algorithm {
+            Algorithm::Amta => self.on(Amta::new(aggregation)),
+            Algorithm::BInt => self.on(BInt::new(aggregation)),
+            Algorithm::DabaChain => self.on(DabaChain::new(aggregation, self.ranges)),
+            Algorithm::FlatFat { capacity } => self.on(FlatFatQueue::new(aggregation, capacity)),
+            Algorithm::FlatFit => self.on(FlatFit::new(aggregation)),
+            Algorithm::Recalculate => self.on(RecalculateQueue::new(aggregation)),
+            other => unreachable!("{other:?} serves one range"),
+        }
+    }
+}
+
+impl<T: Element> InvertibleVisitor<T> for Build {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T> + Invertible>(self, aggregation: A) -> Self::Out {
+        self.on(SlickDequeInv::new(aggregation, self.ranges))
+    }
+}
+
+struct Selecting(usize);
+
+impl<T: Element> SelectiveVisitor<T> for Selecting {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T> + Selective>(self, aggregation: A) -> Self::Out {
+        let window = SharedWindow::new(SlickDeque::new(aggregation), self.0);
+        Typed::boxed(window, Ties::Keep)
+    }
+}

@@ -1,0 +1,280 @@
+//! slick_deque for aggregations with an inverse: a running answer per range.
+//!
+//! | card     |                                                                        |
+//! |----------|------------------------------------------------------------------------|
+//! | paper    | Shein, Chrysanthis, Labrinidis 2018 (SlickDeque), §3.2, Algorithm 1    |
+//! | order    | in order                                                               |
+//! | laws     | associative, with an inverse                                           |
+//! | costs    | 1 combine and 1 inverse per slide and range, exactly; answers none     |
+//! | space    | a partial per entry of the longest range, and one per range            |
+//! | choose   | many ranges over one stream, asked for often                           |
+//!
+//! Idea: what enters is combined into the answer of every range, what leaves a range is
+//! taken out of its answer. [`slick_deque`](super::slick_deque) is for what selects.
+//!
+//! Invariants (checked by `check`):
+//! 1. `begins` rise, and lie between the head and the tail of `values`; the first is at
+//!    the head.
+//! 2. `wholes[r]` is the fold of those values from `begins[r]` on that an inverse takes out
+//!    again, up to rounding; the identity if there are none.
+//! 3. `stuck` holds the others (infinities, NaN) in a structure that needs no inverse, and
+//!    `places` their positions. Such values commute with all others.
+//!
+//! Deviations: positions rise for ever instead of wrapping at the longest range; 3, and
+//! that a sum of floats which overflowed is folded anew, as in
+//! [`subtract_on_evict`](super::subtract_on_evict).
+
+use super::fifo::{Fifo, fold, read_place, write_place};
+use super::flat_fit::FlatFit;
+use super::in_order::partition;
+use super::queue::Queue;
+use super::shared::Shared;
+use crate::monoid::Invertible;
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+/// Inv for many ranges. Only for aggregations with an inverse:
+///
+/// ```compile_fail,E0277
+/// use slidewise_core::aggregate::{DType, word::Extreme};
+/// use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+/// SlickDequeInv::new(Extreme { dtype: DType::I64, min: false }, 2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct SlickDequeInv<M: Invertible> {
+    monoid: M,
+    values: Queue<M::Partial>,
+    begins: Vec<usize>,
+    wholes: Vec<M::Partial>,
+    stuck: FlatFit<M>,
+    places: Queue<usize>,
+}
+
+impl<M: Invertible> SlickDequeInv<M> {
+    /// An empty queue for so many ranges, which must be one at least.
+    pub fn new(monoid: M, ranges: usize) -> Self {
+        assert!(ranges > 0, "no ranges");
+        Self {
+            values: Queue::default(),
+            begins: vec![0; ranges],
+            wholes: vec![monoid.identity(); ranges],
+            stuck: FlatFit::new(monoid.clone()),
+            places: Queue::default(),
+            monoid,
+        }
+    }
+
+    /// How many values from a position on are stuck.
+    fn stuck_from(&self, begin: usize) -> usize {
+        let (head, tail) = (self.places.head(), self.places.tail());
+        tail - partition(head, tail, |at| *self.places.get(at) < begin)
+    }
+
+    /// Lets a range begin there.
+    fn advance(&mut self, range: usize, begin: usize) {
+        for at in self.begins[range]..begin {
+            self.take(range, at);
+        }
+        self.begins[range] = self.begins[range].max(begin);
+    }
+
+    /// [`SlickDequeInv::advance`] by one value, as nearly always; false if there is more to
+    /// it than an inverse.
+    #[inline]
+    fn step(&mut self, range: usize, begin: usize) -> bool {
+        let before = self.begins[range];
+        if before + 1 != begin || begin == self.values.tail() || !self.places.is_empty() {
+            return before == begin;
+        }
+        let whole = &mut self.wholes[range];
+        *whole = self.monoid.inverse(whole, self.values.get(before));
+        self.begins[range] = begin;
+        if !self.monoid.undoes(&self.wholes[range]) {
+            self.wholes[range] = self.undone(begin);
+        }
+        true
+    }
+
+    /// Takes a range's oldest value out.
+    fn take(&mut self, range: usize, at: usize) {
+        let oldest = self.values.get(at);
+        let left = self.values.tail() - at - 1;
+        if !self.monoid.undoes(oldest) {
+            return;
+        }
+        if left == 0 || !self.places.is_empty() && self.stuck_from(at) == left {
+            self.wholes[range] = self.monoid.identity();
+            return;
+        }
+        let whole = self.monoid.inverse(&self.wholes[range], oldest);
+        self.wholes[range] = if self.monoid.undoes(&whole) {
+            whole
+        } else {
+            self.undone(at + 1)
+        };
+    }
+
+    /// The fold of what an inverse takes out again, from a position on.
+    #[cold]
+    fn undone(&self, begin: usize) -> M::Partial {
+        let rest = (begin..self.values.tail()).map(|at| self.values.get(at));
+        fold(&self.monoid, rest.filter(|value| self.monoid.undoes(value)))
+    }
+
+    fn forget_stuck(&mut self, head: usize) {
+        while !self.places.is_empty() && *self.places.get(self.places.head()) < head {
+            self.places.evict(|| 0);
+            self.stuck.evict();
+        }
+    }
+}
+
+impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
+    fn monoid(&self) -> &M {
+        &self.monoid
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    #[inline]
+    fn insert(&mut self, value: M::Partial) {
+        if self.monoid.undoes(&value) {
+            for whole in &mut self.wholes {
+                *whole = self.monoid.combine(whole, &value);
+            }
+        } else {
+            self.places.push(self.values.tail());
+            self.stuck.insert(value.clone());
+        }
+        self.values.push(value);
+    }
+
+    #[inline]
+    fn evict(&mut self) {
+        self.evict_many(1);
+    }
+
+    #[inline]
+    fn evict_many(&mut self, count: usize) {
+        let head = self.values.head() + count;
+        for range in 0..self.begins.len() {
+            if self.begins[range] >= head {
+                break;
+            }
+            self.advance(range, head);
+        }
+        if count == 1 {
+            self.values.evict(|| self.monoid.identity());
+        } else {
+            self.values.evict_many(count, || self.monoid.identity());
+        }
+        self.forget_stuck(head);
+    }
+
+    fn query(&mut self) -> M::Partial {
+        let mut whole = self.monoid.identity();
+        self.answers(&[self.len()], |_, answer| whole = answer);
+        whole
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.monoid.clone(), self.begins.len());
+    }
+
+    fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
+        let same = |(value, kept)| self.monoid.same(value, kept);
+        if values.len() != self.len() || !values.iter().zip(self.values.iter()).all(same) {
+            return Err("the queue does not hold the values as they came".to_owned());
+        }
+        let (head, tail) = (self.values.head(), self.values.tail());
+        let whole = self.begins[0] == head && self.begins.iter().all(|begin| *begin <= tail);
+        if !whole || !self.begins.is_sorted() {
+            return Err(format!("ranges from {:?} of {head}..{tail}", self.begins));
+        }
+        for (begin, kept) in self.begins.iter().zip(&self.wholes) {
+            let whole = self.undone(*begin);
+            if !self.monoid.same(&whole, kept) {
+                return Err(format!("{kept:?} instead of {whole:?} from {begin} on"));
+            }
+        }
+        let stuck = (head..tail).filter(|at| !self.monoid.undoes(self.values.get(*at)));
+        if !stuck.clone().eq(self.places.iter().copied()) {
+            return Err(format!("stuck at {:?}", self.places));
+        }
+        let stuck: Vec<_> = stuck.map(|at| self.values.get(at).clone()).collect();
+        self.stuck.check(&stuck)
+    }
+
+    fn bytes(&self) -> usize {
+        self.values.bytes()
+            + self.begins.capacity() * size_of::<usize>()
+            + self.wholes.capacity() * size_of::<M::Partial>()
+            + self.stuck.bytes()
+            + self.places.bytes()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.values.write(out);
+        for (begin, whole) in self.begins.iter().zip(&self.wholes) {
+            write_place(begin - self.values.head(), out);
+            whole.write(out);
+        }
+        self.stuck.write(out);
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        self.values = Queue::read(input, |input| self.monoid.read_partial(input))?;
+        let mut least = 0;
+        for (begin, whole) in self.begins.iter_mut().zip(&mut self.wholes) {
+            *begin = read_place(input, least, self.values.len())?;
+            *whole = self.monoid.read_partial(input)?;
+            least = *begin;
+        }
+        self.stuck.read(input)?;
+        for (place, value) in self.values.iter().enumerate() {
+            if !self.monoid.undoes(value) {
+                self.places.push(place);
+            }
+        }
+        let (stuck, places) = (self.stuck.len(), self.places.len());
+        if stuck == places {
+            return Ok(());
+        }
+        damaged(format!("{stuck} values of {places} that nothing subtracts"))
+    }
+}
+
+impl<M: Invertible> Shared<M> for SlickDequeInv<M> {
+    #[inline]
+    fn slide(&mut self, counts: &[usize]) {
+        let tail = self.values.tail();
+        for (range, count) in counts.iter().enumerate() {
+            if !self.step(range, tail - count) {
+                self.advance(range, tail - count);
+            }
+        }
+    }
+
+    fn holds(&self, counts: &[usize]) -> bool {
+        let begins = counts.iter().map(|count| self.values.tail() - count);
+        begins.eq(self.begins.iter().copied())
+    }
+
+    #[inline]
+    fn answers(&mut self, counts: &[usize], mut each: impl FnMut(usize, M::Partial)) {
+        if self.places.is_empty() {
+            let wholes = self.wholes[..counts.len()].iter().cloned();
+            wholes
+                .enumerate()
+                .for_each(|(range, whole)| each(range, whole));
+            return;
+        }
+        for range in 0..counts.len() {
+            let count = self.stuck_from(self.begins[range]);
+            let stuck = self.stuck.query_last(count);
+            each(range, self.monoid.combine(&stuck, &self.wholes[range]));
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The hybrids of DABA and a tree, beside recalculate and by counting.
+
+mod common;
+
+use common::Random;
+use common::monoids::{Affine, Tally, take_combines};
+use slidewise_core::monoid::{Entry, Monoid};
+use slidewise_core::snapshot::{Reader, Writer};
+use slidewise_core::window::daba_late::DabaLate;
+use slidewise_core::window::daba_sources::DabaSources;
+use slidewise_core::window::recalculate::Recalculate;
+use slidewise_core::window::{Batch, Refused, Ties, Window};
+
+fn scripts() -> u64 {
+    std::env::var("SLIDEWISE_SCRIPTS").map_or(8_000, |text| text.parse().expect("a number"))
+}
+
+fn contents<M: Monoid, W: Window<M>>(window: &mut W) -> Vec<(i64, M::Partial)> {
+    let mut out = Vec::new();
+    window.for_each(&mut |time, partial| out.push((time, partial)));
+    out
+}
+
+/// What daba_late must refuse, from what is there and what has become old.
+struct Model<M: Monoid> {
+    oracle: Recalculate<M>,
+    bound: i64,
+    /// The youngest of the old entries.
+    closed: Option<i64>,
+}
+
+impl<M: Monoid> Model<M> {
+    fn times(&mut self) -> Vec<i64> {
+        let there = contents(&mut self.oracle);
+        there.into_iter().map(|(time, _)| time).collect()
+    }
+
+    /// After an insert: what the youngest has left behind is old.
+    fn age(&mut self) {
+        let times = self.times();
+        let youngest = *times.last().expect("an entry");
+        let until = youngest.saturating_sub(self.bound);
+        let aged = times
+            .iter()
+            .filter(|time| **time <= until && **time < youngest);
+        self.closed = self.closed.max(aged.max().copied());
+    }
+
+    /// After an eviction: old entries may be gone.
+    fn thin(&mut self) {
+        let oldest = self.oracle.oldest();
+        self.closed = self
+            .closed
+            .filter(|closed| oldest.is_some_and(|time| time <= *closed));
+    }
+
+    fn late(&self, time: i64) -> Result<(), Refused> {
+        match self.closed {
+            Some(youngest) if time < youngest => Err(Refused::Late { time, youngest }),
+            _ => Ok(()),
+        }
+    }
+
+    fn inner(&mut self, time: i64) -> Result<(), Refused> {
+        let times = self.times();
+        match (self.closed, times.first()) {
+            (Some(closed), Some(&oldest))
+                if time <= closed && time != oldest && times.contains(&time) =>
+            {
+                Err(Refused::Inner { time, oldest })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn range(&mut self, lo: i64, hi: i64) -> Result<(), Refused> {
+        let Some(closed) = self.closed else {
+            return Ok(());
+        };
+        let times = self.times();
+        let old = times.iter().filter(|time| **time <= closed);
+        let inside = old.clone().filter(|time| (lo..=hi).contains(time)).count();
+        match inside == 0 || inside == old.count() {
+            true => Ok(()),
+            false => Err(Refused::Range { lo, hi }),
+        }
+    }
+}
+
+fn step<M: Monoid<In = i64>>(
+    random: &mut Random,
+    window: &mut DabaLate<M>,
+    fresh: &DabaLate<M>,
+    model: &mut Model<M>,
+    ties: Ties,
+) {
+    let now = model.oracle.youngest().unwrap_or(0);
+    let value = (random.next() >> 40) as i64;
+    let near = now - random.below(30) as i64;
+    match random.below(12) {
+        0..6 => {
+            let time = now + random.pick(&[-40, -9, -3, -1, 0, 1, 1, 2, 5, 12]);
+            assert_eq!(window.admits(time), model.late(time));
+            if model.late(time).is_ok() {
+                window.insert(time, Entry::Raw(value));
+                model.oracle.insert(time, Entry::Raw(value));
+                model.age();
+            }
+        }
+        6 => {
+            let mut batch = Batch::with_capacity(8);
+            for _ in 0..random.below(9) {
+                let time = now + random.below(20) as i64 - 6;
+                batch.push(time, Entry::Raw(value));
+            }
+            batch.sort();
+            let Some(first) = batch.times.first().copied() else {
+                return;
+            };
+            assert_eq!(window.admits(first), model.late(first));
+            if model.late(first).is_ok() {
+                batch.settle_ties(&model.oracle.monoid().clone(), ties);
+                window.insert_batch(batch.clone());
+                model.oracle.insert_batch(batch);
+                model.age();
+            }
+        }
+        7 => {
+            assert_eq!(window.evict(), model.oracle.evict());
+            model.thin();
+        }
+        8 => {
+            assert_eq!(window.admits_evict(near), model.inner(near));
+            if model.inner(near).is_ok() {
+                assert_eq!(window.evict_at(near), model.oracle.evict_at(near));
+                model.thin();
+            }
+        }
+        9 => {
+            assert_eq!(window.evict_until(near), model.oracle.evict_until(near));
+            model.thin();
+        }
+        10 => {
+            let (lo, hi) = (near.min(now - 5), near.max(now - 5));
+            assert_eq!(window.admits_range(lo, hi), model.range(lo, hi));
+            if model.range(lo, hi).is_ok() {
+                let (got, want) = (window.query_range(lo, hi), model.oracle.query_range(lo, hi));
+                assert!(
+                    window.monoid().same(&got, &want),
+                    "{got:?} instead of {want:?}"
+                );
+            }
+        }
+        _ if random.below(8) == 0 => {
+            window.clear();
+            model.oracle.clear();
+            model.closed = None;
+        }
+        _ => {
+            let mut out = Writer::default();
+            window.write(&mut out);
+            let bytes = out.finish().expect("these values have a binary form");
+            *window = fresh.clone();
+            window.read(&mut Reader::new(&bytes)).expect("just written");
+        }
+    }
+}
+
+fn compare<M: Monoid<In = i64>>(monoid: &M) {
+    for seed in 0..scripts() {
+        let mut random = Random(seed);
+        let ties = random.pick(&[Ties::Combine, Ties::Keep]);
+        let bound = random.pick(&[0, 1, 4, 10, 30, i64::MAX]);
+        let fresh = DabaLate::new(monoid.clone(), ties, bound);
+        let mut window = fresh.clone();
+        let oracle = Recalculate::new(monoid.clone(), ties);
+        let mut model = Model {
+            oracle,
+            bound,
+            closed: None,
+        };
+        for at in 0..if seed % 32 == 0 { 300 } else { 48 } {
+            let what = format!("seed {seed}, step {at}, bound {bound}, {ties:?}");
+            step(&mut random, &mut window, &fresh, &mut model, ties);
+            let fault = window.check().err();
+            assert!(fault.is_none(), "{what}: {fault:?}");
+            let (got, want) = (window.query(), model.oracle.query());
+            assert!(
+                monoid.same(&got, &want),
+                "{what}: {got:?} instead of {want:?}"
+            );
+            assert_eq!(window.len(), model.oracle.len(), "{what}");
+            let ends = (window.oldest(), window.youngest());
+            assert_eq!(
+                ends,
+                (model.oracle.oldest(), model.oracle.youngest()),
+                "{what}"
+            );
+        }
+        let (got, want) = (contents(&mut window), contents(&mut model.oracle));
+        let pairs = got.iter().zip(&want);
+        let same = |(a, b): (&(i64, _), &(i64, _))| a.0 == b.0 && monoid.same(&a.1, &b.1);
+        assert!(
+            got.len() == want.len() && pairs.into_iter().all(same),
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn late_affine() {
+    compare(&Affine::<0>);
+}
+
+#[test]
+fn late_tally() {
+    compare(&Tally::<0>);
+}
+
+/// The tree is as large as the bound: so are the costs, whatever the window.
+#[test]
+fn late_costs_go_by_the_bound() {
+    let mut random = Random(7);
+    for bound in [1, 16, 256, 4096] {
+        let mut totals = Vec::new();
+        for log in [13, 16] {
+            let mut window = DabaLate::new(Affine::<0>, Ties::Combine, bound);
+            let n = 1_i64 << log;
+            let (mut total, slides) = (0, 10_000);
+            for at in 0..n + slides {
+                take_combines();
+                let late = random.below(bound as u64) as i64;
+                window.insert(at, Entry::Raw(at));
+                window.insert(at - late, Entry::Raw(at));
+                window.evict_until(at - n);
+                let spent = take_combines();
+                window.query();
+                let query = take_combines();
+                assert!(query <= 5, "a query took {query} combines");
+                total += if at < n { 0 } else { spent + query };
+            }
+            totals.push(total as f64 / slides as f64);
+        }
+        let levels = (2.0 + bound as f64).log2();
+        let most = 20.0 + 12.0 * levels;
+        assert!(
+            totals.iter().all(|each| *each <= most),
+            "{totals:?} combines at bound {bound}, at most {most}"
+        );
+        assert!(totals[1] <= totals[0] * 1.1 + 1.0, "{totals:?} at {bound}");
+    }
+}
+
+#[test]
+fn sources_are_folded_as_one() {
+    for seed in 0..scripts() / 4 {
+        let mut random = Random(seed);
+        let count = 1 + random.below(6) as usize;
+        let ties = random.pick(&[Ties::Combine, Ties::Keep]);
+        let mut sources = DabaSources::new(Tally::<0>, ties, count);
+        let mut model: Vec<Recalculate<Tally<0>>> =
+            (0..count).map(|_| Recalculate::new(Tally, ties)).collect();
+        for at in 0..60 {
+            let source = random.below(count as u64) as usize;
+            let own = &mut model[source];
+            match random.below(10) {
+                0..7 => {
+                    let youngest = own.youngest();
+                    let time = youngest.unwrap_or(0) + random.pick(&[-2, 0, 1, 5, 90]);
+                    let inserted = sources.insert(source, time, Entry::Raw(at));
+                    match youngest.filter(|youngest| time < *youngest) {
+                        Some(youngest) => {
+                            assert_eq!(inserted, Err(Refused::Late { time, youngest }));
+                        }
+                        None => {
+                            assert_eq!(inserted, Ok(()));
+                            own.insert(time, Entry::Raw(at));
+                        }
+                    }
+                }
+                7 => assert_eq!(sources.evict(source), own.evict()),
+                _ => {
+                    let time = random.below(60) as i64;
+                    let gone: usize = model.iter_mut().map(|own| own.evict_until(time)).sum();
+                    assert_eq!(sources.evict_until(time), gone);
+                }
+            }
+            if random.below(3) > 0 {
+                let whole = model.iter_mut().map(Window::query);
+                let want = whole
+                    .reduce(|a, b| Tally::<0>.combine(&a, &b))
+                    .expect("a source");
+                assert_eq!(sources.query(), want, "seed {seed}, step {at}");
+            }
+            sources.check().expect("in good order");
+            let len: usize = model.iter_mut().map(Window::len).sum();
+            assert_eq!((sources.len(), sources.is_empty()), (len, len == 0));
+        }
+    }
+}
+
+/// An insert, an evict and a query take a constant and log₂ s, however far sources drift
+/// apart and however many entries there are.
+#[test]
+fn sources_cost_a_path_each() {
+    for log in [0_u32, 3, 8] {
+        let count = 1 << log;
+        let mut sources = DabaSources::new(Tally::<0>, Ties::Keep, count);
+        let n = 1 << 10;
+        for at in 0..(2 * n * count) as i64 {
+            // Source s is s million ticks ahead.
+            let source = at as usize % count;
+            take_combines();
+            let time = at + source as i64 * 1_000_000;
+            sources
+                .insert(source, time, Entry::Raw(at))
+                .expect("in order");
+            if at >= (n * count) as i64 {
+                sources.evict(source);
+            }
+            sources.query();
+            let spent = take_combines();
+            assert!(
+                spent <= 3 + 2 + 2 + u64::from(log),
+                "{spent} for {count} sources"
+            );
+        }
+    }
+}

@@ -1,0 +1,306 @@
+"""The matrix: every algorithm, every aggregation, every kind of value, every order that
+is claimed, in random scripts beside `recalculate`, compared after every operation.
+
+`SLIDEWISE_SCRIPTS` sets the number of scripts per pair and kind of value (`make
+test-matrix` has a million), `SLIDEWISE_SEED` the first seed.
+"""
+
+import inspect
+import math
+import os
+import pickle
+import random
+
+import pytest
+
+import slidewise as sw
+from slidewise import aggregations
+from slidewise.facts import FACTS, LAWS
+
+SCRIPTS = int(os.environ.get("SLIDEWISE_SCRIPTS", "300"))
+SEED = int(os.environ.get("SLIDEWISE_SEED", "1"))
+STEPS = 16
+
+joined = sw.aggregation(
+    lift=str, combine=lambda a, b: a + b, identity="", name="test_matrix:joined"
+)
+total = sw.aggregation(
+    combine=lambda a, b: a + b,
+    inverse=lambda whole, oldest: whole - oldest,
+    identity=0,
+    commutative=True,
+    name="test_matrix:total",
+)
+
+# Arguments of those that need some; over columns where they take two.
+ARGUMENTS = {
+    "approx_quantile": (0.5,),
+    "bloom": {"capacity": 50},
+    "count_min": {"error": 0.2, "confidence": 0.9},
+    "covariance": ("x", "y"),
+    "correlation": ("x", "y"),
+    "top_k": {"k": 3},
+    "bottom_k": {"k": 3},
+    "quantile": (0.5,),
+}
+
+
+def made(name):
+    function = getattr(aggregations, name)
+    arguments = ARGUMENTS.get(name, ())
+    return (
+        function(**arguments) if isinstance(arguments, dict) else function(*arguments)
+    )
+
+
+AGGS = {
+    name: made(name)
+    for name in aggregations.__all__
+    if inspect.isfunction(getattr(aggregations, name))
+}
+AGGS["of one's own"] = joined()
+AGGS["of one's own, with an inverse"] = total()
+AGGS["several"] = {"n": sw.count(), "avg": sw.mean(), "top": sw.max()}
+AGGS["several, with objects"] = {"n": sw.count(), "all": sw.collect()}
+
+KINDS = ("int64", "float64", "object")
+
+# What takes no values of a kind, and what it says.
+NUMBERS_ONLY = "computes with numbers: with dtype='object' there are"
+TEXT_ONLY = "takes str, bytes, lists and tuples"
+NUMBERS = [
+    *["approx_quantile", "arg_max", "arg_min", "bit_and", "bit_or", "bit_xor"],
+    *["bottom_k", "correlation", "count_distinct", "covariance", "geometric_mean"],
+    *["kurtosis", "median", "mode", "product", "quantile", "skewness", "stddev"],
+    *["sum_of_squares", "top_k", "variance"],
+]
+REFUSED = {("concat", "int64"): TEXT_ONLY, ("concat", "float64"): TEXT_ONLY}
+REFUSED |= {(name, "object"): NUMBERS_ONLY for name in NUMBERS}
+# Text has neither a difference nor a quotient, but ints beyond int64 do.
+LARGE = ("mean", "range", "several", "of one's own, with an inverse")
+
+
+def value_of(name, kind, rng):
+    if rng.random() < 0.1:
+        return None
+    drawn = rng.randrange(-40, 40)
+    if name == "geometric_mean":
+        drawn = abs(drawn)
+    if name == "product":  # of a whole window it must fit int64
+        drawn = rng.choice((-1, 1, 1, 1, 2))
+    if kind == "int64":
+        return drawn
+    if kind == "float64":
+        return drawn / 4
+    return 2**70 + drawn if name in LARGE else rng.choice("abcdefghijk")
+
+
+def row_of(name, kind, rng):
+    if getattr(AGGS[name], "columns", ()):
+        return {column: value_of(name, kind, rng) for column in ("x", "y")}
+    return value_of(name, kind, rng)
+
+
+def window(name, kind, algorithm, ties):
+    dtype = "object" if kind == "object" and not name.startswith("of one") else None
+    return sw.Window(AGGS[name], algorithm=algorithm, ties=ties, dtype=dtype)
+
+
+def apart(algorithm, name, kind):
+    """Why an algorithm and an aggregation do not go together, or None."""
+    law = FACTS[algorithm].law
+    try:
+        window(name, kind, algorithm, "keep")
+    except sw.SpecError as error:
+        if law is not None and f"needs {LAWS[law]}" in str(error):
+            return "law"
+        if "combines partial results" in str(error):
+            return "holistic"
+        raise
+    return None
+
+
+def cells():
+    for name in AGGS:
+        for kind in KINDS:
+            yield pytest.param(name, kind, id=f"{name}-{kind}")
+
+
+def same(a, b):
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) or (a != a and b != b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if type(a) is not type(b):
+        return False
+    return bool(a == b) or repr(a) == repr(b)
+
+
+class Side:
+    """One window on its way through a script."""
+
+    def __init__(self, algorithm, empty):
+        self.algorithm, self.window = algorithm, empty.copy()
+        self.parts = algorithm == "auto" or FACTS[algorithm].ranges
+
+    def again(self, how):
+        if how == "copy":
+            self.window = self.window.copy()
+        elif how == "pickle":
+            self.window = pickle.loads(pickle.dumps(self.window))
+        else:
+            self.window = sw.Window.from_bytes(self.window.to_bytes())
+
+
+def script(rng, name, kind, late):
+    """Calls of one script, the same for all windows: method and arguments."""
+    now = 0
+    for _ in range(STEPS):
+        drawn = rng.random()
+        step = rng.choice((0, 1, 1, 2, 7))
+        if drawn < 0.5:
+            now += step
+            back = rng.randrange(12) if late and rng.random() < 0.4 else 0
+            yield "insert", (now - back, row_of(name, kind, rng))
+        elif drawn < 0.62:
+            count = rng.choice((1, 2, 9))
+            times = [now + rng.randrange(-9 * late, 9) for _ in range(count)]
+            now = max(now, *times)
+            yield "insert_many", (times, [row_of(name, kind, rng) for _ in times])
+        elif drawn < 0.74:
+            yield "evict", ()
+        elif drawn < 0.84:
+            yield "evict_until", (now - rng.randrange(20),)
+        elif drawn < 0.92:
+            lo, hi = sorted(now - rng.randrange(-2, 25) for _ in "ab")
+            yield "query", (lo, hi)
+        elif drawn < 0.94 and late:
+            yield "evict", (now - rng.randrange(12),)
+        elif drawn < 0.96:
+            yield "clear", ()
+        else:
+            yield "again", (rng.choice(("copy", "pickle", "bytes")),)
+
+
+def run(name, kind, algorithms, late):
+    prototypes = {
+        (algorithm, ties): window(name, kind, algorithm, ties)
+        for algorithm in ("recalculate", *algorithms)
+        for ties in ("combine", "keep")
+    }
+    for seed in range(SEED, SEED + SCRIPTS):
+        rng = random.Random(f"{name} {kind} {late} {seed}")
+        ties = rng.choice(("combine", "keep"))
+        oracle = prototypes["recalculate", ties].copy()
+        sides = [Side(other, prototypes[other, ties]) for other in algorithms]
+        for step, (method, arguments) in enumerate(script(rng, name, kind, late)):
+            what = (seed, step, method, arguments)
+            if method == "again":
+                for side in sides:
+                    side.again(*arguments)
+            elif method == "evict" and not arguments and not len(oracle):
+                continue
+            else:
+                if method == "insert_many" and not late:
+                    youngest = oracle.youngest
+                    arguments = (
+                        [max(t, youngest or t) for t in arguments[0]],
+                        *arguments[1:],
+                    )
+                wanted = getattr(oracle, method)(*arguments)
+                for side in sides:
+                    if method == "query" and not side.parts:
+                        continue
+                    got = getattr(side.window, method)(*arguments)
+                    assert same(got, wanted), (side.algorithm, what, got, wanted)
+            whole, count = oracle.query(), len(oracle)
+            for side in sides:
+                got = side.window.query()
+                assert same(got, whole), (side.algorithm, what, got, whole)
+                assert len(side.window) == count, (side.algorithm, what)
+        for side in sides:
+            side.window.check()
+            pairs = zip(side.window.items(), oracle.items(), strict=True)
+            assert all(same(a, b) for a, b in pairs), (side.algorithm, seed)
+
+
+def answer_over_one(name, kind):
+    w = window(name, kind, "auto", "keep")
+    w.insert(1, row_of(name, kind, random.Random(3)))
+    return w.query()
+
+
+@pytest.mark.parametrize(("name", "kind"), list(cells()))
+def test_matrix(name, kind):
+    refusal = REFUSED.get((name, kind))
+    if refusal is not None:
+        with pytest.raises(sw.SpecError, match=refusal):
+            answer_over_one(name, kind)
+        return
+    lawful = [one for one in FACTS if apart(one, name, kind) is None]
+    lawful.remove("recalculate")
+    run(name, kind, ["auto", *lawful], late=False)
+    any_order = [one for one in lawful if not FACTS[one].in_order]
+    run(name, kind, ["auto", *any_order], late=True)
+
+
+def strangers():
+    for name in AGGS:
+        for algorithm in FACTS:
+            why = apart(algorithm, name, "object" if name == "concat" else "int64")
+            if why is not None:
+                case = f"{algorithm}-{name}-{why}"
+                yield pytest.param(algorithm, name, why, id=case)
+
+
+@pytest.mark.parametrize(("algorithm", "name", "why"), list(strangers()))
+def test_pairs_that_do_not_go_together(algorithm, name, why):
+    """What is missing is named, and so is who lacks it."""
+    with pytest.raises(sw.SpecError) as caught:
+        sw.Window(AGGS[name], algorithm=algorithm)
+    message = str(caught.value)
+    if why == "law":
+        law = LAWS[FACTS[algorithm].law]
+        assert message.startswith(f"algorithm {algorithm!r} needs {law}, which ")
+        assert "without it there are auto, fiba, " in message
+    else:
+        assert message.startswith(f"algorithm {algorithm!r} combines partial results")
+        assert "all values of the window are needed" in message
+    if isinstance(AGGS[name], sw.Aggregation):
+        assert repr(AGGS[name]) in message
+
+
+def test_the_matrix_has_all_aggregations():
+    kinds = {agg.kind for agg in AGGS.values() if isinstance(agg, sw.Aggregation)}
+    assert set(aggregations.KINDS) - {"own"} <= kinds
+
+
+@pytest.mark.parametrize("algorithm", [*FACTS, "auto"])
+@pytest.mark.parametrize("ties", ["combine", "keep"])
+@pytest.mark.parametrize(
+    "agg",
+    [sw.sum(), sw.mean(), sw.stddev(), sw.geometric_mean(), sw.max(), joined()],
+    ids=lambda agg: agg.kind,
+)
+def test_restoring_is_invisible(algorithm, ties, agg):
+    """A copy, a pickle and bytes go on as the window does, bit for bit."""
+    try:
+        w = sw.Window(agg, algorithm=algorithm, ties=ties)
+    except sw.SpecError:
+        return  # test_pairs_that_do_not_go_together
+    rng = random.Random(f"{algorithm} {ties} {agg}")
+    others = []
+    for step in range(120):
+        if step % 20 == 7:
+            others.append(w.copy())
+            others.append(pickle.loads(pickle.dumps(w)))
+            others.append(sw.Window.from_bytes(w.to_bytes()))
+        time, value = step + rng.randrange(2), rng.uniform(1e-9, 1e9)
+        calls = [("insert", max(time, w.youngest or 0), value)] * 4
+        calls += [("evict_until", time - rng.randrange(5, 40))]
+        calls += [("evict",)] if len(w) else []
+        method, *arguments = rng.choice(calls)
+        wanted = repr((getattr(w, method)(*arguments), w.query(), len(w)))
+        for other in others:
+            got = repr((getattr(other, method)(*arguments), other.query(), len(other)))
+            assert got == wanted, (step, method, arguments)
