@@ -161,6 +161,12 @@ def test_every_kind_can_be_asked_for(kind):
         (r"odd=sum:a\:b", Aggregation("sum", "a:b")),
         ("top=top_k:x:3", Aggregation("top_k", "x", k=3)),
         ("pop=stddev:x:0", Aggregation("stddev", "x", ddof=0)),
+        ("b=bloom:x:500", sw.bloom("x", capacity=500)),
+        ("n=approx_count_distinct:x", sw.approx_count_distinct("x")),
+        ("n=approx_count_distinct:x:0.1", sw.approx_count_distinct("x", error=0.1)),
+        ("p=approx_quantile:x:0.9", sw.approx_quantile("x", 0.9)),
+        ("c=count_min:x:0.1", sw.count_min("x", error=0.1)),
+        ("h=heavy_hitters:x:5", sw.heavy_hitters("x", 5)),
         ("s=sum:start station id", Aggregation("sum", "start station id")),
     ],
 )

@@ -8,14 +8,14 @@ output holds the answer, standard error what is said about it.
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from slidewise.aggregations import KINDS, Aggregation
+from slidewise.aggregations import KINDS, Aggregation, sketches
 from slidewise.cards import algorithms
 from slidewise.durations import WindowLike, rows
 from slidewise.errors import SlidewiseError, SpecError
@@ -113,7 +113,8 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
 
     A colon in a column's name is written `\:`. For `variance` and its like the third
-    part is the ddof, for `top_k` and `bottom_k` it is k, for `quantile` it is q.
+    part is the ddof, for `top_k` and `bottom_k` it is k, for `quantile` it is q; for
+    sketches it is what they need most: capacity, k, q or error.
 
     Raises:
         SpecError: If it does not have that form or the kind is unknown.
@@ -143,9 +144,29 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     if kind in ("top_k", "bottom_k"):
         k = _number(last or "1", "k", text)
         return name, Aggregation(kind, of or None, k=k)
+    if kind in _SKETCHES:
+        return name, _sketch(kind, of or None, last, text)
     if last and kind == "quantile":
         return name, Aggregation(kind, of or None, q=_share(last, text))
     return name, Aggregation(kind, of or None, last or None)
+
+
+_SKETCHES: dict[str, tuple[Callable[..., Aggregation], str]] = {
+    "bloom": (sketches.bloom, "capacity"),
+    "approx_count_distinct": (sketches.approx_count_distinct, "error"),
+    "approx_quantile": (sketches.approx_quantile, "q"),
+    "count_min": (sketches.count_min, "error"),
+    "heavy_hitters": (sketches.heavy_hitters, "k"),
+}
+
+
+def _sketch(kind: str, of: str | None, last: str, text: str) -> Aggregation:
+    make, what = _SKETCHES[kind]
+    if not last:
+        return make(of)
+    whole = what in ("capacity", "k")
+    value = _number(last, what, text) if whole else _share(last, text, what)
+    return make(of, **{what: value})
 
 
 def _number(digits: str, what: str, text: str) -> int:
@@ -154,12 +175,12 @@ def _number(digits: str, what: str, text: str) -> int:
     return int(digits)
 
 
-def _share(digits: str, text: str) -> float:
+def _share(digits: str, text: str, what: str = "q") -> float:
     try:
         return float(digits)
     except ValueError:
         raise SpecError(
-            f"the q in --agg {text!r} is a number from 0 to 1, got {digits!r}"
+            f"the {what} in --agg {text!r} is a number from 0 to 1, got {digits!r}"
         ) from None
 
 
@@ -237,7 +258,8 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="NAME=KIND[:COLUMN[:BY]]",
-        help=f"what to compute (may be repeated); kinds: {' '.join(KINDS)}",
+        help=f"what to compute (may be repeated); kinds: "
+        f"{' '.join((*KINDS, *_SKETCHES))}",
     )
     parser.add_argument(
         "--arrival",

@@ -1,8 +1,10 @@
 """Sketches: answers from few bytes, off by a known error at most.
 
 A partial takes a few kilobytes however many values it stands for, and two of them make
-that of both: so sketches run on every algorithm and none needs an inverse. While there
-are few values (a few hundred) they are kept as they are, and answers are exact.
+that of both: so sketches run on every algorithm and none needs an inverse. FiBA, which
+"auto" takes, keeps one in 64 entries; algorithms that keep one per entry take kilobytes
+for each. While there are few values (a few hundred) they are kept as they are, and
+answers are exact.
 
 `bloom`, `approx_count_distinct`, `count_min` and `heavy_hitters` know a value by its
 64-bit hash, the same in every process and over tables: XXH64 with seed 42 of the eight
