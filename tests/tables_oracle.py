@@ -37,7 +37,7 @@ def windows(
             kept = [
                 other
                 for other in seen
-                if _inside(times[row] - times[other], window, closed)
+                if inside(times[row] - times[other], window, closed)
                 and (
                     ties == "peers" or arrival is not None or order(other) <= order(row)
                 )
@@ -50,7 +50,7 @@ def windows(
     return answer
 
 
-def _inside(age: int, length: int, closed: str) -> bool:
+def inside(age: int, length: int, closed: str) -> bool:
     young = age < length or (age == length and closed in ("left", "both"))
     old = age > 0 or (age == 0 and closed in ("right", "both"))
     return young and old

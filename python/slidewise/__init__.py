@@ -59,7 +59,7 @@ from slidewise.aggregations import (
     variance,
 )
 from slidewise.cards import algorithms
-from slidewise.durations import rows
+from slidewise.durations import rows, session
 from slidewise.errors import (
     EmptyWindowError,
     LawError,
@@ -70,6 +70,7 @@ from slidewise.errors import (
     SpecError,
     WindowBusyError,
 )
+from slidewise.hopping import hopping
 from slidewise.laws import check_laws
 from slidewise.natives import native
 from slidewise.own import aggregation
@@ -117,6 +118,7 @@ __all__ = [
     "first",
     "geometric_mean",
     "heavy_hitters",
+    "hopping",
     "kurtosis",
     "last",
     "max",
@@ -132,6 +134,7 @@ __all__ = [
     "range",
     "rolling",
     "rows",
+    "session",
     "skewness",
     "stddev",
     "sum",

@@ -19,11 +19,18 @@ __all__ = [
     "__version__",
     "algorithms",
     "hashes",
+    "hops",
     "obeys_law",
     "rolling",
     "rolling_own",
+    "sessions",
     "subtracts_exactly",
 ]
+
+# Times, groups and arrival.
+_Rows = tuple[object, object | None, object | None]
+# Times, where windows begin, groups and arrival.
+_Moments = tuple[object, object | None, object | None, object | None]
 
 __version__: str
 
@@ -111,21 +118,23 @@ def hashes(array: object) -> Column: ...
 def obeys_law(law: str, aggs: Sequence[tuple[str, bool]], feeds: int) -> bool: ...
 def subtracts_exactly(aggs: Sequence[tuple[str, bool]], floats: bool) -> bool: ...
 def rolling(
-    times: object,
-    groups: object | None,
+    rows: _Rows,
     columns: Sequence[object],
     aggs: Sequence[tuple[str, int, int, int]],
-    windows: Sequence[tuple[str, int, str]],
+    windows: Sequence[tuple[str, int, str, int]],
     ties: str,
-    arrival: object | None,
-    natives: Sequence[Compiled] | None = None,
+    moments: _Moments | None,
+    natives: Sequence[Compiled],
 ) -> list[list[Column]]: ...
 def rolling_own(
-    times: object,
-    groups: object | None,
+    rows: _Rows,
     values: list[Any],
     functions: Functions,
-    windows: Sequence[tuple[str, int, str]],
+    windows: Sequence[tuple[str, int, str, int]],
     ties: str,
-    arrival: object | None,
+    moments: _Moments | None,
 ) -> list[list[Any]]: ...
+def hops(
+    rows: _Rows, length: int, every: int, offset: int, empty: bool
+) -> tuple[Column, Column, Column, Column]: ...
+def sessions(rows: _Rows, gap: int) -> tuple[Column, Column, Column, Column]: ...

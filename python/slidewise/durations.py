@@ -13,7 +13,17 @@ from typing import SupportsIndex, TypeAlias
 
 from slidewise.errors import SpecError
 
-__all__ = ["Length", "Rows", "WindowLike", "parse_duration", "parse_length", "rows"]
+__all__ = [
+    "Length",
+    "Rows",
+    "Session",
+    "WindowLike",
+    "parse_duration",
+    "parse_length",
+    "parse_offset",
+    "rows",
+    "session",
+]
 
 # Nanoseconds per unit, from the longest to the shortest.
 _UNITS = {
@@ -78,6 +88,16 @@ WindowLike: TypeAlias = str | timedelta | Rows | SupportsIndex
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """Windows between gaps. Made by `session`."""
+
+    gap: "Length"
+
+    def __repr__(self) -> str:
+        return f"session({self.gap.label})"
+
+
+@dataclass(frozen=True, slots=True)
 class Length:
     """How far a window reaches.
 
@@ -112,6 +132,54 @@ def rows(n: int) -> Rows:
         rows(100)
     """
     return Rows(_positive(n, "number of rows"))
+
+
+def session(gap: str | timedelta | SupportsIndex) -> Session:
+    """Windows from the first to the last of rows that follow closely: for `hopping`.
+
+    A row belongs to the session of the row before it (of the same key) if it comes at
+    most `gap` later; a longer gap begins a new session.
+
+    Args:
+        gap: A duration such as `"30m"`, a `timedelta`, or an int in the units of an
+            integer time column.
+
+    Raises:
+        SpecError: If `gap` is no positive length of time.
+
+    Example:
+        >>> import slidewise as sw
+        >>> sw.session("30m")
+        session(30m)
+    """
+    length = parse_length(gap)
+    if length.kind == "rows":
+        raise SpecError(f"a session ends with a gap of time, got {gap!r}: {_EXAMPLES}")
+    return Session(length)
+
+
+def parse_offset(offset: str | timedelta | SupportsIndex) -> Length:
+    """Reads an offset: a length that may also be zero or negative.
+
+    Raises:
+        SpecError: If it has no fixed length, or is none.
+
+    Example:
+        >>> parse_offset("-15m").amount, parse_offset(0).amount
+        (-900000000000, 0)
+    """
+    if isinstance(offset, str):
+        sign = -1 if offset.lstrip().startswith("-") else 1
+        bare = offset.replace("-", "", 1) if sign < 0 else offset
+        if re.fullmatch(r"\s*0+\s*[A-Za-z]+\s*", bare):
+            _unit(bare.strip(" 0"), offset)
+            return Length("time", 0, offset)
+        return Length("time", sign * parse_duration(bare), offset)
+    if isinstance(offset, timedelta):
+        return Length("time", _nanoseconds(offset), str(offset))
+    if isinstance(offset, bool) or not isinstance(offset, SupportsIndex):
+        raise SpecError(f"{offset!r} is no offset: {_EXAMPLES}")
+    return Length("integer", operator.index(offset), str(operator.index(offset)))
 
 
 def parse_length(window: WindowLike) -> Length:

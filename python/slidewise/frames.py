@@ -23,13 +23,14 @@ class Result:
 
     Attributes:
         array: The values, in row order.
-        source: The column it was computed of, whose flavour of types it follows.
-        keeps: Whether its type is that of `source`.
+        flavour: What a frame said of the column it was computed of, whose flavour of
+            types it follows; None if there is none.
+        keeps: Whether its type is that of this column.
         nullable: Whether a null can occur in it, whatever the data.
     """
 
     array: pa.Array
-    source: str | None
+    flavour: Any
     keeps: bool
     nullable: bool
 
@@ -51,8 +52,14 @@ class Frame(Protocol):
     def never_null(self, name: str) -> bool:
         """Whether the type of this column cannot express a missing value."""
 
+    def flavour(self, name: str) -> Any:
+        """The type of a column in words of its own library, for `Result`."""
+
     def append(self, results: Mapping[str, Result]) -> Any:
         """The caller's table with the results behind its columns."""
+
+    def make(self, columns: Mapping[str, Result]) -> Any:
+        """A table of the caller's make of these columns alone."""
 
 
 def frame(table: Any) -> Frame:
@@ -76,7 +83,7 @@ def frame(table: Any) -> Frame:
     raise SpecError(_no_table(table))
 
 
-def require(frame: Frame, names: Sequence[str]) -> None:
+def require(frame: Frame, names: Sequence[str], whose: str = "the table") -> None:
     """Refuses columns that are not there, or there twice.
 
     Raises:
@@ -86,9 +93,10 @@ def require(frame: Frame, names: Sequence[str]) -> None:
     for name in names:
         found = present.count(name)
         if found == 0:
-            raise SpecError(_no_column(name, [str(column) for column in present]))
+            columns = [str(column) for column in present]
+            raise SpecError(_no_column(name, columns, whose))
         if found > 1:
-            raise SpecError(f"the table has {found} columns {name!r}: rename one")
+            raise SpecError(f"{whose} has {found} columns {name!r}: rename one")
 
 
 def refuse_taken(frame: Frame, results: Sequence[str]) -> None:
@@ -106,11 +114,11 @@ def refuse_taken(frame: Frame, results: Sequence[str]) -> None:
             )
 
 
-def _no_column(name: str, present: list[str]) -> str:
+def _no_column(name: str, present: list[str], whose: str) -> str:
     near = difflib.get_close_matches(name, present, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     shown = ", ".join(present[:20]) + (", ..." if len(present) > 20 else "")
-    return f"the table has no column {name!r}; it has {shown or 'none'}.{hint}"
+    return f"{whose} has no column {name!r}; it has {shown or 'none'}.{hint}"
 
 
 def _no_table(table: Any) -> str:
@@ -147,11 +155,18 @@ class _ArrowFrame:
     def never_null(self, name: str) -> bool:
         return not self._table.schema.field(name).nullable
 
+    def flavour(self, name: str) -> Any:  # noqa: ARG002
+        return None
+
     def append(self, results: Mapping[str, Result]) -> Any:
         table = self._table
         for name, result in results.items():
             table = table.append_column(name, result.array)
         return self._restore(table)
+
+    def make(self, columns: Mapping[str, Result]) -> Any:
+        arrays = {name: result.array for name, result in columns.items()}
+        return self._restore(pa.table(arrays))
 
 
 def _as_table(table: pa.Table) -> pa.Table:
@@ -192,15 +207,24 @@ class _PolarsFrame:
     def never_null(self, name: str) -> bool:  # noqa: ARG002
         return False
 
+    def flavour(self, name: str) -> Any:
+        return self._table.schema[name]
+
     def append(self, results: Mapping[str, Result]) -> Any:
+        return self._table.with_columns(self._series(results))
+
+    def make(self, columns: Mapping[str, Result]) -> Any:
+        return sys.modules["polars"].DataFrame(self._series(columns))
+
+    def _series(self, results: Mapping[str, Result]) -> list[Any]:
         polars = sys.modules["polars"]
         columns = []
         for name, result in results.items():
             series = polars.from_arrow(result.array).alias(name)
-            if result.keeps and result.source is not None:
-                series = series.cast(self._table.schema[result.source])
+            if result.keeps and isinstance(result.flavour, polars.DataType):
+                series = series.cast(result.flavour)
             columns.append(series)
-        return self._table.with_columns(columns)
+        return columns
 
 
 class _PandasFrame:
@@ -245,20 +269,29 @@ class _PandasFrame:
         dtype = self._values(name).dtype
         return type(dtype).__module__.startswith("numpy") and dtype.kind in "iub"
 
+    def flavour(self, name: str) -> Any:
+        return self._values(name).dtype
+
     def append(self, results: Mapping[str, Result]) -> Any:
         pandas = sys.modules["pandas"]
-        columns = {name: self._to_pandas(result) for name, result in results.items()}
-        added = pandas.DataFrame(columns, index=self._table.index, copy=False)
+        added = self._frame(results, self._table.index)
         table = pandas.concat([self._table, added], axis=1)
         table.attrs = dict(self._table.attrs)
         return table
 
+    def make(self, columns: Mapping[str, Result]) -> Any:
+        table = self._frame(columns, None)
+        table.attrs = dict(self._table.attrs)
+        return table
+
+    def _frame(self, results: Mapping[str, Result], index: Any) -> Any:
+        columns = {name: self._to_pandas(result) for name, result in results.items()}
+        return sys.modules["pandas"].DataFrame(columns, index=index, copy=False)
+
     def _to_pandas(self, result: Result) -> Any:
         """Values in the flavour of the source: Arrow, masked, or numpy."""
         pandas = sys.modules["pandas"]
-        array, flavour = result.array, None
-        if result.source is not None:
-            flavour = self._values(result.source).dtype
+        array, flavour = result.array, result.flavour
         if isinstance(flavour, pandas.ArrowDtype):
             return array.to_pandas(types_mapper=pandas.ArrowDtype).array
         masked = isinstance(flavour, pandas.api.extensions.ExtensionDtype) and hasattr(

@@ -13,7 +13,14 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, SupportsIndex
 
 from slidewise.aggregations import Aggregation
-from slidewise.durations import Length, Rows, WindowLike, parse_length
+from slidewise.durations import (
+    Length,
+    Rows,
+    Session,
+    WindowLike,
+    parse_length,
+    parse_offset,
+)
 from slidewise.errors import SpecError
 from slidewise.natives import Compiled
 from slidewise.own import Functions
@@ -33,12 +40,14 @@ class WindowSpec:
     """One window: which rows a row sees.
 
     Attributes:
-        kind: "time" (a duration), "integer" (in the units of an integer time column) or
-            "rows".
+        kind: "time" (a duration), "integer" (in the units of an integer time column),
+            "rows", or "session" and "session_integer", whose length is the gap.
         length: In nanoseconds, units or rows; always positive.
         every: Distance between windows in the units of `length`; 0 where every row has
             a window of its own.
-        offset: How much earlier the window ends, in the units of `length`.
+        offset: How much earlier the window ends; for windows at a distance from each
+            other, how much later than the epoch one of them begins. In the units of
+            `length`.
         closed: Which ends belong to it: "right", "left", "both" or "neither".
         label: As the user wrote the length; the end of its result columns' names.
     """
@@ -53,7 +62,26 @@ class WindowSpec:
     @property
     def as_length(self) -> Length:
         """The length alone."""
-        return Length(self.kind, self.length, self.label)
+        return self._in_units(self.length, self.label)
+
+    @property
+    def as_every(self) -> Length:
+        """The distance between windows, as a length."""
+        return self._in_units(self.every, f"every={self.every}")
+
+    @property
+    def as_offset(self) -> Length:
+        """The offset, as a length."""
+        return self._in_units(self.offset, f"offset={self.offset}")
+
+    @property
+    def is_session(self) -> bool:
+        """Whether gaps divide the windows."""
+        return self.kind.startswith("session")
+
+    def _in_units(self, amount: int, label: str) -> Length:
+        units = {"session": "time", "session_integer": "integer"}
+        return Length(units.get(self.kind, self.kind), amount, label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +97,7 @@ class Spec:
         nan: "propagate", "skip" or "raise".
         arrival: The column of arrival order, or None.
         min_rows: Windows with fewer values are null.
+        empty: Whether windows on a grid that hold no row are answered, too.
     """
 
     on: str
@@ -79,6 +108,7 @@ class Spec:
     nan: str
     arrival: str | None
     min_rows: int
+    empty: bool = False
 
     @classmethod
     def make(
@@ -93,6 +123,7 @@ class Spec:
         nan: str = "propagate",
         arrival: str | None = None,
         min_rows: int = 0,
+        offset: WindowLike | None = None,
     ) -> "Spec":
         """Checks what the user wrote and spells it out.
 
@@ -110,7 +141,7 @@ class Spec:
         spec = cls(
             on=_name(on, "on"),
             by=_names(by),
-            windows=_windows(windows, _one_of(closed, "closed", CLOSED)),
+            windows=_windows(windows, _one_of(closed, "closed", CLOSED), offset),
             aggs=_aggs(aggs),
             ties=_one_of(ties, "ties", TIES),
             nan=_one_of(nan, "nan", NAN),
@@ -120,9 +151,56 @@ class Spec:
         _refuse_twice(spec.results)
         return spec
 
+    @classmethod
+    def make_hopping(
+        cls,
+        *,
+        on: str,
+        window: WindowLike | Session,
+        aggs: Mapping[str, Aggregation],
+        every: WindowLike | None = None,
+        by: str | Sequence[str] | None = None,
+        offset: WindowLike | None = None,
+        empty: bool = False,
+        nan: str = "propagate",
+        min_rows: int = 0,
+    ) -> "Spec":
+        """The same for windows at a distance from one another.
+
+        The arguments are those of `slidewise.hopping`.
+
+        Example:
+            >>> import slidewise as sw
+            >>> spec = Spec.make_hopping(on="t", window="1h", aggs={"n": sw.count()})
+            >>> spec.results
+            ('window_start', 'window_end', 'n')
+        """
+        if not isinstance(empty, bool):
+            raise SpecError(f"empty= takes True or False, got {empty!r}")
+        spec = cls(
+            on=_name(on, "on"),
+            by=_names(by),
+            windows=(_frame(window, every, offset, empty),),
+            aggs=_aggs(aggs),
+            ties="peers",
+            nan=_one_of(nan, "nan", NAN),
+            arrival=None,
+            min_rows=_min_rows(min_rows),
+            empty=empty,
+        )
+        _refuse_twice([*spec.by, *spec.results])
+        return spec
+
+    @property
+    def is_hopping(self) -> bool:
+        """Whether windows are on a grid or between gaps, not a row's own."""
+        return any(window.every or window.is_session for window in self.windows)
+
     @property
     def results(self) -> tuple[str, ...]:
         """Names of the result columns, window by window."""
+        if self.is_hopping:
+            return ("window_start", "window_end", *(name for name, _ in self.aggs))
         return tuple(
             f"{name}_{window.label}" for window in self.windows for name, _ in self.aggs
         )
@@ -182,7 +260,7 @@ def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _windows(
-    windows: WindowLike | Iterable[WindowLike], closed: str
+    windows: WindowLike | Iterable[WindowLike], closed: str, offset: WindowLike | None
 ) -> tuple[WindowSpec, ...]:
     if isinstance(windows, str | Rows) or not isinstance(windows, Iterable):
         windows = [windows]
@@ -197,9 +275,76 @@ def _windows(
                 "call of their own"
             )
     return tuple(
-        WindowSpec(length.kind, length.amount, 0, 0, closed, length.label)
+        WindowSpec(
+            length.kind,
+            length.amount,
+            0,
+            _offset(offset, length),
+            closed,
+            length.label,
+        )
         for length in lengths
     )
+
+
+def _frame(
+    window: WindowLike | Session,
+    every: WindowLike | None,
+    offset: WindowLike | None,
+    empty: bool,
+) -> WindowSpec:
+    if isinstance(window, Session):
+        for value, argument in ((every, "every"), (offset, "offset"), (empty, "empty")):
+            if value:
+                raise SpecError(
+                    f"{argument}= means nothing for {window!r}, whose windows begin "
+                    "and end with the data: leave it out"
+                )
+        gap = window.gap
+        kind = "session" if gap.kind == "time" else "session_integer"
+        return WindowSpec(kind, gap.amount, 0, 0, "both", gap.label)
+    length = parse_length(window)
+    if length.kind == "rows":
+        raise SpecError(
+            f"hopping windows are lengths of time, not {window!r}: for the last rows "
+            "before each row, use rolling(windows=...)"
+        )
+    step = length if every is None else parse_length(every)
+    if step.kind != length.kind:
+        raise SpecError(
+            f"window={window!r} and every={every!r} differ in kind: give both as "
+            "durations, or both as ints for an integer time column"
+        )
+    return WindowSpec(
+        length.kind,
+        length.amount,
+        step.amount,
+        _offset(offset, length),
+        "left",
+        length.label,
+    )
+
+
+def _offset(offset: WindowLike | None, length: Length) -> int:
+    if offset is None or isinstance(offset, Rows):
+        if offset is not None:
+            raise SpecError(f"offset= is a length of time, not {offset!r}")
+        return 0
+    shift = parse_offset(offset)
+    if shift.amount == 0:
+        return 0
+    if length.kind == "rows":
+        raise SpecError(
+            f"offset={offset!r} means nothing for rows({length.amount}), which ends "
+            "with the row itself: leave offset= out, or ask for the rows in a call of "
+            "their own"
+        )
+    if shift.kind != length.kind:
+        raise SpecError(
+            f"offset={offset!r} and the window {length.label!r} differ in kind: give "
+            "both as durations, or both as ints for an integer time column"
+        )
+    return shift.amount
 
 
 def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...]:

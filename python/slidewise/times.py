@@ -36,6 +36,25 @@ class TimeColumn:
     ticks: pa.Array
     unit: int | None
 
+    def restore(self, ticks: pa.Array) -> pa.Array:
+        """Other ticks as a column of the type of this one; int64 where they outgrow it.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> times = read_times(pa.array([1], pa.int8()), "t")
+            >>> times.restore(pa.array([2])).type, times.restore(pa.array([200])).type
+            (DataType(int8), DataType(int64))
+        """
+        kind = self.original.type
+        if pa.types.is_date32(kind):
+            return ticks.cast(pa.int32()).view(kind)
+        if not pa.types.is_integer(kind):
+            return ticks.view(kind)
+        try:
+            return ticks.cast(kind)
+        except pa.ArrowInvalid:
+            return ticks
+
 
 def read_times(column: pa.Array, name: str) -> TimeColumn:
     """Reads a column as event times.

@@ -290,6 +290,7 @@ fn tables_answer_as_the_values_of_each_window_sorted_anew() {
                 Length::Time(_) => closed,
                 Length::Rows(_) => Closed::Right,
             },
+            offset: 0,
         });
         let (ints, floats, bits) = table.column();
         let values = match table.dtype {
@@ -308,6 +309,7 @@ fn tables_answer_as_the_values_of_each_window_sorted_anew() {
             spans: &spans,
             ties,
             arrival: table.arrival.as_deref(),
+            at: None,
         };
         let outputs = rolling(request, &mut || true).expect("nothing overflows");
         for (at, span) in spans.iter().enumerate() {

@@ -7,10 +7,12 @@ use common::Random;
 use common::definition::{Row, agrees, by_definition, number};
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
-use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties, rolling};
+use slidewise_core::rolling::{
+    Closed, Error, Length, Moments, Output, Request, Span, Ties, rolling,
+};
 
 /// Kinds with a kernel and, among them, some without.
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 14] = [
     Kind::Sum,
     Kind::Range,
     Kind::Mean,
@@ -23,6 +25,8 @@ const KINDS: [Kind; 12] = [
     Kind::First,
     Kind::GeometricMean,
     Kind::Last,
+    Kind::CountDistinct,
+    Kind::Mode,
 ];
 
 const CLOSED: [Closed; 4] = [Closed::Right, Closed::Left, Closed::Both, Closed::Neither];
@@ -32,6 +36,42 @@ struct Table {
     groups: Option<Vec<i64>>,
     cells: Vec<Cell<i64>>,
     dtype: DType,
+    asked: Option<Asked>,
+}
+
+/// Other moments than the rows'.
+struct Asked {
+    times: Vec<i64>,
+    since: Option<Vec<i64>>,
+    groups: Option<Vec<i64>>,
+}
+
+impl Asked {
+    /// Some times are those of rows; some groups have no rows.
+    fn new(random: &mut Random, times: &[i64], groups: Option<&[i64]>, scale: u64) -> Self {
+        let count = random.pick(&[0, 1, 30, 200]) as usize;
+        let mut time = || match random.below(3) {
+            0 if !times.is_empty() => times[random.below(times.len() as u64) as usize],
+            _ => random.below(scale) as i64 - (scale / 2) as i64,
+        };
+        let mut asked: Vec<i64> = (0..count).map(|_| time()).collect();
+        // Explicit windows that go forward at both ends.
+        let since = (random.below(3) == 0).then(|| {
+            asked.sort_unstable();
+            let mut since: Vec<i64> = asked
+                .iter()
+                .map(|time| time.saturating_sub(random.below(9) as i64))
+                .collect();
+            since.sort_unstable();
+            since
+        });
+        let codes = |_| random.below(count as u64 + 4) as i64 % 5;
+        Self {
+            times: asked,
+            since,
+            groups: groups.map(|_| (0..count).map(codes).collect()),
+        }
+    }
 }
 
 impl Table {
@@ -59,11 +99,14 @@ impl Table {
                 _ => Cell::F64(float(random, special, row)),
             })
             .collect();
+        let asked =
+            (random.below(3) == 0).then(|| Asked::new(random, &times, groups.as_deref(), scale));
         Self {
             times,
             groups,
             cells,
             dtype,
+            asked,
         }
     }
 
@@ -71,11 +114,24 @@ impl Table {
         self.groups.as_ref().map_or(0, |groups| groups[row])
     }
 
+    /// The times at which answers are asked for.
+    fn moments(&self) -> &[i64] {
+        let asked = self.asked.as_ref();
+        asked.map_or(&self.times, |asked| &asked.times)
+    }
+
+    fn group_asked(&self, moment: usize) -> i64 {
+        match &self.asked {
+            Some(asked) => asked.groups.as_ref().map_or(0, |groups| groups[moment]),
+            None => self.group(moment),
+        }
+    }
+
     /// The rows of a row's window, in order of time, then of the table.
     fn window(&self, row: usize, span: Span, ties: Ties) -> Vec<Row> {
         let place = |other: usize| (self.times[other], other);
         let mut rows: Vec<usize> = (0..self.times.len())
-            .filter(|&other| self.group(other) == self.group(row))
+            .filter(|&other| self.group(other) == self.group_asked(row))
             .filter(|&other| self.sees(row, other, span, ties))
             .collect();
         rows.sort_by_key(|&other| place(other));
@@ -88,12 +144,16 @@ impl Table {
     }
 
     fn sees(&self, row: usize, other: usize, span: Span, ties: Ties) -> bool {
-        let (now, time) = (self.times[row], self.times[other]);
-        let Length::Time(length) = span.length else {
-            return (time, other) <= (now, row);
+        let (now, time) = (self.moments()[row], self.times[other]);
+        let own = self.asked.is_none() && span.offset == 0;
+        let age = i128::from(now) - i128::from(span.offset) - i128::from(time);
+        let length = match span.length {
+            Length::Time(length) => i128::from(length),
+            Length::Rows(_) if own => return (time, other) <= (now, row),
+            Length::Rows(_) => return age >= 0,
         };
-        let age = i128::from(now) - i128::from(time);
-        let length = i128::from(length);
+        let since = self.asked.as_ref().and_then(|asked| asked.since.as_ref());
+        let length = since.map_or(length, |since| i128::from(now) - i128::from(since[row]));
         let (left, right) = match span.closed {
             Closed::Right => (false, true),
             Closed::Left => (true, false),
@@ -101,7 +161,7 @@ impl Table {
             Closed::Neither => (false, false),
         };
         let young = age < length || (left && age == length);
-        let peer = age == 0 && right && (ties == Ties::Peers || other <= row);
+        let peer = age == 0 && right && (!own || ties == Ties::Peers || other <= row);
         young && (age > 0 || peer)
     }
 }
@@ -147,6 +207,12 @@ fn request<'a>(
         spans,
         ties,
         arrival: None,
+        at: table.asked.as_ref().map(|asked| Moments {
+            times: &asked.times,
+            since: asked.since.as_deref(),
+            groups: asked.groups.as_deref(),
+            arrival: None,
+        }),
     }
 }
 
@@ -183,16 +249,19 @@ fn aggs(random: &mut Random) -> Vec<AggSpec> {
 }
 
 fn lengths(random: &mut Random) -> Vec<Span> {
+    let offset = random.pick(&[0, 0, 1, 7, i64::MAX]);
     let mut spans: Vec<Span> = CLOSED
         .into_iter()
         .map(|closed| Span {
             length: Length::Time(random.pick(&[1, 2, 9, 60, i64::MAX])),
             closed,
+            offset,
         })
         .collect();
     spans.push(Span {
         length: Length::Rows(random.pick(&[1, 2, 17, 1000])),
         closed: Closed::Right,
+        offset,
     });
     spans
 }
@@ -253,7 +322,7 @@ fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: Ties)
         Err(error) => panic!("seed {seed}: {error:?}"),
     };
     for (outputs, span) in got.iter().zip(spans) {
-        for row in 0..table.times.len() {
+        for row in 0..table.moments().len() {
             let window = table.window(row, *span, ties);
             let cells = window.iter().filter_map(|row| number(&row[0]));
             let weight = cells.map(f64::abs).sum();
@@ -288,10 +357,12 @@ fn the_caller_can_stop_it() {
         groups: None,
         cells: Vec::new(),
         dtype: DType::I64,
+        asked: None,
     };
     let spans = [Span {
         length: Length::Time(5),
         closed: Closed::Right,
+        offset: 0,
     }];
     let mut asked = 0;
     let stopped = rolling(

@@ -11,6 +11,7 @@ mod columns;
 mod element;
 mod errors;
 mod hashing;
+mod keys;
 mod masks;
 mod native;
 mod objects;
@@ -36,6 +37,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sketches::CountMin>()?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
     module.add_function(wrap_pyfunction!(own_tables::rolling_own_column, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::hop_frames, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::session_frames, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::obeys_law, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::subtracts_exactly, module)?)?;

@@ -6,13 +6,13 @@ use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell};
 use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_own};
 
-use crate::arrow::Numbers;
 use crate::element::{Object, Store};
 use crate::errors::broken;
+use crate::keys::{self, Keys, MomentsTuple, RowsTuple};
 use crate::own::{Own, Working};
 use crate::spec::Nan;
 use crate::state::cells;
-use crate::tables::{SpanTuple, check_lengths, read_span, read_ties, watch};
+use crate::tables::{SpanTuple, read_span, read_ties, watch};
 use crate::value::{Loose, SIGNALS_EVERY, breathe};
 
 /// Rolling answers of one aggregation of the user's own: a list per window.
@@ -20,22 +20,18 @@ use crate::value::{Loose, SIGNALS_EVERY, breathe};
 /// The arguments are those of `rolling`, with the values of one column as Python objects
 /// (None where missing) and the functions of the aggregation.
 #[pyfunction(name = "rolling_own")]
-#[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
 pub(crate) fn rolling_own_column<'py>(
     py: Python<'py>,
-    times: &Bound<'py, PyAny>,
-    groups: Option<&Bound<'py, PyAny>>,
+    rows: RowsTuple<'py>,
     values: &Bound<'py, PyList>,
     functions: &Bound<'py, PyAny>,
     windows: Vec<SpanTuple>,
     ties: &str,
-    arrival: Option<&Bound<'py, PyAny>>,
+    moments: Option<MomentsTuple<'py>>,
 ) -> PyResult<Vec<Bound<'py, PyList>>> {
-    let times = Numbers::import_keys(times, "times")?;
-    let groups = groups.map(|keys| Numbers::import_keys(keys, "groups"));
-    let arrival = arrival.map(|keys| Numbers::import_keys(keys, "arrival"));
-    let (groups, arrival) = (groups.transpose()?, arrival.transpose()?);
-    check_lengths(&times, &groups, &arrival, [values.len()].into_iter())?;
+    let rows = Keys::of_rows(&rows)?;
+    let moments = moments.as_ref().map(Keys::of_moments).transpose()?;
+    keys::check(&rows, &moments, [values.len()].into_iter())?;
     let own = [Own::read(functions)?];
     let store = Store::default();
     let working = Working {
@@ -47,15 +43,16 @@ pub(crate) fn rolling_own_column<'py>(
     let lifted = lift(&working, values)?;
     let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
     let request = Request {
-        times: times.values(),
-        groups: groups.as_ref().map(|groups| &groups.values()[..]),
+        times: rows.times(),
+        groups: rows.groups(),
         columns: &[cells(&lifted)],
         aggs: &[],
         spans: &spans,
         ties: read_ties(ties)?,
-        arrival: arrival.as_ref().map(|arrival| &arrival.values()[..]),
+        arrival: rows.arrival(),
+        at: moments.as_ref().map(Keys::moments),
     };
-    let rows = values.len();
+    let rows = request.answer_count();
     let mut answers = Lowered {
         working: &working,
         lists: spans.iter().map(|_| vec![None; rows]).collect(),

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use arrow_array::Int64Array;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
 use arrow_buffer::Buffer;
 use arrow_data::{ArrayData, ArrayDataBuilder};
@@ -16,49 +15,39 @@ use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties
 
 use crate::arrow::{Column, Numbers};
 use crate::errors::ResultOverflowError;
+use crate::keys::{self, Keys, MomentsTuple, RowsTuple};
 use crate::native;
 
 /// How often a running kernel looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 type AggTuple = (String, isize, isize, u32);
-pub(crate) type SpanTuple = (String, i64, String);
+/// Kind, length, closed and offset.
+pub(crate) type SpanTuple = (String, i64, String, i64);
 
 /// Rolling aggregations over columns.
 ///
 /// Every argument has been checked by `slidewise.tables`, which is the caller; what is
 /// checked here again is what the core would panic on.
 #[pyfunction(name = "rolling")]
-#[pyo3(signature = (times, groups, columns, aggs, windows, ties, arrival, natives = None))]
-#[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
-pub(crate) fn rolling_columns(
-    py: Python<'_>,
-    times: &Bound<'_, PyAny>,
-    groups: Option<&Bound<'_, PyAny>>,
-    columns: Vec<Bound<'_, PyAny>>,
+pub(crate) fn rolling_columns<'py>(
+    py: Python<'py>,
+    rows: RowsTuple<'py>,
+    columns: Vec<Bound<'py, PyAny>>,
     aggs: Vec<AggTuple>,
     windows: Vec<SpanTuple>,
     ties: &str,
-    arrival: Option<&Bound<'_, PyAny>>,
-    natives: Option<&Bound<'_, PyAny>>,
+    moments: Option<MomentsTuple<'py>>,
+    natives: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<Vec<Column>>> {
-    let times = Numbers::import_keys(times, "times")?;
-    let keys = |object: Option<&Bound<'_, PyAny>>, what| {
-        object
-            .map(|object| Numbers::import_keys(object, what))
-            .transpose()
-    };
-    let groups = keys(groups, "groups")?;
-    let arrival = keys(arrival, "arrival")?;
+    let rows = Keys::of_rows(&rows)?;
+    let moments = moments.as_ref().map(Keys::of_moments).transpose()?;
     let columns: Vec<Numbers> = columns
         .iter()
         .map(Numbers::import)
         .collect::<PyResult<_>>()?;
-    check_lengths(&times, &groups, &arrival, columns.iter().map(Numbers::len))?;
-    let natives = natives
-        .map(native::read_all)
-        .transpose()?
-        .unwrap_or_default();
+    keys::check(&rows, &moments, columns.iter().map(Numbers::len))?;
+    let natives = native::read_all(natives)?;
     let aggs: Vec<AggSpec> = aggs
         .iter()
         .map(|agg| read_agg(agg, columns.len(), &natives))
@@ -66,13 +55,14 @@ pub(crate) fn rolling_columns(
     let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
     let views: Vec<_> = columns.iter().map(Numbers::column).collect();
     let request = Request {
-        times: times.values(),
-        groups: groups.as_ref().map(|groups| &groups.values()[..]),
+        times: rows.times(),
+        groups: rows.groups(),
         columns: &views,
         aggs: &aggs,
         spans: &spans,
         ties: read_ties(ties)?,
-        arrival: arrival.as_ref().map(|arrival| &arrival.values()[..]),
+        arrival: rows.arrival(),
+        at: moments.as_ref().map(Keys::moments),
     };
     let outputs = compute(py, request)?;
     let by_window = outputs.into_iter();
@@ -121,27 +111,6 @@ fn overflow(py: Python<'_>, [span, agg, row]: [usize; 3], value: i128) -> PyErr 
     told.err().unwrap_or(raised)
 }
 
-pub(crate) fn check_lengths(
-    times: &Int64Array,
-    groups: &Option<Int64Array>,
-    arrival: &Option<Int64Array>,
-    columns: impl Iterator<Item = usize>,
-) -> PyResult<()> {
-    let rows = times.values().len();
-    let keys = [groups, arrival].into_iter().flatten();
-    let mut lengths = keys.map(|keys| keys.values().len()).chain(columns);
-    if lengths.any(|length| length != rows) {
-        return Err(PyValueError::new_err("columns differ in length"));
-    }
-    let codes = groups.iter().flat_map(|groups| groups.values().iter());
-    for &code in codes {
-        if usize::try_from(code).map_or(true, |code| code >= rows) {
-            return Err(PyValueError::new_err(format!("group {code} is not dense")));
-        }
-    }
-    Ok(())
-}
-
 fn read_agg(
     (kind, of, by, ddof): &AggTuple,
     columns: usize,
@@ -164,7 +133,7 @@ fn read_agg(
     Ok(spec)
 }
 
-pub(crate) fn read_span((kind, length, closed): &SpanTuple) -> PyResult<Span> {
+pub(crate) fn read_span((kind, length, closed, offset): &SpanTuple) -> PyResult<Span> {
     let wrong = || PyValueError::new_err(format!("no window: {kind} {length} {closed}"));
     if *length <= 0 {
         return Err(wrong());
@@ -181,7 +150,11 @@ pub(crate) fn read_span((kind, length, closed): &SpanTuple) -> PyResult<Span> {
         "neither" => Closed::Neither,
         _ => return Err(wrong()),
     };
-    Ok(Span { length, closed })
+    Ok(Span {
+        length,
+        closed,
+        offset: *offset,
+    })
 }
 
 pub(crate) fn read_ties(ties: &str) -> PyResult<Ties> {

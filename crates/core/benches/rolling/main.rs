@@ -116,6 +116,7 @@ impl Table {
             .map(|&length| Span {
                 length: Length::Time(length),
                 closed: Closed::Right,
+                offset: 0,
             })
             .collect();
         let request = Request {
@@ -126,6 +127,7 @@ impl Table {
             spans: &spans,
             ties: Ties::Peers,
             arrival: None,
+            at: None,
         };
         let spent = (0..3).map(|_| {
             let start = ThreadTime::now();

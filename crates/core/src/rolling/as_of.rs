@@ -4,8 +4,8 @@
 //! range of times it sees; rows that arrive later are not there yet. Late rows are what
 //! FiBA is for: no row costs more than O(log n) combines.
 
-use super::bounds::interval;
-use super::{Answers, Error, Group, Length, Sink, Span};
+use super::bounds::clamp;
+use super::{Answers, Error, Group, Length, Moments, Sink, Span, Step};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
 use crate::window::fiba::Fiba;
@@ -13,9 +13,11 @@ use crate::window::{Ties, Window};
 
 type Tree<A> = Fiba<A, 64, 32>;
 
-/// Answers all spans for every row of a group whose rows are in order of arrival.
+/// Answers all spans for a group whose rows are in order of arrival, as its `steps` say.
 pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
+    steps: &[Step],
+    moments: &Moments<'_>,
     spans: &[Span],
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
@@ -23,11 +25,11 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
         .iter()
         .any(|span| matches!(span.length, Length::Time(_)))
     {
-        by_time(group, spans, answers)?;
+        by_time(group, steps, moments, spans, answers)?;
     }
     for (index, span) in spans.iter().enumerate() {
         if let Length::Rows(count) = span.length {
-            by_rows(group, index, count, answers)?;
+            by_rows(group, steps, (index, count), answers)?;
         }
     }
     Ok(())
@@ -37,23 +39,29 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
 /// late, and sees what had arrived of its own past.
 fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
+    steps: &[Step],
+    moments: &Moments<'_>,
     spans: &[Span],
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
     let mut tree = Tree::new(group.aggregation.clone(), Ties::Keep);
-    for (position, &row) in group.rows.iter().enumerate() {
-        let now = group.times[position];
-        tree.insert(now, group.entries[position].clone());
+    let mut arrivals = group.times.iter().zip(&group.entries);
+    for step in steps {
+        let Step::Ask { moment } = *step else {
+            let (time, entry) = arrivals.next().expect("a step per row");
+            tree.insert(*time, entry.clone());
+            continue;
+        };
         for (index, span) in spans.iter().enumerate() {
-            let Length::Time(length) = span.length else {
+            if let Length::Rows(_) = span.length {
                 continue;
-            };
-            let partial = match interval(now, length, span.closed) {
+            }
+            let partial = match clamp(moments.interval(moment, *span)) {
                 Some((lo, hi)) => tree.query_range(lo, hi),
                 None => group.aggregation.identity(),
             };
             answers.lower(group.aggregation, &partial);
-            answers.put(index, row)?;
+            answers.put(index, moment)?;
         }
     }
     Ok(())
@@ -62,18 +70,23 @@ fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
 /// The `count` youngest by time among the arrived.
 fn by_rows<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
-    index: usize,
-    count: usize,
+    steps: &[Step],
+    (index, count): (usize, usize),
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
     let mut tree = Tree::new(group.aggregation.clone(), Ties::Keep);
-    for (position, &row) in group.rows.iter().enumerate() {
-        tree.insert(group.times[position], group.entries[position].clone());
-        if position >= count {
-            tree.evict();
-        }
+    let mut arrivals = group.times.iter().zip(&group.entries);
+    for step in steps {
+        let Step::Ask { moment } = *step else {
+            let (time, entry) = arrivals.next().expect("a step per row");
+            tree.insert(*time, entry.clone());
+            if tree.len() > count {
+                tree.evict();
+            }
+            continue;
+        };
         answers.lower(group.aggregation, &tree.query());
-        answers.put(index, row)?;
+        answers.put(index, moment)?;
     }
     Ok(())
 }

@@ -32,6 +32,23 @@ pub enum Length {
 pub struct Span {
     pub length: Length,
     pub closed: Closed,
+    /// How much earlier than its moment the window ends.
+    pub offset: i64,
+}
+
+impl Span {
+    /// The window at `now` as an interval closed at both ends, empty if they cross; it
+    /// begins at `since`, if that is given. A number of rows reaches back for ever.
+    pub fn interval(self, now: i64, since: Option<i64>) -> (i128, i128) {
+        let end = i128::from(now) - i128::from(self.offset);
+        let start = match (since, self.length) {
+            (Some(since), _) => i128::from(since) - i128::from(self.offset),
+            (None, Length::Time(length)) => end - i128::from(length),
+            (None, Length::Rows(_)) => i128::MIN / 2,
+        };
+        let lo = start + i128::from(!self.closed.left());
+        (lo, end - i128::from(!self.closed.right()))
+    }
 }
 
 impl Closed {
@@ -118,20 +135,10 @@ impl<'a> Pointers<'a> {
     }
 }
 
-/// The same window as a closed interval of times; `None` if no time lies in it.
-pub fn interval(now: i64, length: i64, closed: Closed) -> Option<(i64, i64)> {
-    let lo = if closed.left() {
-        now.saturating_sub(length)
-    } else {
-        // Saturating the difference first would shut out entries at the very end.
-        let after = i128::from(now) - i128::from(length) + 1;
-        i64::try_from(after).unwrap_or(i64::MIN)
-    };
-    let hi = if closed.right() {
-        now
-    } else {
-        now.checked_sub(1)?
-    };
+/// An interval in the range of times; `None` if no time lies in it.
+pub fn clamp((lo, hi): (i128, i128)) -> Option<(i64, i64)> {
+    let lo = i64::try_from(lo.max(i128::from(i64::MIN))).ok()?;
+    let hi = i64::try_from(hi.min(i128::from(i64::MAX))).ok()?;
     (lo <= hi).then_some((lo, hi))
 }
 
@@ -156,11 +163,12 @@ mod tests {
                 let span = Span {
                     length: Length::Time(length),
                     closed,
+                    offset: 0,
                 };
                 let mut pointers = Pointers::new(&TIMES, span, Ties::Peers);
                 for (position, &now) in TIMES.iter().enumerate() {
                     let (lo, hi) = pointers.at(position);
-                    let range = interval(now, length, closed);
+                    let range = clamp(span.interval(now, None));
                     for (other, &time) in TIMES.iter().enumerate() {
                         let expected = sees(now, time, length, closed);
                         let case = (closed, length, now, time);
@@ -178,6 +186,7 @@ mod tests {
         let span = Span {
             length: Length::Time(5),
             closed: Closed::Right,
+            offset: 0,
         };
         let times = [1, 3, 3, 3, 9];
         let mut pointers = Pointers::new(&times, span, Ties::Rows);

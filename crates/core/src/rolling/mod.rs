@@ -15,8 +15,10 @@
 
 pub mod as_of;
 pub mod bounds;
+pub mod frames;
 mod holistic;
 mod kernels;
+pub mod moments;
 pub mod order;
 pub mod output;
 pub mod sliding;
@@ -30,8 +32,10 @@ use crate::aggregate::deferred::{Deferred, Ledger};
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Visitor, plan};
 use crate::monoid::{Entry, Monoid};
 pub use bounds::{Closed, Length, Span, Ties};
-use order::Order;
+pub use moments::Moments;
+use moments::{Ranges, Step, Steps};
 pub use output::Output;
+use sorted::Sorted;
 
 /// What to compute. Columns of numbers have no objects, so any `T` will do. Columns, `groups` and `arrival` are as long as `times`.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +49,23 @@ pub struct Request<'a, T = i64> {
     pub ties: Ties,
     /// Order of arrival: each row sees only rows that arrived no later.
     pub arrival: Option<&'a [i64]>,
+    /// Answers at other moments than at each row.
+    pub at: Option<Moments<'a>>,
+}
+
+impl<T> Request<'_, T> {
+    /// How many answers there are per span and aggregation.
+    pub fn answer_count(&self) -> usize {
+        self.at.map_or(self.times, |moments| moments.times).len()
+    }
+
+    /// Codes of groups are below this.
+    fn group_count(&self) -> usize {
+        let moments = self.at.and_then(|moments| moments.groups);
+        let codes = [self.groups, moments].into_iter().flatten().flatten();
+        let last = codes.max().map(|code| usize::try_from(*code));
+        last.map_or(0, |code| code.expect("group codes start at 0") + 1)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +93,8 @@ pub fn rolling(
 ) -> Result<Vec<Vec<Output>>, Error> {
     let dtypes: Vec<DType> = request.columns.iter().map(Column::dtype).collect();
     let mut columns = Columns::new(&request, &dtypes);
-    let whole = request.arrival.is_none();
+    // Kernels look at the ends of windows, and a table without rows has none.
+    let whole = request.arrival.is_none() && !request.times.is_empty();
     let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
         .zip(request.aggs.iter().copied())
         .partition(|(_, agg)| agg.kind.is_holistic());
@@ -133,21 +155,41 @@ fn run<T: Element, A: Aggregation<T>>(
     sink: &mut impl Sink<T>,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    let order = Order::new(request.groups, request.arrival.unwrap_or(request.times));
     let mut answers = Answers {
         sink,
         row: Vec::new(),
         countdown: PATIENCE,
         proceed,
     };
-    for rows in order.groups() {
-        let group = Group::new(request, aggregation, rows);
-        if request.arrival.is_some() {
-            as_of::answer(&group, request.spans, &mut answers)?;
-        } else {
-            for (index, span) in request.spans.iter().enumerate() {
-                sliding::answer(&group, (index, *span), request.ties, &mut answers)?;
-            }
+    if request.arrival.is_some() {
+        let moments = request.at.unwrap_or(Moments::of_rows(request));
+        for (rows, steps) in Steps::new(request).groups() {
+            let group = Group::new(request, aggregation, rows);
+            as_of::answer(&group, &steps, &moments, request.spans, &mut answers)?;
+        }
+        return Ok(());
+    }
+    let sorted = Sorted::new(request.groups, request.times, request.group_count());
+    let all = sorted.rows();
+    let mut own = Vec::new();
+    let mut table = None;
+    for (index, span) in request.spans.iter().enumerate() {
+        let Some(ranges) = Ranges::new(request, &sorted, *span) else {
+            own.push((index, *span));
+            continue;
+        };
+        let table = table.get_or_insert_with(|| Group::new(request, aggregation, &all));
+        sliding::answer_ranges(table, index, &ranges, &mut answers)?;
+    }
+    let groups = if own.is_empty() {
+        &[]
+    } else {
+        &sorted.starts[..]
+    };
+    for ends in groups.windows(2) {
+        let group = Group::new(request, aggregation, &all[ends[0]..ends[1]]);
+        for span in &own {
+            sliding::answer(&group, *span, request.ties, &mut answers)?;
         }
     }
     Ok(())
@@ -194,7 +236,7 @@ struct Columns(Vec<Vec<Output>>);
 
 impl Columns {
     fn new(request: &Request<'_>, dtypes: &[DType]) -> Self {
-        let count = request.times.len();
+        let count = request.answer_count();
         let columns = || {
             let aggs = request.aggs.iter();
             aggs.map(|agg| Output::new(agg, dtypes, count)).collect()

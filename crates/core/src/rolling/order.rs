@@ -1,7 +1,7 @@
 //! The order in which rows are taken: by group, then by key, then as in the table.
 
 /// A permutation of the rows, cut into groups.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Order {
     rows: Vec<usize>,
     /// Where each group starts in `rows`, and the end of the last.
@@ -12,10 +12,10 @@ impl Order {
     /// Sorts stably; a group that is in order already costs one look at each row.
     ///
     /// # Panics
-    /// If a group code is negative or not below the number of rows.
-    pub fn new(groups: Option<&[i64]>, keys: &[i64]) -> Self {
+    /// If a group code is not in `0..count`.
+    pub fn new(groups: Option<&[i64]>, keys: &[i64], count: usize) -> Self {
         let mut order = match groups {
-            Some(groups) => Self::by_group(groups),
+            Some(groups) => Self::by_group(groups, count),
             None => Self {
                 rows: (0..keys.len()).collect(),
                 starts: vec![0, keys.len()],
@@ -31,10 +31,8 @@ impl Order {
     }
 
     /// Counting sort.
-    fn by_group(groups: &[i64]) -> Self {
+    fn by_group(groups: &[i64], count: usize) -> Self {
         let code = |group: i64| usize::try_from(group).expect("group codes start at 0");
-        let count = groups.iter().max().map_or(0, |last| code(*last) + 1);
-        assert!(count <= groups.len(), "group codes are dense");
         let mut starts = vec![0; count + 1];
         for &group in groups {
             starts[code(group) + 1] += 1;
@@ -57,10 +55,18 @@ impl Order {
         (self.rows, self.starts)
     }
 
+    pub fn group_count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The rows of a group.
+    pub fn group(&self, group: usize) -> &[usize] {
+        &self.rows[self.starts[group]..self.starts[group + 1]]
+    }
+
     /// The rows of each group in turn.
     pub fn groups(&self) -> impl Iterator<Item = &[usize]> {
-        let ends = self.starts.windows(2);
-        ends.map(|ends| &self.rows[ends[0]..ends[1]])
+        (0..self.group_count()).map(|group| self.group(group))
     }
 }
 
@@ -72,14 +78,14 @@ mod tests {
     fn rows_are_sorted_stably_within_their_groups() {
         let groups = [1, 0, 1, 1, 0];
         let keys = [5, 9, 3, 5, -1];
-        let order = Order::new(Some(&groups), &keys);
+        let order = Order::new(Some(&groups), &keys, 2);
         let rows: Vec<&[usize]> = order.groups().collect();
         assert_eq!(rows, [&[4, 1][..], &[2, 0, 3]]);
     }
 
     #[test]
     fn nothing_has_no_groups() {
-        assert_eq!(Order::new(Some(&[]), &[]).groups().count(), 0);
-        assert!(Order::new(None, &[]).groups().all(<[usize]>::is_empty));
+        assert_eq!(Order::new(Some(&[]), &[], 0).groups().count(), 0);
+        assert!(Order::new(None, &[], 1).groups().all(<[usize]>::is_empty));
     }
 }

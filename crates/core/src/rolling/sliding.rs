@@ -13,7 +13,7 @@
 //! takes one combine: ≤ 3 per row.
 
 use super::bounds::Pointers;
-use super::{Answers, Error, Group, Sink, Span, Ties};
+use super::{Answers, Error, Group, Ranges, Sink, Span, Ties};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
 use crate::monoid::{Entry, Monoid};
@@ -37,6 +37,21 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
             answers.lower(group.aggregation, &fold.slide(lo, hi));
             known = Some((lo, hi));
         }
+        answers.put(index, row)?;
+    }
+    Ok(())
+}
+
+/// Answers windows over a whole table that are given as ranges.
+pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
+    table: &Group<'_, A>,
+    index: usize,
+    ranges: &Ranges,
+    answers: &mut Answers<'_, T, S>,
+) -> Result<(), Error> {
+    let mut fold = Fold::new(table.aggregation, &table.entries);
+    for (row, (lo, hi)) in ranges.iter() {
+        answers.lower(table.aggregation, &fold.slide(lo, hi));
         answers.put(index, row)?;
     }
     Ok(())

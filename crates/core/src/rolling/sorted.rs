@@ -16,7 +16,8 @@ pub struct Sorted<'a> {
 }
 
 impl<'a> Sorted<'a> {
-    pub fn new(groups: Option<&[i64]>, times: &'a [i64]) -> Self {
+    /// Groups have codes in `0..count`.
+    pub fn new(groups: Option<&[i64]>, times: &'a [i64], count: usize) -> Self {
         if groups.is_none() && times.is_sorted() {
             return Self {
                 rows: None,
@@ -24,12 +25,20 @@ impl<'a> Sorted<'a> {
                 times: Cow::Borrowed(times),
             };
         }
-        let (rows, starts) = Order::new(groups, times).into_parts();
+        let (rows, starts) = Order::new(groups, times, count).into_parts();
         let times = rows.iter().map(|row| times[*row]).collect();
         Self {
             rows: Some(rows),
             starts,
             times,
+        }
+    }
+
+    /// All rows in this order.
+    pub fn rows(&self) -> Cow<'_, [usize]> {
+        match &self.rows {
+            Some(rows) => Cow::Borrowed(rows),
+            None => (0..self.times.len()).collect(),
         }
     }
 

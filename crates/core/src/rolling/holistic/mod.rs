@@ -19,8 +19,8 @@ mod bits;
 mod codes;
 mod stretch;
 
-use super::bounds::{Pointers, interval};
-use super::order::Order;
+use super::bounds::{Pointers, clamp};
+use super::moments::{Moments, Ranges, Step, Steps};
 use super::sorted::{Dense, Numbers, Sorted};
 use super::{Error, Length, Output, PATIENCE, Request, Span};
 use crate::aggregate::holistic::word_of;
@@ -111,17 +111,15 @@ pub(super) fn answer(
     outputs: &mut [Vec<Output>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    let (sorted, arrivals) = match request.arrival {
-        None => (Sorted::new(request.groups, request.times), None),
-        Some(arrival) => {
-            let (sorted, arrivals) = by_arrival(request, arrival);
-            (sorted, Some(arrivals))
-        }
+    let steps = request.arrival.map(|_| Steps::new(request));
+    let sorted = match &steps {
+        None => Sorted::new(request.groups, request.times, request.group_count()),
+        Some(steps) => by_time_and_arrival(request, steps),
     };
     let mut run = Run {
         request,
         sorted: &sorted,
-        arrivals: arrivals.as_deref(),
+        steps: steps.as_ref(),
         outputs,
         proceed,
         countdown: PATIENCE,
@@ -142,30 +140,25 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// Rows by group, time, arrival, table; and by group, arrival, table.
-fn by_arrival<'a>(request: &Request<'a>, arrival: &[i64]) -> (Sorted<'a>, Vec<usize>) {
-    let (arrivals, starts) = Order::new(request.groups, arrival).into_parts();
-    let mut rows = arrivals.clone();
+/// Rows by group, time, arrival, table.
+fn by_time_and_arrival<'a>(request: &Request<'a>, steps: &Steps<'a>) -> Sorted<'a> {
+    let (mut rows, starts) = steps.rows().clone().into_parts();
     for ends in starts.windows(2) {
         rows[ends[0]..ends[1]].sort_by_key(|row| request.times[*row]);
     }
     let times = rows.iter().map(|row| request.times[*row]).collect();
-    let rows = Some(rows);
-    (
-        Sorted {
-            rows,
-            starts,
-            times,
-        },
-        arrivals,
-    )
+    Sorted {
+        rows: Some(rows),
+        starts,
+        times,
+    }
 }
 
 struct Run<'a, 'b> {
     request: &'a Request<'a>,
     sorted: &'b Sorted<'a>,
-    /// Rows in order of arrival, if that counts.
-    arrivals: Option<&'b [usize]>,
+    /// What happens in order of arrival, if that counts.
+    steps: Option<&'b Steps<'a>>,
     outputs: &'b mut [Vec<Output>],
     proceed: &'b mut dyn FnMut() -> bool,
     countdown: u32,
@@ -189,22 +182,21 @@ impl Run<'_, '_> {
     }
 
     fn spans<B: Bag>(&mut self, bag: &mut B) -> Result<(), Error> {
-        let positions = match self.arrivals {
+        let positions = match self.steps {
             Some(_) => self.positions(),
             None => Vec::new(),
         };
         for (index, span) in self.request.spans.iter().enumerate() {
-            match (self.arrivals, span.length) {
-                (None, _) => self.whole(bag, index, *span)?,
-                (Some(arrivals), length) => {
-                    let as_of = AsOf {
-                        arrivals,
-                        positions: &positions,
-                    };
-                    match length {
-                        Length::Time(_) => self.as_of(bag, index, *span, &as_of)?,
-                        Length::Rows(count) => self.youngest(bag, index, count, &as_of)?,
-                    }
+            match (self.steps, span.length) {
+                (None, _) => match Ranges::new(self.request, self.sorted, *span) {
+                    Some(ranges) => self.ranges(bag, index, &ranges)?,
+                    None => self.whole(bag, index, *span)?,
+                },
+                (Some(steps), Length::Time(_)) => {
+                    self.as_of(bag, (index, *span), steps, &positions)?;
+                }
+                (Some(steps), Length::Rows(count)) => {
+                    self.youngest(bag, (index, count), steps, &positions)?;
                 }
             }
         }
@@ -235,25 +227,24 @@ impl Run<'_, '_> {
     }
 
     fn whole<B: Bag>(&mut self, bag: &mut B, index: usize, span: Span) -> Result<(), Error> {
-        let count = self.sorted.times.len();
-        let (mut lo, mut hi) = (0, 0);
-        bag.renew(0, count.min(LEAST_STRETCH));
+        let mut window = Sliding::new(bag, self.sorted.times.len());
         for group in self.sorted.starts.windows(2) {
             let times = &self.sorted.times[group[0]..group[1]];
             let mut pointers = Pointers::new(times, span, self.request.ties);
             for position in 0..times.len() {
                 let (from, to) = pointers.at(position);
-                let (from, to) = (group[0] + from, group[0] + to);
-                if to > bag.end() {
-                    let end = from + 5 * (to - from) + LEAST_STRETCH;
-                    bag.renew(from, end.min(count));
-                    (lo, hi) = (from, from);
-                }
-                (lo..from.min(hi)).for_each(|position| bag.leave(position));
-                (hi.max(from)..to).for_each(|position| bag.enter(position));
-                (lo, hi) = (from, to);
+                window.go(bag, (group[0] + from, group[0] + to));
                 self.put(bag, index, self.sorted.row(group[0] + position))?;
             }
+        }
+        Ok(())
+    }
+
+    fn ranges<B: Bag>(&mut self, bag: &mut B, index: usize, ranges: &Ranges) -> Result<(), Error> {
+        let mut window = Sliding::new(bag, self.sorted.times.len());
+        for (moment, range) in ranges.iter() {
+            window.go(bag, range);
+            self.put(bag, index, moment)?;
         }
         Ok(())
     }
@@ -262,23 +253,25 @@ impl Run<'_, '_> {
     fn as_of<B: Bag>(
         &mut self,
         bag: &mut B,
-        index: usize,
-        span: Span,
-        as_of: &AsOf<'_>,
+        (index, span): (usize, Span),
+        steps: &Steps<'_>,
+        positions: &[usize],
     ) -> Result<(), Error> {
-        let Length::Time(length) = span.length else {
-            return Ok(());
-        };
+        let moments = self.request.at.unwrap_or(Moments::of_rows(self.request));
         let mut arrived = vec![false; self.sorted.times.len()];
-        for group in self.sorted.starts.windows(2) {
+        for (group, (_, steps)) in self.sorted.starts.windows(2).zip(steps.groups()) {
             let times = &self.sorted.times[group[0]..group[1]];
             let mut window = Moving::new(bag, group[0], group[1]);
-            for row in &as_of.arrivals[group[0]..group[1]] {
-                let position = as_of.positions[*row];
-                arrived[position] = true;
-                window.arrive(bag, position);
-                let now = self.sorted.times[position];
-                let (from, to) = match interval(now, length, span.closed) {
+            for step in steps {
+                let moment = match step {
+                    Step::Arrive { row } => {
+                        arrived[positions[row]] = true;
+                        window.arrive(bag, positions[row]);
+                        continue;
+                    }
+                    Step::Ask { moment } => moment,
+                };
+                let (from, to) = match clamp(moments.interval(moment, span)) {
                     Some((lo, hi)) => (
                         times.partition_point(|time| *time < lo),
                         times.partition_point(|time| *time <= hi),
@@ -286,7 +279,7 @@ impl Run<'_, '_> {
                     None => (0, 0),
                 };
                 window.go(bag, (group[0] + from, group[0] + to), &arrived);
-                self.put(bag, index, *row)?;
+                self.put(bag, index, moment)?;
             }
         }
         Ok(())
@@ -296,16 +289,22 @@ impl Run<'_, '_> {
     fn youngest<B: Bag>(
         &mut self,
         bag: &mut B,
-        index: usize,
-        count: usize,
-        as_of: &AsOf<'_>,
+        (index, count): (usize, usize),
+        steps: &Steps<'_>,
+        positions: &[usize],
     ) -> Result<(), Error> {
         let mut arrived = vec![false; self.sorted.times.len()];
-        for group in self.sorted.starts.windows(2) {
+        for (group, (_, steps)) in self.sorted.starts.windows(2).zip(steps.groups()) {
             bag.renew(group[0], group[1]);
             let (mut oldest, mut held) = (group[1], 0);
-            for row in &as_of.arrivals[group[0]..group[1]] {
-                let position = as_of.positions[*row];
+            for step in steps {
+                let position = match step {
+                    Step::Arrive { row } => positions[row],
+                    Step::Ask { moment } => {
+                        self.put(bag, index, moment)?;
+                        continue;
+                    }
+                };
                 arrived[position] = true;
                 if held < count {
                     bag.enter(position);
@@ -317,18 +316,41 @@ impl Run<'_, '_> {
                     let next = |at: &usize| arrived[*at];
                     oldest = (oldest + 1..).find(next).expect("one has just arrived");
                 }
-                self.put(bag, index, *row)?;
             }
         }
         Ok(())
     }
 }
 
-struct AsOf<'a> {
-    /// Rows in order of arrival.
-    arrivals: &'a [usize],
-    /// Where each row lies in the order of times.
-    positions: &'a [usize],
+/// A window whose ends only move forward.
+struct Sliding {
+    lo: usize,
+    hi: usize,
+    /// How many positions there are.
+    count: usize,
+}
+
+impl Sliding {
+    fn new(bag: &mut impl Bag, count: usize) -> Self {
+        bag.renew(0, count.min(LEAST_STRETCH));
+        Self {
+            lo: 0,
+            hi: 0,
+            count,
+        }
+    }
+
+    #[inline]
+    fn go(&mut self, bag: &mut impl Bag, (from, to): (usize, usize)) {
+        if to > bag.end() {
+            let end = from + 5 * (to - from) + LEAST_STRETCH;
+            bag.renew(from, end.min(self.count));
+            (self.lo, self.hi) = (from, from);
+        }
+        (self.lo..from.min(self.hi)).for_each(|position| bag.leave(position));
+        (self.hi.max(from)..to).for_each(|position| bag.enter(position));
+        (self.lo, self.hi) = (from, to);
+    }
 }
 
 /// A window that goes either way over positions of which only some have arrived.

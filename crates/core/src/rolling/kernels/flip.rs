@@ -96,6 +96,17 @@ impl<S: Scan> Flip<S> {
     #[inline(never)]
     fn flip(&mut self, lo: usize, hi: usize) {
         self.scan.renew(lo, hi);
+        self.fold_suffixes(lo, hi);
+        if self.scan.is_worn(&self.suffixes[0], lo, hi) {
+            // From very far off, the first look only comes near.
+            self.scan.renew(lo, hi);
+            self.fold_suffixes(lo, hi);
+        }
+        (self.base, self.mid, self.hi) = (lo, hi, hi);
+        self.back = self.scan.identity();
+    }
+
+    fn fold_suffixes(&mut self, lo: usize, hi: usize) {
         let identity = self.scan.identity();
         let mut fold = identity;
         self.suffixes.clear();
@@ -104,7 +115,5 @@ impl<S: Scan> Flip<S> {
             fold = self.scan.join(self.scan.absorb(identity, at), fold);
             *suffix = fold;
         }
-        (self.base, self.mid, self.hi) = (lo, hi, hi);
-        self.back = identity;
     }
 }

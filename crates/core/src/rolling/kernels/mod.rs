@@ -15,7 +15,7 @@ mod sink;
 
 use super::bounds::{Closed, Pointers};
 use super::sorted::{Dense, Presence, Sorted};
-use super::{Error, Output, Request, Span};
+use super::{Error, Output, Ranges, Request, Span};
 use crate::aggregate::AggSpec;
 use crate::aggregate::column::{Column, Values};
 use parts::{Asked, Part, What, part};
@@ -76,7 +76,7 @@ pub(super) fn answer(
     outputs: &mut [Vec<Output>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    let sorted = Sorted::new(request.groups, request.times);
+    let sorted = Sorted::new(request.groups, request.times, request.group_count());
     let columns: Vec<Option<Dense<'_>>> = (0..request.columns.len())
         .map(|column| {
             let used = asked.iter().any(|(_, agg)| agg.of == Some(column));
@@ -127,6 +127,12 @@ fn answer_span(
     outputs: &mut [Output],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
+    let ranges = Ranges::new(request, sorted, span);
+    let rows = match &ranges {
+        Some(ranges) => &ranges.rows,
+        None => &sorted.rows,
+    };
+    let own = ranges.is_none() && matches!(span.closed, Closed::Right | Closed::Both);
     let mut settle = |start: usize, lo: &[usize], hi: &[usize]| {
         if !proceed() {
             return Err(Error::Interrupted);
@@ -135,15 +141,21 @@ fn answer_span(
         let mut sink = Sink {
             outputs,
             span: index,
-            rows: sorted.rows.as_ref().map(|rows| &rows[start..end]),
+            rows: rows.as_ref().map(|rows| &rows[start..end]),
             start,
         };
-        let own = matches!(span.closed, Closed::Right | Closed::Both);
         let block = Block { lo, hi, own };
         parts
             .iter_mut()
             .try_for_each(|part| part.answer(&block, &mut sink))
     };
+    if let Some(Ranges { lo, hi, .. }) = &ranges {
+        let blocks = lo.chunks(BLOCK).zip(hi.chunks(BLOCK));
+        let mut starts = (0..).step_by(BLOCK);
+        return blocks
+            .zip(&mut starts)
+            .try_for_each(|((lo, hi), start)| settle(start, lo, hi));
+    }
     let (mut lo, mut hi) = ([0; BLOCK], [0; BLOCK]);
     let (mut start, mut filled) = (0, 0);
     for group in sorted.starts.windows(2) {

@@ -1,0 +1,199 @@
+//! Windows that a table's times call for: hops on a grid, and sessions between gaps.
+//!
+//! They are answered as [`Moments`](super::Moments): `ends` are the moments, `starts` what
+//! the windows reach back to.
+
+use super::sorted::Sorted;
+
+/// Windows of one length that begin at every multiple of `every`, shifted by `offset`.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    /// Positive, as is `every`.
+    pub length: i64,
+    pub every: i64,
+    pub offset: i64,
+    /// Whether windows without rows count that lie between a group's first and last ones.
+    pub empty: bool,
+}
+
+/// Windows by group, then by time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    pub starts: Vec<i64>,
+    pub ends: Vec<i64>,
+    pub groups: Vec<i64>,
+    /// Some row of the window's group.
+    pub rows: Vec<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A window that reaches past int64, because of this row.
+    Beyond { row: usize },
+    /// More windows than [`MOST`].
+    TooMany,
+}
+
+/// So many windows at most; four columns of them take 64 GiB.
+pub const MOST: usize = i32::MAX as usize;
+
+impl Frames {
+    fn push(&mut self, (start, end): (i64, i64), group: usize, row: usize) -> Result<(), Refusal> {
+        if self.ends.len() == MOST {
+            return Err(Refusal::TooMany);
+        }
+        self.starts.push(start);
+        self.ends.push(end);
+        self.groups.push(group as i64);
+        self.rows.push(row as i64);
+        Ok(())
+    }
+}
+
+impl Hop {
+    fn start(&self, index: i128) -> i128 {
+        index * i128::from(self.every) + i128::from(self.offset)
+    }
+
+    /// The first window that ends after a time.
+    fn first(&self, time: i64) -> i128 {
+        let since = i128::from(time) - i128::from(self.length) - i128::from(self.offset);
+        since.div_euclid(i128::from(self.every)) + 1
+    }
+
+    /// The window, or which row is to blame if int64 cannot hold it.
+    fn window(&self, index: i128, row: usize) -> Result<(i64, i64), Refusal> {
+        let start = self.start(index);
+        let ends = [start, start + i128::from(self.length)].map(i64::try_from);
+        match ends {
+            [Ok(start), Ok(end)] => Ok((start, end)),
+            _ => Err(Refusal::Beyond { row }),
+        }
+    }
+}
+
+/// The windows `[start, end)` that hold a row, or lie between such windows if empty ones
+/// are asked for. Groups have codes in `0..count`.
+pub fn hops(
+    times: &[i64],
+    groups: Option<&[i64]>,
+    count: usize,
+    hop: &Hop,
+) -> Result<Frames, Refusal> {
+    let sorted = Sorted::new(groups, times, count);
+    let mut frames = Frames::default();
+    for (group, ends) in sorted.starts.windows(2).enumerate() {
+        let times = &sorted.times[ends[0]..ends[1]];
+        let Some(&first) = times.first() else {
+            continue;
+        };
+        let mut index = hop.first(first);
+        let mut oldest = 0;
+        // Empty windows are known to lie between others when the next of those is found.
+        let mut unsaid = None;
+        loop {
+            let start = hop.start(index);
+            let outside = |time: &i64| i128::from(*time) < start;
+            while times.get(oldest).is_some_and(outside) {
+                oldest += 1;
+            }
+            let Some(&time) = times.get(oldest) else {
+                break;
+            };
+            if i128::from(time) >= start + i128::from(hop.length) {
+                index = hop.first(time);
+                continue;
+            }
+            let row = sorted.row(ends[0] + oldest);
+            let from = unsaid.filter(|_| hop.empty).unwrap_or(index);
+            for index in from..=index {
+                frames.push(hop.window(index, row)?, group, row)?;
+            }
+            index += 1;
+            unsaid = Some(index);
+        }
+    }
+    Ok(frames)
+}
+
+/// Windows `[start, end]` from the first to the last of rows that follow one another at a
+/// distance of at most `gap`.
+pub fn sessions(
+    times: &[i64],
+    groups: Option<&[i64]>,
+    count: usize,
+    gap: i64,
+) -> Result<Frames, Refusal> {
+    let sorted = Sorted::new(groups, times, count);
+    let mut frames = Frames::default();
+    for (group, ends) in sorted.starts.windows(2).enumerate() {
+        let times = &sorted.times[ends[0]..ends[1]];
+        let apart = |a: &i64, b: &i64| b.abs_diff(*a) <= gap.unsigned_abs();
+        let mut from = ends[0];
+        for session in times.chunk_by(apart) {
+            let window = (session[0], session[session.len() - 1]);
+            frames.push(window, group, sorted.row(from))?;
+            from += session.len();
+        }
+    }
+    Ok(frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hops_are_those_that_hold_a_row() {
+        let times = [-7, -3, 0, 4, 4, 30, 31];
+        for length in 1..12 {
+            for every in 1..12 {
+                for offset in [-5, 0, 3] {
+                    let hop = Hop {
+                        length,
+                        every,
+                        offset,
+                        empty: false,
+                    };
+                    let found = hops(&times, None, 0, &hop).unwrap();
+                    let holds = |start: &i64| {
+                        let inside = |time: &i64| (*start..start + length).contains(time);
+                        (start - offset).rem_euclid(every) == 0 && times.iter().any(inside)
+                    };
+                    let starts: Vec<i64> = (-40..40).filter(holds).collect();
+                    assert_eq!(found.starts, starts, "{hop:?}");
+                    let all = hops(&times, None, 0, &Hop { empty: true, ..hop }).unwrap();
+                    let (Some(first), Some(last)) = (starts.first(), starts.last()) else {
+                        assert!(all.starts.is_empty());
+                        continue;
+                    };
+                    let between = (*first..=*last).step_by(every as usize);
+                    assert_eq!(all.starts, between.collect::<Vec<_>>(), "{hop:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn windows_beyond_int64_are_refused() {
+        let hop = Hop {
+            length: 10,
+            every: 10,
+            offset: 0,
+            empty: false,
+        };
+        for (time, within) in [(i64::MAX, false), (i64::MAX - 20, true), (i64::MIN, false)] {
+            assert_eq!(hops(&[time], None, 0, &hop).is_ok(), within, "{time}");
+        }
+    }
+
+    #[test]
+    fn sessions_end_where_the_gap_is_exceeded() {
+        let found = sessions(&[9, 0, 2, 4, 20, i64::MAX], Some(&[0, 0, 0, 1, 0, 0]), 2, 7);
+        let found = found.unwrap();
+        assert_eq!(found.starts, [0, 20, i64::MAX, 4]);
+        assert_eq!(found.ends, [9, 20, i64::MAX, 4]);
+        assert_eq!(found.groups, [0, 0, 0, 1]);
+        assert_eq!(found.rows, [1, 4, 5, 3]);
+    }
+}

@@ -1,0 +1,165 @@
+//! Windows that end at other moments than at each row: earlier by an offset, at the times
+//! of another table, at the ends of hops and sessions.
+//!
+//! A moment is a question of its own. In order of group and time both ends of the windows
+//! still only move forward, so they become [`Ranges`] of positions, and whatever answers
+//! the rows' own windows answers these.
+
+use super::Request;
+use super::bounds::{Length, Span};
+use super::order::Order;
+use super::sorted::Sorted;
+
+/// When to answer. All slices are as long as `times`.
+#[derive(Clone, Copy, Debug)]
+pub struct Moments<'a> {
+    /// Where windows end.
+    pub times: &'a [i64],
+    /// Where they begin, instead of a span's length before their end.
+    pub since: Option<&'a [i64]>,
+    /// Codes of groups, the same as those of the rows; there if those are.
+    pub groups: Option<&'a [i64]>,
+    /// What has arrived by then counts; there if the rows have an order of arrival.
+    pub arrival: Option<&'a [i64]>,
+}
+
+impl<'a> Moments<'a> {
+    /// Every row of a table, as a moment.
+    pub(super) fn of_rows<T>(request: &Request<'a, T>) -> Self {
+        Self {
+            times: request.times,
+            since: None,
+            groups: request.groups,
+            arrival: request.arrival,
+        }
+    }
+
+    /// The window at a moment, as an interval closed at both ends; empty if they cross.
+    pub(super) fn interval(&self, row: usize, span: Span) -> (i128, i128) {
+        let since = self.since.map(|since| since[row]);
+        span.interval(self.times[row], since)
+    }
+}
+
+/// Windows as ranges of positions in a sorted table.
+#[derive(Debug)]
+pub(super) struct Ranges {
+    pub lo: Vec<usize>,
+    pub hi: Vec<usize>,
+    /// Which moment each answers; those in order, if `None`.
+    pub rows: Option<Vec<usize>>,
+}
+
+impl Ranges {
+    /// The windows of a span; `None` if they are the rows' own, which need none.
+    pub fn new<T>(request: &Request<'_, T>, sorted: &Sorted<'_>, span: Span) -> Option<Self> {
+        let moments = match request.at {
+            Some(moments) => moments,
+            None if span.offset == 0 => return None,
+            None => Moments::of_rows(request),
+        };
+        let asked = Sorted::new(moments.groups, moments.times, sorted.starts.len() - 1);
+        let mut ranges = Self {
+            lo: Vec::with_capacity(moments.times.len()),
+            hi: Vec::with_capacity(moments.times.len()),
+            rows: None,
+        };
+        let ends = sorted.starts.windows(2).zip(asked.starts.windows(2));
+        for (rows, questions) in ends {
+            let (mut lo, mut hi) = (rows[0], rows[0]);
+            let before = |at: usize, end: i128| at < rows[1] && i128::from(sorted.times[at]) < end;
+            for question in questions[0]..questions[1] {
+                let (from, to) = moments.interval(asked.row(question), span);
+                while before(hi, to + 1) {
+                    hi += 1;
+                }
+                match span.length {
+                    Length::Rows(count) => lo = lo.max(hi.saturating_sub(count)),
+                    Length::Time(_) => {
+                        while lo < hi && before(lo, from) {
+                            lo += 1;
+                        }
+                    }
+                }
+                ranges.lo.push(lo);
+                ranges.hi.push(hi);
+            }
+        }
+        ranges.rows = asked.rows;
+        Some(ranges)
+    }
+
+    /// The moment that each window answers, and the window.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, (usize, usize))> {
+        let windows = self.lo.iter().copied().zip(self.hi.iter().copied());
+        let row = |at| self.rows.as_ref().map_or(at, |rows| rows[at]);
+        windows
+            .enumerate()
+            .map(move |(at, window)| (row(at), window))
+    }
+}
+
+/// What happens to a group, in order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Arrive { row: usize },
+    Ask { moment: usize },
+}
+
+/// Rows and moments in order of arrival: a moment sees the rows that arrived no later,
+/// a row that is its own moment those up to itself.
+pub(super) struct Steps<'a> {
+    rows: Order,
+    moments: Option<(Order, Moments<'a>)>,
+    arrival: &'a [i64],
+}
+
+impl<'a> Steps<'a> {
+    /// # Panics
+    /// If rows or moments have no order of arrival.
+    pub fn new<T>(request: &Request<'a, T>) -> Self {
+        let arrival = request.arrival.expect("rows have an order of arrival");
+        let groups = request.group_count();
+        let moments = request.at.map(|moments| {
+            let arrival = moments.arrival.expect("moments have an order of arrival");
+            (Order::new(moments.groups, arrival, groups), moments)
+        });
+        Self {
+            rows: Order::new(request.groups, arrival, groups),
+            moments,
+            arrival,
+        }
+    }
+
+    /// The rows by group, then in order of arrival.
+    pub fn rows(&self) -> &Order {
+        &self.rows
+    }
+
+    /// The steps of each group in turn, with the rows of the group.
+    pub fn groups(&self) -> impl Iterator<Item = (&[usize], Vec<Step>)> {
+        (0..self.rows.group_count()).map(|group| {
+            let rows = self.rows.group(group);
+            (rows, self.steps(group, rows))
+        })
+    }
+
+    fn steps(&self, group: usize, rows: &[usize]) -> Vec<Step> {
+        let arrive = |&row: &usize| Step::Arrive { row };
+        let Some((order, moments)) = &self.moments else {
+            let both = |&row: &usize| [Step::Arrive { row }, Step::Ask { moment: row }];
+            return rows.iter().flat_map(both).collect();
+        };
+        let by = moments.arrival.expect("there: `new` asked for it");
+        let mut steps = Vec::with_capacity(rows.len() + order.group(group).len());
+        let mut next = 0;
+        for &moment in order.group(group) {
+            let rest = &rows[next..];
+            let arrived = rest.partition_point(|row| self.arrival[*row] <= by[moment]);
+            steps.extend(rest[..arrived].iter().map(arrive));
+            steps.push(Step::Ask { moment });
+            next += arrived;
+        }
+        steps
+    }
+}

@@ -1,0 +1,201 @@
+//! What says where a row or a moment belongs: its time, group and arrival.
+
+use arrow_array::Int64Array;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use slidewise_core::rolling::Moments;
+use slidewise_core::rolling::frames::{self, Frames, Hop, Refusal};
+
+use crate::arrow::{Column, Numbers};
+
+/// Times, groups and arrival.
+pub(crate) type RowsTuple<'py> = (
+    Bound<'py, PyAny>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+);
+
+/// Times, where windows begin, groups and arrival.
+pub(crate) type MomentsTuple<'py> = (
+    Bound<'py, PyAny>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+);
+
+/// The keys of a table's rows, or of the moments at which it is asked.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    times: Int64Array,
+    since: Option<Int64Array>,
+    groups: Option<Int64Array>,
+    arrival: Option<Int64Array>,
+}
+
+fn import(object: &Option<Bound<'_, PyAny>>, what: &str) -> PyResult<Option<Int64Array>> {
+    let keys = object.as_ref();
+    keys.map(|keys| Numbers::import_keys(keys, what))
+        .transpose()
+}
+
+fn slice(keys: &Option<Int64Array>) -> Option<&[i64]> {
+    keys.as_ref().map(|keys| &keys.values()[..])
+}
+
+impl Keys {
+    pub(crate) fn of_rows((times, groups, arrival): &RowsTuple<'_>) -> PyResult<Self> {
+        let keys = Self {
+            times: Numbers::import_keys(times, "times")?,
+            since: None,
+            groups: import(groups, "groups")?,
+            arrival: import(arrival, "arrival")?,
+        };
+        keys.check_lengths()
+    }
+
+    pub(crate) fn of_moments(moments: &MomentsTuple<'_>) -> PyResult<Self> {
+        let (times, since, groups, arrival) = moments;
+        let keys = Self {
+            times: Numbers::import_keys(times, "times")?,
+            since: import(since, "since")?,
+            groups: import(groups, "groups")?,
+            arrival: import(arrival, "arrival")?,
+        };
+        keys.check_lengths()
+    }
+
+    fn check_lengths(self) -> PyResult<Self> {
+        let others = [&self.since, &self.groups, &self.arrival];
+        let others =
+            others.map(|keys| keys.as_ref().map_or(self.len(), |keys| keys.values().len()));
+        if others.iter().any(|length| *length != self.len()) {
+            return Err(PyValueError::new_err("keys differ in length"));
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.times.values().len()
+    }
+
+    pub(crate) fn times(&self) -> &[i64] {
+        self.times.values()
+    }
+
+    pub(crate) fn groups(&self) -> Option<&[i64]> {
+        slice(&self.groups)
+    }
+
+    pub(crate) fn arrival(&self) -> Option<&[i64]> {
+        slice(&self.arrival)
+    }
+
+    pub(crate) fn moments(&self) -> Moments<'_> {
+        Moments {
+            times: self.times(),
+            since: slice(&self.since),
+            groups: self.groups(),
+            arrival: self.arrival(),
+        }
+    }
+
+    /// The number of groups. Codes are dense over rows and moments together.
+    fn group_count(&self, others: usize) -> PyResult<usize> {
+        let most = self.len() + others;
+        let mut count = 0;
+        for &code in self.groups().unwrap_or_default() {
+            match usize::try_from(code) {
+                Ok(code) if code < most => count = count.max(code + 1),
+                _ => return Err(PyValueError::new_err(format!("group {code} is not dense"))),
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// Checks that rows and moments go together, and that columns are as long as the rows.
+pub(crate) fn check(
+    rows: &Keys,
+    moments: &Option<Keys>,
+    mut columns: impl Iterator<Item = usize>,
+) -> PyResult<()> {
+    if columns.any(|length| length != rows.len()) {
+        return Err(PyValueError::new_err("columns differ in length"));
+    }
+    let others = moments.as_ref().map_or(0, Keys::len);
+    rows.group_count(others)?;
+    let Some(moments) = moments else {
+        return Ok(());
+    };
+    moments.group_count(rows.len())?;
+    let alike = rows.groups.is_some() == moments.groups.is_some()
+        && rows.arrival.is_some() == moments.arrival.is_some();
+    if alike {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(
+        "rows and moments differ in their keys",
+    ))
+}
+
+type Columns = (Column, Column, Column, Column);
+
+/// The windows on a grid that hold a row: starts, ends, groups, and a row of each group.
+#[pyfunction(name = "hops")]
+pub(crate) fn hop_frames(
+    py: Python<'_>,
+    rows: RowsTuple<'_>,
+    length: i64,
+    every: i64,
+    offset: i64,
+    empty: bool,
+) -> PyResult<Columns> {
+    if length <= 0 || every <= 0 {
+        return Err(PyValueError::new_err(format!(
+            "hops of {length} every {every}"
+        )));
+    }
+    let hop = Hop {
+        length,
+        every,
+        offset,
+        empty,
+    };
+    found(py, &rows, |keys, count| {
+        frames::hops(keys.times(), keys.groups(), count, &hop)
+    })
+}
+
+/// Windows from the first to the last of rows at most `gap` apart, likewise.
+#[pyfunction(name = "sessions")]
+pub(crate) fn session_frames(py: Python<'_>, rows: RowsTuple<'_>, gap: i64) -> PyResult<Columns> {
+    found(py, &rows, |keys, count| {
+        frames::sessions(keys.times(), keys.groups(), count, gap)
+    })
+}
+
+fn found(
+    py: Python<'_>,
+    rows: &RowsTuple<'_>,
+    find: impl Fn(&Keys, usize) -> Result<Frames, Refusal> + Sync,
+) -> PyResult<Columns> {
+    let keys = Keys::of_rows(rows)?;
+    let count = keys.group_count(0)?;
+    let frames = py.detach(|| find(&keys, count)).map_err(refused)?;
+    Ok((
+        Column::new(Int64Array::from(frames.starts).into()),
+        Column::new(Int64Array::from(frames.ends).into()),
+        Column::new(Int64Array::from(frames.groups).into()),
+        Column::new(Int64Array::from(frames.rows).into()),
+    ))
+}
+
+/// The message says all that the caller needs to write a better one: a row, or none.
+fn refused(refusal: Refusal) -> PyErr {
+    match refusal {
+        Refusal::Beyond { row } => pyo3::exceptions::PyOverflowError::new_err(row),
+        Refusal::TooMany => {
+            pyo3::exceptions::PyMemoryError::new_err(format!("more than {} windows", frames::MOST))
+        }
+    }
+}

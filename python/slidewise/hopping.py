@@ -1,0 +1,155 @@
+"""Windows at a distance from one another: a row per key and window.
+
+Hops on a grid (tumbling windows are hops of their own length), and sessions between
+gaps. The kernel finds the windows that hold a row; they are answered as moments, the
+same way as any others.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+
+from slidewise import _core
+from slidewise.aggregations import Aggregation
+from slidewise.durations import Session, WindowLike
+from slidewise.errors import SpecError
+from slidewise.frames import Frame, Result, frame, require
+from slidewise.requests import Moments, Request
+from slidewise.spec import Spec
+from slidewise.times import window_units
+
+__all__ = ["hopping", "hopping_spec"]
+
+TableT = TypeVar("TableT")
+
+
+def hopping(
+    table: TableT,
+    *,
+    on: str,
+    window: WindowLike | Session,
+    aggs: Mapping[str, Aggregation],
+    every: WindowLike | None = None,
+    by: str | Sequence[str] | None = None,
+    offset: WindowLike | None = None,
+    empty: bool = False,
+    nan: str = "propagate",
+    min_rows: int = 0,
+) -> TableT:
+    """Aggregates over windows at a distance from one another.
+
+    A window holds the rows with start ≤ time < end. Windows begin at every multiple of
+    `every` since the epoch (in UTC), moved by `offset`; a row is in window/every of
+    them.
+
+    Args:
+        table: Whatever `rolling` takes, in any order.
+        on: The column of event times.
+        window: How long windows are (`"1h"`, a `timedelta`, an int for integer times),
+            or `session("30m")`: then windows run from the first to the last of rows
+            that follow one another within the gap.
+        aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
+        every: The distance between the starts of windows. By default their length:
+            windows that touch (tumbling windows).
+        by: The key column, or several. A null is a key of its own.
+        offset: Moves the grid: `window="1d", offset="6h"` for days from 6 to 6.
+        empty: Also answer windows without rows between a key's first and last one.
+        nan: As for `rolling`.
+        min_rows: Windows with fewer values that are not null give null (counts stay).
+
+    Returns:
+        A table of the same type with a row per key and window: the key columns,
+        `window_start`, `window_end` (of a session: the times of its first and last
+        row), and a column per aggregation. Keys come in the order in which they first
+        occur, the windows of a key in order of time.
+
+    Raises:
+        SpecError: If an argument, a column or a value is wrong; nothing is computed.
+        ResultOverflowError: If an integer result does not fit its type.
+
+    Cost: O(n log n) to sort what is not sorted; then ≤ 3 combines per row and one per
+    window, however many windows a row is in.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> trips = pa.table({"t": [1, 4, 11], "km": [3, 5, 4]})
+        >>> out = sw.hopping(trips, on="t", window=10, every=5,
+        ...                  aggs={"n": sw.count(), "km": sw.sum("km")})
+        >>> out["window_end"].to_pylist(), out["n"].to_pylist(), out["km"].to_pylist()
+        ([5, 10, 15, 20], [2, 2, 1, 1], [8, 8, 4, 4])
+    """
+    spec = Spec.make_hopping(
+        on=on,
+        window=window,
+        aggs=aggs,
+        every=every,
+        by=by,
+        offset=offset,
+        empty=empty,
+        nan=nan,
+        min_rows=min_rows,
+    )
+    return hopping_spec(table, spec)
+
+
+def hopping_spec(table: TableT, spec: Spec) -> TableT:
+    """The same as `hopping`, for a `Spec` that is made already.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> from slidewise.spec import Spec
+        >>> spec = Spec.make_hopping(on="t", window=5, aggs={"n": sw.count()})
+        >>> hopping_spec(pa.table({"t": [1, 2]}), spec)["n"].to_pylist()
+        [2]
+    """
+    source = frame(table)
+    require(source, spec.columns)
+    request = Request(source, spec)
+    starts, ends, groups, rows = _frames(request, spec)
+    moments = Moments(
+        times=ends,
+        since=starts,
+        groups=groups if spec.by else None,
+        arrival=None,
+        called="row of the result,",
+    )
+    (answers,) = request.ask(moments)
+    columns = {
+        name: _taken(source, name, column.take(rows))
+        for name, column in request.own_keys
+    }
+    flavour = source.flavour(spec.on)
+    for name, ticks in (("window_start", starts), ("window_end", ends)):
+        times = request.times.restore(ticks)
+        keeps = times.type == request.times.original.type
+        columns[name] = Result(times, flavour, keeps, nullable=False)
+    answer: TableT = source.make({**columns, **answers})
+    return answer
+
+
+def _taken(source: Frame, name: str, column: pa.Array) -> Result:
+    nullable = not source.never_null(name)
+    return Result(column, source.flavour(name), keeps=True, nullable=nullable)
+
+
+def _frames(request: Request, spec: Spec) -> list[pa.Array]:
+    """Starts, ends, group codes, and a row of each group."""
+    (window,) = spec.windows
+    length = window_units(window.as_length, request.times)
+    try:
+        if window.is_session:
+            found = _core.sessions(request.rows, length)
+        else:
+            every = window_units(window.as_every, request.times)
+            shift = window_units(window.as_offset, request.times)
+            found = _core.hops(request.rows, length, every, shift % every, spec.empty)
+    except OverflowError as error:
+        raise SpecError(
+            f"the window of {window.label!r} around row {error} (counting from 0) "
+            "reaches beyond the times that int64 can hold: drop the row, or cast the "
+            f"column {spec.on!r} to a coarser unit"
+        ) from None
+    except MemoryError as error:
+        raise SpecError(f"{error}: give a larger every=, or leave empty= out") from None
+    return [pa.array(column) for column in found]

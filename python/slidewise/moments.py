@@ -1,0 +1,91 @@
+"""Other moments to answer at than a table's own rows: the rows of another table."""
+
+import pyarrow as pa
+
+from slidewise.columns import group_codes
+from slidewise.errors import SpecError
+from slidewise.frames import Frame, require
+from slidewise.requests import Moments, Request
+from slidewise.spec import Spec
+from slidewise.times import TimeColumn, read_times
+
+__all__ = ["moments_of"]
+
+
+def moments_of(target: Frame, request: Request, spec: Spec) -> Moments:
+    """The rows of `at=` as moments; keys get the same codes in both tables.
+
+    Raises:
+        SpecError: If a column is missing there, or of another type.
+    """
+    names = [spec.on, *spec.by]
+    if spec.arrival is not None:
+        names.append(spec.arrival)
+    require(target, names, "at=")
+    arrival = None
+    if request.arrival is not None:
+        arrival = _ticks_as(request.arrival, target)
+    return Moments(
+        times=_ticks_as(request.times, target),
+        since=None,
+        groups=_share_codes(target, request),
+        arrival=arrival,
+        called="row of at=,",
+    )
+
+
+def _ticks_as(times: TimeColumn, target: Frame) -> pa.Array:
+    """A column of times in the unit of the same column in the table."""
+    column = target.column(times.name)
+    if column.type != times.original.type:
+        refusal = _other_type(times, column.type)
+        if _kind(column.type) != _kind(times.original.type):
+            raise SpecError(refusal)
+        try:
+            column = column.cast(times.original.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SpecError(refusal) from error
+    return read_times(column, times.name).ticks
+
+
+def _kind(held: pa.DataType) -> str:
+    """Columns of different kinds have no times in common, whatever Arrow casts."""
+    if pa.types.is_timestamp(held):
+        return "local" if held.tz is None else "instant"
+    if pa.types.is_date(held):
+        return "local"
+    return "duration" if pa.types.is_duration(held) else "integer"
+
+
+def _other_type(times: TimeColumn, theirs: pa.DataType) -> str:
+    return (
+        f"column {times.name!r} is {times.original.type} in the table, and {theirs} "
+        "in at=, which does not convert without loss: cast one of them"
+    )
+
+
+def _share_codes(target: Frame, request: Request) -> pa.Array | None:
+    """Codes of the moments' keys. The rows' codes are made anew, together with them."""
+    ours, theirs = request.own_keys, request.keys(target)
+    if not ours:
+        return None
+    together = []
+    for (name, own), (_, other) in zip(ours, theirs, strict=True):
+        try:
+            together.append((name, pa.concat_arrays([own, _as_type(other, own.type)])))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SpecError(
+                f"the key {name!r} is {own.type} in the table, and {other.type} in "
+                "at=: cast one of them"
+            ) from error
+    codes = group_codes(together)
+    assert codes is not None, "there are keys"
+    rows = len(request.times.ticks)
+    request.groups = codes.slice(0, rows)
+    return codes.slice(rows)
+
+
+def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return column if column.type == kind else column.cast(kind)

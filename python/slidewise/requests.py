@@ -1,0 +1,212 @@
+"""One call of the kernel over a table: what is asked of it, what its answers mean."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise import _core
+from slidewise.aggregations import Aggregation
+from slidewise.columns import Columns, Feeds, group_codes
+from slidewise.errors import ResultOverflowError, SpecError
+from slidewise.frames import Frame, Result
+from slidewise.own import OwnAggregation
+from slidewise.spec import Spec, WindowSpec
+from slidewise.table_plans import Call, Plan, in_one_type, plan
+from slidewise.times import TimeColumn, read_times, window_units
+
+__all__ = ["Moments", "Request"]
+
+# Kind, length, closed and offset, in the ticks of the time column.
+_Span = tuple[str, int, str, int]
+_Columns = tuple[pa.Array, pa.Array | None, pa.Array | None, pa.Array | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """When to answer, where it is not at every row.
+
+    Attributes:
+        times: Where windows end, in ticks of the table's time column.
+        since: Where they begin, instead of a length before their end.
+        groups: Their keys, in the codes of the table's rows; None without keys.
+        arrival: What has arrived by then counts; None if all does.
+        called: What a moment is to the user, for messages.
+    """
+
+    times: pa.Array
+    since: pa.Array | None
+    groups: pa.Array | None
+    arrival: pa.Array | None
+    called: str
+
+    @property
+    def columns(self) -> "_Columns":
+        """For the kernel."""
+        return (self.times, self.since, self.groups, self.arrival)
+
+
+class Request:
+    """A table and a `Spec`, ready to be asked."""
+
+    def __init__(self, source: Frame, spec: Spec) -> None:
+        self._source = source
+        self._spec = spec
+        self.times = read_times(source.column(spec.on), spec.on)
+        self.arrival: TimeColumn | None = None
+        if spec.arrival is not None:
+            column = source.column(spec.arrival)
+            self.arrival = read_times(column, spec.arrival)
+        self.groups = group_codes(self.keys(source))
+        self.moments: Moments | None = None
+        self._spans = [_span(window, self.times) for window in spec.windows]
+        self._feeds = Feeds()
+        self._columns = Columns(source.column, spec.nan)
+        self._own: dict[OwnAggregation, list[list[Any]]] = {}
+        self.plans = []
+        for _, agg in spec.aggs:
+            with _in_arrow_for(agg):
+                self.plans.append(plan(agg, self._columns, self._feeds, spec.on))
+        asked = [call for plan in self.plans for call in self._calls_of(plan)]
+        # Aggregations may ask for the same; each call is asked once.
+        self._calls = {call: at for at, call in enumerate(dict.fromkeys(asked))}
+
+    @property
+    def own_keys(self) -> list[tuple[str, pa.Array]]:
+        """The key columns of the table itself."""
+        return self.keys(self._source)
+
+    def keys(self, source: Frame) -> list[tuple[str, pa.Array]]:
+        """The key columns of a table."""
+        return [(name, source.column(name)) for name in self._spec.by]
+
+    @property
+    def rows(self) -> tuple[pa.Array, pa.Array | None, pa.Array | None]:
+        """Times, groups and arrival of the rows, for the kernel."""
+        arrival = self.arrival and self.arrival.ticks
+        return (self.times.ticks, self.groups, arrival)
+
+    def _calls_of(self, plan: Plan) -> tuple[Call, ...]:
+        if self._spec.min_rows and plan.present is not None:
+            return (*plan.calls, plan.present)
+        return plan.calls
+
+    def ask(self, moments: Moments | None = None) -> list[dict[str, Result]]:
+        """The results by name, per window: at every row, or at moments.
+
+        Raises:
+            ResultOverflowError: If an integer result does not fit its type.
+        """
+        self.moments = moments
+        at = None if moments is None else moments.columns
+        self._ask_own(at)
+        try:
+            answers = _core.rolling(
+                self.rows,
+                self._feeds.columns,
+                list(self._calls),
+                self._spans,
+                self._spec.ties,
+                at,
+                self._feeds.natives,
+            )
+        except ResultOverflowError as error:
+            raise self._overflow(error) from None
+        columns = [[pa.array(column) for column in window] for window in answers]
+        aggs = list(zip(self._spec.aggs, self.plans, strict=True))
+        return [
+            {
+                name: self._result(index, agg, plan, columns[index])
+                for (name, agg), plan in aggs
+            }
+            for index in range(len(self._spec.windows))
+        ]
+
+    def _ask_own(self, at: _Columns | None) -> None:
+        """The answers of the user's own aggregations: per window, per moment."""
+        for _, agg in self._spec.aggs:
+            if isinstance(agg, OwnAggregation) and agg not in self._own:
+                assert agg.of is not None, "a Spec does not let this through"
+                values = self._columns.of(agg.of, where=agg.where)
+                self._own[agg] = _core.rolling_own(
+                    self.rows,
+                    values.original.to_pylist(),
+                    agg.functions,
+                    self._spans,
+                    self._spec.ties,
+                    at,
+                )
+
+    def _result(
+        self, index: int, agg: Aggregation, plan: Plan, answers: list[pa.Array]
+    ) -> Result:
+        """The result of one aggregation over one window."""
+        window = self._spec.windows[index]
+        try:
+            with _in_arrow_for(agg):
+                if isinstance(agg, OwnAggregation):
+                    array = in_one_type(agg, self._own[agg][index])
+                else:
+                    asked = [answers[self._calls[call]] for call in plan.calls]
+                    array = plan.finish(asked)
+        except ResultOverflowError as error:
+            raise self._overflow_of(agg, window, error) from None
+        if self._spec.min_rows and plan.present is not None:
+            few = pc.less(answers[self._calls[plan.present]], self._spec.min_rows)
+            array = pc.if_else(few, pa.scalar(None, array.type), array)
+        there = agg.where is None and self._always_there(window, plan)
+        nullable = plan.present is not None and not there
+        flavour = None if plan.source is None else self._source.flavour(plan.source)
+        return Result(array, flavour, plan.keeps, nullable)
+
+    def _always_there(self, window: WindowSpec, plan: Plan) -> bool:
+        """Whether every window holds a value, whatever the data: the row's own."""
+        if self._spec.is_hopping:
+            holds_a_row = not self._spec.empty
+        else:
+            own = self.moments is None and window.offset == 0
+            holds_a_row = own and window.closed in ("right", "both")
+        return (
+            holds_a_row
+            and self._spec.min_rows <= 1
+            and all(self._source.never_null(name) for name in plan.reads)
+        )
+
+    def _overflow(self, error: Any) -> ResultOverflowError:
+        call = list(self._calls)[error.aggregation]
+        plans = zip(self._spec.aggs, self.plans, strict=True)
+        agg = next(agg for (_, agg), plan in plans if call in plan.calls)
+        return self._overflow_of(agg, self._spec.windows[error.window], error)
+
+    def _overflow_of(
+        self, agg: Aggregation, window: WindowSpec, error: Any
+    ) -> ResultOverflowError:
+        called = "row" if self.moments is None else self.moments.called
+        return ResultOverflowError(
+            f"{agg!r} over the window {window.label!r} of {called} {error.row} "
+            f"(counting from 0): {error}; cast the column to float64 if rounding is "
+            "fine"
+        )
+
+
+@contextmanager
+def _in_arrow_for(agg: Aggregation) -> Iterator[None]:
+    """Says whose column it is that Arrow has no function for."""
+    try:
+        yield
+    except pa.ArrowNotImplementedError as error:
+        raise SpecError(
+            f"pyarrow {pa.__version__} has no way to handle the column of {agg!r}: "
+            f"{error}; cast the column to a plainer type"
+        ) from error
+
+
+def _span(window: WindowSpec, times: TimeColumn) -> _Span:
+    kind = "rows" if window.kind == "rows" else "time"
+    length = window_units(window.as_length, times)
+    # The offset of windows on a grid says where the grid lies, and moves no end.
+    shift = 0 if window.every else window_units(window.as_offset, times)
+    return kind, length, window.closed, shift

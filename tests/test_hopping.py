@@ -1,0 +1,270 @@
+"""Windows on a grid and between gaps, against their definition and other engines."""
+
+import random
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise.spec import Spec
+
+AGGS = {
+    "n": sw.count(),
+    "values": sw.collect("x"),
+    "total": sw.sum("x"),
+    "mid": sw.median("x"),
+    "first": sw.first("x"),
+}
+
+
+def held(
+    table: dict[str, list[Any]], key: Any, start: int, end: int, closed: bool = False
+) -> list[int]:
+    """The values of a window, oldest first."""
+    rows = range(len(table["t"]))
+    inside = [
+        row
+        for row in rows
+        if table["k"][row] == key
+        and start <= table["t"][row]
+        and (table["t"][row] <= end if closed else table["t"][row] < end)
+    ]
+    return [table["x"][row] for row in sorted(inside, key=lambda row: table["t"][row])]
+
+
+def answers(values: list[Any]) -> dict[str, Any]:
+    present = [value for value in values if value is not None]
+    ordered, middle = sorted(present), len(present) // 2
+    return {
+        "n": len(values),
+        "values": present,
+        "total": sum(present) if present else None,
+        "mid": float(Fraction(ordered[middle] + ordered[~middle], 2))
+        if present
+        else None,
+        "first": present[0] if present else None,
+    }
+
+
+def made(rng: random.Random) -> dict[str, list[Any]]:
+    rows = rng.choice([0, 1, 2, 40])
+    span = rng.choice([5, 60, 2000])
+    return {
+        "t": [rng.randrange(-span, span) for _ in range(rows)],
+        "k": [rng.choice(["a", "b", None]) for _ in range(rows)],
+        "x": [rng.choice([None, *range(9)]) for _ in range(rows)],
+    }
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_hops_hold_what_they_say(seed: int) -> None:
+    rng = random.Random(seed)
+    table = made(rng)
+    window, every = rng.randrange(1, 40), rng.randrange(1, 40)
+    offset, empty = rng.randrange(-50, 50), rng.random() < 0.5
+    got = sw.hopping(
+        as_arrow(table),
+        on="t",
+        by="k",
+        window=window,
+        every=every,
+        offset=offset,
+        empty=empty,
+        aggs=AGGS,
+    )
+    expected = []
+    for key in dict.fromkeys(table["k"]):
+        starts = [
+            start
+            for start in range(-2100, 2100)
+            if (start - offset) % every == 0 and held(table, key, start, start + window)
+        ]
+        if empty and starts:
+            starts = list(range(starts[0], starts[-1] + 1, every))
+        for start in starts:
+            end = start + window
+            values = held(table, key, start, end)
+            where = {"k": key, "window_start": start, "window_end": end}
+            expected.append({**where, **answers(values)})
+    assert got.to_pylist() == expected
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_sessions_end_where_the_gap_is_exceeded(seed: int) -> None:
+    rng = random.Random(seed)
+    table = made(rng)
+    gap = rng.choice([1, 3, 30])
+    got = sw.hopping(as_arrow(table), on="t", by="k", window=sw.session(gap), aggs=AGGS)
+    expected = []
+    for key in dict.fromkeys(table["k"]):
+        mine = zip(table["t"], table["k"], strict=True)
+        times = sorted(time for time, of in mine if of == key)
+        while times:
+            session = [times.pop(0)]
+            while times and times[0] - session[-1] <= gap:
+                session.append(times.pop(0))
+            start, end = session[0], session[-1]
+            values = held(table, key, start, end, closed=True)
+            where = {"k": key, "window_start": start, "window_end": end}
+            expected.append({**where, **answers(values)})
+    assert got.to_pylist() == expected
+
+
+def as_arrow(table: dict[str, list[Any]]) -> pa.Table:
+    types = {"t": pa.int64(), "k": pa.string(), "x": pa.int64()}
+    return pa.table({name: pa.array(table[name], types[name]) for name in table})
+
+
+def test_hops_are_those_of_polars() -> None:
+    rng = random.Random(3)
+    start = datetime(2024, 2, 28, 23, 59)
+    times = [start + timedelta(seconds=rng.randrange(90_000)) for _ in range(2000)]
+    frame = pl.DataFrame(
+        {
+            "t": times,
+            "k": [rng.randrange(5) for _ in times],
+            "x": [rng.gauss(0, 1) for _ in times],
+        }
+    )
+    ours = sw.hopping(
+        frame,
+        on="t",
+        by="k",
+        window="15m",
+        every="4m",
+        aggs={"n": sw.count(), "hi": sw.max("x"), "x": sw.sum("x")},
+    )
+    assert ours.schema["window_start"] == frame.schema["t"]
+    theirs = (
+        frame.sort("t")
+        .group_by_dynamic(
+            "t", group_by="k", every="4m", period="15m", start_by="window"
+        )
+        .agg(n=pl.len(), hi=pl.max("x"), s=pl.sum("x"))
+    )
+    ours = ours.sort("k", "window_start")
+    # polars leaves out the windows that begin before the first row's own one.
+    both = theirs.join(
+        ours, left_on=["k", "t"], right_on=["k", "window_start"], how="left"
+    )
+    assert both["n"].cast(pl.Int64).to_list() == both["n_right"].to_list()
+    assert both["hi"].to_list() == both["hi_right"].to_list()
+    assert both["s"].to_list() == pytest.approx(both["x"].to_list(), abs=1e-12)
+
+
+def test_pandas_keeps_its_types() -> None:
+    frame = pd.DataFrame(
+        {
+            "t": pd.to_datetime(["2024-01-01 10:01", "2024-01-01 10:07"], utc=True),
+            "k": pd.Categorical(["b", "a"]),
+            "x": [1, 2],
+        }
+    )
+    got = sw.hopping(
+        frame, on="t", by="k", window="10m", aggs={"x": sw.sum("x"), "t": sw.max("t")}
+    )
+    assert got.columns.tolist() == ["k", "window_start", "window_end", "x", "t"]
+    assert got.index.tolist() == [0, 1]
+    assert got["k"].tolist() == ["b", "a"]
+    assert got["k"].dtype == "category"
+    assert got["x"].dtype == "int64"
+    assert got["window_end"].dtype == got["t"].dtype
+    assert str(got["window_start"][0]) == "2024-01-01 10:00:00+00:00"
+
+
+def test_days_can_begin_at_six() -> None:
+    times = pa.array([datetime(2024, 1, 1, 5), datetime(2024, 1, 1, 7)])
+    got = sw.hopping(
+        pa.table({"t": times}),
+        on="t",
+        window="1d",
+        offset="6h",
+        aggs={"n": sw.count()},
+    )
+    starts = [datetime(2023, 12, 31, 6), datetime(2024, 1, 1, 6)]
+    assert got["window_start"].to_pylist() == starts
+    assert got["window_start"].type == times.type
+
+
+def test_own_aggregations_hop_too() -> None:
+    listed = sw.aggregation(
+        lift=lambda x: (x,),
+        combine=lambda a, b: a + b,
+        lower=list,
+        identity=(),
+    )
+    got = sw.hopping(
+        pa.table({"t": [4, 1, 12], "x": [1, 2, 3]}),
+        on="t",
+        window=10,
+        every=5,
+        aggs={"x": listed("x")},
+    )
+    assert got["x"].to_pylist() == [[2, 1], [2, 1], [3], [3]]
+
+
+def test_few_rows_give_null() -> None:
+    table = pa.table({"t": [1, 2, 12], "x": [1, 2, 3]})
+    aggs = {"n": sw.count(), "x": sw.sum("x")}
+    got = sw.hopping(table, on="t", window=10, aggs=aggs, min_rows=2)
+    assert got["n"].to_pylist() == [2, 1]
+    assert got["x"].to_pylist() == [3, None]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"window": sw.rows(3)}, "lengths of time, not rows(3)"),
+        ({"window": 3, "every": "1h"}, "differ in kind"),
+        ({"window": 3, "offset": "1h"}, "differ in kind"),
+        ({"window": 3, "every": 0}, "longer than zero"),
+        ({"window": "1h"}, "is a duration, but column 't' holds integers"),
+        ({"window": sw.session(3), "every": 2}, "every= means nothing for session(3)"),
+        ({"window": sw.session(3), "empty": True}, "empty= means nothing"),
+        ({"window": 3, "empty": 1}, "empty= takes True or False, got 1"),
+        ({"window": 3, "aggs": {"t": sw.count("y")}}, "no column 'y'"),
+        ({"window": 3, "aggs": {"window_end": sw.count()}}, "there twice"),
+        ({"window": 3, "by": "k", "aggs": {"k": sw.count()}}, "'k' would be there"),
+    ],
+)
+def test_what_cannot_be_asked(asked: dict[str, Any], message: str) -> None:
+    table = pa.table({"t": [1], "k": ["a"]})
+    with pytest.raises(sw.SpecError) as raised:
+        sw.hopping(table, on="t", **{"aggs": {"n": sw.count()}, **asked})
+    assert message in str(raised.value)
+
+
+def test_windows_beyond_int64_name_the_row() -> None:
+    table = pa.table({"t": [0, 2**63 - 1]})
+    with pytest.raises(sw.SpecError, match=r"around row 1 .* beyond the times"):
+        sw.hopping(table, on="t", window=10, aggs={"n": sw.count()})
+
+
+def test_an_empty_table_gives_an_empty_one() -> None:
+    table = pa.table({"t": pa.array([], pa.timestamp("s")), "x": pa.array([], "f8")})
+    got = sw.hopping(table, on="t", window="1h", aggs={"x": sw.mean("x")})
+    assert got.num_rows == 0
+    assert got.schema.names == ["window_start", "window_end", "x"]
+    assert got.schema.field("window_end").type == pa.timestamp("s")
+
+
+def test_overflow_names_the_window() -> None:
+    table = pa.table({"t": [0, 50, 51], "x": [1, 2**62, 2**62]})
+    with pytest.raises(sw.ResultOverflowError, match="of row of the result, 1"):
+        sw.hopping(table, on="t", window=10, aggs={"x": sw.sum("x")})
+
+
+def test_the_spec_says_all_of_it() -> None:
+    spec = Spec.make_hopping(
+        on="t", window="1h", every="5m", offset="1m", aggs={"n": sw.count()}
+    )
+    (window,) = spec.windows
+    assert (window.kind, window.closed, window.label) == ("time", "left", "1h")
+    assert window.every == 300 * 10**9
+    assert window.offset == 60 * 10**9
+    assert spec.hash != Spec.make(on="t", windows="1h", aggs={"n": sw.count()}).hash
