@@ -70,8 +70,8 @@ NUMBERS_ONLY = "computes with numbers: with dtype='object' there are"
 TEXT_ONLY = "takes str, bytes, lists and tuples"
 NUMBERS = [
     *["approx_quantile", "arg_max", "arg_min", "bit_and", "bit_or", "bit_xor"],
-    *["bottom_k", "correlation", "count_distinct", "covariance", "geometric_mean"],
-    *["kurtosis", "median", "mode", "product", "quantile", "skewness", "stddev"],
+    *["bottom_k", "correlation", "covariance", "geometric_mean"],
+    *["kurtosis", "median", "product", "quantile", "skewness", "stddev"],
     *["sum_of_squares", "top_k", "variance"],
 ]
 REFUSED = {("concat", "int64"): TEXT_ONLY, ("concat", "float64"): TEXT_ONLY}

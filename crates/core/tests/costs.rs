@@ -8,6 +8,7 @@
 mod common;
 
 use common::Random;
+use common::costs::{arrivals, combines, log2};
 use common::monoids::{Affine, Tally, take_combines};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::fiba::Fiba;
@@ -16,10 +17,6 @@ use slidewise_core::window::{Batch, Ties, Window};
 const SIZES: [u32; 8] = [0, 1, 3, 6, 10, 14, 17, 20];
 /// Room between entries for others to come.
 const GAP: i64 = 1 << 20;
-
-fn log2(x: usize) -> f64 {
-    (2.0 + x as f64).log2()
-}
 
 fn filled<M: Monoid<In = i64>, const L: usize, const F: usize>(
     monoid: M,
@@ -32,13 +29,6 @@ fn filled<M: Monoid<In = i64>, const L: usize, const F: usize>(
     window.query();
     take_combines();
     window
-}
-
-/// Combines that `work` takes.
-fn combines(work: impl FnOnce()) -> f64 {
-    take_combines();
-    work();
-    take_combines() as f64
 }
 
 /// Runs a test body for both extremes of shape.
@@ -102,15 +92,6 @@ fn slides_in_order<const L: usize, const F: usize>() {
             "{each} combines per slide at n = {n}, bound {bound}"
         );
     }
-}
-
-/// FiBA Lemma A.1: permutations whose entries have at most `d` younger ones before them.
-fn arrivals(random: &mut Random, count: usize, d: usize) -> Vec<i64> {
-    let mut keyed: Vec<(u64, i64)> = (0..count as u64)
-        .map(|item| (item + random.below(d as u64 + 1), item as i64))
-        .collect();
-    keyed.sort_unstable();
-    keyed.into_iter().map(|(_, item)| item).collect()
 }
 
 fn permutations_of_distance<const L: usize, const F: usize>() {

@@ -9,7 +9,8 @@
 mod common;
 
 use common::Random;
-use common::monoids::{Affine, take_combines};
+use common::costs::{arrivals, combines, log2};
+use common::monoids::Affine;
 use slidewise_core::monoid::Entry;
 use slidewise_core::window::btree::BTree;
 use slidewise_core::window::fiba_published::Options;
@@ -35,13 +36,6 @@ fn filled(mut tree: Tree, n: usize) -> Tree {
     tree
 }
 
-/// Combines that `work` takes.
-fn combines<T>(work: impl FnOnce() -> T) -> f64 {
-    take_combines();
-    work();
-    take_combines() as f64
-}
-
 /// Of refolding one node.
 fn node(arity: usize) -> f64 {
     4.0 * arity as f64 - 1.0
@@ -50,10 +44,6 @@ fn node(arity: usize) -> f64 {
 /// Levels of a tree of n entries, at most.
 fn levels(arity: usize, n: usize) -> f64 {
     1.0 + (2.0 + n as f64).log2() / (arity as f64).log2()
-}
-
-fn log2(x: usize) -> f64 {
-    (2.0 + x as f64).log2()
 }
 
 /// A check of one figure against its bound; says all it knows if it fails.
@@ -109,15 +99,6 @@ fn fiba_slides_in_order_in_amortised_constant_time() {
             require(each, bound, format_args!("slide, μ {arity}, n {n}"));
         }
     }
-}
-
-/// FiBA Lemma A.1: permutations whose entries have at most `d` younger ones before them.
-fn arrivals(random: &mut Random, count: usize, d: usize) -> Vec<i64> {
-    let mut keyed: Vec<(u64, i64)> = (0..count as u64)
-        .map(|item| (item + random.below(d as u64 + 1), item as i64))
-        .collect();
-    keyed.sort_unstable();
-    keyed.into_iter().map(|(_, item)| item).collect()
 }
 
 /// One way up and one down for each level that d entries make, and what is amortised.

@@ -2,6 +2,7 @@
 //! and the step-by-step comparison with the oracle.
 #![allow(dead_code)]
 
+pub mod costs;
 pub mod definition;
 pub mod monoids;
 pub mod script;

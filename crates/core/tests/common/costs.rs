@@ -1,0 +1,25 @@
+//! What the tests of costs share: counting, and the orders of arrival of FiBA Lemma A.1.
+
+use super::Random;
+use super::monoids::take_combines;
+
+/// Combines that `work` takes.
+pub fn combines<T>(work: impl FnOnce() -> T) -> f64 {
+    take_combines();
+    work();
+    take_combines() as f64
+}
+
+/// log₂(2 + x): the form in which bounds are read.
+pub fn log2(x: usize) -> f64 {
+    (2.0 + x as f64).log2()
+}
+
+/// FiBA Lemma A.1: permutations whose entries have at most `d` younger ones before them.
+pub fn arrivals(random: &mut Random, count: usize, d: usize) -> Vec<i64> {
+    let mut keyed: Vec<(u64, i64)> = (0..count as u64)
+        .map(|item| (item + random.below(d as u64 + 1), item as i64))
+        .collect();
+    keyed.sort_unstable();
+    keyed.into_iter().map(|(_, item)| item).collect()
+}
