@@ -131,6 +131,50 @@ def test_on_every_algorithm(algorithm, beside):
     assert pickle.loads(pickle.dumps(w)).items() == w.items()
 
 
+WIDE = np.dtype([("bins", "f8", 12), ("n", "i8")])
+
+
+def lift_wide(value, out):
+    for at in range(12):
+        out.bins[at] = 0.0
+    out.bins[int(value) % 12] = 1.0
+    out.n = 1
+
+
+def combine_wide(a, b, out):
+    for at in range(12):
+        out.bins[at] = a.bins[at] + b.bins[at]
+    out.n = a.n + b.n
+
+
+def inverse_wide(whole, oldest, out):
+    for at in range(12):
+        out.bins[at] = whole.bins[at] - oldest.bins[at]
+    out.n = whole.n - oldest.n
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["fiba", "recalculate", "daba_lite", "subtract_on_evict"]
+)
+def test_large_records(algorithm):
+    agg = sw.native(
+        combine_wide,
+        WIDE,
+        lift=lift_wide,
+        inverse=inverse_wide,
+        lower=lambda record: (int(record["n"]), record["bins"].tolist()),
+    )
+    w = sw.Window(agg, algorithm=algorithm)
+    for time in range(200):
+        w.insert(time, float(time))
+        w.evict_until(time - 30)
+        kept = range(max(0, time - 29), time + 1)
+        bins = [float(sum(value % 12 == at for value in kept)) for at in range(12)]
+        assert w.query() == (len(kept), bins)
+    w.check()
+    assert pickle.loads(pickle.dumps(w.copy().query())) == w.query()
+
+
 def test_late_entries_ranges_and_bulk():
     draw = random.Random(1)
     w = sw.Window(affine, ties="keep")

@@ -265,6 +265,9 @@ def test_objects_that_sketches_answer():
     older, younger = w.query(hi=49), w.query(lo=50)
     assert older["b"] | younger["b"] == seen
     assert older["c"] + younger["c"] == counts
+    # Preamble, version and family, as Apache DataSketches writes them.
+    assert seen.to_bytes()[:3] == bytes([4, 1, 21])
+    assert counts.to_bytes()[:3] == bytes([2, 1, 18])
     assert repr(counts) == "<CountMin: 100 values, 5 x 272 counters>"
     assert seen.error_rate < 0.02
     assert counts.total == 100
