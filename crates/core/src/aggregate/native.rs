@@ -169,13 +169,17 @@ impl<const N: usize> Native<N> {
             count: 1,
             words: [0; N],
         };
-        let out = held.words.as_mut_ptr();
-        match self.0.lift {
-            Lift::Store => held.words[0] = bits,
-            Lift::I64(lift) => lift(bits as i64, out),
-            Lift::F64(lift) => lift(f64::from_bits(bits), out),
-        }
+        self.lift_into(bits, &mut held.words);
         held
+    }
+
+    #[inline]
+    fn lift_into(&self, bits: u64, out: &mut [u64; N]) {
+        match self.0.lift {
+            Lift::Store => out[0] = bits,
+            Lift::I64(lift) => lift(bits as i64, out.as_mut_ptr()),
+            Lift::F64(lift) => lift(f64::from_bits(bits), out.as_mut_ptr()),
+        }
     }
 
     #[inline]
@@ -236,6 +240,23 @@ impl<const N: usize> Monoid for Native<N> {
     }
     fn same(&self, a: &Held<N>, b: &Held<N>) -> bool {
         a == b
+    }
+
+    /// Goes to and fro between two records, so that nothing is copied.
+    fn fold(&self, run: &[[u64; 1]]) -> Held<N> {
+        let Some(([first], rest)) = run.split_first() else {
+            return Held::NOTHING;
+        };
+        let (mut acc, mut one, mut out) = (self.lifted(*first).words, [0; N], [0; N]);
+        for [bits] in rest {
+            self.lift_into(*bits, &mut one);
+            (self.0.combine)(acc.as_ptr(), one.as_ptr(), out.as_mut_ptr());
+            std::mem::swap(&mut acc, &mut out);
+        }
+        Held {
+            count: run.len() as u64,
+            words: acc,
+        }
     }
 }
 
