@@ -242,7 +242,7 @@ impl<const N: usize> Monoid for Native<N> {
         a == b
     }
 
-    /// Goes to and fro between two records, so that nothing is copied.
+    /// Goes to and fro between two records, so that none is made anew.
     fn fold(&self, run: &[[u64; 1]]) -> Held<N> {
         let Some(([first], rest)) = run.split_first() else {
             return Held::NOTHING;
