@@ -30,6 +30,7 @@ pub(crate) type SpanTuple = (String, i64, String, i64);
 /// Every argument has been checked by `slidewise.tables`, which is the caller; what is
 /// checked here again is what the core would panic on.
 #[pyfunction(name = "rolling")]
+#[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
 pub(crate) fn rolling_columns<'py>(
     py: Python<'py>,
     rows: RowsTuple<'py>,
