@@ -100,6 +100,9 @@ bench-native: $(CORE) ## aggregations through Numba and Python, and sketches; RE
 soak: $(CORE) ## a long run in which memory must not grow; ARGS="--native 1000000" for a short one
 	$(BIN)/python -m bench.soak $(ARGS)
 
+docs: $(CORE) ## the pages that are made from the code
+	$(BIN)/python tools/aggregation_page.py
+
 format: $(DEPS) ## put the code into its standard form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format

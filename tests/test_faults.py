@@ -346,7 +346,7 @@ def test_reprs_that_fail_are_not_shown():
         def __repr__(self):
             raise Boom
 
-    w = sw.Window(sw.sum())
+    w = sw.Window(sw.stddev())
     with pytest.raises(sw.SpecError, match="a Mute is no number"):
         w.insert(1, Mute())
     with pytest.raises((sw.SpecError, Boom)):

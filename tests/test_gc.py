@@ -79,7 +79,7 @@ def test_reference_counts_balance():
 def test_failed_inserts_hold_nothing():
     thing = Thing()
     before = sys.getrefcount(thing)
-    w = sw.Window({"all": sw.collect("a"), "s": sw.sum("b")})
+    w = sw.Window({"all": sw.collect("a"), "s": sw.stddev("b")})
     for use in (
         lambda: w.insert(1, {"a": thing, "b": "x"}),
         lambda: w.insert(1.5, {"a": thing, "b": 1}),

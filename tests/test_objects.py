@@ -4,10 +4,15 @@ import decimal
 import math
 import pickle
 import random
+from collections import deque
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import slidewise as sw
@@ -133,6 +138,146 @@ def test_what_does_not_compare():
 def test_what_needs_numbers():
     with pytest.raises(sw.SpecError, match=r"variance\(\) computes with numbers"):
         sw.Window(sw.variance(), dtype="object")
+    for agg in (sw.variance(), sw.median(), sw.product()):
+        w = sw.Window(agg)
+        with pytest.raises(sw.SpecError, match="str 'a' is no number"):
+            w.insert(1, "a")
+        w.insert(1, 2)
+
+
+# The first value decides
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+@pytest.mark.parametrize("name", sorted(set(VALUES) - {"bools", "ints"}))
+def test_the_first_value_decides(name, bulk):
+    known = definitions(name)
+    aggs = {kind: getattr(sw, kind)() for kind in known} | {"n": sw.count()}
+    w = sw.Window(aggs)
+    values = [None, None, *VALUES[name], None]
+    times = range(len(values))
+    if bulk:
+        w.insert_many(times, values)
+    else:
+        for time, value in zip(times, values, strict=True):
+            w.insert(time, value)
+    want = {kind: f(VALUES[name]) for kind, f in known.items()} | {"n": len(values)}
+    assert w.query() == want
+    assert w.dtype == "object"
+    assert len(w) == len(values)
+    w.check()
+    copies = [w.copy()]
+    if name not in ("timedeltas", "decimals", "fractions"):
+        copies.append(sw.Window.from_bytes(w.to_bytes()))
+    for again in copies:
+        assert again.query() == want
+        again.evict_until(1)
+        assert again.query() == want | {"n": len(values) - 2}
+        again.check()
+
+
+def test_each_column_is_what_its_own_first_value_says():
+    aggs = {"top": sw.max("who"), "avg": sw.mean("x"), "d": sw.count_distinct("who")}
+    w = sw.Window(aggs)
+    w.insert(1, {"who": None, "x": 1})
+    w.insert(3, {"who": None, "x": 4})
+    assert w.dtype == {"who": None, "x": "int64"}
+    w.insert(2, {"who": "b", "x": 7})
+    assert w.dtype == {"who": "object", "x": "int64"}
+    w.insert_many([4, 5], {"who": ["a", None], "x": [None, 8]})
+    assert w.query() == {"top": "b", "avg": 5.0, "d": 2}
+    assert w.query(4) == {"top": "a", "avg": 8.0, "d": 1}
+    again = sw.Window.from_bytes(w.to_bytes())
+    assert (again.query(), again.dtype, again.items()) == (
+        w.query(),
+        w.dtype,
+        w.items(),
+    )
+    again.insert(9, {"who": "c", "x": 1})
+    again.check()
+    with pytest.raises(sw.SpecError, match=r'column "x": .* is a float'):
+        w.insert(6, {"who": "z", "x": 1.5})
+    assert w.query()["top"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("values", "largest"),
+    [
+        (pa.array(["a", "b", None]), "b"),
+        (pa.array(["a", "b", "a"]).dictionary_encode(), "b"),
+        (pa.array([None, b"a", b"b"]), b"b"),
+        (pd.Series(["a", "b", "a"]), "b"),
+        (pd.Series(["a", None, "b"], dtype=object), "b"),
+        (np.array(["a", "b", "a"]), "b"),
+        (pl.Series(["a", None, "b"]), "b"),
+        (pa.chunked_array([["a"], ["b", None]]), "b"),
+        (deque([None, "a", "b"]), "b"),
+        ((text for text in [None, "a", "b"]), "b"),
+        (pa.array([date(2024, 1, 1), None, date(2023, 1, 1)]), date(2024, 1, 1)),
+        (pa.array([Decimal("1.5"), Decimal("2.5"), None]), Decimal("2.5")),
+    ],
+)
+def test_arrays_of_objects(values, largest):
+    w = sw.Window({"top": sw.max(), "n": sw.count()})
+    w.insert_many([1, 2, 3], values)
+    assert w.query() == {"top": largest, "n": 3}
+    assert w.dtype == "object"
+
+
+def test_tables_and_rows_of_objects():
+    columns = {"who": ["a", None, "b"], "x": [1.0, 2.0, None]}
+    rows = [{"who": w, "x": x} for w, x in zip(*columns.values(), strict=True)]
+    for values in (
+        pa.table(columns),
+        pd.DataFrame(columns),
+        pl.DataFrame(columns),
+        rows,
+        iter(rows),
+        columns,
+    ):
+        w = sw.Window({"top": sw.max("who"), "s": sw.sum("x")})
+        w.insert_many([1, 2, 3], values)
+        assert w.query() == {"top": "b", "s": 3.0}
+        assert w.dtype == {"who": "object", "x": "float64"}
+
+
+def test_numbers_stay_numbers():
     w = sw.Window(sw.max())
-    with pytest.raises(sw.SpecError, match="dtype='object'"):
-        w.insert(1, "a")
+    w.insert(1, 3)
+    for other in ("a", b"a", [1], date(2024, 1, 1)):
+        with pytest.raises(sw.SpecError, match="is no number"):
+            w.insert(2, other)
+    with pytest.raises(sw.SpecError, match="no numbers"):
+        w.insert_many([2, 3], pa.array(["a", "b"]))
+    assert (w.query(), w.dtype) == (3, "int64")
+    for first in (True, np.int64(3), np.float32(0.5), pd.NA):
+        w = sw.Window(sw.max())
+        w.insert(1, first)
+        assert w.dtype != "object"
+
+
+def test_what_is_refused_decides_nothing():
+    w = sw.Window(sw.max(), algorithm="two_stacks_lite")
+    w.insert(5, None)
+    with pytest.raises(sw.OutOfOrderError):
+        w.insert(3, "a")
+    with pytest.raises(sw.OutOfOrderError):
+        w.insert_many([3], ["a"])
+    assert w.dtype is None
+    w.insert(6, 1.5)
+    assert (w.query(), w.dtype) == (1.5, "float64")
+    subtracting = sw.Window(sw.sum(), algorithm="subtract_on_evict")
+    with pytest.raises(sw.SpecError, match="is no number"):
+        subtracting.insert(1, "a")
+
+
+def test_an_iterator_that_fails_is_read_once():
+    def values():
+        yield None
+        raise LookupError("gone")
+
+    w = sw.Window(sw.max())
+    with pytest.raises(LookupError, match="gone") as caught:
+        w.insert_many([1, 2], values())
+    assert "reading the values of insert_many (item 1)" in caught.value.__notes__[0]
+    assert len(w) == 0

@@ -212,8 +212,6 @@ def test_arrays_that_hold_no_times(times, message):
         ([1, "a"], "row 1: str 'a' is no number"),
         ([1, 2**64], "row 1: int 18446744073709551616 does not fit int64"),
         (pa.array([1, 2**63], pa.uint64()), r"row 1: 9223372036854775808 \(uint64\)"),
-        (pa.array(["a", "b"]), "the values are of type string, which are no numbers"),
-        (pl.Series([[1], [2]]), "which are no numbers"),
         (np.array([1, 2j]), "row 0: complex .*is no number"),
         (np.zeros((2, 2)), "an array of 2 dimensions"),
         (7, "insert_many takes values as an array.*got int 7"),
@@ -349,7 +347,7 @@ def test_large_bulk_equals_single_inserts():
     [
         (np.array([True, False, True]), 2),
         (pa.array([True, None, True]), 2),
-        (pa.array([Decimal("1.5"), Decimal("2.25"), None]), 3.75),
+        (pa.array([Decimal("1.5"), Decimal("2.25"), None]), Decimal("3.75")),
         (np.array([1.5, 2.0, 0.0], dtype="longdouble"), 3.5),
         (np.array([1.5, 2.0, 0.0], dtype="float16"), 3.5),
         (pa.array([1.5, 2.0, None], pa.float32()), 3.5),

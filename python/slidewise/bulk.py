@@ -5,8 +5,9 @@ A None says that something is no array, and is then read item by item.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -16,8 +17,10 @@ from slidewise.errors import SpecError
 from slidewise.instants import SIZES, Clock, numpy_unit, zone_named
 from slidewise.plan import WindowPlan
 
-__all__ = ["read_mask", "read_table", "read_times", "read_values"]
+__all__ = ["find_objects", "read_mask", "read_table", "read_times", "read_values"]
 
+# They have a __float__, but not one that keeps their value.
+_OBJECTS = ("Decimal", "Fraction", "str_", "bytes_", "datetime64", "timedelta64")
 _DAY_MS = 86_400_000
 
 
@@ -207,6 +210,141 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
         "like take ints and floats; with dtype='object' they take whatever compares "
         "and adds, and collect() takes anything"
     )
+
+
+def find_objects(
+    values: Any, names: Sequence[str] | None, open_columns: Sequence[int]
+) -> tuple[Any, list[int]]:
+    """Which columns hold objects, by the first value that each of them has.
+
+    Args:
+        values: What was given to `insert_many`.
+        names: The columns of the window, or None where entries are single values.
+        open_columns: Those of which it is not known yet what they hold.
+
+    Returns:
+        The values, in a form that can be read from the start, and the columns.
+    """
+    if names is None:
+        values, is_object = _first_of(values)
+        return values, [0] if is_object else []
+    columns = _columns_of(values, names)
+    if columns is None:
+        return _first_rows(values, names, open_columns)
+    found = []
+    for at in open_columns:
+        columns[names[at]], is_object = _first_of(columns[names[at]])
+        if is_object:
+            found.append(at)
+    return columns, found
+
+
+def _columns_of(values: Any, names: Sequence[str]) -> dict[str, Any] | None:
+    if isinstance(values, Mapping):
+        if not all(name in values for name in names):
+            return None
+        return {name: values[name] for name in names}
+    columns = read_table(values, names)
+    return None if columns is None else dict(zip(names, columns, strict=True))
+
+
+def _first_rows(
+    values: Any, names: Sequence[str], open_columns: Sequence[int]
+) -> tuple[Any, list[int]]:
+    """The same for an iterable of mappings."""
+    if isinstance(values, Mapping) or not isinstance(values, Iterable):
+        return values, []
+    undecided, found = set(open_columns), []
+    seen: list[Any] = []
+    rest = iter(values)
+    error = None
+    try:
+        for row in rest:
+            seen.append(row)
+            for at in sorted(undecided) if isinstance(row, Mapping) else ():
+                value = row.get(names[at])
+                if not _is_missing(value):
+                    undecided.remove(at)
+                    found += [at] if _is_object(value) else []
+            if not undecided:
+                break
+    except BaseException as raised:  # noqa: BLE001 - raised again where it belongs
+        error = raised
+    if not isinstance(values, (list, tuple)):
+        return _resumed(seen, rest, error), found
+    if error is not None:
+        raise error
+    return values, found
+
+
+def _first_of(values: Any) -> tuple[Any, bool]:
+    """Values that can be read from the start, and whether the first is an object."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(values, numpy.ndarray):
+        if values.dtype.kind in "iufbc" or values.ndim != 1:
+            return values, False
+        return values, any(map(_is_object, _first(values)))
+    array = as_array(values)
+    if isinstance(array, pa.Array):
+        held = array.type
+        if pa.types.is_dictionary(held):
+            held = held.value_type
+        numbers = pa.types.is_integer(held) or pa.types.is_floating(held)
+        plain = numbers or pa.types.is_boolean(held) or pa.types.is_null(held)
+        return array, not plain and array.null_count < len(array)
+    if array is not None:
+        return array, any(map(_is_object, _first(array)))
+    if not isinstance(values, Iterable) or isinstance(values, Mapping):
+        return values, False
+    if isinstance(values, Iterator):
+        return _first_of_iterator(values)
+    known = type(values).__module__ in ("builtins", "collections", "array")
+    if known or hasattr(values, "dtype"):
+        return values, any(map(_is_object, _first(values)))
+    # What may run code of the user's is run once.
+    return _first_of_iterator(iter(values))
+
+
+def _first_of_iterator(values: Iterator[Any]) -> tuple[Any, bool]:
+    seen: list[Any] = []
+    try:
+        for value in values:
+            seen.append(value)
+            if not _is_missing(value):
+                break
+    except BaseException as error:  # noqa: BLE001 - raised again where it belongs
+        return _resumed(seen, values, error), False
+    return _resumed(seen, values, None), bool(seen) and _is_object(seen[-1])
+
+
+def _resumed(
+    seen: list[Any], rest: Iterator[Any], error: BaseException | None
+) -> Iterator[Any]:
+    yield from seen
+    if error is not None:
+        raise error
+    yield from rest
+
+
+def _first(values: Iterable[Any]) -> Iterable[Any]:
+    """The first value that is not missing, if there is one."""
+    return islice((value for value in values if not _is_missing(value)), 1)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType"
+
+
+def _is_object(value: Any) -> bool:
+    """As the core decides for a single value."""
+    if _is_missing(value) or isinstance(value, (int, float)):
+        return False
+    kind = type(value)
+    if kind.__name__ in ("bool_", "bool", "dict"):
+        return False
+    if kind.__name__ in _OBJECTS:
+        return True
+    return not hasattr(kind, "__index__") and not hasattr(kind, "__float__")
 
 
 def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, bytes]:

@@ -38,11 +38,13 @@ class Feeds:
         dtype: str | None,
         own: tuple[Functions, ...],
         natives: tuple[Compiled, ...] = (),
+        objects: tuple[int, ...] = (),
     ) -> None:
         self.feeds: list[Feed] = []
         self._own = own
         self._natives = natives
-        self._objects = dtype == "object"
+        self._all_objects = dtype == "object"
+        self._objects = objects
         self._columns = columns
         self._numbers: set[int] = set()
         for _, agg in aggs:
@@ -56,11 +58,12 @@ class Feeds:
             if agg.kind == "collect" and dtype in ("int64", "float64"):
                 self._numbers.add(self._source(agg.of))
             return
-        if self._objects:
+        columns = [agg.of, agg.by] if agg.by is not None else [agg.of]
+        if any(self._holds_objects(column) for column in columns):
             if agg.kind in ORDERED or agg.kind in _KEYED:
                 return
             raise SpecError(
-                f"{agg!r} computes with numbers: with dtype='object' there are count, "
+                f"{agg!r} computes with numbers: over objects there are count, "
                 f"collect, concat, collect_distinct, {', '.join((*_KEYED, *ORDERED))}"
             )
         if agg.kind in _COMPARED + PAIRS:
@@ -81,7 +84,8 @@ class Feeds:
             return (kind, self._feed(agg, source, agg.functions.value), _NONE, 0)
         if isinstance(agg, Sketch):
             return self._sketched(agg, source)
-        if self._objects and agg.kind in ORDERED:
+        objects = self._holds_objects(agg.of)
+        if objects and agg.kind in ORDERED:
             role = f"own{self._own.index(ORDERED[agg.kind])}"
             return ("own", self._feed(agg, source, role), _NONE, agg.ddof)
         if agg.kind in _COMPARED:
@@ -94,7 +98,7 @@ class Feeds:
             return (agg.kind, of, by, agg.ddof)
         if agg.kind == "count":
             return (agg.kind, self._counted(agg, source), _NONE, agg.ddof)
-        if self._objects and agg.kind in _KEYED:
+        if objects and agg.kind in _KEYED:
             return (agg.asked, self._feed(agg, source, "key"), _NONE, agg.ddof)
         lists = agg.kind in ("collect", "concat", "collect_distinct")
         kind = "collect" if lists else agg.asked
@@ -136,6 +140,9 @@ class Feeds:
         if feed not in self.feeds:
             self.feeds.append(feed)
         return self.feeds.index(feed)
+
+    def _holds_objects(self, column: str | None) -> bool:
+        return self._all_objects or self._source(column) in self._objects
 
     def _source(self, column: str | None) -> int:
         if self._columns is None or column is None:

@@ -61,6 +61,7 @@ class WindowPlan:
             them those that run built-in ones over objects.
         natives: What the native aggregations were made of, each once.
         ranges: How far each range of a shared window reaches, or None for a window.
+        objects: The columns that hold objects because the first value was one.
     """
 
     aggs: tuple[tuple[str | None, Aggregation], ...]
@@ -79,6 +80,7 @@ class WindowPlan:
     own: tuple[Functions, ...]
     natives: tuple[Compiled, ...] = ()
     ranges: tuple[Length, ...] | None = None
+    objects: tuple[int, ...] = ()
 
     def first(self, dtypes: Sequence[str | None]) -> str:
         """The algorithm that a window with columns of these types begins with."""
@@ -128,6 +130,25 @@ class WindowPlan:
             return None
         return self.last.amount
 
+    def with_objects(self, columns: Sequence[int]) -> "WindowPlan":
+        """The same over columns that hold objects.
+
+        Raises:
+            SpecError: If an aggregation of one of them computes with numbers.
+        """
+        named = {name: agg for name, agg in self.aggs if name is not None}
+        plan = make_plan(
+            named if self.names is not None else self.aggs[0][1],
+            algorithm=self.asked,
+            ties=self.ties,
+            nan=self.nan,
+            prefer=self.prefer,
+            options=dict(self.options),
+            ranges=self.ranges,
+            objects=tuple(sorted({*self.objects, *columns})),
+        )
+        return replace(plan, last=self.last, granularity=self.granularity)
+
     def label(self, at: int) -> str:
         """One aggregation, for messages."""
         name, agg = self.aggs[at]
@@ -172,6 +193,8 @@ class WindowPlan:
             "prefer": self.prefer,
             "ties": self.ties,
         }
+        if self.objects:
+            header["objects"] = list(self.objects)
         if self.asked == "auto":
             header["begins"] = list(self.begins)
             header["runs"] = "fiba" if migrated else self.first(dtypes)
@@ -209,11 +232,13 @@ def make_plan(
     prefer: str | None = None,
     options: Mapping[str, Any] | None = None,
     ranges: Iterable[WindowLike | Length] | None = None,
+    objects: tuple[int, ...] = (),
 ) -> WindowPlan:
     """Checks what the user asked of a window and spells it out.
 
     The arguments are those of `slidewise.Window` and `slidewise.SharedWindow`;
-    `options` are their `**parameters`.
+    `options` are their `**parameters`, and `objects` the columns that hold objects
+    whatever `dtype` says.
 
     Raises:
         SpecError: If one of them is wrong; the message says which and how to mend it.
@@ -231,15 +256,19 @@ def make_plan(
         raise SpecError("granularity= takes a duration or an int, not a number of rows")
     asked_type = _dtype(dtype)
     own = _own(agg for _, agg in named)
-    if asked_type == "object":
-        ordered = (ORDERED.get(agg.kind) for _, agg in named)
-        own += tuple(dict.fromkeys(found for found in ordered if found is not None))
+    everything = asked_type == "object"
+    ordered = (
+        ORDERED[agg.kind]
+        for _, agg in named
+        if agg.kind in ORDERED and (everything or _place(agg.of, columns) in objects)
+    )
+    own += tuple(dict.fromkeys(ordered))
     natives = tuple(
         dict.fromkeys(
             agg.functions for _, agg in named if isinstance(agg, NativeAggregation)
         )
     )
-    feeds = Feeds(named, columns, asked_type, own, natives)
+    feeds = Feeds(named, columns, asked_type, own, natives, objects)
     requests = tuple(feeds.request(agg) for _, agg in named)
     reaches = None if ranges is None else _ranges(ranges)
     asked = checked_name(algorithm, reaches is not None)
@@ -263,9 +292,14 @@ def make_plan(
         own=own,
         natives=natives,
         ranges=reaches,
+        objects=objects,
     )
     _check_laws(plan)
     return plan
+
+
+def _place(column: str | None, columns: tuple[str, ...] | None) -> int:
+    return 0 if columns is None or column is None else columns.index(column)
 
 
 def _reference(functions: Functions | Compiled) -> Any:
@@ -497,6 +531,7 @@ def _read_plan(
         prefer=fields["prefer"],
         options=dict(fields["options"]),
         ranges=_read_ranges(fields.get("ranges")),
+        objects=_read_objects(fields.get("objects", [])),
     )
     last, granularity = (_read_length(fields[name]) for name in ("last", "granularity"))
     _ties(plan.ties, last)
@@ -516,6 +551,12 @@ def _read_ranges(record: object) -> list[Length] | None:
             found = [_read_length(length) for length in lengths]
             return [length for length in found if length is not None]
     raise SnapshotError(f"{str(record)[:60]!r} are no ranges")
+
+
+def _read_objects(record: object) -> tuple[int, ...]:
+    if isinstance(record, list) and all(type(at) is int and at >= 0 for at in record):
+        return tuple(record)
+    raise SnapshotError(f"{str(record)[:60]!r} are no columns")
 
 
 def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:

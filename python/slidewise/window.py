@@ -8,7 +8,7 @@ from slidewise import _core
 from slidewise.aggregations import Aggregation
 from slidewise.choices import why_lines
 from slidewise.durations import WindowLike
-from slidewise.errors import ResultOverflowError, SnapshotError
+from slidewise.errors import ResultOverflowError, SnapshotError, SpecError
 from slidewise.instants import Clock
 from slidewise.natives import Compiled, NativeAggregation
 from slidewise.own import Functions, OwnAggregation
@@ -44,10 +44,11 @@ class Window(_core.Window):
         ties: What an insert at a time that is there already does: "combine" with the
             value there (one entry per time), or "keep" both, in order of arrival.
             Default "combine", but "keep" with `last=rows(n)`.
-        dtype: "int64", "float64" or "object". By default the first value decides
-            between int64 and float64, and `collect` takes any object. With "object"
-            `min`, `max`, `range`, `sum`, `mean`, `first`, `last` and their like take
-            text, dates, timedeltas, decimals (exactly) and whatever compares and adds.
+        dtype: "int64", "float64" or "object". By default the first value of a column
+            decides: an int, a float, or any other object. Over objects `min`, `max`,
+            `range`, `sum`, `mean`, `first`, `last`, `mode`, `count_distinct` and their
+            like take text, dates, timedeltas, decimals (exactly) and whatever compares
+            and adds.
         nan: "propagate" (NaN is a value like any other), "skip" (NaN is missing) or
             "raise".
         last: How much to keep: a duration such as "1h", a timedelta, an int for integer
@@ -224,7 +225,8 @@ class Window(_core.Window):
         found: dict[int, str | None] = {}
         for (source, role, _), dtype in zip(plan.feeds, dtypes, strict=True):
             if role != "time":
-                dtype = "object" if plan.dtype == "object" else dtype
+                held = plan.dtype == "object" or source in plan.objects
+                dtype = "object" if held else dtype
                 found[source] = found.get(source) or dtype
         if plan.columns is None:
             return found.get(0)
@@ -345,6 +347,17 @@ def spec_of_plan(plan: WindowPlan) -> _core.Spec:
 @lru_cache(maxsize=_KEPT)
 def _kept_spec(plan: WindowPlan) -> _core.Spec:
     return _core.Spec(plan)
+
+
+def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
+    """The spec of a window whose first values say that some columns hold objects.
+
+    None if it computes with numbers there.
+    """
+    try:
+        return spec_of_plan(plan.with_objects(columns))
+    except SpecError:
+        return None
 
 
 def read_spec(

@@ -24,9 +24,9 @@ use crate::clock::Clock;
 use crate::columns::lookup;
 use crate::element::{Object, Store};
 use crate::errors::{OutOfOrderError, broken, busy, noted};
-use crate::spec::{Nan, Role, Spec};
-use crate::state::{Row, State};
-use crate::value::{Loose, Lowering, Misfit, key, loosen, misfit, small_int};
+use crate::spec::{Feed, Nan, Role, Spec};
+use crate::state::{Row, State, Types};
+use crate::value::{Loose, Lowering, Misfit, is_object, key, loosen, misfit, small_int};
 use crate::window::Parts;
 use pyo3::types::{PyFloat, PyList};
 
@@ -43,15 +43,22 @@ enum Quick {
 
 /// The inside of `slidewise._core.Window`.
 pub(crate) struct Access {
-    spec: Py<Spec>,
+    make: Make,
     /// The objects, where a feed may hold some.
-    pub(crate) store: Option<Store>,
+    store: OnceLock<Store>,
     /// Set with the first entry, and never changed.
     clock: OnceLock<Arc<Clock>>,
     state: Mutex<State>,
     quick: AtomicU8,
     /// How many calls are running a user's code, in whatever thread.
     entered: AtomicUsize,
+}
+
+/// What a window was asked for, and behind it what that became when the first value of a
+/// column was an object.
+struct Make {
+    spec: Py<Spec>,
+    wider: OnceLock<Box<Make>>,
 }
 
 thread_local! {
@@ -74,8 +81,11 @@ impl Drop for Entered<'_> {
 impl Access {
     pub(crate) fn new(spec: Py<Spec>, parts: Parts) -> Self {
         let access = Self {
-            spec,
-            store: parts.store,
+            make: Make {
+                spec,
+                wider: OnceLock::new(),
+            },
+            store: parts.store.map_or_else(OnceLock::new, OnceLock::from),
             clock: parts.clock.map_or_else(OnceLock::new, OnceLock::from),
             quick: AtomicU8::new(Quick::No as u8),
             state: Mutex::new(parts.state),
@@ -87,12 +97,33 @@ impl Access {
         access
     }
 
+    #[inline]
+    fn make(&self) -> &Make {
+        let mut make = &self.make;
+        while let Some(wider) = make.wider.get() {
+            make = wider;
+        }
+        make
+    }
+
+    #[inline]
     pub(crate) fn spec(&self) -> &Spec {
-        self.spec.get()
+        self.make().spec.get()
     }
 
     pub(crate) fn spec_object(&self) -> &Py<Spec> {
-        &self.spec
+        &self.make().spec
+    }
+
+    /// All specs that the window has had.
+    pub(crate) fn specs(&self) -> impl Iterator<Item = &Py<Spec>> {
+        let first = Some(&self.make);
+        let makes = std::iter::successors(first, |make| make.wider.get().map(|wider| &**wider));
+        makes.map(|make| &make.spec)
+    }
+
+    pub(crate) fn store(&self) -> Option<&Store> {
+        self.store.get()
     }
 
     // -- the lock ----------------------------------------------------------------------
@@ -128,6 +159,12 @@ impl Access {
     #[inline]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         self.refuse_reentry()?;
+        self.lock_entered(py)
+    }
+
+    /// The same for a call that has entered the window itself.
+    #[inline]
+    fn lock_entered(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
             Err(TryLockError::WouldBlock) => {
@@ -288,26 +325,29 @@ impl Access {
         let clock = new.as_ref().or(self.clock()).expect("one of them is there");
         let clock = Arc::clone(clock);
         let ticks = clock.rounded(clock.ticks(time)?)?;
-        let row = self.loose_row(py, value)?;
+        let wider = self.wider(py, value)?;
+        let spec = self.widest(&wider);
+        let row = self.loose_row(py, spec, value)?;
         drop(entered);
         let mut state = self.lock(py)?;
-        let mut dtypes = state.dtypes.clone();
+        let mut dtypes = self.types(&state, &wider)?;
         let mut cells = Row::with_capacity(row.len());
-        for (at, (loose, feed)) in row.into_iter().zip(&self.spec().feeds).enumerate() {
+        for (at, (loose, feed)) in row.into_iter().zip(&spec.feeds).enumerate() {
             if feed.role == Role::Time {
                 cells.push(Cell::I64(ticks));
                 continue;
             }
-            let cell = loose.settle(feed.role, &mut dtypes[at], self.spec().nan);
-            cells.push(cell.map_err(|why| misfit(why, self.spec().column_name(py, feed), None))?);
+            let cell = loose.settle(feed.role, &mut dtypes[at], spec.nan);
+            cells.push(cell.map_err(|why| misfit(why, spec.column_name(py, feed), None))?);
         }
-        self.spec().share_types(&mut dtypes);
+        spec.share_types(&mut dtypes);
         let admitted = state.admits(&[ticks]);
         if let Err(refused) = admitted {
             drop(state);
             return Err(self.refusal(py, refused));
         }
         self.keep_clock(new)?;
+        self.widen(&mut state, wider.as_ref().map(|spec| spec.clone_ref(py)));
         if dtypes != state.dtypes {
             state.decide(self.spec(), dtypes);
         }
@@ -318,18 +358,116 @@ impl Access {
         Ok(())
     }
 
+    // -- columns of objects ------------------------------------------------------------
+
+    /// The columns of numbers that have had none yet.
+    pub(crate) fn open_sources(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        if !self.spec().feeds.iter().any(Feed::is_open) {
+            return Ok(Vec::new());
+        }
+        let state = self.lock_entered(py)?;
+        let feeds = self.spec().feeds.iter().zip(&state.dtypes);
+        let open = feeds.filter(|(feed, dtype)| feed.is_open() && dtype.is_none());
+        let mut sources: Vec<usize> = open.map(|(feed, _)| feed.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        Ok(sources)
+    }
+
+    /// What the window has to become for this value, if it brings the first object to a
+    /// column without values. Of no effect until [`Access::widen`].
+    fn wider(
+        &self,
+        py: Python<'_>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Py<Spec>>> {
+        let Some(value) = value.filter(|value| !value.is_none()) else {
+            return Ok(None);
+        };
+        let mut found = Vec::new();
+        for source in self.open_sources(py)? {
+            let get = |source: usize| match &self.spec().columns {
+                None => Ok(value.clone()),
+                Some(names) => lookup(value, names[source].bind(py), None),
+            };
+            let feeds = self.spec().feeds.iter();
+            for feed in feeds.filter(|feed| feed.is_open() && feed.source == source) {
+                if self.spec().counts(feed, get)? && is_object(&get(source)?)? {
+                    found.push(source);
+                    break;
+                }
+            }
+        }
+        self.wider_by(py, found)
+    }
+
+    /// The same where it is known which columns hold objects.
+    pub(crate) fn wider_by(
+        &self,
+        py: Python<'_>,
+        sources: Vec<usize>,
+    ) -> PyResult<Option<Py<Spec>>> {
+        if sources.is_empty() {
+            return Ok(None);
+        }
+        let plan = self.spec().plan.bind(py);
+        let made = py.import("slidewise.window")?.getattr("_wider_spec")?;
+        let wider: Option<Py<Spec>> = made.call1((plan, sources))?.extract()?;
+        if wider.is_some() {
+            self.store.get_or_init(Store::default);
+        }
+        Ok(wider)
+    }
+
+    pub(crate) fn widest<'a>(&'a self, wider: &'a Option<Py<Spec>>) -> &'a Spec {
+        wider
+            .as_ref()
+            .map_or_else(|| self.spec(), |spec| spec.get())
+    }
+
+    /// The types of the columns before a value is inserted.
+    fn types(&self, state: &State, wider: &Option<Py<Spec>>) -> PyResult<Types> {
+        let Some(wider) = wider else {
+            return Ok(state.dtypes.clone());
+        };
+        let types = state.widened(self.spec(), wider.get());
+        types.ok_or_else(|| {
+            busy(
+                "another thread inserted the first value of a column just now, and of \
+                 another kind: try again",
+            )
+        })
+    }
+
+    /// Goes over to another spec; `types` has looked whether that is possible.
+    fn widen(&self, state: &mut State, wider: Option<Py<Spec>>) {
+        let Some(spec) = wider else { return };
+        state.widen(self.spec(), spec.get());
+        let make = Make {
+            spec,
+            wider: OnceLock::new(),
+        };
+        // Only set here, under the lock.
+        let _ = self.make().wider.set(Box::new(make));
+    }
+
     /// The values of one entry, by feed.
-    fn loose_row(&self, py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Loose>> {
-        let feeds = self.spec().feeds.iter();
+    fn loose_row(
+        &self,
+        py: Python<'_>,
+        spec: &Spec,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<Loose>> {
+        let feeds = spec.feeds.iter();
         let value = value.filter(|value| !value.is_none());
         let Some(value) = value else {
             return Ok(feeds.map(|_| Loose::Null).collect());
         };
-        let Some(names) = &self.spec().columns else {
+        let Some(names) = &spec.columns else {
             return feeds
                 .map(|feed| match feed.role {
                     Role::Time => Ok(Loose::Null),
-                    role => self.loosen(value, role),
+                    role => self.loosen(spec, value, role),
                 })
                 .collect();
         };
@@ -338,20 +476,20 @@ impl Access {
                 Role::Time => Ok(Loose::Null),
                 role => {
                     let get = |source: usize| lookup(value, names[source].bind(py), None);
-                    if !self.spec().counts(feed, get)? {
+                    if !spec.counts(feed, get)? {
                         return Ok(Loose::Null);
                     }
-                    self.loosen(&get(feed.source)?, role)
+                    self.loosen(spec, &get(feed.source)?, role)
                 }
             })
             .collect()
     }
 
-    fn loosen(&self, value: &Bound<'_, PyAny>, role: Role) -> PyResult<Loose> {
-        match (role, self.working(value.py())) {
-            (Role::Own(number), Some(working)) => working.lift(number, value, self.spec().nan),
-            (Role::Key, _) => key(value, self.spec().nan, self.store.as_ref()),
-            _ => loosen(value, role, self.store.as_ref()),
+    fn loosen(&self, spec: &Spec, value: &Bound<'_, PyAny>, role: Role) -> PyResult<Loose> {
+        match (role, self.working_of(spec, value.py())) {
+            (Role::Own(number), Some(working)) => working.lift(number, value, spec.nan),
+            (Role::Key, _) => key(value, spec.nan, self.store()),
+            _ => loosen(value, role, self.store()),
         }
     }
 
@@ -377,13 +515,15 @@ impl Access {
     /// read is released only when the window is unlocked again.
     pub(crate) fn insert_columns(&self, py: Python<'_>, batch: crate::bulk::Batch) -> PyResult<()> {
         let mut columns = batch.columns;
+        let wider = batch.wider.as_ref().map(|spec| spec.clone_ref(py));
+        let spec = self.widest(&batch.wider);
         let done = py.detach(|| {
             let mut settled = Vec::with_capacity(columns.len());
             let mut state = self.lock_detached()?;
-            let mut dtypes = state.dtypes.clone();
+            let mut dtypes = self.types(&state, &batch.wider)?;
             for (at, column) in columns.iter_mut().enumerate() {
-                let role = self.spec().feeds[at].role;
-                match column.settle(role, &mut dtypes[at], self.spec().nan) {
+                let role = spec.feeds[at].role;
+                match column.settle(role, &mut dtypes[at], spec.nan) {
                     Ok(column) => settled.push(column),
                     Err((why, row)) => return Ok(Done::Misfit(why, at, row)),
                 }
@@ -392,7 +532,8 @@ impl Access {
                 return Ok(Done::Refused(refused));
             }
             self.keep_clock(batch.clock)?;
-            self.spec().share_types(&mut dtypes);
+            self.widen(&mut state, wider);
+            spec.share_types(&mut dtypes);
             state.decide(self.spec(), dtypes);
             let columns: Vec<_> = settled.iter().map(|column| column.column()).collect();
             state.insert_many(batch.ticks.values(), &columns);
@@ -407,7 +548,7 @@ impl Access {
             Done::Inserted => Ok(()),
             Done::Refused(refused) => Err(self.refusal(py, refused)),
             Done::Misfit(why, at, row) => {
-                let column = self.spec().column_name(py, &self.spec().feeds[at]);
+                let column = spec.column_name(py, &spec.feeds[at]);
                 Err(misfit(why, column, row))
             }
         }
@@ -497,7 +638,7 @@ impl Access {
     /// Releases objects that have left. With no lock held: their finalizers may call.
     #[inline]
     pub(crate) fn sweep(&self, py: Python<'_>) {
-        if let Some(store) = &self.store {
+        if let Some(store) = self.store() {
             store.sweep(py);
         }
     }
@@ -560,7 +701,7 @@ impl Access {
         lower(&Lowering {
             py,
             spec: self.spec(),
-            store: self.store.as_ref(),
+            store: self.store(),
             restore,
         })
     }

@@ -10,6 +10,9 @@ use crate::arrow::Numbers;
 use crate::clock::Clock;
 use crate::columns::{BulkReader, LooseColumn, for_each, native};
 use crate::errors::{noted, spec};
+use crate::spec::Spec;
+
+type Found<'py> = (Option<Bound<'py, PyAny>>, Option<Py<Spec>>);
 
 /// Entries to insert together: all conversions that need Python are done.
 pub(crate) struct Batch {
@@ -17,6 +20,8 @@ pub(crate) struct Batch {
     pub(crate) columns: Vec<LooseColumn>,
     /// The clock that the window gets, if it has none yet.
     pub(crate) clock: Option<Arc<Clock>>,
+    /// What the window has to become, if these bring the first object to a column.
+    pub(crate) wider: Option<Py<Spec>>,
 }
 
 impl Access {
@@ -38,19 +43,43 @@ impl Access {
             let rounded: PyResult<Vec<i64>> = times.map(|time| clock.rounded(*time)).collect();
             ticks = rounded?.into();
         }
+        let (values, wider) = self.find_objects(py, values)?;
+        let spec = self.widest(&wider);
         let reader = BulkReader {
             py,
-            spec: self.spec(),
-            store: self.store.as_ref(),
-            working: self.working(py),
+            spec,
+            store: self.store(),
+            working: self.working_of(spec, py),
             ticks: &ticks,
         };
-        let columns = reader.read(values)?;
+        let columns = reader.read(values.as_ref())?;
         Ok(Batch {
             ticks,
             columns,
             clock,
+            wider,
         })
+    }
+
+    /// The values, of which the first may have been looked at, and what the window has to
+    /// become for them.
+    fn find_objects<'py>(
+        &self,
+        py: Python<'py>,
+        values: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Found<'py>> {
+        let open = self.open_sources(py)?;
+        let Some(values) = values.filter(|values| !values.is_none() && !open.is_empty()) else {
+            return Ok((values.cloned(), None));
+        };
+        let names = self.spec().columns.as_ref();
+        let names: Option<Vec<_>> = names.map(|names| names.iter().map(|n| n.bind(py)).collect());
+        let found = py
+            .import("slidewise.bulk")?
+            .call_method1("find_objects", (values, names, open))
+            .map_err(|error| noted(py, error, "reading the values of insert_many"))?;
+        let (values, sources): (Bound<'py, PyAny>, Vec<usize>) = found.extract()?;
+        Ok((Some(values), self.wider_by(py, sources)?))
     }
 
     /// Ticks, and the clock that reads them if the window has none yet.

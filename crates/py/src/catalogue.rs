@@ -1,7 +1,9 @@
 //! What the core knows about its algorithms, for `slidewise.plan` and the cards.
 
 use pyo3::prelude::*;
-use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys, subtracts_exactly as exactly};
+use slidewise_core::aggregate::{
+    AggSpec, DType, Kind, commutes as order_is_free, obeys, subtracts_exactly as exactly,
+};
 use slidewise_core::monoid::Law;
 use slidewise_core::window::algorithm::{ALGORITHMS, Allowed, Facts};
 
@@ -70,6 +72,16 @@ pub(crate) fn obeys_law(law: &str, aggs: Vec<(String, bool)>, feeds: usize) -> P
 pub(crate) fn subtracts_exactly(aggs: Vec<(String, bool)>, floats: bool) -> PyResult<bool> {
     let dtype = if floats { DType::F64 } else { DType::I64 };
     Ok(exactly(&all(&aggs)?, &[dtype]))
+}
+
+/// Whether the order in which values are combined makes no difference to an aggregation,
+/// given by its kind, over `feeds` columns.
+#[pyfunction]
+pub(crate) fn commutes(kind: &str, feeds: usize) -> PyResult<bool> {
+    let agg = any(kind, false).filter(|_| kind != "own");
+    let mut agg = agg.ok_or_else(|| broken("an aggregation of no kind"))?;
+    agg.by = agg.kind.takes_by().then_some(feeds - 1);
+    Ok(order_is_free(agg, feeds))
 }
 
 fn all(aggs: &[(String, bool)]) -> PyResult<Vec<AggSpec>> {

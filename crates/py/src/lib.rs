@@ -40,6 +40,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(keys::hop_frames, module)?)?;
     module.add_function(wrap_pyfunction!(keys::session_frames, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::commutes, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::obeys_law, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::subtracts_exactly, module)?)?;
     module.add_function(wrap_pyfunction!(tables::rolling_columns, module)?)

@@ -19,7 +19,7 @@ use slidewise_core::snapshot::Damaged;
 use crate::access::Access;
 use crate::element::{Object, Store};
 use crate::errors::{SlidewiseError, noted_in, snapshot as refused};
-use crate::spec::Nan;
+use crate::spec::{Nan, Spec};
 use crate::value::{Loose, SIGNALS_EVERY, breathe};
 
 /// So many terms are worked out ahead of a question, at most, in one call.
@@ -272,8 +272,17 @@ fn collected() -> PyErr {
 impl Access {
     /// Where a window has aggregations of the user's own, and what is needed for them.
     pub(crate) fn working<'a, 'py>(&'a self, py: Python<'py>) -> Option<Working<'a, 'py>> {
-        let own = &self.spec().own[..];
-        let store = self.store.as_ref().filter(|_| !own.is_empty())?;
+        self.working_of(self.spec(), py)
+    }
+
+    /// The same under a spec that the window may go over to.
+    pub(crate) fn working_of<'a, 'py>(
+        &'a self,
+        spec: &'a Spec,
+        py: Python<'py>,
+    ) -> Option<Working<'a, 'py>> {
+        let own = &spec.own[..];
+        let store = self.store().filter(|_| !own.is_empty())?;
         Some(Working {
             py,
             own,

@@ -82,7 +82,7 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
     let dtypes = state.dtypes.clone();
     let migrated = state.window.cause().is_some();
     // Still under the lock, so that no slot is filled anew in between.
-    let objects = access.store.as_ref().map(|store| store.objects(py));
+    let objects = access.store().map(|store| store.objects(py));
     drop(state);
     Ok((body.finish().map_err(refused)?, dtypes, objects, migrated))
 }
@@ -108,7 +108,7 @@ pub(crate) fn copied(
     each: impl Fn(Py<PyAny>) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Parts> {
     let clock = access.clock().cloned();
-    if access.store.is_none() {
+    if access.store().is_none() {
         let state = access.lock(py)?.copied();
         return Ok(Parts {
             state,

@@ -54,6 +54,18 @@ pub(crate) struct Feed {
     pub(crate) dtype: Option<DType>,
 }
 
+impl Feed {
+    /// Whether the first number decides its type.
+    pub(crate) fn is_open(&self) -> bool {
+        self.role == Role::Number && self.dtype.is_none()
+    }
+
+    /// Whether it keeps the same of the same column.
+    fn reads_as(&self, other: &Self) -> bool {
+        (self.source, self.role, &self.masks) == (other.source, other.role, &other.masks)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nan {
     Propagate,
@@ -225,6 +237,12 @@ impl Spec {
             let mut others = self.feeds.iter().zip(dtypes.iter());
             dtypes[at] = others.find_map(|(other, dtype)| dtype.filter(|_| like(other)));
         }
+    }
+
+    /// Where each feed of a wider spec is among these, if it is.
+    pub(crate) fn places_of(&self, wider: &Self) -> Vec<Option<usize>> {
+        let place = |feed: &Feed| self.feeds.iter().position(|known| known.reads_as(feed));
+        wider.feeds.iter().map(place).collect()
     }
 
     /// For messages: the column a feed reads, if columns have names.

@@ -14,7 +14,7 @@ use slidewise_core::window::{any_shared, auto};
 
 use crate::clock::Clock;
 use crate::element::Object;
-use crate::spec::Spec;
+use crate::spec::{Feed, Role, Spec};
 
 type Granted<V> = std::result::Result<V, Refused>;
 pub(crate) type Row = Vec<Cell<Object>>;
@@ -66,6 +66,48 @@ impl State {
         }
         if !self.dtypes.contains(&None) {
             self.log = None;
+        }
+    }
+
+    /// The types under a wider spec; `None` if a column that would hold objects has had
+    /// numbers meanwhile, or the window has gone over to another spec.
+    pub(crate) fn widened(&self, old: &Spec, new: &Spec) -> Option<Types> {
+        let kept = old.places_of(new);
+        let gone = |at: usize| !kept.contains(&Some(at));
+        let mut numbers = old.feeds.iter().zip(&self.dtypes).enumerate();
+        if self.dtypes.len() != old.feeds.len()
+            || numbers.any(|(at, (feed, dtype))| gone(at) && feed.is_open() && dtype.is_some())
+        {
+            return None;
+        }
+        let types = kept.iter().zip(&new.feeds);
+        let types = types.map(|(place, feed)| match place {
+            Some(at) => self.dtypes[*at],
+            None => feed.dtype,
+        });
+        Some(types.collect())
+    }
+
+    /// Goes over to a wider spec, which [`State::widened`] allows. Columns that hold
+    /// objects from now on have had nothing but nulls.
+    pub(crate) fn widen(&mut self, old: &Spec, new: &Spec) {
+        let kept = old.places_of(new);
+        let types = self.widened(old, new).expect("asked before");
+        let log = self.log.take().unwrap_or_default();
+        let cause = self.window.cause();
+        *self = Self::typed(new, types);
+        if let Some(cause) = cause {
+            self.window.migrate(cause);
+        }
+        for (time, row) in log.rows {
+            let cell = |(place, feed): (&Option<usize>, &Feed)| match place {
+                Some(at) => row[*at].clone(),
+                None if feed.role == Role::Time => Cell::I64(time),
+                None => Cell::Null,
+            };
+            let row: Row = kept.iter().zip(&new.feeds).map(cell).collect();
+            let inserted = self.insert(time, &row);
+            inserted.expect("logged rows are in order");
         }
     }
 

@@ -58,6 +58,24 @@ pub(crate) fn loosen(
     }
 }
 
+/// Whether a value decides, if it is a column's first, that the column holds objects:
+/// neither a number, nor what can be converted to one without loss.
+pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if value.is_none() || value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
+        return Ok(false);
+    }
+    let kind = value.get_type();
+    match &*kind.name()?.to_string_lossy() {
+        "NAType" | "bool_" | "bool" | "dict" => return Ok(false),
+        // These convert, but not without loss; numpy's are said to and do not.
+        "Decimal" | "Fraction" | "str_" | "bytes_" | "datetime64" | "timedelta64" => {
+            return Ok(true);
+        }
+        _ => {}
+    }
+    Ok(!kind.hasattr("__index__")? && !kind.hasattr("__float__")?)
+}
+
 /// Reads a value for a feed of [`Role::Key`].
 pub(crate) fn key(value: &Bound<'_, PyAny>, nan: Nan, store: Option<&Store>) -> PyResult<Loose> {
     let Some(store) = store.filter(|_| !value.is_none()) else {

@@ -388,7 +388,7 @@ impl Window {
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> PyResult<usize> {
         let state = self.0.lock(py)?.bytes();
-        let store = self.0.store.as_ref().map_or(0, Store::bytes);
+        let store = self.0.store().map_or(0, Store::bytes);
         Ok(size_of::<Self>() - size_of::<State>() + state + store)
     }
 
@@ -490,15 +490,17 @@ impl Window {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(self.0.spec_object())?;
-        match &self.0.store {
+        for spec in self.0.specs() {
+            visit.call(spec)?;
+        }
+        match self.0.store() {
             Some(store) => store.traverse(visit),
             None => Ok(()),
         }
     }
 
     fn __clear__(&self) {
-        if let Some(store) = &self.0.store {
+        if let Some(store) = self.0.store() {
             store.clear();
         }
     }

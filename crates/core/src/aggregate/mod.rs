@@ -498,6 +498,18 @@ pub fn obeys(law: Law, aggs: &[AggSpec], columns: usize) -> bool {
     }
 }
 
+/// Whether the order in which values are combined makes no difference.
+pub fn commutes(agg: AggSpec, columns: usize) -> bool {
+    struct Commutes;
+    impl Visitor<i64> for Commutes {
+        type Out = bool;
+        fn visit<A: Aggregation<i64>>(self, aggregation: A) -> bool {
+            aggregation.commutative()
+        }
+    }
+    agg.kind.is_holistic() || plan(&[agg], &vec![DType::I64; columns], Commutes)
+}
+
 /// Whether what leaves can be subtracted without a trace: counts and sums of integers.
 /// Nobody knows that of an inverse of the user's own.
 pub fn subtracts_exactly(aggs: &[AggSpec], dtypes: &[DType]) -> bool {

@@ -1,0 +1,134 @@
+"""Writes docs/aggregations.md: what there is to compute, and by which laws.
+
+    python tools/aggregation_page.py [--check]
+
+Everything on the page comes from the code: the laws from the core, which plans by them,
+and the words from the docstrings.
+"""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import slidewise as sw
+from slidewise import _core, aggregations
+from slidewise.aggregations import HOLISTIC, KINDS, PAIRS, Aggregation, Sketch
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "aggregations.md"
+
+HEAD = """\
+# Aggregations
+
+Written by `make docs` from the code; edit the docstrings instead.
+
+What an algorithm asks of an aggregation are laws, after Table 2 of Tangwongsan, Hirzel,
+Schneider and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
+
+- **associative**: partial results may be grouped in any way. All algorithms need it.
+- **commutative**: partial results may be combined in any order.
+- **invertible**: what was combined can be taken out again (`subtract_on_evict`,
+  `slick_deque`).
+- **selective**: a combine gives one of its operands (`slick_deque`).
+
+Those without a partial result are *holistic*: all values of the window are needed at
+once. They run in windows of their own, beside the others if asked for together.
+
+| aggregation | answers | associative | commutative | invertible | selective |
+|-------------|---------|-------------|-------------|------------|-----------|
+"""
+
+OWN = """\
+
+`sw.aggregation` makes one of your own: associative by your word, commutative and
+invertible if you say so; `sw.check_laws` looks for a counter-example.
+`sw.native` does the same for numbers at native speed.
+"""
+
+
+def page() -> str:
+    """The page as it should be."""
+    made = {name: _example(name) for name in sorted(_names())}
+    rows = "".join(_row(name, agg) for name, agg in made.items())
+    sections = "".join(_section(name) for name in made)
+    return HEAD + rows + OWN + sections
+
+
+def _names() -> list[str]:
+    public = [name for name in aggregations.__all__ if name[0].islower()]
+    return [name for name in public if callable(getattr(aggregations, name))]
+
+
+def _example(name: str) -> Aggregation:
+    function = getattr(aggregations, name)
+    if name in PAIRS:
+        made: Aggregation = function("x", "y")
+    elif name.endswith("_k"):
+        made = function("x", k=1)
+    else:
+        made = function()
+    return made
+
+
+def _row(name: str, agg: Aggregation) -> str:
+    laws = ["holistic"] * 4 if agg.kind in HOLISTIC else _laws(agg)
+    told = " | ".join([f"[`{name}`](#{name})", _summary(name), *laws])
+    return f"| {told} |\n"
+
+
+def _laws(agg: Aggregation) -> list[str]:
+    kind = agg.native if isinstance(agg, Sketch) else agg.asked
+    kind = "collect" if kind in ("concat", "collect_distinct") else kind
+    feeds = 2 if agg.kind in PAIRS or agg.kind.startswith("arg_") else 1
+    held = [
+        True,
+        _core.commutes(kind, feeds),
+        _core.obeys_law("inverse", [(kind, False)], feeds),
+        _core.obeys_law("selection", [(kind, False)], feeds),
+    ]
+    return ["yes" if holds else "–" for holds in held]
+
+
+def _doc(name: str) -> str:
+    doc = inspect.getdoc(getattr(aggregations, name))
+    assert doc is not None, f"{name} has no docstring"
+    return doc
+
+
+def _summary(name: str) -> str:
+    return _doc(name).splitlines()[0].rstrip(".")
+
+
+def _section(name: str) -> str:
+    function = getattr(aggregations, name)
+    signature = str(inspect.signature(function)).rpartition(" ->")[0]
+    told, _, example = _doc(name).partition("\nExample:\n")
+    lines = inspect.cleandoc("\n" + example)
+    return (
+        f"\n## {name}\n\n```python\nsw.{name}{signature}\n```\n\n"
+        f"{_listed(told.strip())}\n\n```python\n{lines}\n```\n"
+    )
+
+
+def _listed(told: str) -> str:
+    """Arguments as a list."""
+    told = told.replace("\nArgs:\n", "\nArguments:\n\n")
+    told = re.sub(r"(?m)^    (\w+): ", r"- `\1`: ", told)
+    return re.sub(r"(?m)^ {8}", "  ", told)
+
+
+def main() -> int:
+    """Writes the page, or says whether it is current."""
+    missing = [kind for kind in KINDS if kind not in _names()]
+    assert not missing, f"kinds without a function: {missing}"
+    current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    if "--check" in sys.argv[1:]:
+        return 0 if current == page() else 1
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"slidewise {sw.__version__}: wrote {PAGE.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
