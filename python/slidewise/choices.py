@@ -164,8 +164,8 @@ SHARED_RULES = (
         why="values that a younger one outdoes are dropped, and one walk over the rest "
         "answers for all ranges",
         measured="max of ints, all ranges from 1 to q, thousand slides/s: q = 16: "
-        "21000, flat_fit 14900; 1024: 753, flat_fit 228, daba_chain 46, b_int 38, "
-        "flat_fat 19",
+        "22700, flat_fit 14700; 1024: 754, flat_fit 217, daba_chain 55, b_int 38, "
+        "flat_fat 19; see bench/record",
     ),
     Rule(
         prefer=None,
@@ -174,8 +174,8 @@ SHARED_RULES = (
         why="a running answer per range takes a combine and an inverse for an entry, "
         "and integers leave no rounding behind",
         measured="sum of ints, all ranges from 1 to q, thousand slides/s: q = 16: "
-        "13900, flat_fit 13500; 1024: 459, flat_fit 215, daba_chain 48, b_int 42, "
-        "flat_fat 17",
+        "25300, flat_fit 14000; 1024: 503, flat_fit 215, daba_chain 55, b_int 42, "
+        "flat_fat 19; see bench/record",
     ),
     Rule(
         prefer=None,
