@@ -14,7 +14,15 @@ import pyarrow as pa
 
 from slidewise.errors import SpecError
 
-__all__ = ["Frame", "Result", "frame"]
+__all__ = [
+    "Frame",
+    "Result",
+    "frame",
+    "is_lazy",
+    "once_collected",
+    "refuse_taken",
+    "require",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,21 @@ def frame(table: Any) -> Frame:
     raise SpecError(_no_table(table))
 
 
+def is_lazy(table: Any) -> bool:
+    """Whether this is a polars LazyFrame, which has no rows yet."""
+    polars = sys.modules.get("polars")
+    return polars is not None and isinstance(table, polars.LazyFrame)
+
+
+def once_collected(lazy: Any, answer: Callable[[Any], Any]) -> Any:
+    """A LazyFrame of what `answer` makes of the rows of another, once they are there.
+
+    What an answer is made of is checked now, on a frame without rows.
+    """
+    schema = answer(lazy.collect_schema().to_frame()).schema
+    return lazy.map_batches(answer, schema=schema)
+
+
 def require(frame: Frame, names: Sequence[str], whose: str = "the table") -> None:
     """Refuses columns that are not there, or there twice.
 
@@ -123,15 +146,10 @@ def _no_column(name: str, present: list[str], whose: str) -> str:
 
 def _no_table(table: Any) -> str:
     kind = f"{type(table).__module__}.{type(table).__qualname__}"
-    hint = (
-        "call .collect() on it first"
-        if kind.endswith("LazyFrame")
-        else (
-            "give a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or "
-            "anything with __arrow_c_stream__"
-        )
+    return (
+        f"{kind} is no table: give a pyarrow Table or RecordBatch, a pandas or polars "
+        "DataFrame, or anything with __arrow_c_stream__"
     )
-    return f"{kind} is no table: {hint}"
 
 
 class _ArrowFrame:

@@ -14,8 +14,8 @@ from slidewise import _core
 from slidewise.aggregations import Aggregation
 from slidewise.durations import Session, WindowLike
 from slidewise.errors import SpecError
-from slidewise.frames import Frame, Result, frame, require
-from slidewise.requests import Moments, Request
+from slidewise.frames import Frame, Result, frame, is_lazy, require
+from slidewise.requests import Moments, Request, lazily
 from slidewise.spec import Spec
 from slidewise.times import window_units
 
@@ -103,6 +103,9 @@ def hopping_spec(table: TableT, spec: Spec) -> TableT:
         >>> hopping_spec(pa.table({"t": [1, 2]}), spec)["n"].to_pylist()
         [2]
     """
+    if is_lazy(table):
+        lazy: TableT = lazily(table, spec, lambda rows: hopping_spec(rows, spec))
+        return lazy
     source = frame(table)
     require(source, spec.columns)
     request = Request(source, spec)

@@ -1,6 +1,6 @@
 """One call of the kernel over a table: what is asked of it, what its answers mean."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +12,13 @@ from slidewise import _core
 from slidewise.aggregations import Aggregation
 from slidewise.columns import Columns, Feeds, group_codes
 from slidewise.errors import ResultOverflowError, SpecError
-from slidewise.frames import Frame, Result
+from slidewise.frames import Frame, Result, once_collected
 from slidewise.own import OwnAggregation
 from slidewise.spec import Spec, WindowSpec
 from slidewise.table_plans import Call, Plan, in_one_type, plan
 from slidewise.times import TimeColumn, read_times, window_units
 
-__all__ = ["Moments", "Request"]
+__all__ = ["Moments", "Request", "lazily"]
 
 # Kind, length, closed and offset, in the ticks of the time column.
 _Span = tuple[str, int, str, int]
@@ -202,6 +202,21 @@ def _in_arrow_for(agg: Aggregation) -> Iterator[None]:
             f"pyarrow {pa.__version__} has no way to handle the column of {agg!r}: "
             f"{error}; cast the column to a plainer type"
         ) from error
+
+
+def lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
+    """The same of a LazyFrame, which stays lazy.
+
+    Raises:
+        SpecError: If only the rows tell which type a result has.
+    """
+    for _, agg in spec.aggs:
+        if isinstance(agg, OwnAggregation):
+            raise SpecError(
+                f"the type of {agg!r} is known once there are answers, and a LazyFrame "
+                "must know it before: call .collect() on it first"
+            )
+    return once_collected(lazy, answer)
 
 
 def _span(window: WindowSpec, times: TimeColumn) -> _Span:

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, overload
 
 from slidewise.aggregations import Aggregation
 from slidewise.durations import WindowLike
-from slidewise.frames import frame, refuse_taken, require
+from slidewise.frames import frame, is_lazy, refuse_taken, require
 from slidewise.moments import moments_of
-from slidewise.requests import Request
+from slidewise.requests import Request, lazily
 from slidewise.spec import Spec
 
 __all__ = ["rolling", "rolling_spec"]
@@ -85,9 +85,10 @@ def rolling(
     ```
 
     Args:
-        table: A pyarrow Table or RecordBatch, a pandas or polars DataFrame, or anything
-            with `__arrow_c_stream__` (which comes back as a pyarrow Table). In pandas
-            the names of index levels work like columns.
+        table: A pyarrow Table or RecordBatch, a pandas or polars DataFrame, a polars
+            LazyFrame (which stays lazy), or anything with `__arrow_c_stream__`, such as
+            a DuckDB relation (which comes back as a pyarrow Table). In pandas the names
+            of index levels work like columns.
         on: The column of event times: timestamps of any unit and zone, dates, durations
             or integers.
         windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`,
@@ -156,6 +157,13 @@ def rolling_spec(table: Any, spec: Spec, at: Any = None) -> Any:
         >>> rolling_spec(pa.table({"t": [1, 2]}), spec)["n_5"].to_pylist()
         [1, 2]
     """
+    if is_lazy(at):
+        rows = table.collect() if is_lazy(table) else table
+        return lazily(at, spec, lambda moments: rolling_spec(rows, spec, moments))
+    if is_lazy(table):
+        if at is not None:
+            return rolling_spec(table.collect(), spec, at)
+        return lazily(table, spec, lambda rows: rolling_spec(rows, spec))
     source = frame(table)
     require(source, spec.columns)
     target = source if at is None else frame(at)

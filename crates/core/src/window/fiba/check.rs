@@ -56,7 +56,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     pub(super) fn check(&self) -> Verdict {
         let height = self.height();
-        require(self.right.len() == height + 1, || {
+        require(self.right.height() == height, || {
             "spines of unequal height".into()
         })?;
         require(self.left[height] == self.right[height], || {

@@ -75,6 +75,7 @@ mod evict;
 mod insert;
 mod interleave;
 mod leaf;
+mod path;
 mod persist;
 mod sites;
 mod small;

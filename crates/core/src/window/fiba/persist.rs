@@ -5,6 +5,7 @@
 
 use super::Form;
 use super::leaf::{Leaf, Run};
+use super::path::Path;
 use super::small::Small;
 use super::tree::{Child, Id, Spine, Tree};
 use crate::monoid::{Entry, Monoid};
@@ -120,7 +121,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.flip = usize::from(u16::read(input)?);
         self.leaves.clear();
         let root = self.read_node(usize::from(height), Spine::ROOT, input)?;
-        self.left = vec![root; usize::from(height) + 1];
+        self.left = Path::of(root, usize::from(height));
         self.right = self.left.clone();
         self.stale.left = usize::from(height);
         self.find_spines();

@@ -1,6 +1,7 @@
 //! The tree's memory: leaves and inner nodes in arenas, spines, deferred free list.
 
 use super::leaf::{Leaf, Run};
+use super::path::Path;
 use super::sorted::count_before;
 use super::stage::Stage;
 use crate::monoid::{Monoid, Slab, Slot};
@@ -108,8 +109,8 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     spare: Spare,
     pub(super) slab: Slab<M::Partial>,
     /// Spines by level: leaves (the fingers) at 0, the root last in both.
-    pub(super) left: Vec<Id>,
-    pub(super) right: Vec<Id>,
+    pub(super) left: Path,
+    pub(super) right: Path,
     /// Of the left finger: `suffix[i]` folds slots `i..flip`. Kept for the slot at the
     /// front, and for those before `known`: `flip`, or less after a bulk eviction, since
     /// the next one would have no use for the others.
@@ -161,8 +162,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             inners: Vec::new(),
             spare: Spare::default(),
             slab: Slab::default(),
-            left: vec![0],
-            right: vec![0],
+            left: Path::of(0, 0),
+            right: Path::of(0, 0),
             suffix: vec![identity.clone(); L],
             known: 0,
             flip: 0,
@@ -185,7 +186,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// The root's level; 0 for a single leaf.
     #[inline]
     pub(super) fn height(&self) -> usize {
-        self.left.len() - 1
+        self.left.height()
     }
 
     #[inline]
