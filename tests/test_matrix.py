@@ -66,7 +66,7 @@ AGGS["several, with objects"] = {"n": sw.count(), "all": sw.collect()}
 KINDS = ("int64", "float64", "object")
 
 # What takes no values of a kind, and what it says.
-NUMBERS_ONLY = "computes with numbers: with dtype='object' there are"
+NUMBERS_ONLY = "computes with numbers: over objects there are"
 TEXT_ONLY = "takes str, bytes, lists and tuples"
 NUMBERS = [
     *["approx_quantile", "arg_max", "arg_min", "bit_and", "bit_or", "bit_xor"],
