@@ -5,7 +5,6 @@ address, on every algorithm and without the GIL.
 """
 
 import pickle
-import sys
 from collections.abc import Callable
 from ctypes import cast
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
+from slidewise.references import by_reference, found
 
 __all__ = ["Compiled", "NativeAggregation", "known_native", "native"]
 
@@ -151,9 +151,8 @@ class NativeAggregation(Aggregation):
     def __reduce__(self) -> tuple[Any, ...]:
         """By reference where its name leads to it, else by the functions given."""
         name = self.functions.name
-        base = _found(name)
-        if base is not None and base.functions is self.functions:
-            return _by_reference, (name, self.of, self.where)
+        if getattr(found(name), "functions", None) is self.functions:
+            return by_reference, (name, self.of, self.where)
         given = self.functions.given
         if any(_is_compiled(part) for part in given.values()):
             raise pickle.PicklingError(
@@ -171,24 +170,6 @@ def known_native(name: str) -> NativeAggregation | None:
     """The native aggregation of that name, if it has been defined in this process."""
     compiled = _KNOWN.get(name)
     return None if compiled is None else NativeAggregation("native", functions=compiled)
-
-
-def _found(name: str | None) -> NativeAggregation | None:
-    if name is None:
-        return None
-    module, _, qualified = name.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in qualified.split("."):
-        found = getattr(found, part, None)
-    return found if isinstance(found, NativeAggregation) else None
-
-
-def _by_reference(name: str, of: str | None, where: str | None) -> NativeAggregation:
-    __import__(name.partition(":")[0])
-    found = _found(name)
-    if found is None:
-        raise pickle.UnpicklingError(f"there is no aggregation {name!r} any more")
-    return found(of, where=where)
 
 
 def _remade(

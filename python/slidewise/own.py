@@ -5,7 +5,6 @@ one does. What the functions must obey, `slidewise.check_laws` tests.
 """
 
 import pickle
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, overload
@@ -13,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
+from slidewise.references import by_reference, found
 
 __all__ = ["Functions", "OwnAggregation", "aggregation", "known"]
 
@@ -107,10 +107,10 @@ class OwnAggregation(Aggregation):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By reference where its name leads to it, else by its functions."""
-        base = _found(self.functions.name)
-        if base is None or base.functions is not self.functions:
+        base = found(self.functions.name)
+        if getattr(base, "functions", None) is not self.functions:
             return _remade, (self.of, self.where, *_parts(self.functions))
-        return _by_reference, (self.functions.name, self.of, self.where)
+        return by_reference, (self.functions.name, self.of, self.where)
 
     @property
     def lift(self) -> Function | None:
@@ -146,25 +146,6 @@ def known(name: str) -> OwnAggregation | None:
     """The aggregation of that name, if it has been defined in this process."""
     functions = _KNOWN.get(name)
     return None if functions is None else OwnAggregation("own", functions=functions)
-
-
-def _found(name: str | None) -> OwnAggregation | None:
-    """What the module has under that name, if it has been imported."""
-    if name is None:
-        return None
-    module, _, qualified = name.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in qualified.split("."):
-        found = getattr(found, part, None)
-    return found if isinstance(found, OwnAggregation) else None
-
-
-def _by_reference(name: str, of: str | None, where: str | None) -> OwnAggregation:
-    __import__(name.partition(":")[0])
-    found = _found(name)
-    if found is None:
-        raise pickle.UnpicklingError(f"there is no aggregation {name!r} any more")
-    return found(of, where=where)
 
 
 def _parts(functions: Functions) -> tuple[Any, ...]:

@@ -1,0 +1,40 @@
+"""Things of the user's own by name: what pickles hold instead of functions."""
+
+import pickle
+import sys
+from typing import Any
+
+from slidewise.aggregations import Aggregation
+
+__all__ = ["by_reference", "found"]
+
+
+def found(name: str | None) -> Any:
+    """What a module has under a name such as "module:name", if it has been imported.
+
+    Example:
+        >>> found("slidewise.references:found") is found, found("nowhere:found")
+        (True, None)
+    """
+    if name is None:
+        return None
+    module, _, qualified = name.partition(":")
+    there: Any = sys.modules.get(module)
+    for part in qualified.split("."):
+        there = getattr(there, part, None)
+    return there
+
+
+def by_reference(name: str, of: str | None, where: str | None) -> Aggregation:
+    """The user's aggregation of that name, of a column; imports its module.
+
+    Raises:
+        UnpicklingError: If there is none.
+    """
+    __import__(name.partition(":")[0])
+    there: Any = found(name)
+    is_one = isinstance(there, Aggregation)
+    if not is_one:
+        raise pickle.UnpicklingError(f"there is no aggregation {name!r} any more")
+    column: Aggregation = there(of, where=where)
+    return column
