@@ -1,10 +1,8 @@
 //! Every aggregation against its definition, computed from the raw rows: alone and
 //! together, on fiba and recalculate, with nulls, NaN, infinities and extremes.
 
-mod common;
-
-use common::Random;
-use common::definition::{Row, agrees, by_definition, number};
+use crate::common::Random;
+use crate::common::definition::{Row, agrees, by_definition, number};
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::record::{Record, RecordPlan};
 use slidewise_core::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind};

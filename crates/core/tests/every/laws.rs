@@ -2,10 +2,8 @@
 //! associativity, identity, commutativity, inverse and selection as declared, and that
 //! what is written reads as the same.
 
-mod common;
-
-use common::Random;
-use common::definition::agrees;
+use crate::common::Random;
+use crate::common::definition::agrees;
 use slidewise_core::aggregate::sketch::Request;
 use slidewise_core::aggregate::{
     AggSpec, Aggregation, Answer, Cell, DType, InvertibleVisitor, Kind, SelectiveVisitor, Visitor,

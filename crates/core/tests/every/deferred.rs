@@ -1,12 +1,10 @@
 //! Partials worked out later: the right value in the right order whatever fails on the
 //! way, chains of any depth, and a ledger that does not grow.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::Random;
-use common::script::{Claims, Generator, Op as Step};
+use crate::common::Random;
+use crate::common::script::{Claims, Generator, Op as Step};
 use slidewise_core::aggregate::collect::Seq;
 use slidewise_core::aggregate::deferred::{Deferred, Ledger, Op, Term, Work};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};

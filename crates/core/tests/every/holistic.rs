@@ -1,9 +1,7 @@
 //! Windows and tables over what no monoid answers, against its definition: every value of
 //! every window sorted anew.
 
-mod common;
-
-use common::Random;
+use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::holistic::{Quantile, answer_over, word_of};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};

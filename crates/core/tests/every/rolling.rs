@@ -1,10 +1,8 @@
 //! Rolling aggregates over tables against their definition, row by row: every kind of
 //! window, ties, groups, nulls, NaN, infinities, jumps, and the ends of int64.
 
-mod common;
-
-use common::Random;
-use common::definition::{Row, agrees, by_definition, number};
+use crate::common::Random;
+use crate::common::definition::{Row, agrees, by_definition, number};
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use slidewise_core::rolling::{

@@ -5,10 +5,8 @@
 //!
 //! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
 
-mod common;
-
-use common::Random;
-use common::script::{Claims, Generator, Op};
+use crate::common::Random;
+use crate::common::script::{Claims, Generator, Op};
 use slidewise_core::aggregate::column::{Column, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind, obeys};
 use slidewise_core::snapshot::{Reader, Writer};
