@@ -37,6 +37,7 @@ def main() -> None:
     """Measures, and writes the table."""
     parser = argparse.ArgumentParser(description="Rolling functions beside peers.")
     parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--peer-rows", type=int, help="fewer for the peers")
     parser.add_argument("--out", type=Path)
     parser.add_argument("filter", nargs="?", default="")
     options = parser.parse_args()
@@ -49,7 +50,8 @@ def main() -> None:
     for function, name, make, limits in cases():
         if options.filter not in f"{function} {name}":
             continue
-        cells = [_measured(data, make, window, limits) for window in WINDOWS]
+        most = None if name == "slidewise" else options.peer_rows
+        cells = [_measured(data, make, window, limits, most) for window in WINDOWS]
         lines.append(f"| {function} | {name} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     if options.out:
@@ -227,8 +229,10 @@ def max_of(values: Any) -> Any:
     return best
 
 
-def _measured(data: Data, make: Any, window: int, limits: dict[int, int]) -> str:
-    rows = limits.get(window, len(data.times))
+def _measured(
+    data: Data, make: Any, window: int, limits: dict[int, int], most: int | None
+) -> str:
+    rows = min(limits.get(window, len(data.times)), most or len(data.times))
     if rows == 0:
         return "–"
     kept, call = make(data.first(rows), window)
@@ -259,7 +263,7 @@ def _head(rows: int) -> list[str]:
         f"{_processor()}, Python {platform.python_version()}; {versions()}.",
         "",
         "Millions of rows per second of CPU time, one thread, the faster of two calls",
-        f"of `python -m bench.holistic`, {rows:,} rows (slow peers fewer). A star:",
+        f"of `python -m bench.holistic`, {rows:,} rows (peers fewer). A star:",
         "mostly ramp-up, because there are less rows than three windows. By count",
         "means without times.",
         "",
