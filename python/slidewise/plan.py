@@ -2,7 +2,7 @@
 
 A plan turns the aggregations a user asked for into *feeds*: the columns that the native
 core keeps, each with what it is needed for. Aggregations of one column share one feed.
-A plan also makes the window's clock, and its header in a snapshot.
+A plan also makes the window's clock, and its header in a snapshot (`headers` reads it).
 """
 
 import json
@@ -14,16 +14,19 @@ from slidewise import _core, instants
 from slidewise.aggregations import HOLISTIC, PAIRS, Aggregation, Sketch
 from slidewise.choices import choose, choose_shared, kinds_of
 from slidewise.durations import Length, WindowLike, parse_length
-from slidewise.errors import SlidewiseError, SnapshotError, SpecError
+from slidewise.errors import SnapshotError, SpecError
 from slidewise.facts import FACTS, checked_name, checked_options, law_error
 from slidewise.feeds import Feed, Feeds
 from slidewise.finishes import FINISHES
 from slidewise.instants import Clock, clock_for
-from slidewise.natives import Compiled, NativeAggregation, known_native
+from slidewise.natives import Compiled, NativeAggregation
 from slidewise.ordered import ORDERED
-from slidewise.own import Functions, OwnAggregation, known
+from slidewise.own import Functions, OwnAggregation
 
-__all__ = ["WindowPlan", "make_plan", "read_header"]
+__all__ = ["HEADER_LIMIT", "WindowPlan", "check_laws", "checked_ties", "make_plan"]
+
+# A header is parsed as a whole, so its size is what bounds the memory that takes.
+HEADER_LIMIT = 1 << 15
 
 TIES = ("combine", "keep")
 NAN = ("propagate", "skip", "raise")
@@ -32,9 +35,6 @@ PREFER = ("throughput", "latency")
 KEEPS_VALUES = ("auto", "fiba", "recalculate")
 DTYPES = {"int64": "int64", "float64": "float64", "object": "object", int: "int64"}
 DTYPES |= {float: "float64", object: "object"}
-
-# A header is parsed as a whole, so its size is what bounds the memory that takes.
-_HEADER_LIMIT = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class WindowPlan:
         if self.users_own:
             header["own"] = [_reference(functions) for functions in self.users_own]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
-        if len(text) > _HEADER_LIMIT:
+        if len(text) > HEADER_LIMIT:
             raise SnapshotError(
                 f"a window of {len(self.aggs)} aggregations is too much for a "
                 "snapshot: use several windows"
@@ -281,7 +281,7 @@ def make_plan(
         begins=_begins(
             asked, kinds_of(named, requests), hint, reaches, len(feeds.feeds)
         ),
-        ties=_ties(ties, kept),
+        ties=checked_ties(ties, kept),
         dtype=asked_type,
         nan=_one_of(nan, "nan", NAN),
         last=kept,
@@ -294,7 +294,7 @@ def make_plan(
         ranges=reaches,
         objects=objects,
     )
-    _check_laws(plan)
+    check_laws(plan)
     return plan
 
 
@@ -402,7 +402,12 @@ def _columns(
     return columns or None
 
 
-def _check_laws(plan: WindowPlan) -> None:
+def check_laws(plan: WindowPlan) -> None:
+    """Refuses an algorithm whose laws the aggregations lack, or that is not for them.
+
+    Raises:
+        SpecError: Naming the law and the algorithms that do without.
+    """
     aggs = [agg for _, agg in plan.aggs]
     _check_holistic(plan, aggs)
     kinds = kinds_of(plan.aggs, plan.requests)
@@ -446,7 +451,12 @@ def _dtype(dtype: str | type | None) -> str | None:
     return known
 
 
-def _ties(ties: str | None, last: Length | None) -> str:
+def checked_ties(ties: str | None, last: Length | None) -> str:
+    """What happens to equal times, which a number of rows leaves no choice.
+
+    Raises:
+        SpecError: If it is none of the ways, or does not go with `last`.
+    """
     by_rows = last is not None and last.kind == "rows"
     if ties is None:
         return "keep" if by_rows else "combine"
@@ -466,169 +476,3 @@ def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
 
 def _length_record(length: Length | None) -> list[object] | None:
     return None if length is None else [length.kind, length.amount, length.label]
-
-
-def read_header(
-    header: bytes, own: Sequence[OwnAggregation | NativeAggregation] | None = None
-) -> tuple[WindowPlan, list[str | None], Clock | None, bool]:
-    """Reads what `WindowPlan.header` wrote: plan, types, clock, whether it migrated.
-
-    Nothing in a header names code, and one that does not come out again as it went in
-    is refused.
-
-    Args:
-        header: What was written.
-        own: The aggregations of the user's own; by default they are looked up by name
-            among those that this process has defined.
-
-    Raises:
-        SnapshotError: If it is anything else.
-    """
-    if len(header) > _HEADER_LIMIT:
-        raise SnapshotError(f"a header of {len(header)} bytes is too long")
-    try:
-        fields = json.loads(header)
-        plan = _read_plan(fields, own)
-        dtypes = list(fields["dtypes"])
-        if not all(dtype is None or isinstance(dtype, str) for dtype in dtypes):
-            raise SnapshotError(f"the types {str(dtypes)[:60]} are none")
-        clock = _read_clock(plan, fields["clock"])
-        runs = fields.get("runs", plan.first(dtypes))
-        migrated = runs != plan.first(dtypes)
-        same = plan.header(dtypes, clock, migrated) == header
-    except SnapshotError:
-        raise
-    except (
-        SlidewiseError,
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        raise SnapshotError(
-            f"the header of the snapshot is damaged: {error}"
-        ) from error
-    if not same:
-        raise SnapshotError("the header of the snapshot is not in canonical form")
-    return plan, dtypes, clock, migrated
-
-
-def _read_plan(
-    fields: dict[str, Any], own: Sequence[OwnAggregation | NativeAggregation] | None
-) -> WindowPlan:
-    if own is None:
-        own = [_defined(name) for name in fields.get("own", ())]
-    named = [_read_agg(record, own) for record in fields["aggs"]]
-    by_name = {name: agg for name, agg in named if name is not None}
-    plan = make_plan(
-        by_name if by_name else named[0][1],
-        algorithm=fields["algorithm"],
-        ties=fields["ties"],
-        dtype=fields["dtype"],
-        nan=fields["nan"],
-        prefer=fields["prefer"],
-        options=dict(fields["options"]),
-        ranges=_read_ranges(fields.get("ranges")),
-        objects=_read_objects(fields.get("objects", [])),
-    )
-    last, granularity = (_read_length(fields[name]) for name in ("last", "granularity"))
-    _ties(plan.ties, last)
-    if granularity is not None and granularity.kind == "rows":
-        raise SnapshotError("the header of the snapshot rounds times to rows")
-    begins = _read_begins(plan, fields.get("begins"))
-    plan = replace(plan, last=last, granularity=granularity, begins=begins)
-    _check_laws(plan)
-    return plan
-
-
-def _read_ranges(record: object) -> list[Length] | None:
-    match record:
-        case None:
-            return None
-        case [*lengths]:
-            found = [_read_length(length) for length in lengths]
-            return [length for length in found if length is not None]
-    raise SnapshotError(f"{str(record)[:60]!r} are no ranges")
-
-
-def _read_objects(record: object) -> tuple[int, ...]:
-    if isinstance(record, list) and all(type(at) is int and at >= 0 for at in record):
-        return tuple(record)
-    raise SnapshotError(f"{str(record)[:60]!r} are no columns")
-
-
-def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
-    """Not what this version would choose: the entries lie in what was chosen then."""
-    match record:
-        case None if plan.asked != "auto":
-            return plan.begins
-        case [str(ints), str(floats)] if {ints, floats} <= FACTS.keys():
-            return ints, floats
-    raise SnapshotError(f"a window cannot begin with {str(record)[:60]!r}")
-
-
-def _read_agg(
-    record: Sequence[Any], own: Sequence[OwnAggregation | NativeAggregation]
-) -> tuple[str | None, Aggregation]:
-    name, kind, of, by, ddof, where, k, *rest = record
-    if kind == "own":
-        return name, own[ddof](of, where=where)
-    if kind == "quantile":
-        q, interpolation = rest
-        share: Any = {"q": q, "interpolation": interpolation}
-        return name, Aggregation(kind, of, by, ddof, where, k, **share)
-    if rest:
-        (given,) = rest
-        parameters = tuple(tuple(p) if isinstance(p, list) else p for p in given)
-        return name, Sketch(kind, of, by, ddof, where, k, parameters)
-    return name, Aggregation(kind, of, by, ddof, where, k)
-
-
-def _defined(reference: object) -> OwnAggregation | NativeAggregation:
-    """One of the user's own by name. It is never imported: bytes must not run code."""
-    name, form = reference if isinstance(reference, list) else (reference, None)
-    if not isinstance(name, str):
-        raise SnapshotError(
-            "the snapshot is of an aggregation of one's own without a name, which only "
-            "a pickle of the window brings along: give it name='module:name'"
-        )
-    found = known(name) if form is None else known_native(name)
-    if found is None:
-        raise SnapshotError(
-            f"the snapshot is of the aggregation {name!r}, which has not been defined: "
-            "import its module first"
-        )
-    if isinstance(found, NativeAggregation) and found.functions.form != form:
-        raise SnapshotError(
-            f"the snapshot is of {name!r} with records of {str(form)[:200]}, and here "
-            f"they are of {found.functions.form}"
-        )
-    return found
-
-
-def _read_length(record: object) -> Length | None:
-    match record:
-        case None:
-            return None
-        case [("time" | "integer" | "rows") as kind, int(amount), str(label)]:
-            if 0 < amount < 2**80 and not isinstance(amount, bool):
-                return Length(kind, amount, label)
-    raise SnapshotError(f"{str(record)[:60]!r} is no length")
-
-
-def _read_clock(plan: WindowPlan, record: object) -> Clock | None:
-    match record:
-        case None:
-            return None
-        case ["int", "", None]:
-            return plan.clock_for("int", "", None)
-        case ["date", "D", None]:
-            return plan.clock_for("date", "D", None)
-        case ["datetime" | "pandas" as kind, str(unit), zone] if unit in instants.SIZES:
-            named = None if zone is None else instants.zone_of_record(zone)
-            return plan.clock_for(str(kind), unit, named)
-        case ["numpy", str(unit), None] if unit in instants.SIZES:
-            return plan.clock_for("numpy", unit, None)
-    raise SnapshotError(f"{str(record)[:60]!r} is no kind of time")

@@ -9,10 +9,11 @@ from slidewise.aggregations import Aggregation
 from slidewise.choices import why_lines
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SnapshotError, SpecError
+from slidewise.headers import read_header
 from slidewise.instants import Clock
 from slidewise.natives import Compiled, NativeAggregation
 from slidewise.own import Functions, OwnAggregation
-from slidewise.plan import WindowPlan, make_plan, read_header
+from slidewise.plan import WindowPlan, make_plan
 from slidewise.svg import draw
 
 __all__ = ["Window"]

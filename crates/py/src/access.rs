@@ -16,19 +16,18 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use slidewise_core::aggregate::{Answer, Cell, DType};
+use slidewise_core::aggregate::{Cell, DType};
 use slidewise_core::window::Refused;
-use slidewise_core::window::algorithm::ALGORITHMS;
 
 use crate::clock::Clock;
 use crate::columns::lookup;
 use crate::element::{Object, Store};
-use crate::errors::{OutOfOrderError, broken, busy, noted};
+use crate::errors::{broken, busy, noted};
 use crate::spec::{Feed, Nan, Role, Spec};
 use crate::state::{Row, State, Types};
-use crate::value::{Loose, Lowering, Misfit, is_object, key, loosen, misfit, small_int};
+use crate::value::{Loose, Misfit, is_object, key, loosen, misfit, small_int};
 use crate::window::Parts;
-use pyo3::types::{PyFloat, PyList};
+use pyo3::types::PyFloat;
 
 /// What single inserts can take without asking: int times and one column of a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -553,181 +552,13 @@ impl Access {
             }
         }
     }
-
-    /// What the algorithm refused, in the user's words. To be made with nothing locked.
-    #[cold]
-    pub(crate) fn refusal(&self, py: Python<'_>, refused: Refused) -> PyErr {
-        let told = |ticks| -> PyResult<String> {
-            Ok(self
-                .restore(py, ticks)?
-                .str()?
-                .to_string_lossy()
-                .into_owned())
-        };
-        let name = self.spec().algorithm_name(py);
-        let shared = self.spec().is_shared();
-        let message = || -> PyResult<PyErr> {
-            Ok(match refused {
-                Refused::Late { time, youngest } if shared => OutOfOrderError::new_err(format!(
-                    "an entry at {} is late: the youngest in the window is at {}, and a \
-                     SharedWindow takes entries in order only; for late ones there is a \
-                     Window per range",
-                    told(time)?,
-                    told(youngest)?,
-                )),
-                Refused::Inner { time, oldest } if shared => OutOfOrderError::new_err(format!(
-                    "the entry at {} is not the oldest, which is at {}, and a SharedWindow \
-                     evicts in order only",
-                    told(time)?,
-                    told(oldest)?,
-                )),
-                Refused::Late { time, youngest } if self.spec().is_bounded() => {
-                    OutOfOrderError::new_err(format!(
-                        "an entry at {} is too late: {name} has closed what is before {}, \
-                         by its latency=; algorithm='fiba' takes any order",
-                        told(time)?,
-                        told(youngest)?,
-                        name = Quoted(&name),
-                    ))
-                }
-                Refused::Late { time, youngest } => OutOfOrderError::new_err(format!(
-                    "an entry at {} is late: the youngest in the window is at {}, and \
-                     {name} takes entries in order only; algorithm='fiba' takes any order",
-                    told(time)?,
-                    told(youngest)?,
-                    name = Quoted(&name),
-                )),
-                Refused::Inner { time, oldest } => OutOfOrderError::new_err(format!(
-                    "the entry at {} is not the oldest, which is at {}, and {} evicts in \
-                     order only; algorithm='fiba' evicts anywhere",
-                    told(time)?,
-                    told(oldest)?,
-                    Quoted(&name),
-                )),
-                Refused::Range { lo, hi } => crate::errors::spec(format!(
-                    "{} answers for the whole window only, not for {} to {}; algorithms \
-                     that answer for parts of it are {}",
-                    Quoted(&name),
-                    told(lo)?,
-                    told(hi)?,
-                    answering_ranges(),
-                )),
-            })
-        };
-        message().unwrap_or_else(|error| error)
-    }
-
-    /// Why an "auto" window went over to fiba, if it has: which refusal, and its times.
-    pub(crate) fn migrated<'py>(&self, py: Python<'py>) -> PyResult<Option<Migrated<'py>>> {
-        let cause = self.lock(py)?.window.cause();
-        let told = |ticks| self.restore(py, ticks);
-        let bound = |ticks| match ticks {
-            i64::MIN | i64::MAX => Ok(py.None().into_bound(py)),
-            ticks => told(ticks),
-        };
-        Ok(match cause {
-            None => None,
-            Some(Refused::Late { time, youngest }) => Some(("late", told(time)?, told(youngest)?)),
-            Some(Refused::Inner { time, oldest }) => Some(("inner", told(time)?, told(oldest)?)),
-            Some(Refused::Range { lo, hi }) => Some(("range", bound(lo)?, bound(hi)?)),
-        })
-    }
-
-    // -- answers -----------------------------------------------------------------------
-
-    /// Releases objects that have left. With no lock held: their finalizers may call.
-    #[inline]
-    pub(crate) fn sweep(&self, py: Python<'_>) {
-        if let Some(store) = self.store() {
-            store.sweep(py);
-        }
-    }
-
-    pub(crate) fn lower<'py>(
-        &self,
-        py: Python<'py>,
-        answers: Vec<Answer<Object>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let _entered = self.enter_lowering()?;
-        self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
-            lowering.all(answers)
-        })
-    }
-
-    /// What a shared window answers: a list with an item for each of its ranges.
-    pub(crate) fn lower_each<'py>(
-        &self,
-        py: Python<'py>,
-        answers: Vec<Answer<Object>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let _entered = self.enter_lowering()?;
-        let list = PyList::empty(py);
-        let mut answers = answers.into_iter();
-        while answers.len() > 0 {
-            let own = answers.by_ref().take(self.spec().aggs.len()).collect();
-            let restore = |ticks| self.restore(py, ticks);
-            list.append(self.lowering(py, &restore, |lowering| lowering.all(own))?)?;
-        }
-        Ok(list.into_any())
-    }
-
-    #[inline]
-    pub(crate) fn lower_one<'py>(
-        &self,
-        py: Python<'py>,
-        answer: Answer<Object>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let _entered = self.enter_lowering()?;
-        self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
-            lowering.one(0, answer)
-        })
-    }
-
-    /// To be held while answers are lowered, which may run the user's functions.
-    fn enter_lowering(&self) -> PyResult<Option<Entered<'_>>> {
-        let plain = self.spec().finished.iter().all(|finished| !finished);
-        if plain && self.spec().own.is_empty() && !self.spec().lowers_records() {
-            return Ok(None);
-        }
-        self.enter().map(Some)
-    }
-
-    fn lowering<'py, R>(
-        &self,
-        py: Python<'py>,
-        restore: &dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
-        lower: impl FnOnce(&Lowering<'_, 'py>) -> R,
-    ) -> R {
-        lower(&Lowering {
-            py,
-            spec: self.spec(),
-            store: self.store(),
-            restore,
-        })
-    }
 }
-
-pub(crate) type Migrated<'py> = (&'static str, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// What became of a bulk insert.
 enum Done {
     Inserted,
     Refused(Refused),
     Misfit(Misfit, usize, Option<usize>),
-}
-
-struct Quoted<'a>(&'a str);
-
-impl std::fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "'{}'", self.0)
-    }
-}
-
-fn answering_ranges() -> String {
-    let names = ALGORITHMS.iter().filter(|facts| facts.ranges);
-    let names: Vec<&str> = names.map(|facts| facts.name).collect();
-    names.join(", ")
 }
 
 /// The cell of an exact int or float, if the column takes it as it is.

@@ -3,6 +3,7 @@
 //! Conversion, errors and Arrow live here; no algorithm does.
 
 mod access;
+mod answers;
 mod arrow;
 mod bulk;
 mod catalogue;
@@ -17,6 +18,7 @@ mod native;
 mod objects;
 mod own;
 mod own_tables;
+mod refusals;
 mod sketches;
 mod snapshot;
 mod spec;

@@ -9,10 +9,11 @@ use pyo3::types::{PyBytes, PyList, PyType};
 use slidewise_core::aggregate::Answer;
 use slidewise_core::window::shape::{Kind, Shape};
 
-use crate::access::{Access, Migrated};
+use crate::access::Access;
 use crate::clock::Clock;
 use crate::element::{Object, Store};
 use crate::errors::{EmptyWindowError, ResultOverflowError, broken};
+use crate::refusals::Migrated;
 use crate::snapshot;
 use crate::spec::{DTYPES, Role, Spec};
 use crate::state::State;
