@@ -41,14 +41,15 @@ const ARITY: usize = 4;
 
 #[derive(Clone, Debug)]
 pub struct DabaLate<M: Monoid> {
-    /// The latency bound.
+    /// The latency bound; `MAX` if there is none.
     bound: i64,
     old: InOrder<M, DabaLite<M>>,
     young: BTree<M>,
 }
 
 impl<M: Monoid> DabaLate<M> {
-    /// An empty window for entries that are less than `bound` late, in ticks; at least 0.
+    /// An empty window for entries that are less than `bound` late, in ticks; at least 0,
+    /// and `i64::MAX` for entries however late.
     pub fn new(monoid: M, ties: Ties, bound: i64) -> Self {
         assert!(bound >= 0, "a latency bound of {bound}");
         let options = Options {
@@ -72,7 +73,8 @@ impl<M: Monoid> DabaLate<M> {
         let Some(youngest) = self.young.youngest() else {
             return;
         };
-        let Some(until) = youngest.checked_sub(self.bound) else {
+        let bound = (self.bound < i64::MAX).then_some(self.bound);
+        let Some(until) = bound.and_then(|bound| youngest.checked_sub(bound)) else {
             return;
         };
         while let Some((time, value)) = self.young.first() {
