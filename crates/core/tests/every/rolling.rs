@@ -337,6 +337,37 @@ fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: Ties)
     false
 }
 
+/// The mean of a window, taken from a pivot 2⁶² away, is off by hundreds: good enough to
+/// come near, not to stay there.
+#[test]
+fn variance_after_values_far_off() {
+    for near in 300..700 {
+        let far = [1 << 62; 4];
+        let values = far.into_iter().chain((0..8).map(|at| near + at % 2));
+        let table = Table {
+            times: (0..12).collect(),
+            groups: None,
+            cells: values.map(Cell::I64).collect(),
+            dtype: DType::I64,
+            asked: None,
+        };
+        let agg = AggSpec {
+            kind: Kind::Variance,
+            of: Some(0),
+            by: None,
+            ddof: 0,
+        };
+        for count in [2, 3, 4] {
+            let span = Span {
+                length: Length::Rows(count),
+                closed: Closed::Right,
+                offset: 0,
+            };
+            assert!(!check(near as u64, &table, &[agg], &[span], Ties::Peers));
+        }
+    }
+}
+
 #[test]
 fn the_caller_can_stop_it() {
     let times: Vec<i64> = (0..100_000).collect();
