@@ -65,7 +65,7 @@ def _other_type(times: TimeColumn, theirs: pa.DataType) -> str:
 
 
 def _share_codes(target: Frame, request: Request) -> pa.Array | None:
-    """Codes of the moments' keys. The rows' codes are made anew, together with them."""
+    """Codes of the moments' keys. The rows' are made together with them, for both."""
     ours, theirs = request.own_keys, request.keys(target)
     if not ours:
         return None

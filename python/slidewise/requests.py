@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -60,7 +61,6 @@ class Request:
         if spec.arrival is not None:
             column = source.column(spec.arrival)
             self.arrival = read_times(column, spec.arrival)
-        self.groups = group_codes(self.keys(source))
         self.moments: Moments | None = None
         self._spans = [_span(window, self.times) for window in spec.windows]
         self._feeds = Feeds()
@@ -73,6 +73,11 @@ class Request:
         asked = [call for plan in self.plans for call in self._calls_of(plan)]
         # Aggregations may ask for the same; each call is asked once.
         self._calls = {call: at for at, call in enumerate(dict.fromkeys(asked))}
+
+    @cached_property
+    def groups(self) -> pa.Array | None:
+        """Codes of the rows' keys; None without keys. `at=` brings codes of its own."""
+        return group_codes(self.own_keys)
 
     @property
     def own_keys(self) -> list[tuple[str, pa.Array]]:
