@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
-from slidewise.references import by_reference, found
+from slidewise.references import by_reference, check_names, found
 
 __all__ = ["Compiled", "NativeAggregation", "known_native", "native"]
 
@@ -127,11 +127,7 @@ class NativeAggregation(Aggregation):
     def __post_init__(self) -> None:
         if not isinstance(self.functions, Compiled):
             raise SpecError("make native aggregations with sw.native(...)")
-        for column in (self.of, self.where):
-            if column is not None and not isinstance(column, str):
-                raise SpecError(
-                    f"{self._called}() takes the name of a column, got {column!r}"
-                )
+        check_names(self._called, self.of, self.where)
 
     def __call__(
         self, column: str | None = None, *, where: str | None = None

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
-from slidewise.references import by_reference, found
+from slidewise.references import by_reference, check_names, found
 
 __all__ = ["Functions", "OwnAggregation", "aggregation", "known"]
 
@@ -89,11 +89,7 @@ class OwnAggregation(Aggregation):
     def __post_init__(self) -> None:
         if not isinstance(self.functions, Functions):
             raise SpecError("make aggregations of your own with sw.aggregation(...)")
-        for column in (self.of, self.where):
-            if column is not None and not isinstance(column, str):
-                raise SpecError(
-                    f"{self._called}() takes the name of a column, got {column!r}"
-                )
+        check_names(self._called, self.of, self.where)
 
     def __call__(
         self, column: str | None = None, *, where: str | None = None

@@ -1,12 +1,13 @@
-"""Things of the user's own by name: what pickles hold instead of functions."""
+"""Aggregations of the user's own and the names in them: columns, and their own."""
 
 import pickle
 import sys
 from typing import Any
 
 from slidewise.aggregations import Aggregation
+from slidewise.errors import SpecError
 
-__all__ = ["by_reference", "found"]
+__all__ = ["by_reference", "check_names", "found"]
 
 
 def found(name: str | None) -> Any:
@@ -23,6 +24,17 @@ def found(name: str | None) -> Any:
     for part in qualified.split("."):
         there = getattr(there, part, None)
     return there
+
+
+def check_names(called: str, *columns: object) -> None:
+    """Refuses what names no column of an aggregation of the user's own.
+
+    Raises:
+        SpecError: Naming the aggregation and the value.
+    """
+    for column in columns:
+        if column is not None and not isinstance(column, str):
+            raise SpecError(f"{called}() takes the name of a column, got {column!r}")
 
 
 def by_reference(name: str, of: str | None, where: str | None) -> Aggregation:
