@@ -127,6 +127,7 @@ def rolling(
     ties: str,
     moments: _Moments | None,
     natives: Sequence[Compiled],
+    history: int,
 ) -> list[list[Column]]: ...
 def rolling_own(
     rows: _Rows,
@@ -135,6 +136,7 @@ def rolling_own(
     windows: Sequence[tuple[str, int, str, int]],
     ties: str,
     moments: _Moments | None,
+    history: int,
 ) -> list[list[Any]]: ...
 def hops(
     rows: _Rows, length: int, every: int, offset: int, empty: bool

@@ -6,6 +6,7 @@ same way as any others.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from slidewise.requests import Moments, Request, lazily
 from slidewise.spec import Spec
 from slidewise.times import window_units
 
-__all__ = ["hopping", "hopping_spec"]
+__all__ = ["Windows", "answers_in", "hopping", "hopping_spec", "windows_in"]
 
 TableT = TypeVar("TableT")
 
@@ -109,26 +110,54 @@ def hopping_spec(table: TableT, spec: Spec) -> TableT:
     source = frame(table)
     require(source, spec.columns)
     request = Request(source, spec)
-    starts, ends, groups, rows = _frames(request, spec)
+    answer: TableT = source.make(answers_in(request, windows_in(request, spec)))
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows at a distance from one another, in order of key and time.
+
+    Attributes:
+        starts: In ticks of the time column.
+        ends: In ticks, too.
+        groups: The codes of their keys.
+        rows: A row of each one's key.
+    """
+
+    starts: pa.Array
+    ends: pa.Array
+    groups: pa.Array
+    rows: pa.Array
+
+    def only(self, mask: pa.Array) -> "Windows":
+        """Those where the mask is true."""
+        columns = (self.starts, self.ends, self.groups, self.rows)
+        return Windows(*(column.filter(mask) for column in columns))
+
+
+def answers_in(request: Request, windows: Windows) -> dict[str, Result]:
+    """The key columns, both ends and the results of windows, by name."""
+    source, spec = request.source, request.spec
     moments = Moments(
-        times=ends,
-        since=starts,
-        groups=groups if spec.by else None,
+        times=windows.ends,
+        since=windows.starts,
+        groups=windows.groups if spec.by else None,
         arrival=None,
         called="row of the result,",
     )
     (answers,) = request.ask(moments)
     columns = {
-        name: _taken(source, name, column.take(rows))
+        name: _taken(source, name, column.take(windows.rows))
         for name, column in request.own_keys
     }
     flavour = source.flavour(spec.on)
-    for name, ticks in (("window_start", starts), ("window_end", ends)):
+    ends = (("window_start", windows.starts), ("window_end", windows.ends))
+    for name, ticks in ends:
         times = request.times.restore(ticks)
         keeps = times.type == request.times.original.type
         columns[name] = Result(times, flavour, keeps, nullable=False)
-    answer: TableT = source.make({**columns, **answers})
-    return answer
+    return {**columns, **answers}
 
 
 def _taken(source: Frame, name: str, column: pa.Array) -> Result:
@@ -136,8 +165,12 @@ def _taken(source: Frame, name: str, column: pa.Array) -> Result:
     return Result(column, source.flavour(name), keeps=True, nullable=nullable)
 
 
-def _frames(request: Request, spec: Spec) -> list[pa.Array]:
-    """Starts, ends, group codes, and a row of each group."""
+def windows_in(request: Request, spec: Spec) -> Windows:
+    """The windows that hold a row, or lie between such ones if `spec.empty`.
+
+    Raises:
+        SpecError: If there are too many, or one reaches beyond int64.
+    """
     (window,) = spec.windows
     length = window_units(window.as_length, request.times)
     try:
@@ -155,4 +188,4 @@ def _frames(request: Request, spec: Spec) -> list[pa.Array]:
         ) from None
     except MemoryError as error:
         raise SpecError(f"{error}: give a larger every=, or leave empty= out") from None
-    return [pa.array(column) for column in found]
+    return Windows(*(pa.array(column) for column in found))

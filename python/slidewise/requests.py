@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from slidewise import _core
 from slidewise.aggregations import Aggregation
-from slidewise.columns import Columns, Feeds, group_codes
+from slidewise.columns import Columns, Feeds, group_codes, row_numbers
 from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.frames import Frame, Result, once_collected
 from slidewise.own import OwnAggregation
@@ -51,18 +51,35 @@ class Moments:
 
 
 class Request:
-    """A table and a `Spec`, ready to be asked."""
+    """A table and a `Spec`, ready to be asked.
 
-    def __init__(self, source: Frame, spec: Spec) -> None:
-        self._source = source
-        self._spec = spec
+    Args:
+        source: The table.
+        spec: What is asked.
+        history: So many rows from the top are seen by the others, not answered: the
+            answers at rows begin behind them.
+        named: How messages name a row, which is counted from the first answered one.
+    """
+
+    def __init__(
+        self,
+        source: Frame,
+        spec: Spec,
+        *,
+        history: int = 0,
+        named: Callable[[int], str] | None = None,
+    ) -> None:
+        self._history = history
+        self._named = named
+        self.source = source
+        self.spec = spec
         self.times = read_times(source.column(spec.on), spec.on)
         self.arrival: TimeColumn | None = None
         if spec.arrival is not None:
             column = source.column(spec.arrival)
             self.arrival = read_times(column, spec.arrival)
         self.moments: Moments | None = None
-        self._spans = [_span(window, self.times) for window in spec.windows]
+        self.spans = [_span(window, self.times) for window in spec.windows]
         self._feeds = Feeds()
         self._columns = Columns(source.column, spec.nan)
         self._own: dict[OwnAggregation, list[list[Any]]] = {}
@@ -82,11 +99,11 @@ class Request:
     @property
     def own_keys(self) -> list[tuple[str, pa.Array]]:
         """The key columns of the table itself."""
-        return self.keys(self._source)
+        return self.keys(self.source)
 
     def keys(self, source: Frame) -> list[tuple[str, pa.Array]]:
         """The key columns of a table."""
-        return [(name, source.column(name)) for name in self._spec.by]
+        return [(name, source.column(name)) for name in self.spec.by]
 
     @property
     def rows(self) -> tuple[pa.Array, pa.Array | None, pa.Array | None]:
@@ -95,7 +112,7 @@ class Request:
         return (self.times.ticks, self.groups, arrival)
 
     def _calls_of(self, plan: Plan) -> tuple[Call, ...]:
-        if self._spec.min_rows and plan.present is not None:
+        if self.spec.min_rows and plan.present is not None:
             return (*plan.calls, plan.present)
         return plan.calls
 
@@ -107,49 +124,56 @@ class Request:
         """
         self.moments = moments
         at = None if moments is None else moments.columns
-        self._ask_own(at)
+        history = self._history if moments is None else 0
+        self._ask_own(at, history)
         try:
             answers = _core.rolling(
                 self.rows,
                 self._feeds.columns,
                 list(self._calls),
-                self._spans,
-                self._spec.ties,
+                self.spans,
+                self.spec.ties,
                 at,
                 self._feeds.natives,
+                history,
             )
         except ResultOverflowError as error:
-            raise self._overflow(error) from None
-        columns = [[pa.array(column) for column in window] for window in answers]
-        aggs = list(zip(self._spec.aggs, self.plans, strict=True))
+            raise self._overflow(error, history) from None
+        columns = [
+            [_behind(history, pa.array(column)) for column in window]
+            for window in answers
+        ]
+        aggs = list(zip(self.spec.aggs, self.plans, strict=True))
         return [
             {
                 name: self._result(index, agg, plan, columns[index])
                 for (name, agg), plan in aggs
             }
-            for index in range(len(self._spec.windows))
+            for index in range(len(self.spec.windows))
         ]
 
-    def _ask_own(self, at: _Columns | None) -> None:
+    def _ask_own(self, at: _Columns | None, history: int) -> None:
         """The answers of the user's own aggregations: per window, per moment."""
-        for _, agg in self._spec.aggs:
+        for _, agg in self.spec.aggs:
             if isinstance(agg, OwnAggregation) and agg not in self._own:
                 assert agg.of is not None, "a Spec does not let this through"
                 values = self._columns.of(agg.of, where=agg.where)
-                self._own[agg] = _core.rolling_own(
+                answers = _core.rolling_own(
                     self.rows,
                     values.original.to_pylist(),
                     agg.functions,
-                    self._spans,
-                    self._spec.ties,
+                    self.spans,
+                    self.spec.ties,
                     at,
+                    history,
                 )
+                self._own[agg] = [of_window[history:] for of_window in answers]
 
     def _result(
         self, index: int, agg: Aggregation, plan: Plan, answers: list[pa.Array]
     ) -> Result:
         """The result of one aggregation over one window."""
-        window = self._spec.windows[index]
+        window = self.spec.windows[index]
         try:
             with _in_arrow_for(agg):
                 if isinstance(agg, OwnAggregation):
@@ -159,42 +183,57 @@ class Request:
                     array = plan.finish(asked)
         except ResultOverflowError as error:
             raise self._overflow_of(agg, window, error) from None
-        if self._spec.min_rows and plan.present is not None:
-            few = pc.less(answers[self._calls[plan.present]], self._spec.min_rows)
+        if self.spec.min_rows and plan.present is not None:
+            few = pc.less(answers[self._calls[plan.present]], self.spec.min_rows)
             array = pc.if_else(few, pa.scalar(None, array.type), array)
         there = agg.where is None and self._always_there(window, plan)
         nullable = plan.present is not None and not there
-        flavour = None if plan.source is None else self._source.flavour(plan.source)
+        flavour = None if plan.source is None else self.source.flavour(plan.source)
         return Result(array, flavour, plan.keeps, nullable)
 
     def _always_there(self, window: WindowSpec, plan: Plan) -> bool:
         """Whether every window holds a value, whatever the data: the row's own."""
-        if self._spec.is_hopping:
-            holds_a_row = not self._spec.empty
+        if self.spec.is_hopping:
+            holds_a_row = not self.spec.empty
         else:
             own = self.moments is None and window.offset == 0
             holds_a_row = own and window.closed in ("right", "both")
         return (
             holds_a_row
-            and self._spec.min_rows <= 1
-            and all(self._source.never_null(name) for name in plan.reads)
+            and self.spec.min_rows <= 1
+            and all(self.source.never_null(name) for name in plan.reads)
         )
 
-    def _overflow(self, error: Any) -> ResultOverflowError:
+    def _overflow(self, error: Any, history: int) -> ResultOverflowError:
+        error.row -= history
         call = list(self._calls)[error.aggregation]
-        plans = zip(self._spec.aggs, self.plans, strict=True)
+        plans = zip(self.spec.aggs, self.plans, strict=True)
         agg = next(agg for (_, agg), plan in plans if call in plan.calls)
-        return self._overflow_of(agg, self._spec.windows[error.window], error)
+        return self._overflow_of(agg, self.spec.windows[error.window], error)
 
     def _overflow_of(
         self, agg: Aggregation, window: WindowSpec, error: Any
     ) -> ResultOverflowError:
-        called = "row" if self.moments is None else self.moments.called
+        if self._named is not None:
+            called = self._named(error.row)
+        else:
+            what = "row" if self.moments is None else self.moments.called
+            called = f"{what} {error.row} (counting from 0)"
         return ResultOverflowError(
-            f"{agg!r} over the window {window.label!r} of {called} {error.row} "
-            f"(counting from 0): {error}; cast the column to float64 if rounding is "
-            "fine"
+            f"{agg!r} over the window {window.label!r} of {called}: {error}; cast the "
+            "column to float64 if rounding is fine"
         )
+
+
+def _behind(history: int, answers: pa.Array) -> pa.Array:
+    """The answers behind those of history."""
+    if history == 0:
+        return answers
+    if not pa.types.is_list(answers.type):
+        return answers.slice(history)
+    # Whoever reads a list's values reads all that its buffers hold.
+    rows = row_numbers(len(answers)).slice(history)
+    return answers.take(rows)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ use crate::value::{Loose, SIGNALS_EVERY, breathe};
 /// The arguments are those of `rolling`, with the values of one column as Python objects
 /// (None where missing) and the functions of the aggregation.
 #[pyfunction(name = "rolling_own")]
+#[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
 pub(crate) fn rolling_own_column<'py>(
     py: Python<'py>,
     rows: RowsTuple<'py>,
@@ -28,6 +29,7 @@ pub(crate) fn rolling_own_column<'py>(
     windows: Vec<SpanTuple>,
     ties: &str,
     moments: Option<MomentsTuple<'py>>,
+    history: usize,
 ) -> PyResult<Vec<Bound<'py, PyList>>> {
     let rows = Keys::of_rows(&rows)?;
     let moments = moments.as_ref().map(Keys::of_moments).transpose()?;
@@ -51,11 +53,13 @@ pub(crate) fn rolling_own_column<'py>(
         ties: read_ties(ties)?,
         arrival: rows.arrival(),
         at: moments.as_ref().map(Keys::moments),
+        history,
     };
     let rows = request.answer_count();
     let mut answers = Lowered {
         working: &working,
         lists: spans.iter().map(|_| vec![None; rows]).collect(),
+        history,
         last: None,
         raised: None,
     };
@@ -94,6 +98,8 @@ struct Lowered<'a, 'py> {
     working: &'a Working<'a, 'py>,
     /// Per span and row.
     lists: Vec<Vec<Option<Bound<'py, PyAny>>>>,
+    /// Rows before this one are not answered.
+    history: usize,
     /// Rows that share a window share its answer.
     last: Option<(Term<Object>, Option<Bound<'py, PyAny>>)>,
     raised: Option<PyErr>,
@@ -101,6 +107,9 @@ struct Lowered<'a, 'py> {
 
 impl Sink<Object> for Lowered<'_, '_> {
     fn put(&mut self, span: usize, row: usize, answers: &[Answer<Object>]) -> Result<(), Error> {
+        if row < self.history {
+            return Ok(());
+        }
         let [Answer::Term(term)] = answers else {
             return Err(Error::Interrupted);
         };

@@ -40,6 +40,7 @@ pub(crate) fn rolling_columns<'py>(
     ties: &str,
     moments: Option<MomentsTuple<'py>>,
     natives: &Bound<'py, PyAny>,
+    history: usize,
 ) -> PyResult<Vec<Vec<Column>>> {
     let rows = Keys::of_rows(&rows)?;
     let moments = moments.as_ref().map(Keys::of_moments).transpose()?;
@@ -64,6 +65,7 @@ pub(crate) fn rolling_columns<'py>(
         ties: read_ties(ties)?,
         arrival: rows.arrival(),
         at: moments.as_ref().map(Keys::moments),
+        history,
     };
     let outputs = compute(py, request)?;
     let by_window = outputs.into_iter();

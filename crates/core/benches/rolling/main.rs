@@ -128,6 +128,7 @@ impl Table {
             ties: Ties::Peers,
             arrival: None,
             at: None,
+            history: 0,
         };
         let spent = (0..3).map(|_| {
             let start = ThreadTime::now();

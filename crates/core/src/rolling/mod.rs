@@ -51,6 +51,9 @@ pub struct Request<'a, T = i64> {
     pub arrival: Option<&'a [i64]>,
     /// Answers at other moments than at each row.
     pub at: Option<Moments<'a>>,
+    /// Rows of the table before this one are seen by others and not answered themselves:
+    /// what stands for them in the results says nothing.
+    pub history: usize,
 }
 
 impl<T> Request<'_, T> {
@@ -112,6 +115,7 @@ pub fn rolling(
         let mut sink = Picked {
             columns: &mut columns,
             places,
+            history: request.history,
         };
         let run = Run {
             request,
@@ -249,10 +253,14 @@ impl Columns {
 struct Picked<'a> {
     columns: &'a mut Columns,
     places: Vec<usize>,
+    history: usize,
 }
 
 impl Sink<i64> for Picked<'_> {
     fn put(&mut self, span: usize, row: usize, answers: &[Answer<i64>]) -> Result<(), Error> {
+        if row < self.history {
+            return Ok(());
+        }
         for (&agg, answer) in self.places.iter().zip(answers) {
             if let Answer::Overflow(value) = *answer {
                 return Err(Error::Overflow {

@@ -308,6 +308,7 @@ fn tables_answer_as_the_values_of_each_window_sorted_anew() {
             ties,
             arrival: table.arrival.as_deref(),
             at: None,
+            history: 0,
         };
         let outputs = rolling(request, &mut || true).expect("nothing overflows");
         for (at, span) in spans.iter().enumerate() {

@@ -205,6 +205,7 @@ fn request<'a>(
         spans,
         ties,
         arrival: None,
+        history: 0,
         at: table.asked.as_ref().map(|asked| Moments {
             times: &asked.times,
             since: asked.since.as_deref(),

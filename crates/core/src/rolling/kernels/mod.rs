@@ -141,6 +141,7 @@ fn answer_span(
         let mut sink = Sink {
             outputs,
             span: index,
+            history: request.history,
             rows: rows.as_ref().map(|rows| &rows[start..end]),
             start,
         };

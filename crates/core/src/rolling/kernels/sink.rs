@@ -8,6 +8,8 @@ use crate::rolling::{Error, Output};
 pub(super) struct Sink<'a> {
     pub(super) outputs: &'a mut [Output],
     pub(super) span: usize,
+    /// Rows of the table before this one may overflow: nobody asked for them.
+    pub(super) history: usize,
     /// Rows of the table from the block's first on; in order from `start` if `None`.
     pub(super) rows: Option<&'a [usize]>,
     pub(super) start: usize,
@@ -47,13 +49,18 @@ impl Sink<'_> {
     ) -> Result<(), Error> {
         for (at, value) in values.enumerate() {
             let row = self.row(at);
-            i64::column(&mut self.outputs[index])[row] =
-                i64::try_from(value).map_err(|_| Error::Overflow {
+            let Ok(fits) = i64::try_from(value) else {
+                if row < self.history {
+                    continue;
+                }
+                return Err(Error::Overflow {
                     span: self.span,
                     agg: index,
                     row,
                     value,
-                })?;
+                });
+            };
+            i64::column(&mut self.outputs[index])[row] = fits;
         }
         Ok(())
     }

@@ -1,0 +1,376 @@
+"""Rolling aggregates over a sorted stream of batches, in bounded memory.
+
+Rows come sorted by key and time (as of arrival: by key and arrival) and go out with
+their results in the same order. Between batches only this is held:
+
+- *past*: rows of the key at hand that are answered, and still within reach of the
+  longest window; of them only the columns that are computed with;
+- *waiting*: rows whose windows are not over yet, because rows of the same time, or
+  later ones that an `offset=` reaches, may still come.
+
+A batch is computed together with the past in front of it, so that each answer comes
+from the same kernel as over a whole table. New rows are gathered until they are as many
+as the past: then no row is looked at more than twice on average, and at most twice the
+longest window is in memory beside the batch. As of arrival any row may be needed again
+by one that arrives very late, and the past is the key as a whole.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.columns import group_codes
+from slidewise.errors import SpecError
+from slidewise.frames import frame
+from slidewise.requests import Moments, Request
+from slidewise.spec import Spec
+from slidewise.tables import rolling_spec
+from slidewise.times import read_times
+
+__all__ = ["Order", "checked", "named_row", "result_schema", "rolled", "run_codes"]
+
+# As many rows are computed together at least: a call costs about a millisecond.
+_LEAST = 1 << 16
+_INT64_MIN = -(2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is known of the order of rows, beside that of key and time.
+
+    Attributes:
+        runs: Columns whose equal values stand together, such that all rows of a key
+            have the same ones: the keys themselves, by default.
+        together: Rows of equal arrival see one another.
+        warm: A column of booleans: rows where it is true are seen and not answered.
+            They stand in front of the others of their run.
+        least: So many rows are computed together at least.
+    """
+
+    runs: tuple[str, ...] | None = None
+    together: bool = False
+    warm: str | None = None
+    least: int = _LEAST
+
+
+def result_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
+    """The schema of the results of rows of this schema.
+
+    Raises:
+        SpecError: If the spec does not fit the columns.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> spec = Spec.make(on="t", windows=5, aggs={"n": sw.count()})
+        >>> result_schema(spec, pa.schema({"t": pa.int64()})).names
+        ['t', 'n_5']
+    """
+    nothing = schema.empty_table()
+    answered: pa.Schema = rolling_spec(nothing, spec).schema
+    return answered
+
+
+def rolled(
+    batches: Iterable[pa.RecordBatch],
+    spec: Spec,
+    schema: pa.Schema,
+    order: Order | None = None,
+) -> Iterator[pa.Table]:
+    """The rows with their results, in parts.
+
+    Args:
+        batches: Sorted by key and time, or by key and arrival if the spec has one.
+        spec: What is asked.
+        schema: That of the batches.
+        order: What else is known of their order.
+
+    Raises:
+        SpecError: If the spec does not fit, or a row has no time.
+        ResultOverflowError: If an integer result does not fit its type.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> rows = pa.table({"t": [1, 2, 5], "x": [10, 20, 30]})
+        >>> spec = Spec.make(on="t", windows=2, aggs={"s": sw.sum("x")})
+        >>> parts = rolled(rows.to_batches(max_chunksize=1), spec, rows.schema)
+        >>> pa.concat_tables(parts)["s_2"].to_pylist()
+        [10, 30, 30]
+    """
+    run = _Rolling(spec, schema, order or Order())
+    for batch in batches:
+        for warm, rows in _sections(batch, run.order.warm):
+            if warm:
+                if run.waits:
+                    yield from run.settle(done=True)
+                run.warm_up(rows)
+                continue
+            run.take(rows)
+            if run.enough:
+                yield from run.settle()
+    yield from run.settle(done=True)
+
+
+class _Rolling:
+    """Rolling aggregates in the making."""
+
+    def __init__(self, spec: Spec, schema: pa.Schema, order: Order) -> None:
+        self.order = order
+        self._spec = spec
+        self._runs = spec.by if order.runs is None else order.runs
+        self._schema = result_schema(spec, schema)
+        self._reads = list(dict.fromkeys([*spec.columns, *self._runs]))
+        self._past = schema.empty_table().select(self._reads)
+        self._waiting: list[pa.Table] = [schema.empty_table()]
+        self._count = 0
+        self._reach = _Reach.of(spec, schema)
+
+    def take(self, rows: pa.Table) -> None:
+        """More rows to answer."""
+        checked(rows, self._spec)
+        self._waiting.append(rows)
+        self._count += rows.num_rows
+
+    def warm_up(self, rows: pa.Table) -> None:
+        """More rows to see, of a run that begins."""
+        checked(rows, self._spec)
+        self._past = _copied(self._past, rows.select(self._reads))
+
+    @property
+    def waits(self) -> bool:
+        """Whether there are rows to answer."""
+        return self._count > 0
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are rows enough to be worth a look at the past."""
+        return self._count >= max(self.order.least, len(self._past))
+
+    def settle(self, *, done: bool = False) -> Iterator[pa.Table]:
+        """Answers what can be: all, if nothing more comes of the run at hand."""
+        rows = pa.concat_tables(self._waiting).combine_chunks()
+        seen = _copied(self._past, rows.select(self._reads))
+        history = self._past.num_rows
+        end = seen.num_rows
+        keep = end
+        if not done and end:
+            start = _open_run(seen, self._runs)
+            ready = max(history, self._ready(seen, start))
+            keep = self._kept(seen, start, ready)
+        else:
+            ready = end
+        if ready > history:
+            answered = rows.slice(0, ready - history)
+            yield self._with_results(answered, seen, history, ready)
+        self._past = _copied(seen.slice(keep, ready - keep))
+        left = rows.slice(ready - history)
+        self._waiting, self._count = [_copied(left)], left.num_rows
+
+    def _ready(self, seen: pa.Table, start: int) -> int:
+        """Where the rows end whose windows are over; the open run begins at `start`."""
+        by = self._spec.arrival
+        if by is not None:
+            ticks = read_times(_column(seen, by), by).ticks
+            if not self.order.together:
+                return len(ticks)
+            return _first_from(ticks, ticks[-1].as_py(), start)
+        ticks = read_times(_column(seen, self._spec.on), self._spec.on).ticks
+        if not self._reach.waits:
+            return len(ticks)
+        return _first_from(ticks, ticks[-1].as_py() - self._reach.ahead, start)
+
+    def _kept(self, seen: pa.Table, start: int, ready: int) -> int:
+        """The first row that is still needed."""
+        if self._spec.arrival is not None:
+            return start
+        ticks = read_times(_column(seen, self._spec.on), self._spec.on).ticks
+        next_time = ticks[min(ready, len(ticks) - 1)].as_py()
+        keep = _first_from(ticks, next_time - self._reach.back, start)
+        if self._reach.rows:
+            own = self._spec.by == self._runs or _is_one(seen.slice(start), self._spec)
+            keep = min(keep, max(start, ready - self._reach.rows) if own else start)
+        return min(keep, ready)
+
+    def _with_results(
+        self, rows: pa.Table, seen: pa.Table, history: int, ready: int
+    ) -> pa.Table:
+        by_moment = self._reach.shifted or (
+            self._spec.arrival is not None and self.order.together
+        )
+        source = frame(seen if by_moment else seen.slice(0, ready))
+
+        def named(row: int) -> str:
+            return named_row(rows, row, self._spec)
+
+        request = Request(source, self._spec, history=history, named=named)
+        moments = None
+        if by_moment:
+            moments = _moments_in(request, history, ready)
+        answers = request.ask(moments)
+        columns = [result.array for window in answers for result in window.values()]
+        arrays = [*rows.columns, *columns]
+        fields = [
+            column.cast(field.type)
+            for column, field in zip(arrays, self._schema, strict=True)
+        ]
+        return pa.Table.from_arrays(fields, schema=self._schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """How far around a row its windows lie, in ticks.
+
+    Attributes:
+        back: To the past.
+        ahead: To the future, for a negative offset; 0 otherwise.
+        rows: How many rows before it.
+        waits: Whether a row that comes later may be in the window.
+        shifted: Whether windows end elsewhere than at the row.
+    """
+
+    back: int
+    ahead: int
+    rows: int
+    waits: bool
+    shifted: bool
+
+    @classmethod
+    def of(cls, spec: Spec, schema: pa.Schema) -> "_Reach":
+        request = Request(frame(schema.empty_table()), spec)
+        back = ahead = rows = 0
+        waits = shifted = False
+        for kind, length, closed, offset in request.spans:
+            if kind == "rows":
+                rows = max(rows, length - 1)
+                continue
+            back = max(back, length + offset)
+            ahead = max(ahead, -offset)
+            peers = closed in ("right", "both") and spec.ties == "peers"
+            waits = waits or offset < 0 or (offset == 0 and peers)
+            shifted = shifted or offset != 0
+        return cls(back, ahead, rows, waits, shifted)
+
+
+def _moments_in(request: Request, history: int, ready: int) -> Moments:
+    """The rows between, as moments."""
+    count = ready - history
+    groups = request.groups
+    arrival = request.arrival
+    return Moments(
+        times=request.times.ticks.slice(history, count),
+        since=None,
+        groups=None if groups is None else groups.slice(history, count),
+        arrival=None if arrival is None else arrival.ticks.slice(history, count),
+        called="row",
+    )
+
+
+def run_codes(rows: pa.Table, runs: Iterable[str]) -> pa.Array:
+    """A code per row that the rows of a run share.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> run_codes(pa.table({"k": [5, 5, None, None]}), ["k"]).to_pylist()
+        [0, 0, 1, 1]
+    """
+    codes = group_codes([(name, _column(rows, name)) for name in runs])
+    return pa.repeat(pa.scalar(0, pa.int64()), len(rows)) if codes is None else codes
+
+
+def _open_run(rows: pa.Table, runs: Iterable[str]) -> int:
+    """Where the last run begins."""
+    codes = run_codes(rows, runs)
+    return int(pc.index(codes, codes[-1]).as_py())
+
+
+def _is_one(rows: pa.Table, spec: Spec) -> bool:
+    """Whether all rows have the same key."""
+    return bool(pc.max(run_codes(rows, spec.by)).as_py() == 0)
+
+
+def _first_from(ticks: pa.Array, time: int, start: int) -> int:
+    """The first row at `time` or later; rows are sorted from `start` on."""
+    bound = max(time, _INT64_MIN)
+    return bisect_left(ticks, bound, lo=start, key=lambda tick: tick.as_py())
+
+
+def _column(rows: pa.Table, name: str) -> pa.Array:
+    return frame(rows).column(name)
+
+
+def _copied(*parts: pa.Table) -> pa.Table:
+    """One table in memory of its own, so that what it was cut from can go."""
+    parts = tuple(part for part in parts if part.num_rows) or parts[:1]
+    whole = pa.concat_tables(parts)
+    if len(parts) > 1:
+        return whole.combine_chunks()
+    places = pa.array(range(whole.num_rows), pa.int64())
+    return whole.take(places) if whole.num_rows else whole
+
+
+def _sections(
+    batch: pa.RecordBatch, warm: str | None
+) -> Iterator[tuple[bool, pa.Table]]:
+    """Rows that follow one another and are all warm, or all not."""
+    rows = pa.Table.from_batches([batch])
+    if warm is None:
+        yield False, rows
+        return
+    flags = _column(rows, warm)
+    start = 0
+    while start < len(flags):
+        flag = flags[start].as_py()
+        turn = pc.index(flags.slice(start), not flag).as_py()
+        count = len(flags) - start if turn < 0 else turn
+        yield flag, rows.slice(start, count)
+        start += count
+
+
+def checked(rows: pa.Table, spec: Spec) -> None:
+    """Refuses rows without a time, and NaN where it is not wanted.
+
+    Raises:
+        SpecError: Naming the row by its key and time: its number says nothing here.
+    """
+    for name in (spec.on, spec.arrival):
+        if name is None or not rows[name].null_count:
+            continue
+        row = pc.index(pc.is_null(rows[name]), True).as_py()
+        raise SpecError(
+            f"column {name!r} has no time in {named_row(rows, row, spec)}: drop the "
+            "rows without a time, or fill them in, first"
+        )
+    if spec.nan != "raise":
+        return
+    for name in dict.fromkeys(of for _, agg in spec.aggs for of in agg.columns):
+        column = rows[name]
+        if not pa.types.is_floating(column.type):
+            continue
+        row = pc.index(pc.is_nan(column), True).as_py()
+        if row >= 0:
+            raise SpecError(
+                f"column {name!r} is NaN in {named_row(rows, row, spec)}, and "
+                "nan='raise'"
+            )
+
+
+def named_row(rows: pa.Table, row: int, spec: Spec) -> str:
+    """A row by its key and times, for messages.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> spec = Spec.make(on="t", by="k", windows=5, aggs={"n": sw.count()})
+        >>> named_row(pa.table({"k": ["a"], "t": [7]}), 0, spec)
+        "the row of k='a', t=7"
+    """
+    names = [*spec.by, spec.on, *([spec.arrival] if spec.arrival else [])]
+    shown = [f"{name}={_shown(rows[name][row])}" for name in names]
+    return f"the row of {', '.join(shown)}"
+
+
+def _shown(value: pa.Scalar) -> str:
+    if pa.types.is_temporal(value.type) and value.is_valid:
+        return str(value)
+    return repr(value.as_py())

@@ -1,0 +1,244 @@
+"""The functions for PySpark: what is asked is checked, and handed on."""
+
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from slidewise.aggregations import Aggregation
+from slidewise.durations import Session, WindowLike
+from slidewise.errors import SpecError
+from slidewise.spark.options import BatchOptions, StreamOptions, check_order
+from slidewise.spec import Spec
+
+__all__ = ["hopping", "rolling"]
+
+DataFrame = Any
+
+
+def rolling(
+    df: DataFrame = None,
+    *,
+    on: str,
+    windows: WindowLike | Iterable[WindowLike],
+    aggs: Mapping[str, Aggregation],
+    by: str | Sequence[str] | None = None,
+    closed: str = "right",
+    ties: str = "peers",
+    nan: str = "propagate",
+    arrival: str | None = None,
+    min_rows: int = 0,
+    offset: WindowLike | None = None,
+    then_by: str | Sequence[str] | None = None,
+    late: str | timedelta | None = None,
+    emit: str | None = None,
+    late_rows: str = "drop",
+    initial: DataFrame = None,
+    buckets: int | None = None,
+    partitions: int | None = None,
+    split: str | bool | int = "auto",
+) -> Any:
+    """Rolling aggregates of a PySpark DataFrame, batch or streaming.
+
+    Means what `slidewise.rolling` means, and gives the same numbers. The rows come back
+    with a column `<name>_<window>` per window and aggregation, in no particular order.
+
+    Args:
+        df: A PySpark DataFrame, of Spark Connect as well. Left out, a function comes
+            back, for `df.transform(rolling(...))`.
+        on: As for `slidewise.rolling`, and so are `windows`, `aggs`, `by`, `closed`,
+            `ties`, `nan`, `min_rows` and `offset`.
+        windows: See there.
+        aggs: See there.
+        by: See there.
+        closed: See there.
+        ties: See there.
+        nan: See there.
+        arrival: See there. Rows of equal arrival have arrived together and see one
+            another: Spark keeps no order between them.
+        min_rows: See there.
+        offset: See there.
+        then_by: The column, or several, by which rows of equal time are ordered. Needed
+            where the answer depends on it: for `rows(n)`, `ties="rows"`, `first`,
+            `last`, `collect`, `concat`, `arg_min` and `arg_max`, and aggregations of
+            your own that are not commutative.
+        late: For streams: how long to wait for late rows, such as `"10 minutes"`.
+        emit: For streams: `"final"` gives each row once all rows of its window that are
+            not late are there (by default), `"arrival"` at once, as of its arrival (by
+            default with `arrival=`), `"update"` per micro-batch and changed key the
+            window at its latest time.
+        late_rows: For streams: rows later than `late` are counted and dropped
+            (`"drop"`), or come back without results and with `_late` true (`"flag"`).
+        initial: For streams: a batch DataFrame of what came before the stream.
+        buckets: For streams: into how many groups keys are hashed, for as long as the
+            checkpoint lives.
+        partitions: For batch: over how many tasks the keys are spread. By default
+            `spark.sql.shuffle.partitions`.
+        split: For batch: keys of very many rows are cut into pieces of time, so that
+            the whole cluster works on them. `"auto"` finds them by a count of the keys,
+            which is a small job of its own; a number cuts every key into so many
+            pieces; `False` cuts none.
+
+    Returns:
+        A DataFrame. Nothing is computed before Spark is asked to, but for the count.
+
+    Raises:
+        SpecError: If an argument or a column is wrong, before any job starts. What only
+            the values tell (a missing time, a NaN that was refused) fails the job, with
+            the same message.
+
+    The arguments for streams may stay in a call on a batch DataFrame: they say when an
+    answer is given, not what it is.
+
+    Example:
+        >>> import slidewise as sw
+        >>> from slidewise.spark import rolling, session
+        >>> spark = session()  # doctest: +SKIP
+        >>> trips = spark.read.parquet("trips.parquet")  # doctest: +SKIP
+        >>> features = trips.transform(rolling(
+        ...     on="starttime", by="station", windows=["1h", "24h"],
+        ...     aggs={"n": sw.count(), "avg": sw.mean("tripduration")},
+        ...     late="10 minutes"))  # doctest: +SKIP
+    """
+    spec = Spec.make(
+        on=on,
+        windows=windows,
+        aggs=aggs,
+        by=by,
+        closed=closed,
+        ties=ties,
+        nan=nan,
+        arrival=arrival,
+        min_rows=min_rows,
+        offset=offset,
+    )
+    stream = StreamOptions.make(
+        spec,
+        late=late,
+        emit=emit,
+        late_rows=late_rows,
+        then_by=then_by,
+        initial=initial,
+        buckets=buckets,
+    )
+    batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
+    check_order(spec, stream.then_by)
+    return _applied(df, spec, stream, batch)
+
+
+def hopping(
+    df: DataFrame = None,
+    *,
+    on: str,
+    window: WindowLike | Session,
+    aggs: Mapping[str, Aggregation],
+    every: WindowLike | None = None,
+    by: str | Sequence[str] | None = None,
+    offset: WindowLike | None = None,
+    empty: bool = False,
+    nan: str = "propagate",
+    min_rows: int = 0,
+    then_by: str | Sequence[str] | None = None,
+    late: str | timedelta | None = None,
+    emit: str | None = None,
+    late_rows: str = "drop",
+    initial: DataFrame = None,
+    buckets: int | None = None,
+    partitions: int | None = None,
+) -> Any:
+    """Aggregates over windows at a distance from one another, batch or streaming.
+
+    Means what `slidewise.hopping` means: a row per key and window, with the key
+    columns, `window_start`, `window_end` and a column per aggregation, in no particular
+    order.
+
+    Args:
+        df: As for `rolling`.
+        on: As for `slidewise.hopping`, and so are `window`, `aggs`, `every`, `by`,
+            `offset`, `empty`, `nan` and `min_rows`.
+        window: See there.
+        aggs: See there.
+        every: See there.
+        by: See there.
+        offset: See there.
+        empty: See there.
+        nan: See there.
+        min_rows: See there.
+        then_by: As for `rolling`, and so are the others.
+        late: See `rolling`.
+        emit: For streams: `"slide"`, a row per key and window once it is complete.
+        late_rows: See `rolling`.
+        initial: See `rolling`.
+        buckets: See `rolling`.
+        partitions: See `rolling`.
+
+    Returns:
+        A DataFrame, or a function of one.
+
+    Raises:
+        SpecError: As for `rolling`.
+
+    Example:
+        >>> import slidewise as sw
+        >>> from slidewise.spark import hopping
+        >>> per_hour = hopping(on="t", window="1h", every="5m", aggs={"n": sw.count()})
+        >>> df.transform(per_hour)  # doctest: +SKIP
+    """
+    spec = Spec.make_hopping(
+        on=on,
+        window=window,
+        aggs=aggs,
+        every=every,
+        by=by,
+        offset=offset,
+        empty=empty,
+        nan=nan,
+        min_rows=min_rows,
+    )
+    stream = StreamOptions.make(
+        spec,
+        late=late,
+        emit=emit,
+        late_rows=late_rows,
+        then_by=then_by,
+        initial=initial,
+        buckets=buckets,
+    )
+    batch = BatchOptions.make(partitions=partitions, split=False, then_by=then_by)
+    check_order(spec, stream.then_by)
+    return _applied(df, spec, stream, batch)
+
+
+def _applied(
+    df: DataFrame, spec: Spec, stream: StreamOptions, batch: BatchOptions
+) -> Any:
+    """The DataFrame with the answers; a function of one where there is none yet."""
+    if df is None:
+        return lambda later: _applied_to(later, spec, stream, batch)
+    return _applied_to(df, spec, stream, batch)
+
+
+def _applied_to(
+    df: DataFrame, spec: Spec, stream: StreamOptions, batch: BatchOptions
+) -> DataFrame:
+    _check_frame(df)
+    if df.isStreaming:
+        stream.check_stream()
+        streams: Any = importlib.import_module("slidewise.spark.stream")
+        if spec.is_hopping:
+            return streams.hopping_stream(df, spec, stream)
+        return streams.rolling_stream(df, spec, stream)
+    from slidewise.spark.batch import answered
+
+    stream.check_table(spec)
+    return answered(df, spec, batch, flag=stream.late_rows == "flag")
+
+
+def _check_frame(df: DataFrame) -> None:
+    """Duck-typed: the classes of Spark Connect are others than those of the driver."""
+    if not all(hasattr(df, name) for name in ("isStreaming", "mapInArrow", "schema")):
+        kind = f"{type(df).__module__}.{type(df).__qualname__}"
+        raise SpecError(
+            f"{kind} is no PySpark DataFrame; for other tables there is "
+            "slidewise.rolling"
+        )

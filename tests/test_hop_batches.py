@@ -1,0 +1,77 @@
+"""Hopping over batches gives what hopping over the whole table gives."""
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from random_tables import AGGS, BY, in_pieces, random_table, same, sorted_by
+from slidewise.batches import Order
+from slidewise.hop_batches import hopped
+from slidewise.hopping import hopping_spec
+from slidewise.spec import Spec
+
+
+def expect_same(table: pa.Table, spec: Spec, rng: random.Random) -> None:
+    expected = hopping_spec(table, spec)
+    for most, least in ((1, 1), (9, 1), (9, 20), (500, 1)):
+        pieces = in_pieces(rng, sorted_by(table, spec), most)
+        parts = list(hopped(pieces, spec, table.schema, Order(least=least)))
+        got = pa.concat_tables(parts) if parts else expected.slice(0, 0)
+        same(numbered(got, spec), numbered(expected, spec))
+
+
+def numbered(windows: pa.Table, spec: Spec) -> pa.Table:
+    names = [*spec.by, "window_end"]
+    rows = windows.sort_by([(name, "ascending") for name in names])
+    return rows.append_column("row", pa.array(range(len(rows)), pa.int64()))
+
+
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize(
+    ("window", "every", "offset"),
+    [(10, 10, 0), (10, 3, 1), (12, 1, 0), (3, 10, -4), (1, 40, 5), (200, 30, 0)],
+)
+def test_hops_over_random_batches(
+    window: int, every: int, offset: int, empty: bool
+) -> None:
+    rng = random.Random(f"{window} {every} {empty}")
+    for by in BY:
+        for span in (60, 900):
+            table = random_table(rng, rng.choice([1, 9, 90]), keys=3, span=span)
+            spec = Spec.make_hopping(
+                on="t",
+                by=by,
+                window=window,
+                every=every,
+                offset=offset,
+                empty=empty,
+                aggs=AGGS,
+            )
+            expect_same(table, spec, rng)
+
+
+@pytest.mark.parametrize("gap", [1, 5, 30, 2**62])
+def test_sessions_over_random_batches(gap: int) -> None:
+    rng = random.Random(gap)
+    for by in BY:
+        table = random_table(rng, 90, keys=3, span=300)
+        session = sw.session(gap)
+        spec = Spec.make_hopping(on="t", by=by, window=session, aggs=AGGS)
+        expect_same(table, spec, rng)
+
+
+def test_nothing_gives_nothing() -> None:
+    schema = pa.schema({"t": pa.int64()})
+    spec = Spec.make_hopping(on="t", window=5, aggs={"n": sw.count()})
+    assert list(hopped([], spec, schema)) == []
+    assert list(hopped(schema.empty_table().to_batches(), spec, schema)) == []
+
+
+def test_windows_outgrow_a_narrow_column() -> None:
+    rows: Any = pa.table({"t": pa.array([1, 127], pa.int8())})
+    spec = Spec.make_hopping(on="t", window=5, aggs={"n": sw.count()})
+    with pytest.raises(sw.SpecError, match="cast the column to int64"):
+        list(hopped(rows.to_batches(), spec, rows.schema))
