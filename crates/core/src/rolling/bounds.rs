@@ -61,6 +61,10 @@ impl Closed {
     }
 }
 
+/// Stretches of rows that are gone through side by side, and how long they are at least.
+const LANES: usize = 4;
+const LEAST_LANE: usize = 32;
+
 /// The window of each row of a group in turn, as a range of positions that only moves
 /// forward.
 #[derive(Debug)]
@@ -84,6 +88,113 @@ impl<'a> Pointers<'a> {
         }
     }
 
+    /// The ranges for the rows from `position` on, which follow those of the call before;
+    /// `base` is added to both ends.
+    pub fn fill(&mut self, position: usize, base: usize, lo: &mut [usize], hi: &mut [usize]) {
+        let Length::Time(length) = self.span.length else {
+            return self.fill_one_by_one(position, base, lo, hi);
+        };
+        if lo.len() < LANES * LEAST_LANE {
+            return self.fill_one_by_one(position, base, lo, hi);
+        }
+        self.fill_hi(position, base, hi);
+        let reach = length - i64::from(!self.span.closed.left());
+        // Times ascend: where the first does not leave int64, no other one does.
+        match self.times[position].checked_sub(reach) {
+            Some(_) => self.fill_lo(position, base, lo, |now| now - reach),
+            None => self.fill_lo(position, base, lo, |now| now.saturating_sub(reach)),
+        }
+    }
+
+    fn fill_one_by_one(
+        &mut self,
+        position: usize,
+        base: usize,
+        lo: &mut [usize],
+        hi: &mut [usize],
+    ) {
+        for ((lo, hi), position) in lo.iter_mut().zip(hi).zip(position..) {
+            let window = self.at(position);
+            (*lo, *hi) = (base + window.0, base + window.1);
+        }
+    }
+
+    /// Each search goes on where the one of the row before ended, so that a row waits for
+    /// the one before it. Some stretches of rows are gone through side by side instead.
+    #[inline(always)]
+    fn fill_lo(
+        &mut self,
+        position: usize,
+        base: usize,
+        lo: &mut [usize],
+        least: impl Fn(i64) -> i64,
+    ) {
+        let (count, lane) = (lo.len(), lo.len() / LANES);
+        let now = &self.times[position..position + count];
+        let mut starts = [self.lo; LANES];
+        for index in 1..LANES {
+            let first = index * lane;
+            starts[index] =
+                self.first_inside(starts[index - 1], position + first, least(now[first]));
+        }
+        for row in 0..lane {
+            for (index, start) in starts.iter_mut().enumerate() {
+                let at = index * lane + row;
+                *start = self.forward(*start, least(now[at]));
+                lo[at] = base + *start;
+            }
+        }
+        self.lo = starts[LANES - 1];
+        for at in LANES * lane..count {
+            self.lo = self.forward(self.lo, least(now[at]));
+            lo[at] = base + self.lo;
+        }
+    }
+
+    /// The first position in `from..=to` whose time is inside; that of `to` is.
+    #[inline(always)]
+    fn first_inside(&self, from: usize, to: usize, least: i64) -> usize {
+        // Cache line after cache line, which is what brings them here in time.
+        let lines = self.times[from..to].chunks_exact(8);
+        let passed = lines.take_while(|line| line[7] < least).count() * 8;
+        let rest = self.times[from + passed..to].iter();
+        from + passed + rest.take(8).filter(|time| **time < least).count()
+    }
+
+    #[inline(always)]
+    fn fill_hi(&mut self, position: usize, base: usize, hi: &mut [usize]) {
+        let count = hi.len();
+        let now = &self.times[position..position + count];
+        let right = self.span.closed.right();
+        for (hi, at) in hi.iter_mut().zip(base + position + usize::from(right)..) {
+            *hi = at;
+        }
+        if right && self.ties == Ties::Peers {
+            let last = now[count - 1];
+            let peers = &self.times[position + count..];
+            let peers = peers.iter().take_while(|time| **time == last).count();
+            let mut end = base + position + count + peers;
+            hi[count - 1] = end;
+            for (hi, pair) in hi[..count - 1].iter_mut().zip(now.windows(2)).rev() {
+                end = if pair[0] == pair[1] { end } else { *hi };
+                *hi = end;
+            }
+        } else if !right {
+            // Every peer's window ends before the first of them.
+            if let Some(before) = position.checked_sub(1)
+                && self.times[before] == now[0]
+            {
+                hi[0] = base + self.hi;
+            }
+            let mut end = hi[0];
+            for (hi, pair) in hi[1..].iter_mut().zip(now.windows(2)) {
+                end = if pair[0] == pair[1] { end } else { *hi };
+                *hi = end;
+            }
+        }
+        self.hi = hi[count - 1] - base;
+    }
+
     /// The range for the row at `position`, which is that of the call before plus one.
     #[inline(always)]
     pub fn at(&mut self, position: usize) -> (usize, usize) {
@@ -93,7 +204,7 @@ impl<'a> Pointers<'a> {
                 let now = self.times[position];
                 // The least time inside; `now` itself always is, so `lo` stops there.
                 let reach = length - i64::from(!self.span.closed.left());
-                self.move_lo(now.saturating_sub(reach));
+                self.lo = self.forward(self.lo, now.saturating_sub(reach));
                 self.move_hi(position, now);
                 (self.lo, self.hi)
             }
@@ -103,18 +214,19 @@ impl<'a> Pointers<'a> {
     /// Rows between two arrivals vary from one to the next, so a loop that looks at one
     /// row at a time is mispredicted again and again; four at a time hardly ever.
     #[inline(always)]
-    fn move_lo(&mut self, least: i64) {
-        while let Some(four) = self.times[self.lo..].first_chunk::<4>() {
+    fn forward(&self, mut lo: usize, least: i64) -> usize {
+        while let Some(four) = self.times[lo..].first_chunk::<4>() {
             let outside = four.map(|time| usize::from(time < least));
             let count = (outside[0] + outside[1]) + (outside[2] + outside[3]);
-            self.lo += count;
+            lo += count;
             if count < 4 {
-                return;
+                return lo;
             }
         }
-        while self.times[self.lo] < least {
-            self.lo += 1;
+        while self.times[lo] < least {
+            lo += 1;
         }
+        lo
     }
 
     #[inline(always)]

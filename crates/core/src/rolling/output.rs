@@ -3,6 +3,7 @@
 use crate::aggregate::native::Lower;
 use crate::aggregate::sketch::Request;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
+use crate::memory::zeroed;
 
 /// One result column. A value is there where `valid` says so.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,12 +33,12 @@ impl Output {
     /// A column of `rows` missing values, of the type in which `agg` answers.
     pub fn new(agg: &AggSpec, dtypes: &[DType], rows: usize) -> Self {
         let of = agg.of.map_or(DType::I64, |of| dtypes[of]);
-        let integer = Self::I64 {
-            values: vec![0; rows],
+        let integer = || Self::I64 {
+            values: zeroed(rows),
             valid: Bitmap::new(rows),
         };
-        let float = Self::F64 {
-            values: vec![0.0; rows],
+        let float = || Self::F64 {
+            values: zeroed(rows),
             valid: Bitmap::new(rows),
         };
         let list = |dtype| Self::List {
@@ -51,17 +52,17 @@ impl Output {
                     ranges: vec![(0, 0); rows],
                     values: Vec::new(),
                 },
-                Lower::I64(_) | Lower::Word(DType::I64) => integer,
-                Lower::F64(_) | Lower::Word(_) => float,
+                Lower::I64(_) | Lower::Word(DType::I64) => integer(),
+                Lower::F64(_) | Lower::Word(_) => float(),
             },
             Kind::Sketch(request) => match request {
                 Request::Bloom { .. } | Request::Counts { .. } => Self::Bytes {
                     ranges: vec![(0, 0); rows],
                     values: Vec::new(),
                 },
-                Request::Distinct { .. } => integer,
+                Request::Distinct { .. } => integer(),
                 Request::Hitters { .. } => list(of),
-                Request::Quantiles { shares, .. } if shares.is_single() => float,
+                Request::Quantiles { shares, .. } if shares.is_single() => float(),
                 Request::Quantiles { .. } => list(DType::F64),
             },
             Kind::Count
@@ -69,8 +70,8 @@ impl Output {
             | Kind::MaxCount
             | Kind::CountDistinct
             | Kind::Any
-            | Kind::All => integer,
-            Kind::Quantile(quantile) if !quantile.picks() => float,
+            | Kind::All => integer(),
+            Kind::Quantile(quantile) if !quantile.picks() => float(),
             Kind::Mean
             | Kind::Variance
             | Kind::Stddev
@@ -78,10 +79,10 @@ impl Output {
             | Kind::Skewness
             | Kind::Kurtosis
             | Kind::Covariance
-            | Kind::Correlation => float,
+            | Kind::Correlation => float(),
             Kind::Collect | Kind::TopK { .. } | Kind::BottomK { .. } => list(of),
-            _ if of == DType::F64 => float,
-            _ => integer,
+            _ if of == DType::F64 => float(),
+            _ => integer(),
         }
     }
 

@@ -22,7 +22,7 @@ use parts::{Asked, Part, What, part};
 use sink::Sink;
 
 /// Rows answered together: what is folded for them stays in the cache.
-const BLOCK: usize = 2048;
+const BLOCK: usize = 1024;
 
 /// The windows of some rows that follow one another, as ranges of positions.
 struct Block<'a> {
@@ -165,11 +165,8 @@ fn answer_span(
         let mut position = 0;
         while position < times.len() {
             let count = (times.len() - position).min(BLOCK - filled);
-            let slots = lo[filled..].iter_mut().zip(&mut hi[filled..]);
-            for ((lo, hi), position) in slots.zip(position..position + count) {
-                let window = pointers.at(position);
-                (*lo, *hi) = (group[0] + window.0, group[0] + window.1);
-            }
+            let slots = filled..filled + count;
+            pointers.fill(position, group[0], &mut lo[slots.clone()], &mut hi[slots]);
             position += count;
             filled += count;
             if filled == BLOCK {

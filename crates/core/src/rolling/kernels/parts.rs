@@ -1,7 +1,7 @@
 //! Parts: one fold of one column over the windows of a span, and what is made of it.
 
-use super::flip::{Flip, Scan};
-use super::scans::{Distances, Extreme, Moments, Number, Sum, Values};
+use super::flip::{Flip, Folds, Scan};
+use super::scans::{Extreme, Moments, Number, Sum, Values, squares};
 use super::sink::Sink;
 use super::{Block, Counts};
 use crate::aggregate::twofold::Twofold;
@@ -100,80 +100,135 @@ impl Part for Count<'_> {
     }
 }
 
-/// Sums of integers: differences of running sums, exact however long.
+/// Sums of integers: what had run in by the young end less what had by the old one. Both
+/// run along with the windows, so that nothing is kept per row of the column.
 struct ExactSum<'a> {
-    running: Running,
+    values: Values<'a, i64>,
+    young: Running,
+    old: Running,
+    /// The greatest value so far, up to its sign.
+    greatest: u64,
     counts: Counts<'a>,
     asked: Vec<Asked>,
 }
 
-enum Running {
-    /// No sum over any part of the column leaves 64 bits.
-    Narrow(Vec<i64>),
-    Wide(Vec<i128>),
+/// The running sum of a column up to `at`, and those of a block from there on to `end`.
+struct Running {
+    at: usize,
+    end: usize,
+    sum: i128,
+    is_wide: bool,
+    /// `narrow[k]` adds to `sum` what lies in `at..at + k`; or else `wide[k]` does.
+    narrow: Vec<i64>,
+    wide: Vec<i128>,
 }
 
 impl Running {
-    fn new(values: Values<'_, i64>) -> Self {
-        let greatest = values
-            .all
-            .iter()
-            .fold(0, |most, value| value.unsigned_abs().max(most));
-        let narrow = u64::try_from(values.all.len())
-            .ok()
-            .and_then(|count| greatest.checked_mul(count))
-            .is_some_and(|bound| bound <= i64::MAX as u64);
-        if narrow {
-            Self::Narrow(running(values, |value| value))
-        } else {
-            Self::Wide(running(values, i128::from))
+    fn new() -> Self {
+        Self {
+            at: 0,
+            end: 0,
+            sum: 0,
+            is_wide: false,
+            narrow: vec![0],
+            wide: vec![0],
         }
     }
-}
 
-fn running<S: Copy + Default + std::ops::Add<Output = S>>(
-    values: Values<'_, i64>,
-    widen: impl Fn(i64) -> S,
-) -> Vec<S> {
-    let mut sum = S::default();
-    let mut sums = Vec::with_capacity(values.all.len() + 1);
-    sums.push(sum);
-    for at in 0..values.all.len() {
-        sum = sum + values.map(at, S::default(), &widen);
-        sums.push(sum);
+    /// Sums from `first` on, up to all of `..end`; narrow ones must fit.
+    fn run(&mut self, values: Values<'_, i64>, first: usize, end: usize, is_wide: bool) {
+        let value = |at| values.map(at, 0, |value| value);
+        let known = first.min(self.end);
+        self.sum += match self.is_wide {
+            true => self.wide[known - self.at],
+            false => i128::from(self.narrow[known - self.at]),
+        };
+        self.sum += (known..first).map(|at| i128::from(value(at))).sum::<i128>();
+        (self.at, self.end, self.is_wide) = (first, end, is_wide);
+        let count = end - first + 1;
+        if is_wide {
+            self.wide.resize(count.max(self.wide.len()), 0);
+            let mut sum = 0_i128;
+            for (slot, at) in self.wide[1..].iter_mut().zip(first..end) {
+                sum += i128::from(value(at));
+                *slot = sum;
+            }
+        } else {
+            self.narrow.resize(count.max(self.narrow.len()), 0);
+            let mut sum = 0_i64;
+            for (slot, at) in self.narrow[1..].iter_mut().zip(first..end) {
+                sum += value(at);
+                *slot = sum;
+            }
+        }
     }
-    sums
 }
 
 impl<'a> ExactSum<'a> {
     fn boxed(values: Values<'a, i64>, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
         Box::new(Self {
-            running: Running::new(values),
+            values,
+            young: Running::new(),
+            old: Running::new(),
+            greatest: 0,
             counts,
             asked,
+        })
+    }
+
+    /// Brings both ends to a block; says whether 64 bits hold all its sums.
+    fn run(&mut self, block: &Block<'_>) -> bool {
+        let ends = |places: &[usize]| (places[0], places[places.len() - 1]);
+        let ((oldest, old), (youngest, young)) = (ends(block.lo), ends(block.hi));
+        let new = &self.values.all[self.young.at..young];
+        let size = new
+            .iter()
+            .fold(0, |all, value| all | (value ^ (value >> 63)));
+        // All bits below the highest one that is set: no value so far is beyond.
+        let below = u64::MAX.checked_shr(size.leading_zeros()).unwrap_or(0);
+        self.greatest = self.greatest.max(below + 1);
+        let longest = block.windows().map(|(lo, hi)| hi - lo).max().unwrap_or(0);
+        let most = longest.max(young - youngest).max(old - oldest);
+        let bound = self.greatest.checked_mul(most as u64);
+        let narrow = bound.is_some_and(|bound| bound <= i64::MAX as u64);
+        self.young.run(self.values, youngest, young, !narrow);
+        self.old.run(self.values, oldest, old, !narrow);
+        narrow
+    }
+
+    /// The sum of each window, if 64 bits hold them.
+    fn narrow<'b>(&'b self, block: &'b Block<'_>) -> impl ExactSizeIterator<Item = i64> + 'b {
+        let apart = (self.young.sum - self.old.sum) as i64;
+        let (youngest, oldest) = (self.young.at, self.old.at);
+        block.windows().map(move |(lo, hi)| {
+            let young = self.young.narrow[hi - youngest];
+            apart.wrapping_add(young.wrapping_sub(self.old.narrow[lo - oldest]))
+        })
+    }
+
+    fn wide<'b>(&'b self, block: &'b Block<'_>) -> impl ExactSizeIterator<Item = i128> + 'b {
+        let apart = self.young.sum - self.old.sum;
+        block.windows().map(move |(lo, hi)| {
+            apart + self.young.wide[hi - self.young.at] - self.old.wide[lo - self.old.at]
         })
     }
 }
 
 impl Part for ExactSum<'_> {
     fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let narrow = self.run(block);
+        let counts = || block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
         for (index, agg) in &self.asked {
-            let windows = block.windows();
-            match (&self.running, agg.kind) {
-                (Running::Narrow(sums), Kind::Sum) => {
-                    sink.numbers(*index, windows.map(|(lo, hi)| sums[hi] - sums[lo]));
+            match (narrow, agg.kind) {
+                (true, Kind::Sum) => sink.numbers(*index, self.narrow(block)),
+                (false, Kind::Sum) => sink.wide_integers(*index, self.wide(block))?,
+                (true, _) => {
+                    let sums = self.narrow(block).zip(counts());
+                    sink.numbers(*index, sums.map(|(sum, count)| sum as f64 / count));
                 }
-                (Running::Wide(sums), Kind::Sum) => {
-                    let sums = windows.map(|(lo, hi)| sums[hi] - sums[lo]);
-                    sink.wide_integers(*index, sums)?;
-                }
-                (Running::Narrow(sums), _) => {
-                    let mean = |(lo, hi)| (sums[hi] - sums[lo]) as f64 / self.counts.float(lo, hi);
-                    sink.numbers(*index, windows.map(mean));
-                }
-                (Running::Wide(sums), _) => {
-                    let mean = |(lo, hi)| (sums[hi] - sums[lo]) as f64 / self.counts.float(lo, hi);
-                    sink.numbers(*index, windows.map(mean));
+                (false, _) => {
+                    let sums = self.wide(block).zip(counts());
+                    sink.numbers(*index, sums.map(|(sum, count)| sum as f64 / count));
                 }
             }
             sink.leave_out(*index, block, self.counts, 1);
@@ -247,32 +302,41 @@ impl<V: Number> Part for End<'_, V> {
 }
 
 /// What two stacks fold.
-struct Folded<'a, S: Scan> {
-    flip: Flip<S>,
-    folds: Vec<S::Fold>,
+struct Folded<'a, S: Scan<N>, const N: usize> {
+    flip: Flip<S, N>,
+    folds: Folds<S::Word, N>,
+    /// How many values there are in each window.
+    sizes: Vec<f64>,
     counts: Counts<'a>,
     asked: Vec<Asked>,
 }
 
-impl<'a, S: Finish + 'a> Folded<'a, S> {
+impl<'a, S: Finish<N> + 'a, const N: usize> Folded<'a, S, N> {
     fn boxed(scan: S, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
         Box::new(Self {
             flip: Flip::new(scan),
-            folds: Vec::new(),
+            folds: std::array::from_fn(|_| Vec::new()),
+            sizes: Vec::new(),
             counts,
             asked,
         })
     }
 }
 
-impl<S: Finish> Part for Folded<'_, S> {
+impl<S: Finish<N>, const N: usize> Part for Folded<'_, S, N> {
     fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
-        self.folds.clear();
         self.flip.answer(block, &mut self.folds);
-        for (index, agg) in &self.asked {
+        if S::COUNTS {
+            self.sizes.clear();
             let counts = block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
-            let folds = self.folds.iter().copied().zip(counts);
-            let least = self.flip.scan.finish((*index, agg), folds, sink);
+            self.sizes.extend(counts);
+        }
+        for (index, agg) in &self.asked {
+            let folds = self.folds.each_ref().map(|column| &column[..]);
+            let least = self
+                .flip
+                .scan
+                .finish((*index, agg), folds, &self.sizes, sink);
             sink.leave_out(*index, block, self.counts, least);
         }
         Ok(())
@@ -280,56 +344,75 @@ impl<S: Finish> Part for Folded<'_, S> {
 }
 
 /// From folds, each with the number of values below it, to answers.
-trait Finish: Scan {
-    /// Gives how many values an answer takes.
+trait Finish<const N: usize>: Scan<N> {
+    /// Whether the number of values matters.
+    const COUNTS: bool = true;
+
+    /// Gives how many values an answer takes. `folds` by word, then by window.
     fn finish(
         &self,
         asked: (usize, &AggSpec),
-        folds: impl ExactSizeIterator<Item = (Self::Fold, f64)>,
+        folds: [&[Self::Word]; N],
+        counts: &[f64],
         sink: &mut Sink<'_>,
     ) -> usize;
 }
 
-impl Finish for Sum<'_> {
+impl Finish<2> for Sum<'_> {
     fn finish(
         &self,
         (index, agg): (usize, &AggSpec),
-        folds: impl ExactSizeIterator<Item = (Twofold, f64)>,
+        [sums, errors]: [&[f64]; 2],
+        counts: &[f64],
         sink: &mut Sink<'_>,
     ) -> usize {
+        let folds = sums.iter().zip(errors);
+        let value = |(&sum, &error)| Twofold { sum, error }.value();
         match agg.kind {
-            Kind::Mean => sink.numbers(index, folds.map(|(sum, count)| sum.value() / count)),
-            _ => sink.numbers(index, folds.map(|(sum, _)| sum.value())),
+            Kind::Mean => {
+                let means = folds.zip(counts);
+                sink.numbers(index, means.map(|(fold, count)| value(fold) / count));
+            }
+            _ => sink.numbers(index, folds.map(value)),
         }
         1
     }
 }
 
-impl<V: Number> Finish for Extreme<'_, V> {
+impl<V: Number> Finish<1> for Extreme<'_, V> {
+    const COUNTS: bool = false;
+
     fn finish(
         &self,
         (index, _): (usize, &AggSpec),
-        folds: impl ExactSizeIterator<Item = (i64, f64)>,
+        [words]: [&[i64]; 1],
+        _counts: &[f64],
         sink: &mut Sink<'_>,
     ) -> usize {
-        let value = |word| V::of_bits(extreme_value(word, V::DTYPE, self.min));
-        sink.numbers(index, folds.map(|(word, _)| value(word)));
+        let value = |word: &i64| V::of_bits(extreme_value(*word, V::DTYPE, self.min));
+        sink.numbers(index, words.iter().map(value));
         1
     }
 }
 
-impl<V: Number> Finish for Moments<'_, V> {
+impl<V: Number> Finish<4> for Moments<'_, V> {
     fn finish(
         &self,
         (index, agg): (usize, &AggSpec),
-        folds: impl ExactSizeIterator<Item = (Distances, f64)>,
+        [first, second, first_errors, second_errors]: [&[f64]; 4],
+        counts: &[f64],
         sink: &mut Sink<'_>,
     ) -> usize {
         let ddof = f64::from(agg.ddof);
-        let variance = |(fold, count): (Distances, f64)| fold.squares(count) / (count - ddof);
+        let sums = first.iter().zip(second);
+        let folds = sums.zip(first_errors.iter().zip(second_errors)).zip(counts);
+        let variances = folds.map(|(((a, b), (c, d)), count)| {
+            let distances = [*a, *b, *c, *d];
+            squares(distances, *count) / (count - ddof)
+        });
         match agg.kind {
-            Kind::Stddev => sink.numbers(index, folds.map(|fold| variance(fold).sqrt())),
-            _ => sink.numbers(index, folds.map(variance)),
+            Kind::Stddev => sink.numbers(index, variances.map(f64::sqrt)),
+            _ => sink.numbers(index, variances),
         }
         agg.ddof as usize + 1
     }
