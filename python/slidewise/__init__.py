@@ -71,6 +71,7 @@ from slidewise.errors import (
     WindowBusyError,
 )
 from slidewise.hopping import hopping
+from slidewise.keyed import KeyedWindows
 from slidewise.laws import check_laws
 from slidewise.natives import native
 from slidewise.own import aggregation
@@ -83,6 +84,7 @@ __all__ = [
     "Bloom",
     "CountMin",
     "EmptyWindowError",
+    "KeyedWindows",
     "LawError",
     "OutOfOrderError",
     "ResultOverflowError",

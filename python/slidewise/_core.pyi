@@ -22,6 +22,7 @@ __all__ = [
     "hashes",
     "hops",
     "obeys_law",
+    "partials",
     "rolling",
     "rolling_own",
     "sessions",
@@ -128,7 +129,16 @@ def rolling(
     moments: _Moments | None,
     natives: Sequence[Compiled],
     history: int,
+    lifted: object | None,
 ) -> list[list[Column]]: ...
+def partials(
+    rows: _Rows,
+    columns: Sequence[object],
+    aggs: Sequence[tuple[str, int, int, int]],
+    moments: _Moments,
+    natives: Sequence[Compiled],
+    lifted: object | None,
+) -> Column: ...
 def rolling_own(
     rows: _Rows,
     values: list[Any],

@@ -219,6 +219,8 @@ class Feeds:
 
     def __init__(self) -> None:
         self.columns: list[pa.Array] = []
+        # Whether a column says the same of a value in every table.
+        self.absolute: list[bool] = []
         self.natives: list[Compiled] = []
         self._known: dict[tuple[str, tuple[str, ...], str], int] = {}
 
@@ -233,6 +235,8 @@ class Feeds:
         key = (values.name, values.view, form)
         if key not in self._known:
             self._known[key] = len(self.columns)
+            ranked = form == "order" and values.family == "text"
+            self.absolute.append(form not in ("rows", "codes") and not ranked)
             if form in ("high", "low"):
                 column = values.halves[form == "low"]
             elif form == "float64":

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise import _core
-from slidewise.aggregations import Aggregation
+from slidewise.aggregations import HOLISTIC, Aggregation
 from slidewise.columns import Columns, Feeds, group_codes, row_numbers
 from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.frames import Frame, Result, once_collected
@@ -59,6 +59,8 @@ class Request:
         history: So many rows from the top are seen by the others, not answered: the
             answers at rows begin behind them.
         named: How messages name a row, which is counted from the first answered one.
+        lifted: Rows may stand for many: their `partials`, null where a row is itself.
+            Only a request that `folds` takes and gives them.
     """
 
     def __init__(
@@ -68,9 +70,11 @@ class Request:
         *,
         history: int = 0,
         named: Callable[[int], str] | None = None,
+        lifted: pa.Array | None = None,
     ) -> None:
         self._history = history
         self._named = named
+        self._lifted = lifted
         self.source = source
         self.spec = spec
         self.times = read_times(source.column(spec.on), spec.on)
@@ -136,6 +140,7 @@ class Request:
                 at,
                 self._feeds.natives,
                 history,
+                self._lifted,
             )
         except ResultOverflowError as error:
             raise self._overflow(error, history) from None
@@ -151,6 +156,37 @@ class Request:
             }
             for index in range(len(self.spec.windows))
         ]
+
+    @property
+    def folds(self) -> bool:
+        """Whether rows can be folded beforehand, for answers over other tables, too.
+
+        Not where values are told apart by their rows or ranks in this table, where all
+        of them are needed, and where Python functions combine.
+        """
+        absolute = self._feeds.absolute
+        return all(
+            plan.calls
+            and agg.kind not in HOLISTIC
+            and all(
+                kind == "count" or all(absolute[at] for at in (of, by) if at >= 0)
+                for kind, of, by, _ in plan.calls
+            )
+            for (_, agg), plan in zip(self.spec.aggs, self.plans, strict=True)
+        )
+
+    def partials(self, moments: Moments) -> pa.Array:
+        """What is folded over moments, both ends included, as bytes."""
+        return pa.array(
+            _core.partials(
+                self.rows,
+                self._feeds.columns,
+                list(self._calls),
+                moments.columns,
+                self._feeds.natives,
+                self._lifted,
+            )
+        )
 
     def _ask_own(self, at: _Columns | None, history: int) -> None:
         """The answers of the user's own aggregations: per window, per moment."""

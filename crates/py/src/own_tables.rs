@@ -54,6 +54,7 @@ pub(crate) fn rolling_own_column<'py>(
         arrival: rows.arrival(),
         at: moments.as_ref().map(Keys::moments),
         history,
+        lifted: None,
     };
     let rows = request.answer_count();
     let mut answers = Lowered {

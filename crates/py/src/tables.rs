@@ -3,18 +3,21 @@
 use std::time::{Duration, Instant};
 
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
+use arrow_array::{Array, LargeBinaryArray};
 use arrow_buffer::Buffer;
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{DataType, Field};
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use slidewise_core::aggregate::column::Validity;
 use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
+use slidewise_core::rolling::lifted::{Lifted, partials};
 use slidewise_core::rolling::output::Bitmap;
 use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties, rolling};
 
 use crate::arrow::{Column, Numbers};
-use crate::errors::ResultOverflowError;
+use crate::errors::{ResultOverflowError, SnapshotError};
 use crate::keys::{self, Keys, MomentsTuple, RowsTuple};
 use crate::native;
 
@@ -41,14 +44,18 @@ pub(crate) fn rolling_columns<'py>(
     moments: Option<MomentsTuple<'py>>,
     natives: &Bound<'py, PyAny>,
     history: usize,
+    lifted: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Vec<Vec<Column>>> {
     let rows = Keys::of_rows(&rows)?;
     let moments = moments.as_ref().map(Keys::of_moments).transpose()?;
-    let columns: Vec<Numbers> = columns
-        .iter()
-        .map(Numbers::import)
-        .collect::<PyResult<_>>()?;
-    keys::check(&rows, &moments, columns.iter().map(Numbers::len))?;
+    let columns = numbers(&columns)?;
+    let lifted = lifted.as_ref().map(import_lifted).transpose()?;
+    let others = lifted.as_ref().map(Array::len);
+    keys::check(
+        &rows,
+        &moments,
+        columns.iter().map(Numbers::len).chain(others),
+    )?;
     let natives = native::read_all(natives)?;
     let aggs: Vec<AggSpec> = aggs
         .iter()
@@ -66,12 +73,99 @@ pub(crate) fn rolling_columns<'py>(
         arrival: rows.arrival(),
         at: moments.as_ref().map(Keys::moments),
         history,
+        lifted: lifted.as_ref().map(view_lifted),
     };
+    if lifted.is_some() && aggs.iter().any(|agg| agg.kind.is_holistic()) {
+        return Err(PyValueError::new_err(
+            "holistic aggregations have no partials",
+        ));
+    }
     let outputs = compute(py, request)?;
     let by_window = outputs.into_iter();
     by_window
         .map(|columns| columns.into_iter().map(export).collect())
         .collect()
+}
+
+/// Partials over the windows from `since` to the time of each moment, both ends included:
+/// bytes that `rolling` takes as `lifted`.
+#[pyfunction(name = "partials")]
+pub(crate) fn partial_column<'py>(
+    py: Python<'py>,
+    rows: RowsTuple<'py>,
+    columns: Vec<Bound<'py, PyAny>>,
+    aggs: Vec<AggTuple>,
+    moments: MomentsTuple<'py>,
+    natives: &Bound<'py, PyAny>,
+    lifted: Option<Bound<'py, PyAny>>,
+) -> PyResult<Column> {
+    let rows = Keys::of_rows(&rows)?;
+    let moments = Some(Keys::of_moments(&moments)?);
+    let columns = numbers(&columns)?;
+    let lifted = lifted.as_ref().map(import_lifted).transpose()?;
+    let others = lifted.as_ref().map(Array::len);
+    keys::check(
+        &rows,
+        &moments,
+        columns.iter().map(Numbers::len).chain(others),
+    )?;
+    let natives = native::read_all(natives)?;
+    let aggs: Vec<AggSpec> = aggs
+        .iter()
+        .map(|agg| read_agg(agg, columns.len(), &natives))
+        .collect::<PyResult<_>>()?;
+    if aggs.iter().any(|agg| agg.kind.is_holistic()) {
+        return Err(PyValueError::new_err(
+            "holistic aggregations have no partials",
+        ));
+    }
+    let views: Vec<_> = columns.iter().map(Numbers::column).collect();
+    let both_ends = Span {
+        length: Length::Time(1),
+        closed: Closed::Both,
+        offset: 0,
+    };
+    let request = Request {
+        times: rows.times(),
+        groups: rows.groups(),
+        columns: &views,
+        aggs: &aggs,
+        spans: &[both_ends],
+        ties: Ties::Peers,
+        arrival: None,
+        at: moments.as_ref().map(Keys::moments),
+        history: 0,
+        lifted: lifted.as_ref().map(view_lifted),
+    };
+    let folded = py
+        .detach(|| partials(request))
+        .map_err(|error| told(py, error, None))?;
+    Ok(Column::new(sketched(&folded.ranges, &folded.bytes)))
+}
+
+fn numbers(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<Numbers>> {
+    columns.iter().map(Numbers::import).collect()
+}
+
+fn import_lifted(object: &Bound<'_, PyAny>) -> PyResult<LargeBinaryArray> {
+    let data = crate::arrow::import(object)?;
+    match data.data_type() {
+        DataType::LargeBinary => Ok(data.into()),
+        other => Err(PyTypeError::new_err(format!(
+            "partials must be large_binary, got {other}"
+        ))),
+    }
+}
+
+fn view_lifted(array: &LargeBinaryArray) -> Lifted<'_> {
+    Lifted {
+        offsets: array.value_offsets(),
+        bytes: array.value_data(),
+        validity: array.nulls().map(|nulls| Validity {
+            bits: nulls.validity(),
+            offset: nulls.offset(),
+        }),
+    }
 }
 
 /// Runs the kernel without the GIL, which it takes now and then to look for Ctrl-C.
@@ -80,15 +174,22 @@ fn compute(py: Python<'_>, request: Request<'_>) -> PyResult<Vec<Vec<Output>>> {
     let mut proceed = watch(&mut interrupt);
     let answer = py.detach(|| rolling(request, &mut proceed));
     drop(proceed);
-    answer.map_err(|error| match error {
+    answer.map_err(|error| told(py, error, interrupt))
+}
+
+fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
+    match error {
         Error::Interrupted => interrupt.expect("the kernel stops only where it is told to"),
+        Error::Damaged { row, why } => {
+            SnapshotError::new_err(format!("the partial of row {row} is damaged: {why}"))
+        }
         Error::Overflow {
             span,
             agg,
             row,
             value,
         } => overflow(py, [span, agg, row], value),
-    })
+    }
 }
 
 /// Says no once there was a Ctrl-C, which it leaves in `interrupt`.

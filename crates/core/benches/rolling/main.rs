@@ -129,6 +129,7 @@ impl Table {
             arrival: None,
             at: None,
             history: 0,
+            lifted: None,
         };
         let spent = (0..3).map(|_| {
             let start = ThreadTime::now();

@@ -18,6 +18,7 @@ pub mod bounds;
 pub mod frames;
 mod holistic;
 mod kernels;
+pub mod lifted;
 pub mod moments;
 pub mod order;
 pub mod output;
@@ -32,6 +33,7 @@ use crate::aggregate::deferred::{Deferred, Ledger};
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Visitor, plan};
 use crate::monoid::{Entry, Monoid};
 pub use bounds::{Closed, Length, Span, Ties};
+pub use lifted::Lifted;
 pub use moments::Moments;
 use moments::{Ranges, Step, Steps};
 pub use output::Output;
@@ -54,6 +56,8 @@ pub struct Request<'a, T = i64> {
     /// Rows of the table before this one are seen by others and not answered themselves:
     /// what stands for them in the results says nothing.
     pub history: usize,
+    /// Rows that stand for many. Nothing holistic may be asked then.
+    pub lifted: Option<Lifted<'a>>,
 }
 
 impl<T> Request<'_, T> {
@@ -71,7 +75,7 @@ impl<T> Request<'_, T> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// An exact integer result that int64 cannot hold.
     Overflow {
@@ -80,6 +84,8 @@ pub enum Error {
         row: usize,
         value: i128,
     },
+    /// The partial of a row is none of this aggregation.
+    Damaged { row: usize, why: String },
     /// The caller's `proceed` said no.
     Interrupted,
 }
@@ -97,7 +103,8 @@ pub fn rolling(
     let dtypes: Vec<DType> = request.columns.iter().map(Column::dtype).collect();
     let mut columns = Columns::new(&request, &dtypes);
     // Kernels look at the ends of windows, and a table without rows has none.
-    let whole = request.arrival.is_none() && !request.times.is_empty();
+    let raw = request.arrival.is_none() && request.lifted.is_none();
+    let whole = raw && !request.times.is_empty();
     let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
         .zip(request.aggs.iter().copied())
         .partition(|(_, agg)| agg.kind.is_holistic());
@@ -168,7 +175,7 @@ fn run<T: Element, A: Aggregation<T>>(
     if request.arrival.is_some() {
         let moments = request.at.unwrap_or(Moments::of_rows(request));
         for (rows, steps) in Steps::new(request).groups() {
-            let group = Group::new(request, aggregation, rows);
+            let group = Group::new(request, aggregation, rows)?;
             as_of::answer(&group, &steps, &moments, request.spans, &mut answers)?;
         }
         return Ok(());
@@ -182,7 +189,10 @@ fn run<T: Element, A: Aggregation<T>>(
             own.push((index, *span));
             continue;
         };
-        let table = table.get_or_insert_with(|| Group::new(request, aggregation, &all));
+        if table.is_none() {
+            table = Some(Group::new(request, aggregation, &all)?);
+        }
+        let table = table.as_ref().expect("made when first needed");
         sliding::answer_ranges(table, index, &ranges, &mut answers)?;
     }
     let groups = if own.is_empty() {
@@ -191,7 +201,7 @@ fn run<T: Element, A: Aggregation<T>>(
         &sorted.starts[..]
     };
     for ends in groups.windows(2) {
-        let group = Group::new(request, aggregation, &all[ends[0]..ends[1]]);
+        let group = Group::new(request, aggregation, &all[ends[0]..ends[1]])?;
         for span in &own {
             sliding::answer(&group, *span, request.ties, &mut answers)?;
         }
@@ -209,23 +219,32 @@ struct Group<'a, A: Monoid> {
 }
 
 impl<'a, A: Monoid> Group<'a, A> {
-    fn new<T: Element>(request: &Request<'_, T>, aggregation: &'a A, rows: &'a [usize]) -> Self
+    fn new<T: Element>(
+        request: &Request<'_, T>,
+        aggregation: &'a A,
+        rows: &'a [usize],
+    ) -> Result<Self, Error>
     where
         A: Aggregation<T>,
     {
         let mut cells: Vec<Cell<T>> = vec![Cell::Null; request.columns.len()];
-        let entry = |row: &usize| {
+        let mut entry = |row: &usize| {
+            if let Some(lifted) = &request.lifted
+                && let Some(entry) = lifted.entry(aggregation, *row)?
+            {
+                return Ok(entry);
+            }
             for (cell, column) in cells.iter_mut().zip(request.columns) {
                 *cell = column.cell(*row);
             }
-            aggregation.entry(&cells)
+            Ok(aggregation.entry(&cells))
         };
-        Self {
+        Ok(Self {
             aggregation,
             rows,
             times: rows.iter().map(|row| request.times[*row]).collect(),
-            entries: rows.iter().map(entry).collect(),
-        }
+            entries: rows.iter().map(&mut entry).collect::<Result<_, Error>>()?,
+        })
     }
 }
 

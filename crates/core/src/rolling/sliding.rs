@@ -59,20 +59,21 @@ pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
 
 /// Two stacks keep a partial per row of the window; where partials are wide, a tree keeps
 /// one per leaf, for a few combines more.
-enum Fold<'a, M: Monoid> {
+pub(super) enum Fold<'a, M: Monoid> {
     Stacks(TwoStacks<'a, M>),
     Tree(Tree<'a, M>),
 }
 
 impl<'a, M: Monoid> Fold<'a, M> {
-    fn new(monoid: &'a M, entries: &'a [Entry<M>]) -> Self {
+    pub fn new(monoid: &'a M, entries: &'a [Entry<M>]) -> Self {
         if monoid.wide() {
             return Self::Tree(Tree::new(monoid, entries));
         }
         Self::Stacks(TwoStacks::new(monoid, entries))
     }
 
-    fn slide(&mut self, lo: usize, hi: usize) -> M::Partial {
+    /// The fold of `entries[lo..hi]`. Neither end lies before that of an earlier call.
+    pub fn slide(&mut self, lo: usize, hi: usize) -> M::Partial {
         match self {
             Self::Stacks(stacks) => stacks.slide(lo, hi),
             Self::Tree(tree) => tree.slide(lo, hi),
@@ -81,7 +82,7 @@ impl<'a, M: Monoid> Fold<'a, M> {
 }
 
 /// The fold over a range whose ends only move forward, its entries in a tree by place.
-struct Tree<'a, M: Monoid> {
+pub(super) struct Tree<'a, M: Monoid> {
     entries: &'a [Entry<M>],
     window: Fiba<M, 64, 32>,
     lo: usize,

@@ -309,6 +309,7 @@ fn tables_answer_as_the_values_of_each_window_sorted_anew() {
             arrival: table.arrival.as_deref(),
             at: None,
             history: 0,
+            lifted: None,
         };
         let outputs = rolling(request, &mut || true).expect("nothing overflows");
         for (at, span) in spans.iter().enumerate() {

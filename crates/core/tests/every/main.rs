@@ -11,4 +11,5 @@ mod deferred;
 mod holistic;
 mod hostile;
 mod laws;
+mod lifted;
 mod rolling;

@@ -212,6 +212,7 @@ fn request<'a>(
             groups: asked.groups.as_deref(),
             arrival: None,
         }),
+        lifted: None,
     }
 }
 

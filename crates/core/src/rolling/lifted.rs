@@ -1,0 +1,110 @@
+//! Rows that stand for many: what was folded before comes as bytes and takes part again.
+//!
+//! Pages of a stream's state that no window cuts need not be read: a row per key with
+//! their partial does. [`partials`] folds rows into such bytes, [`Lifted`] gives them back
+//! to any request with the same aggregations over columns of the same types.
+
+use super::moments::Ranges;
+use super::sliding::Fold;
+use super::sorted::Sorted;
+use super::{Error, Group, Request};
+use crate::aggregate::column::Validity;
+use crate::aggregate::{Aggregation, DType, Visitor, plan};
+use crate::monoid::Entry;
+use crate::snapshot::{Codec, Reader, Writer};
+
+/// A partial per row in place of its values, for the rows that have one.
+#[derive(Clone, Copy, Debug)]
+pub struct Lifted<'a> {
+    /// The partial of row i is `bytes[offsets[i]..offsets[i + 1]]`.
+    pub offsets: &'a [i64],
+    pub bytes: &'a [u8],
+    /// Which rows have one; all, if `None`.
+    pub validity: Option<Validity<'a>>,
+}
+
+impl Lifted<'_> {
+    fn of(&self, row: usize) -> Option<&[u8]> {
+        if self.validity.is_some_and(|there| !there.is_valid(row)) {
+            return None;
+        }
+        let at = |place: usize| usize::try_from(self.offsets[place]).unwrap_or(usize::MAX);
+        Some(self.bytes.get(at(row)..at(row + 1)).unwrap_or_default())
+    }
+
+    /// The entry of a row; `None` if its values make it.
+    pub(super) fn entry<T, A: Aggregation<T>>(
+        &self,
+        aggregation: &A,
+        row: usize,
+    ) -> Result<Option<Entry<A>>, Error> {
+        let Some(bytes) = self.of(row) else {
+            return Ok(None);
+        };
+        let mut input = Reader::new(bytes);
+        let partial = aggregation
+            .read_partial(&mut input)
+            .and_then(|partial| input.end().map(|()| partial))
+            .map_err(|error| Error::Damaged { row, why: error.0 })?;
+        // An input says the same in less, where one can.
+        Ok(Some(match aggregation.unlift(partial) {
+            Ok(value) => Entry::Raw(value),
+            Err(partial) => Entry::Lifted(partial),
+        }))
+    }
+}
+
+/// Partials as bytes, one after the other.
+#[derive(Debug, Default)]
+pub struct Partials {
+    /// Where that of each moment lies.
+    pub ranges: Vec<(usize, usize)>,
+    pub bytes: Vec<u8>,
+}
+
+/// The folds over the windows at a request's moments, by its first span.
+///
+/// # Panics
+/// Like [`rolling`](super::rolling); and if there are no moments, or if an aggregation has
+/// no partials, being holistic.
+pub fn partials(request: Request<'_>) -> Result<Partials, Error> {
+    let dtypes: Vec<DType> = request
+        .columns
+        .iter()
+        .map(|column| column.dtype())
+        .collect();
+    plan(request.aggs, &dtypes, Folding(request))
+}
+
+struct Folding<'a>(Request<'a>);
+
+impl Visitor<i64> for Folding<'_> {
+    type Out = Result<Partials, Error>;
+
+    fn visit<A: Aggregation<i64>>(self, aggregation: A) -> Self::Out {
+        let Self(request) = self;
+        let sorted = Sorted::new(request.groups, request.times, request.group_count());
+        let rows = sorted.rows();
+        let group = Group::new(&request, &aggregation, &rows)?;
+        let ranges = Ranges::new(&request, &sorted, request.spans[0]);
+        let ranges = ranges.expect("partials are asked for at moments");
+        let mut fold = Fold::new(&aggregation, &group.entries);
+        let mut out = Partials {
+            ranges: vec![(0, 0); request.answer_count()],
+            bytes: Vec::new(),
+        };
+        for (moment, (lo, hi)) in ranges.iter() {
+            let mut writer = Writer::default();
+            fold.slide(lo, hi).write(&mut writer);
+            let written = writer.finish();
+            let written = written.map_err(|error| Error::Damaged {
+                row: moment,
+                why: error.0,
+            })?;
+            let start = out.bytes.len();
+            out.bytes.extend_from_slice(&written);
+            out.ranges[moment] = (start, out.bytes.len());
+        }
+        Ok(out)
+    }
+}

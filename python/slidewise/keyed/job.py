@@ -1,0 +1,426 @@
+"""A `Spec` that is answered again and again, while rows arrive.
+
+A job knows what of a row must be kept (the state), what a page of it folds into, and
+how rows and folds become answers. All of it by the kernels that answer tables, so the
+numbers are the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.aggregations import count
+from slidewise.columns import Values, group_codes, row_numbers
+from slidewise.errors import SpecError
+from slidewise.frames import frame, refuse_taken, require
+from slidewise.keyed.pages import FOLDED, PARTIAL, RESERVED, TIME
+from slidewise.keyed.tree import Cover
+from slidewise.moments import moments_of
+from slidewise.requests import Moments, Request
+from slidewise.spec import Spec
+from slidewise.times import TimeColumn, read_times, window_units
+
+__all__ = ["EMITS", "Job"]
+
+EMITS = ("arrival", "final", "update", "slide")
+_INT64_MIN = -(2**63)
+_NO_KEY = 0x9E3779B97F4A7C15 - 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Windows that begin at `offset` and every `every` from there, in ticks."""
+
+    length: int
+    every: int
+    offset: int
+
+    def end_after(self, time: int) -> int:
+        """The first end of a window behind a time."""
+        since = time - self.offset - self.length
+        return (since // self.every + 1) * self.every + self.offset + self.length
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked of a stream of rows.
+
+    Attributes:
+        spec: What to compute.
+        schema: The columns of the rows.
+        emit: When a row is answered: "arrival", "final", "update" or, for hopping
+            windows, "slide".
+        then_by: Columns that order rows of equal time; else the order of arrival does.
+    """
+
+    spec: Spec
+    schema: pa.Schema
+    emit: str
+    then_by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuses what does not fit together.
+
+        Raises:
+            SpecError: Naming it, and the way out.
+        """
+        spec = self.spec
+        allowed = ("slide",) if spec.is_hopping else EMITS[:3]
+        if self.emit not in allowed:
+            raise SpecError(
+                f"emit={self.emit!r} does not fit "
+                f"{'hopping' if spec.is_hopping else 'rolling'}: it is one of "
+                f"{', '.join(map(repr, allowed))}"
+            )
+        empty = self.schema.empty_table()
+        require(frame(empty), [*spec.columns, *self.then_by], "the stream")
+        for name in self.schema.names:
+            if name in RESERVED:
+                raise SpecError(f"the column name {name!r} is taken: rename it")
+        for window in spec.windows:
+            if not window.every and window.offset < 0:
+                raise SpecError(
+                    f"windows that end after their row (offset {window.offset}) cannot "
+                    "be answered while rows arrive: give an offset of zero or more"
+                )
+        if spec.on in spec.by:
+            raise SpecError(f"by= names {spec.on!r}, the column of times")
+        if spec.arrival is not None and self.emit != "arrival":
+            raise SpecError(
+                f"arrival={spec.arrival!r} goes with emit='arrival': answers that wait "
+                "for the watermark do not depend on the order of arrival"
+            )
+        if spec.is_hopping and (spec.windows[0].is_session or spec.empty):
+            what = "session windows" if spec.windows[0].is_session else "empty=True"
+            raise SpecError(
+                f"{what} cannot be answered while rows arrive: ask for them over "
+                "tables, or for windows on a grid"
+            )
+        if self.emit in ("arrival", "final"):
+            refuse_taken(frame(empty), spec.results)
+        _ = self.reach, self.folds, self.output
+
+    @cached_property
+    def _times(self) -> TimeColumn:
+        column = self.schema.empty_table().column(self.spec.on).combine_chunks()
+        return read_times(column, self.spec.on)
+
+    @cached_property
+    def _kept(self) -> tuple[str, ...]:
+        """The columns of the state: keys, what is aggregated, what breaks ties."""
+        aggregated = (name for _, agg in self.spec.aggs for name in agg.columns)
+        names = dict.fromkeys([*self.spec.by, *aggregated, *self.then_by])
+        return tuple(name for name in names if name != self.spec.on)
+
+    @cached_property
+    def leaf(self) -> pa.Schema:
+        """The columns of pages that hold rows."""
+        fields = [pa.field(TIME, pa.int64())]
+        fields += [pa.field(name, self._plain(name)) for name in self._kept]
+        return pa.schema([*fields, pa.field(PARTIAL, pa.large_binary())])
+
+    @cached_property
+    def inner(self) -> pa.Schema:
+        """The columns of pages that hold folds."""
+        fields = [pa.field(TIME, pa.int64())]
+        fields += [pa.field(name, self._plain(name)) for name in self.spec.by]
+        fields += [pa.field(PARTIAL, pa.large_binary()), pa.field(FOLDED, pa.int64())]
+        return pa.schema(fields)
+
+    @cached_property
+    def waiting(self) -> pa.Schema:
+        """The columns of pages that hold rows with no answer yet: all of them."""
+        fields = [pa.field(name, self._plain(name)) for name in self.schema.names]
+        return pa.schema([pa.field(TIME, pa.int64()), *fields])
+
+    def _plain(self, name: str) -> pa.DataType:
+        kind = self.schema.field(name).type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    @cached_property
+    def rows(self) -> int:
+        """How many of a key's youngest rows a window can hold whatever their time."""
+        return max(
+            (window.length for window in self.spec.windows if window.kind == "rows"),
+            default=0,
+        )
+
+    @cached_property
+    def reach(self) -> int:
+        """How long before its end a window begins, at most; in ticks."""
+        lengths = [0]
+        for window in self.spec.windows:
+            if window.kind != "rows":
+                shift = window_units(window.as_offset, self._times)
+                length = window_units(window.as_length, self._times)
+                lengths.append(length + (0 if window.every else shift))
+        return max(lengths)
+
+    @cached_property
+    def grid(self) -> "Grid":
+        """Where hops lie."""
+        (window,) = self.spec.windows
+        return Grid(
+            length=window_units(window.as_length, self._times),
+            every=window_units(window.as_every, self._times),
+            offset=window_units(window.as_offset, self._times),
+        )
+
+    @cached_property
+    def _lags(self) -> tuple[int, ...]:
+        """How long before a row its windows begin or end."""
+        lags = {0}
+        for window in self.spec.windows:
+            if window.kind != "rows":
+                # On a grid, the offset moves no end of a window that is asked for.
+                shift = 0 if window.every else window.as_offset.amount
+                shift = window_units(window.as_offset, self._times) if shift else 0
+                lags |= {shift, shift + window_units(window.as_length, self._times)}
+        return tuple(lags)
+
+    @cached_property
+    def folds(self) -> bool:
+        """Whether rows that no window cuts can be folded beforehand."""
+        return not self.rows and self._request([])[1].folds
+
+    def ends(self, ticks: pa.Array) -> pa.Array:
+        """Where the windows of rows at these times begin and end; sorted, each once."""
+        moved = [pc.subtract(ticks, lag) for lag in self._lags]
+        ends = pc.unique(pa.concat_arrays(moved))
+        return ends.take(pc.sort_indices(ends))
+
+    def ticks(self, rows: pa.Table) -> pa.Array:
+        """The times of rows as int64.
+
+        Raises:
+            SpecError: If one is missing.
+        """
+        column = rows.column(self.spec.on).combine_chunks()
+        return read_times(column, self.spec.on).ticks
+
+    def tick(self, time: Any) -> int:
+        """A time like those of the stream, in ticks.
+
+        Raises:
+            SpecError: If it is none.
+        """
+        kind = self.schema.field(self.spec.on).type
+        try:
+            column = pa.array([time], kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise SpecError(
+                f"{time!r} is no time like those of {kind}: {error}"
+            ) from None
+        return int(read_times(column, self.spec.on).ticks[0].as_py())
+
+    def restore(self, ticks: pa.Array) -> pa.Array:
+        """Ticks as times of the stream's own type."""
+        return self._times.restore(ticks)
+
+    def arranged(self, rows: pa.Table, ticks: pa.Array) -> pa.Table:
+        """Rows as they wait for an answer."""
+        columns = [ticks]
+        for name in self.schema.names:
+            column = rows.column(name).combine_chunks()
+            plain = self._plain(name)
+            columns.append(column if column.type == plain else column.cast(plain))
+        return pa.Table.from_arrays(columns, schema=self.waiting)
+
+    def kept(self, waiting: pa.Table) -> pa.Table:
+        """What is kept of rows once they are answered."""
+        table = waiting.select([TIME, *self._kept])
+        nothing = pa.nulls(len(table), pa.large_binary())
+        return table.append_column(self.leaf.field(PARTIAL), nothing)
+
+    def sort(self, rows: pa.Table) -> pa.Table:
+        """Rows by time, then by what breaks ties, then as they are."""
+        names = [TIME, *self.then_by]
+        arrival = self.spec.arrival
+        if arrival is not None and arrival in rows.column_names:
+            names.append(arrival)
+        keys = [(name, "ascending") for name in names]
+        return rows.take(pc.sort_indices(rows, sort_keys=keys)).combine_chunks()
+
+    def hashes(self, rows: pa.Table) -> pa.Array:
+        """A number per row that depends on its key alone, and never changes."""
+        mixed: pa.Array = None
+        for name in self.spec.by:
+            column = rows.column(name).combine_chunks()
+            if pa.types.is_floating(column.type):
+                column = pc.add(column, pa.scalar(0.0, column.type))
+            own = pc.fill_null(Values(name, column).hashes, _NO_KEY)
+            mixed = own if mixed is None else pc.add(pc.multiply(mixed, 31), own)
+        if mixed is None:
+            return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+        return mixed
+
+    def youngest(self, rows: pa.Table, until: int) -> pa.Table:
+        """Rows after a time, and of those before it as many as `rows` windows hold."""
+        codes = group_codes(
+            [(name, rows.column(name).combine_chunks()) for name in self.spec.by]
+        )
+        if codes is None:
+            codes = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+        order = pc.sort_indices(codes)
+        grouped = codes.take(order)
+        counts = pc.value_counts(grouped).field("counts")
+        ends = pc.cumulative_sum(counts)
+        rank = pc.subtract(ends.take(grouped), row_numbers(len(rows)))
+        near = pc.less_equal(rank, self.rows)
+        near = near.take(pc.sort_indices(order))
+        return rows.filter(pc.or_(near, pc.greater(rows.column(TIME), until)))
+
+    def fold(self, parts: Sequence[tuple[int, pa.Table]]) -> pa.Table:
+        """A row per page and key that stands for the key's rows in that page."""
+        marked = []
+        for page, rows in parts:
+            pages = pa.repeat(pa.scalar(page, pa.int64()), len(rows))
+            marked.append(rows.append_column(FOLDED, pages))
+        table, request = self._request(marked)
+        of_page = table.column(FOLDED).combine_chunks()
+        codes = group_codes([(FOLDED, of_page), *request.own_keys])
+        assert codes is not None, "pages are keys"
+        spread = pa.table(
+            {"code": codes, "at": request.times.ticks, "row": row_numbers(len(codes))}
+        )
+        asked = [("at", "min"), ("at", "max"), ("row", "min")]
+        found = spread.group_by("code", use_threads=False).aggregate(asked)
+        found = found.combine_chunks()
+        column = {
+            name: found.column(name).combine_chunks() for name in found.column_names
+        }
+        request.groups = codes
+        moments = Moments(
+            times=column["at_max"],
+            since=column["at_min"],
+            groups=column["code"],
+            arrival=None,
+            called="fold",
+        )
+        rows = column["row_min"]
+        keys = [key.take(rows) for _, key in request.own_keys]
+        partials = request.partials(moments)
+        arrays = [column["at_max"], *keys, partials, of_page.take(rows)]
+        folded = pa.Table.from_arrays(arrays, schema=self.inner)
+        return folded.take(pc.sort_indices(folded.column(FOLDED)))
+
+    def _request(
+        self, tables: Sequence[pa.Table], spec: Spec | None = None, history: int = 0
+    ) -> tuple[pa.Table, Request]:
+        """Rows and folds in one table, and that ready to be asked."""
+        spec = spec or replace(self.spec, arrival=None)
+        pieces = [self.leaf.empty_table(), *tables]
+        table = pa.concat_tables(pieces, promote_options="default").combine_chunks()
+        if self.then_by and not history:
+            table = self.sort(table)
+        lifted = table.column(PARTIAL).combine_chunks()
+        if lifted.null_count == len(lifted):
+            lifted = None
+        times = self.restore(table.column(TIME).combine_chunks())
+        table = table.append_column(self.spec.on, times)
+        return table, Request(frame(table), spec, history=history, lifted=lifted)
+
+    def answer_moments(self, cover: Cover, moments: pa.Table) -> list[pa.Array]:
+        """Results at the times and keys of a table with those columns."""
+        _, request = self._request([*cover.rows, *cover.folds])
+        at = moments_of(frame(moments), request, self.spec_of_moments)
+        return _columns(request, at)
+
+    @cached_property
+    def spec_of_moments(self) -> Spec:
+        """The spec where all rows there have arrived."""
+        return replace(self.spec, arrival=None)
+
+    def answer_final(self, cover: Cover, due: pa.Table) -> list[pa.Array]:
+        """Results of rows, in order, that no other row will come before any more."""
+        earlier = [*cover.rows, *cover.folds]
+        history = sum(map(len, earlier))
+        _, request = self._request([*earlier, self.kept(due)], history=history)
+        return _columns(request, None)
+
+    def moments(self, rows: pa.Table) -> pa.Table:
+        """When and for which keys rows are answered."""
+        ticks = rows.column(TIME).combine_chunks()
+        keys = rows.select(list(self.spec.by))
+        return keys.append_column(self.spec.on, self.restore(ticks))
+
+    def answer_arrival(self, cover: Cover, rows: pa.Table) -> list[pa.Array]:
+        """Results of rows that have just arrived, the earlier ones being in `cover`."""
+        kept, moments = self.kept(rows), self.moments(rows)
+        if self.spec.arrival is None and not self.rows:
+            cover.rows.append(kept)
+            return self.answer_moments(cover, moments)
+        spec = replace(self.spec, arrival="__arrival")
+        if self.spec.arrival is None:
+            arrival = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+        else:
+            column = rows.column(self.spec.arrival).combine_chunks()
+            arrival = read_times(column, self.spec.arrival).ticks
+        moments = moments.append_column("__arrival", arrival)
+        kept = kept.append_column("__arrival", arrival)
+        earlier = [
+            table.append_column(
+                "__arrival", pa.repeat(pa.scalar(_INT64_MIN, pa.int64()), len(table))
+            )
+            for table in (*cover.rows, *cover.folds)
+        ]
+        _, request = self._request([*earlier, kept], spec)
+        return _columns(request, moments_of(frame(moments), request, spec))
+
+    @cached_property
+    def _counted(self) -> Spec:
+        return replace(self.spec, aggs=(*self.spec.aggs, ("__rows", count())))
+
+    def answer_slides(self, cover: Cover, ends: pa.Array) -> pa.Table:
+        """A row per key and window that ends at one of these times and holds a row."""
+        (window,) = self.spec.windows
+        length = window_units(window.as_length, self._times)
+        _, request = self._request([*cover.rows, *cover.folds], self._counted)
+        by = list(self.spec.by)
+        keys = pa.table(dict(request.own_keys)) if by else pa.table({"": pa.nulls(1)})
+        keys = keys.group_by(by, use_threads=False).aggregate([]) if by else keys
+        keys = keys.combine_chunks()
+        places = row_numbers(len(keys) * len(ends))
+        of_key = pc.divide(places, max(1, len(ends)))
+        of_end = pc.subtract(places, pc.multiply(of_key, len(ends)))
+        table = keys.take(of_key).select(by)
+        stops = ends.take(of_end)
+        starts = pc.subtract(stops, length)
+        asked = table.append_column(self.spec.on, self.restore(stops))
+        moments = moments_of(frame(asked), request, self.spec_of_moments)
+        answers = _columns(request, replace(moments, since=starts))
+        table = table.append_column("window_start", self.restore(starts))
+        table = table.append_column("window_end", self.restore(stops))
+        for name, array in zip(self.spec.results[2:], answers, strict=False):
+            table = table.append_column(name, array)
+        return table.filter(pc.greater(answers[-1], 0))
+
+    @cached_property
+    def output(self) -> pa.Schema:
+        """The columns of the answers."""
+        empty = self.waiting.empty_table()
+        if self.emit == "slide":
+            return self.answer_slides(Cover(), pa.array([], pa.int64())).schema
+        return self.answered(
+            empty, self.answer_moments(Cover(), self.moments(empty))
+        ).schema
+
+    def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
+        """Rows with their results behind them; for "update", keys and times alone."""
+        update = self.emit == "update"
+        table = rows.select(
+            [*self.spec.by, self.spec.on] if update else self.schema.names
+        )
+        for name, array in zip(self.spec.results, answers, strict=True):
+            table = table.append_column(name, array)
+        return table
+
+
+def _columns(request: Request, moments: Moments | None) -> list[pa.Array]:
+    """The results, window by window."""
+    windows = request.ask(moments)
+    return [result.array for window in windows for result in window.values()]

@@ -1,0 +1,498 @@
+"""Keys that share a store: rows come in, a watermark moves on, answers go out.
+
+A shard deals its keys into *slots* by their hash; each slot has a [tree](tree.py) of
+what was answered or can be asked for, and pages of rows that wait for the watermark. A
+slot of many keys whose rows outgrow a page is cut into slots of fewer keys; one of few
+keys grows a tree.
+
+What is due and what leaves depends on times and the watermark alone, so that the same
+rows give the same answers however they are dealt out.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.columns import group_codes, row_numbers
+from slidewise.errors import SnapshotError
+from slidewise.keyed.job import Job
+from slidewise.keyed.pages import TIME, Child, Node, Pages, Store
+from slidewise.keyed.tree import PAGE, Cover, Forest, Tree, ticks_of
+
+__all__ = ["Shard"]
+
+_FORMAT = 1
+_EVER = (-(2**63), 2**63 - 1)
+# Slots are cut up where a key has fewer rows than this in a page that is full.
+_FEW = 16
+_DEEPEST = 16
+# Windows that are answered at once when hops end.
+_ENDS = 64
+
+
+@dataclass(slots=True)
+class Slot:
+    """The keys whose hash ends in the lowest `depth` bits of `prefix`.
+
+    Attributes:
+        tree: Rows that windows may still hold.
+        youngest: The time of its last row; None without rows.
+        waiting: Pages of rows that are not answered yet, in order of arrival.
+    """
+
+    depth: int
+    prefix: int
+    tree: Tree = field(default_factory=Tree)
+    youngest: int | None = None
+    waiting: list[Child] = field(default_factory=list)
+
+    @property
+    def oldest_waiting(self) -> int | None:
+        """The time of the first row that waits."""
+        return min((page.first for page in self.waiting), default=None)
+
+
+class Shard:
+    """The state of some keys of a job.
+
+    Args:
+        job: What is asked.
+        store: Where pages lie.
+        directory: What `commit` gave, of the same job; None to begin with.
+
+    Raises:
+        SnapshotError: If the directory is of another format.
+    """
+
+    def __init__(self, job: Job, store: Store, directory: bytes | None = None) -> None:
+        self.job = job
+        self._by = list(job.spec.by)
+        self.pages = Pages(store, job.leaf, job.inner)
+        self._rows = Pages(store, job.waiting, job.waiting)
+        self._slots = [Slot(0, 0)]
+        self.flushed: int | None = None
+        # The first row, for windows that end before anything was flushed.
+        self._oldest: int | None = None
+        next_page = 0
+        if directory is not None:
+            next_page = self._read_directory(directory)
+        self._forest = Forest(self.pages, job, next_page)
+
+    def _read_directory(self, directory: bytes) -> int:
+        try:
+            state = json.loads(directory)
+            if state["format"] != _FORMAT:
+                raise SnapshotError(
+                    f"the state has format {state['format']}, and this version of "
+                    f"slidewise reads {_FORMAT}"
+                )
+            self._slots = [
+                Slot(
+                    depth,
+                    prefix,
+                    Tree(root),
+                    youngest,
+                    [Child(*page) for page in pages],
+                )
+                for depth, prefix, root, youngest, pages in state["slots"]
+            ]
+            self.flushed, self._oldest = state["flushed"], state["oldest"]
+            return int(state["next"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise SnapshotError(
+                f"the directory of a state is damaged: {error}"
+            ) from error
+
+    def commit(self) -> bytes:
+        """Writes the pages that changed; what it gives must be kept beside them."""
+        self.pages.commit()
+        self._rows.commit()
+        slots = [
+            (
+                slot.depth,
+                slot.prefix,
+                slot.tree.root,
+                slot.youngest,
+                [(page.page, page.first, page.last) for page in slot.waiting],
+            )
+            for slot in self._slots
+        ]
+        state = {
+            "format": _FORMAT,
+            "next": self._forest.next_page,
+            "flushed": self.flushed,
+            "oldest": self._oldest,
+            "slots": slots,
+        }
+        return json.dumps(state, separators=(",", ":")).encode()
+
+    @property
+    def changed(self) -> set[int]:
+        """The pages to be written or removed at the next commit."""
+        return self.pages.changed | self._rows.changed
+
+    @property
+    def due(self) -> int | None:
+        """The watermark from which on `advance` has something to answer; or None."""
+        if self.job.emit == "final":
+            waiting = (slot.oldest_waiting for slot in self._slots)
+            return min((time for time in waiting if time is not None), default=None)
+        if self.job.emit == "slide":
+            ends = next(self._ended(2**63 - 1), None)
+            return None if ends is None else ends[0] - 1
+        return None
+
+    def ingest(self, rows: pa.Table, watermark: int | None) -> pa.Table | None:
+        """Takes rows in, none of them late; gives what is to be answered at once."""
+        job = self.job
+        arranged = job.arranged(rows, job.ticks(rows))
+        dealt = self._deal(arranged)
+        if job.emit == "final":
+            for slot, part in dealt:
+                self._wait(slot, part)
+            return None
+        answers = None
+        if job.emit == "arrival":
+            cover = self._cover((slot, part[TIME]) for slot, part in dealt)
+            answers = job.answered(arranged, job.answer_arrival(cover, arranged))
+        if job.emit == "slide" and len(rows) and self.flushed is None:
+            oldest = pc.min(arranged[TIME]).as_py()
+            self._oldest = min(oldest, oldest if self._oldest is None else self._oldest)
+        touched = self._insert(dealt)
+        if job.emit == "update":
+            answers = self._answer_update(arranged, touched)
+        self._retire(touched, watermark)
+        return answers
+
+    def advance(self, watermark: int) -> pa.Table | None:
+        """Answers what the watermark has passed."""
+        answers: pa.Table | None = None
+        touched: Iterable[Slot] = ()
+        if self.job.emit == "final":
+            answers, touched = self._answer_final(watermark)
+        elif self.job.emit == "slide":
+            answers, touched = self._answer_slides(watermark), self._slots
+        self.flushed = watermark
+        self._retire(touched, watermark)
+        return answers
+
+    # Answers.
+
+    def _cover(self, asked: Iterable[tuple[Slot, pa.ChunkedArray]]) -> Cover:
+        """What answers the windows of rows at these times, slot by slot."""
+        cover = Cover()
+        for slot, times in asked:
+            ends = self.job.ends(times.combine_chunks())
+            self._forest.cover(slot.tree, self._reached(ends), cover)
+        return cover
+
+    def _reached(self, ends: pa.Array) -> Sequence[int]:
+        """The ends of windows; all of time where rows are counted."""
+        return _EVER if self.job.rows else ticks_of(ends)
+
+    def _answer_update(self, rows: pa.Table, touched: list[Slot]) -> pa.Table:
+        """Per key with new rows, the window that ends at its latest one."""
+        by = self._by
+        tables, slots = [], []
+        for at, slot in enumerate(touched):
+            for table in self._forest.latest(slot.tree):
+                tables.append(table.select([*by, TIME]))
+                slots.append(pa.repeat(pa.scalar(at, pa.int64()), len(table)))
+        tables.append(rows.select([*by, TIME]))
+        slots.append(pa.nulls(len(rows), pa.int64()))
+        table = pa.concat_tables(tables).combine_chunks()
+        keys = [(name, table.column(name).combine_chunks()) for name in by]
+        codes = group_codes(keys)
+        if codes is None:
+            codes = pa.repeat(pa.scalar(0, pa.int64()), len(table))
+        spread = pa.table(
+            {
+                "code": codes,
+                "time": table.column(TIME),
+                "slot": pa.concat_arrays(slots),
+                "row": row_numbers(len(table)),
+            }
+        )
+        asked = [("time", "max"), ("slot", "max"), ("row", "max")]
+        found = spread.group_by("code", use_threads=False).aggregate(asked)
+        # New rows come last, so a key that has some has its last row among them.
+        new = pc.greater_equal(found.column("row_max"), len(table) - len(rows))
+        found = found.filter(new).sort_by("slot_max").combine_chunks()
+        latest = table.take(found.column("row_max")).select(by)
+        latest = latest.append_column(TIME, found.column("time_max"))
+        asked_slots, start = [], 0
+        for run in pc.value_counts(found.column("slot_max")).to_pylist():
+            times = latest[TIME].slice(start, run["counts"])
+            asked_slots.append((touched[run["values"]], times))
+            start += run["counts"]
+        cover = self._cover(asked_slots)
+        moments = self.job.moments(latest.combine_chunks())
+        answers = self.job.answer_moments(cover, moments)
+        return self.job.answered(moments, answers)
+
+    def _answer_final(self, watermark: int) -> tuple[pa.Table | None, list[Slot]]:
+        due = []
+        for slot in self._slots:
+            oldest = slot.oldest_waiting
+            if oldest is not None and oldest <= watermark:
+                due.append((slot, self.job.sort(self._take_due(slot, watermark))))
+        if not due:
+            return None, []
+        rows = self.job.sort(pa.concat_tables([part for _, part in due]))
+        cover = self._cover((slot, part[TIME]) for slot, part in due)
+        answers = self.job.answered(rows, self.job.answer_final(cover, rows))
+        return answers, self._insert(due)
+
+    def _answer_slides(self, watermark: int) -> pa.Table | None:
+        """Per key and window that ended, a row."""
+        tables = []
+        for ends in self._ended(watermark):
+            times = pa.array(ends, pa.int64())
+            cover = self._cover(
+                (slot, pa.chunked_array([times])) for slot in self._slots
+            )
+            tables.append(self.job.answer_slides(cover, times))
+        return pa.concat_tables(tables) if tables else None
+
+    def _ended(self, watermark: int) -> Iterator[list[int]]:
+        """The ends of windows that hold a row and are complete, some at a time."""
+        grid = self.job.grid
+        since = self._oldest if self.flushed is None else self.flushed + 1
+        while since is not None:
+            end = grid.end_after(since)
+            row = self._first_row(end - grid.length)
+            if row is None:
+                return
+            end = max(end, grid.end_after(row))
+            ends = [end + at * grid.every for at in range(_ENDS)]
+            ends = [end for end in ends if end <= watermark + 1]
+            if not ends:
+                return
+            yield ends
+            since = ends[-1]
+
+    def _first_row(self, since: int) -> int | None:
+        """The time of the first row that is not older."""
+        found = (
+            self._forest.first_row(slot.tree, since)
+            for slot in self._slots
+            if slot.youngest is not None and slot.youngest >= since
+        )
+        return min((time for time in found if time is not None), default=None)
+
+    # Rows that wait for the watermark.
+
+    def _wait(self, slot: Slot, rows: pa.Table) -> None:
+        """Keeps rows, sorted, until they are due."""
+        last = slot.waiting[-1].page if slot.waiting else None
+        if last is not None and self._rows[last].rows.nbytes < PAGE // 2:
+            rows = pa.concat_tables([self._rows[last].rows, rows]).combine_chunks()
+            del self._rows[last]
+            slot.waiting.pop()
+        most = max(1, len(rows) * PAGE // max(1, rows.nbytes))
+        for start in range(0, len(rows), most):
+            self._keep(slot, self._forest.new_page(), rows.slice(start, most))
+
+    def _keep(self, slot: Slot, page: int, rows: pa.Table) -> None:
+        ends = pc.min_max(rows[TIME])
+        slot.waiting.append(Child(page, ends["min"].as_py(), ends["max"].as_py()))
+        self._rows[page] = Node(rows)
+
+    def _take_due(self, slot: Slot, watermark: int) -> pa.Table:
+        """The rows up to the watermark, in order of arrival; they wait no more."""
+        due = []
+        pages, slot.waiting = slot.waiting, []
+        for page in pages:
+            if page.first > watermark:
+                slot.waiting.append(page)
+                continue
+            rows = self._rows[page.page].rows
+            if page.last <= watermark:
+                due.append(rows)
+                del self._rows[page.page]
+                continue
+            now = pc.less_equal(rows[TIME], watermark)
+            due.append(rows.filter(now))
+            self._keep(slot, page.page, rows.filter(pc.invert(now)).combine_chunks())
+        return pa.concat_tables(due).combine_chunks()
+
+    # Slots.
+
+    def _deal(self, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
+        """Rows by slot, in order of time; equal times as `Job.sort` says."""
+        if not len(rows):
+            return []
+        rows = self.job.sort(rows)
+        deepest = max(slot.depth for slot in self._slots)
+        of_prefix = [0] * (1 << deepest)
+        for at, slot in enumerate(self._slots):
+            for prefix in range(slot.prefix, 1 << deepest, 1 << slot.depth):
+                of_prefix[prefix] = at
+        prefixes = pc.bit_wise_and(self.job.hashes(rows), (1 << deepest) - 1)
+        of_row = pa.array(of_prefix, pa.int64()).take(prefixes)
+        return [(self._slots[at], part) for at, part in _parted(rows, of_row)]
+
+    def _insert(self, dealt: Iterable[tuple[Slot, pa.Table]]) -> list[Slot]:
+        """Inserts rows, sorted; gives the slots that have them."""
+        touched = []
+        for slot, rows in dealt:
+            for part, own in self._make_room(slot, self.job.kept(rows)):
+                youngest = own[TIME][-1].as_py()
+                known = youngest if part.youngest is None else part.youngest
+                part.youngest = max(youngest, known)
+                self._forest.insert(part.tree, own)
+                touched.append(part)
+        self._forest.settle()
+        return touched
+
+    def _make_room(self, slot: Slot, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
+        """Rows for a slot; or all its rows, for those that it is cut into."""
+        root = None if slot.tree.root is None else self.pages[slot.tree.root]
+        held = rows.slice(0, 0) if root is None else root.rows
+        size = held.nbytes + rows.nbytes
+        if (
+            (root is not None and root.level)
+            or size <= 2 * PAGE
+            or not self.job.spec.by
+        ):
+            return [(slot, rows)]
+        both = pa.concat_tables([held, rows]).combine_chunks()
+        hashes = self.job.hashes(both)
+        keys = pc.count_distinct(hashes).as_py()
+        bits = min(math.ceil(math.log2(size / PAGE)), _DEEPEST - slot.depth)
+        if keys * _FEW < len(both) or keys < 1 << bits or bits <= 0:
+            return [(slot, rows)]
+        if slot.tree.root is not None:
+            del self.pages[slot.tree.root]
+        parts = self._cut(slot, bits)
+        own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
+        return [(parts[at], self.job.sort(part)) for at, part in _parted(both, own)]
+
+    def _cut(self, slot: Slot, bits: int) -> list[Slot]:
+        """Slots of fewer keys in the place of one; its trees are left to the caller."""
+        parts = [
+            Slot(slot.depth + bits, slot.prefix | low << slot.depth)
+            for low in range(1 << bits)
+        ]
+        at = self._slots.index(slot)
+        self._slots[at : at + 1] = parts
+        for page in slot.waiting:
+            rows = self._rows[page.page].rows
+            hashes = self.job.hashes(rows)
+            own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
+            for low, part in _parted(rows, own):
+                self._keep(parts[low], self._forest.new_page(), part)
+            del self._rows[page.page]
+        return parts
+
+    def check(self) -> None:
+        """Checks the invariants of all slots; for tests."""
+        for slot in self._slots:
+            self._forest.check(slot.tree)
+            for page in slot.waiting:
+                rows = self._rows[page.page].rows
+                ends = pc.min_max(rows[TIME])
+                held = (ends["min"].as_py(), ends["max"].as_py())
+                assert held == (page.first, page.last), f"page {page.page}: {held}"
+            tables = list(self._forest.rows(slot.tree))
+            tables += [self._rows[page.page].rows for page in slot.waiting]
+            for table in tables:
+                low = pc.bit_wise_and(self.job.hashes(table), (1 << slot.depth) - 1)
+                astray = pc.any(pc.not_equal(low, slot.prefix)).as_py()
+                assert not astray, f"keys in a slot that is not theirs: {slot}"
+
+    # What no window can reach any more.
+
+    def keys(self) -> pa.Table:
+        """The keys that have rows, each with its latest time."""
+        by, on = self._by, self.job.spec.on
+        tables = [self.job.leaf.empty_table().select([*by, TIME])]
+        for slot in self._slots:
+            tables += [
+                table.select([*by, TIME]) for table in self._forest.latest(slot.tree)
+            ]
+            tables += [
+                self._rows[page.page].rows.select([*by, TIME]) for page in slot.waiting
+            ]
+        table = pa.concat_tables(tables)
+        found = table.group_by(by, use_threads=False).aggregate([(TIME, "max")])
+        latest = found.column(f"{TIME}_max").combine_chunks()
+        return found.select(by).append_column(on, self.job.restore(latest))
+
+    def evict_idle(self, until: int) -> int:
+        """Forgets keys whose latest row is not younger; gives how many."""
+        found = self.keys()
+        ticks = self.job.ticks(found)
+        idle = found.filter(pc.less_equal(ticks, until)).combine_chunks()
+        if not len(idle):
+            return 0
+        slots = self._deal(idle.append_column(TIME, self.job.ticks(idle)))
+        for slot, keys in slots:
+            tables = list(self._forest.rows(slot.tree))
+            self._forest.clear(slot.tree)
+            if tables:
+                rows = self._without(pa.concat_tables(tables), keys)
+                self._forest.insert(slot.tree, rows)
+            pages, slot.waiting = slot.waiting, []
+            for page in pages:
+                rest = self._without(self._rows[page.page].rows, keys)
+                del self._rows[page.page]
+                if len(rest):
+                    self._keep(slot, self._forest.new_page(), rest)
+        self._forest.settle()
+        return len(idle)
+
+    def _without(self, rows: pa.Table, keys: pa.Table) -> pa.Table:
+        """Rows of other keys than these."""
+        both = pa.concat_tables([table.select(self._by) for table in (rows, keys)])
+        both = both.combine_chunks()
+        named = [(name, both.column(name).combine_chunks()) for name in self._by]
+        codes = group_codes(named)
+        if codes is None:
+            return rows.slice(0, 0)
+        theirs = codes.slice(len(rows))
+        gone = pc.is_in(codes.slice(0, len(rows)), theirs)
+        return rows.filter(pc.invert(gone)).combine_chunks()
+
+    def _retire(self, touched: Iterable[Slot], watermark: int | None) -> None:
+        if watermark is None:
+            return
+        until = watermark - self.job.reach
+        if self.job.rows:
+            for slot in touched:
+                self._keep_youngest(slot, until)
+            return
+        for slot in touched:
+            self._forest.evict(slot.tree, until)
+        for slot in self._slots:
+            if slot.youngest is not None and slot.youngest <= until:
+                self._forest.evict(slot.tree, until)
+                slot.youngest = None
+
+    def _keep_youngest(self, slot: Slot, until: int) -> None:
+        """Of rows that no window of time holds, keeps as many per key as others do."""
+        cover = Cover()
+        self._forest.cover(slot.tree, _EVER, cover)
+        if not cover.rows:
+            return
+        rows = pa.concat_tables(cover.rows).combine_chunks()
+        keep = self.job.youngest(rows, until)
+        if len(rows) - len(keep) < max(64, len(rows) // 4):
+            return
+        self._forest.clear(slot.tree)
+        self._forest.insert(slot.tree, keep)
+        self._forest.settle()
+
+
+def _parted(rows: pa.Table, numbers: pa.Array) -> Iterator[tuple[int, pa.Table]]:
+    """Rows by number, in their order."""
+    order = pc.sort_indices(numbers)
+    rows, numbers = rows.take(order).combine_chunks(), numbers.take(order)
+    start = 0
+    for run in pc.value_counts(numbers).to_pylist():
+        yield run["values"], rows.slice(start, run["counts"])
+        start += run["counts"]

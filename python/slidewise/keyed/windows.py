@@ -1,0 +1,416 @@
+"""`KeyedWindows`: many keys in one process, each with its windows."""
+
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.durations import Length, Rows, WindowLike, parse_offset
+from slidewise.errors import SnapshotError, SpecError
+from slidewise.frames import frame, require
+from slidewise.keyed.job import Job
+from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.shard import Shard
+from slidewise.spec import Spec
+from slidewise.times import read_times, window_units
+
+__all__ = ["LATE", "LATE_ROWS", "KeyedWindows", "flagged"]
+
+LATE = "_late"
+LATE_ROWS = ("drop", "flag")
+_MAGIC = b"SWKEYED1"
+_LENGTH = struct.Struct("<Q")
+
+
+class KeyedWindows:
+    """Windows of many keys over one stream: batches of rows in, answers out.
+
+    The same question as `rolling` or `hopping`, answered while rows arrive in any
+    order. A *watermark* says which times are over: rows at or before it are late and
+    take no part. Answers come
+
+    - `emit="arrival"`: per row, at once: over what has arrived;
+    - `emit="final"`: per row, once the watermark has passed it: over the whole table;
+    - `emit="update"`: per batch and key with new rows, the window at its latest row;
+    - `emit="slide"`: for hopping windows, per key and window that the watermark has
+      passed.
+
+    Rows of one batch have arrived together, unless `arrival=` orders them.
+
+    Args:
+        spec: What to compute; or the keywords of `rolling` or `hopping` instead.
+        emit: As above; "final", and for hopping windows "slide", by default.
+        late: How far the watermark stays behind the largest time seen: `"10m"`, a
+            `timedelta`, or an int for integer times.
+        late_rows: What becomes of late rows: "drop" counts them, "flag" also gives them
+            back, without results and with `_late` true ("arrival" and "final").
+        then_by: Columns that order rows of equal time. By default they stay in the
+            order in which they came.
+        **request: What `rolling` or `hopping` take, beside the table.
+
+    Raises:
+        SpecError: If an argument is wrong. (What the columns are shows with the first
+            batch.)
+
+    Cost: per batch, the pages at the ends of its windows are read and changed: O(new
+    rows + pages of 32 KB), whatever the length of a window. Aggregations that need all
+    rows (quantiles and their like, text, Python's own) read all of the window.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> trips = sw.KeyedWindows(on="t", by="at", windows=5, aggs={"n": sw.count()},
+        ...                         late=2)
+        >>> trips.ingest(pa.table({"t": [3, 1, 9], "at": [*"AAB"]}))
+        >>> trips.advance()  # 9 − 2: no row before 7 is waited for
+        >>> trips.collect().to_pydict()
+        {'t': [1, 3], 'at': ['A', 'A'], 'n_5': [1, 2]}
+    """
+
+    def __init__(
+        self,
+        spec: Spec | None = None,
+        *,
+        emit: str | None = None,
+        late: WindowLike = 0,
+        late_rows: str = "drop",
+        then_by: str | Sequence[str] = (),
+        **request: Any,
+    ) -> None:
+        self._spec = _spec(spec, request)
+        hops = "slide" if self._spec.is_hopping else "final"
+        self._emit = hops if emit is None else emit
+        self._then_by = (then_by,) if isinstance(then_by, str) else tuple(then_by)
+        if late_rows not in LATE_ROWS:
+            raise SpecError(f"late_rows= is one of drop, flag; got {late_rows!r}")
+        if late_rows == "flag" and self._emit not in ("arrival", "final"):
+            raise SpecError(
+                f"late_rows='flag' gives rows back, and emit={self._emit!r} gives "
+                "none: count them by `late_count`, or ask for emit='final'"
+            )
+        self._patience = _patience(late)
+        self._flags = late_rows == "flag"
+        self._job: Job | None = None
+        self._delay = 0
+        self._store = MemoryStore()
+        self._directory: bytes | None = None
+        self._shard: Shard | None = None
+        self._largest: int | None = None
+        self._watermark: int | None = None
+        self._answers: list[pa.Table] = []
+        self._changed: set[int] = set()
+        self.late_count = 0
+
+    def ingest(self, batch: Any) -> None:
+        """Takes rows in.
+
+        Args:
+            batch: Whatever `rolling` takes as a table, in any order; every batch with
+                the same columns.
+
+        Raises:
+            SpecError: If a column is missing, of a wrong type, or without a time; the
+                windows are as they were then.
+            ResultOverflowError: As `rolling`; likewise.
+        """
+        job, rows = self._prepared(batch)
+        ticks = job.ticks(rows)
+        late = None
+        if self._watermark is not None:
+            on_time = pc.greater(ticks, self._watermark)
+            late = rows.filter(pc.invert(on_time))
+            rows = rows.filter(on_time).combine_chunks()
+        answers = self._whole(lambda shard: shard.ingest(rows, self._watermark))
+        if answers is not None:
+            self._answers.append(
+                flagged(answers, late=False) if self._flags else answers
+            )
+        if late is not None and len(late):
+            self.late_count += len(late)
+            if self._flags:
+                self._answers.append(self._given_back(job, late))
+        if len(ticks):
+            largest = pc.max(ticks).as_py()
+            self._largest = (
+                largest if self._largest is None else max(largest, self._largest)
+            )
+
+    def advance(self, watermark: Any = None) -> None:
+        """Moves the watermark on, and answers what it has passed.
+
+        Args:
+            watermark: A time like those of the stream; by default the largest one seen,
+                less `late`. One that lies before the present watermark changes nothing.
+
+        Raises:
+            SpecError: If it is no such time.
+            ResultOverflowError: As `rolling`; the watermark stays where it was then.
+        """
+        if self._job is None or self._largest is None:
+            if watermark is not None:
+                raise SpecError("there are no rows yet: ingest some before advance()")
+            return
+        ahead = self._largest - self._delay
+        if watermark is not None:
+            ahead = self._job.tick(watermark)
+        if self._watermark is not None and ahead <= self._watermark:
+            return
+        answers = self._whole(lambda shard: shard.advance(ahead))
+        self._watermark = ahead
+        if answers is not None:
+            self._answers.append(
+                flagged(answers, late=False) if self._flags else answers
+            )
+
+    def collect(self) -> pa.Table:
+        """The answers since the last call; "final" ones in order of time per advance.
+
+        Raises:
+            SpecError: If there was no batch yet: then the columns are not known.
+        """
+        if self._job is None:
+            raise SpecError("there are no rows yet: ingest some before collect()")
+        schema = flagged_schema(self._job.output) if self._flags else self._job.output
+        answers, self._answers = self._answers, []
+        return pa.concat_tables(
+            [schema.empty_table(), *answers], promote_options="permissive"
+        )
+
+    @property
+    def watermark(self) -> Any:
+        """The time up to which all is over; None before the first `advance`."""
+        if self._watermark is None or self._job is None:
+            return None
+        return self._job.restore(pa.array([self._watermark], pa.int64()))[0].as_py()
+
+    def keys(self) -> pa.Table:
+        """The keys that have rows, each with its latest time."""
+        return self._present().keys()
+
+    def __len__(self) -> int:
+        """How many keys have rows."""
+        return len(self.keys()) if self._job is not None else 0
+
+    def evict_idle(self, until: Any) -> int:
+        """Forgets keys whose latest row is not younger; gives how many.
+
+        Keys go by themselves once no window can hold their rows. Only windows of
+        `rows(n)` keep them for ever.
+
+        Args:
+            until: A time like those of the stream.
+        """
+        tick = self._present().job.tick(until)
+        gone: int = self._whole(lambda shard: shard.evict_idle(tick))
+        return gone
+
+    def check(self) -> None:
+        """Checks the invariants of the pages, all of which are read for that.
+
+        Raises:
+            AssertionError: Naming the page; a fault in slidewise, never in the data.
+        """
+        if self._shard is not None:
+            self._shard.check()
+
+    def _present(self) -> Shard:
+        if self._shard is None:
+            raise SpecError("there are no rows yet: ingest some first")
+        return self._shard
+
+    def _prepared(self, batch: Any) -> tuple[Job, pa.Table]:
+        """The columns of a batch; the first one says which there are."""
+        source = frame(batch)
+        names = list(source.names) if self._job is None else self._job.schema.names
+        require(source, names, "the batch")
+        rows = pa.table({name: source.column(name) for name in names})
+        if self._job is None:
+            job = Job(self._spec, rows.schema, self._emit, self._then_by)
+            times = read_times(
+                rows.column(self._spec.on).combine_chunks(), self._spec.on
+            )
+            late = self._patience
+            self._delay = window_units(late, times) if late.amount else 0
+            self._job, self._shard = job, Shard(job, self._store)
+            self._directory = self._shard.commit()
+        for field in self._job.schema:
+            if rows.schema.field(field.name).type != field.type:
+                raise SpecError(
+                    f"column {field.name!r} is {rows.schema.field(field.name).type} in "
+                    f"this batch, and was {field.type} before: cast it"
+                )
+        return self._job, rows
+
+    def _given_back(self, job: Job, late: pa.Table) -> pa.Table:
+        table = late
+        for name in job.spec.results:
+            kind = job.output.field(name).type
+            table = table.append_column(name, pa.nulls(len(late), kind))
+        return flagged(table, late=True)
+
+    def _whole(self, step: Any) -> Any:
+        """Takes a step, all of it or nothing."""
+        shard = self._present()
+        try:
+            answers = step(shard)
+        except BaseException:
+            self._shard = Shard(shard.job, self._store, self._directory)
+            raise
+        self._changed |= shard.changed
+        self._directory = shard.commit()
+        return answers
+
+    def to_bytes(self) -> bytes:
+        """A snapshot: all pages, and where the stream stands. `from_bytes` reads it.
+
+        Raises:
+            SpecError: If answers wait for `collect()`, or there were no rows yet.
+        """
+        return self._snapshot(self._store.blobs)
+
+    def changes(self) -> bytes:
+        """A snapshot of the pages that changed since the last snapshot of either kind.
+
+        `from_bytes` takes it behind the snapshots before it.
+
+        Raises:
+            SpecError: Like `to_bytes`.
+        """
+        blobs = self._store.blobs
+        return self._snapshot({page: blobs.get(page) for page in self._changed})
+
+    def _snapshot(self, pages: Mapping[int, bytes | None]) -> bytes:
+        if self._answers:
+            raise SpecError("answers wait: collect() them before a snapshot")
+        job, directory = self._present().job, self._directory or b""
+        head = {
+            "spec": job.spec.hash,
+            "emit": job.emit,
+            "then_by": job.then_by,
+            "flags": self._flags,
+            "delay": self._delay,
+            "largest": self._largest,
+            "watermark": self._watermark,
+            "late": self.late_count,
+            "schema": job.schema.serialize().to_pybytes().hex(),
+            "pages": [
+                (page, None if blob is None else len(blob))
+                for page, blob in sorted(pages.items())
+            ],
+            "directory": len(directory),
+        }
+        text = json.dumps(head, separators=(",", ":")).encode()
+        blobs = [blob for _, blob in sorted(pages.items()) if blob is not None]
+        body = b"".join([_LENGTH.pack(len(text)), text, directory, *blobs])
+        self._changed = set()
+        return _MAGIC + _LENGTH.pack(zlib.crc32(body)) + body
+
+    @classmethod
+    def from_bytes(
+        cls,
+        blob: bytes,
+        spec: Spec | None = None,
+        *,
+        changes: Iterable[bytes] = (),
+        **request: Any,
+    ) -> Self:
+        """Windows from a snapshot; they go on with the same answers.
+
+        Args:
+            blob: What `to_bytes` gave.
+            spec: The same as then; or the keywords of `rolling` or `hopping`.
+            changes: What `changes` gave since, in order.
+            **request: As for the class.
+
+        Raises:
+            SnapshotError: If the bytes are damaged, or of another spec.
+        """
+        spec = _spec(spec, request)
+        head: dict[str, Any] = {}
+        store, directory = MemoryStore(), b""
+        for part in (blob, *changes):
+            head, directory, pages = _read(part, spec)
+            for page, held in pages.items():
+                if held is None:
+                    store.remove(page)
+                else:
+                    store.put(page, held)
+        windows = cls(
+            spec,
+            emit=head["emit"],
+            late_rows="flag" if head["flags"] else "drop",
+            then_by=head["then_by"],
+        )
+        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(head["schema"])))
+        windows._job = Job(spec, schema, head["emit"], tuple(head["then_by"]))
+        windows._store, windows._directory = store, directory
+        windows._shard = Shard(windows._job, store, directory)
+        windows._delay, windows._largest = head["delay"], head["largest"]
+        windows._watermark, windows.late_count = head["watermark"], head["late"]
+        return windows
+
+
+def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
+    """Answers with the column that says whether their row was late."""
+    return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
+
+
+def flagged_schema(output: pa.Schema) -> pa.Schema:
+    """The columns of such answers."""
+    return output.append(pa.field(LATE, pa.bool_()))
+
+
+def _spec(spec: Spec | None, request: Mapping[str, Any]) -> Spec:
+    if spec is None:
+        make = Spec.make_hopping if "window" in request else Spec.make
+        return make(**request)
+    if request:
+        raise SpecError(
+            f"{', '.join(request)} belong into the Spec: give a Spec or keywords, not "
+            "both"
+        )
+    return spec
+
+
+def _patience(late: WindowLike) -> Length:
+    if isinstance(late, Rows):
+        raise SpecError(f"late= is a length of time, not {late!r}")
+    length = parse_offset(late)
+    if length.amount < 0:
+        raise SpecError(f"late={late!r} is negative: give how long rows may take")
+    return length
+
+
+def _read(
+    blob: bytes, spec: Spec
+) -> tuple[dict[str, Any], bytes, dict[int, bytes | None]]:
+    """Head, directory and pages of a snapshot."""
+    start = len(_MAGIC) + _LENGTH.size
+    try:
+        if blob[: len(_MAGIC)] != _MAGIC:
+            raise SnapshotError("these bytes are no snapshot of KeyedWindows")
+        (checksum,) = _LENGTH.unpack_from(blob, len(_MAGIC))
+        body = memoryview(blob)[start:]
+        if zlib.crc32(body) != checksum:
+            raise SnapshotError("the snapshot is damaged: its checksum differs")
+        (length,) = _LENGTH.unpack_from(body)
+        at = _LENGTH.size + length
+        head = json.loads(bytes(body[_LENGTH.size : at]))
+        directory = bytes(body[at : at + head["directory"]])
+        at += head["directory"]
+        pages: dict[int, bytes | None] = {}
+        for page, size in head["pages"]:
+            pages[page] = None if size is None else bytes(body[at : at + size])
+            at += size or 0
+    except (struct.error, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, SnapshotError):
+            raise
+        raise SnapshotError(f"the snapshot is damaged: {error}") from error
+    if head["spec"] != spec.hash:
+        raise SnapshotError(
+            "the snapshot is of another Spec: give the one it was made with"
+        )
+    return head, directory, pages
