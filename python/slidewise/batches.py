@@ -366,6 +366,8 @@ def named_row(rows: pa.Table, row: int, spec: Spec) -> str:
         "the row of k='a', t=7"
     """
     names = [*spec.by, spec.on, *([spec.arrival] if spec.arrival else [])]
+    # What is not the user's own column is not shown.
+    names = [name for name in names if not name.startswith("__slidewise_")]
     shown = [f"{name}={_shown(rows[name][row])}" for name in names]
     return f"the row of {', '.join(shown)}"
 

@@ -12,7 +12,10 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakValueDictionary
 
+import pyarrow as pa
+
 from slidewise.aggregations import Aggregation
+from slidewise.answers import hinted_type
 from slidewise.errors import SpecError
 from slidewise.references import by_reference, check_names, found
 
@@ -57,6 +60,20 @@ class Compiled:
     lower: Callable[[Any], Any] | None
     functions: dict[str, Any]
     given: dict[str, Any]
+
+    @property
+    def returns(self) -> None:
+        """Nobody says of what type its answers are; what lowers them may be hinted."""
+
+    @property
+    def told(self) -> pa.DataType | None:
+        """The type of its answers, as far as anything tells it before there are any."""
+        if self.lower is not None:
+            return hinted_type(self.lower)
+        if self.dtype.names is None:
+            return pa.from_numpy_dtype(self.dtype)
+        parts = ((name, self.dtype[name]) for name in self.dtype.names)
+        return pa.struct([(name, pa.from_numpy_dtype(kind)) for name, kind in parts])
 
     @property
     def label(self) -> str:
@@ -147,7 +164,9 @@ class NativeAggregation(Aggregation):
     def __reduce__(self) -> tuple[Any, ...]:
         """By reference where its name leads to it, else by the functions given."""
         name = self.functions.name
-        if getattr(found(name), "functions", None) is self.functions:
+        # Another process has a main module of its own.
+        here = name is None or not name.startswith("__main__:")
+        if here and getattr(found(name), "functions", None) is self.functions:
             return by_reference, (name, self.of, self.where)
         given = self.functions.given
         if any(_is_compiled(part) for part in given.values()):

@@ -10,7 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 from weakref import WeakValueDictionary
 
+import pyarrow as pa
+
 from slidewise.aggregations import Aggregation
+from slidewise.answers import hinted_type, read_type
 from slidewise.errors import SpecError
 from slidewise.references import by_reference, check_names, found
 
@@ -43,6 +46,7 @@ class Functions:
         encode: From a partial to bytes, or None.
         decode: And back.
         codec: As it was given.
+        returns: The type of its answers, or None where that was not said.
     """
 
     name: str | None
@@ -55,6 +59,14 @@ class Functions:
     encode: Function | None
     decode: Function | None
     codec: Any
+    returns: pa.DataType | None = None
+
+    @property
+    def told(self) -> pa.DataType | None:
+        """The type of its answers, as far as anything tells it before there are any."""
+        if self.returns is not None:
+            return self.returns
+        return hinted_type(self.combine if self.lower is None else self.lower)
 
     @property
     def label(self) -> str:
@@ -103,10 +115,13 @@ class OwnAggregation(Aggregation):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By reference where its name leads to it, else by its functions."""
-        base = found(self.functions.name)
-        if getattr(base, "functions", None) is not self.functions:
+        name = self.functions.name
+        base = found(name)
+        # Another process has a main module of its own.
+        elsewhere = name is not None and name.startswith("__main__:")
+        if elsewhere or getattr(base, "functions", None) is not self.functions:
             return _remade, (self.of, self.where, *_parts(self.functions))
-        return by_reference, (self.functions.name, self.of, self.where)
+        return by_reference, (name, self.of, self.where)
 
     @property
     def lift(self) -> Function | None:
@@ -154,6 +169,7 @@ def _parts(functions: Functions) -> tuple[Any, ...]:
         functions.inverse,
         functions.commutative,
         functions.codec,
+        functions.returns,
     )
 
 
@@ -165,7 +181,11 @@ def _remade(of: str | None, where: str | None, *parts: Any) -> OwnAggregation:
 def aggregation(lift: type, /) -> OwnAggregation: ...
 @overload
 def aggregation(
-    *, commutative: bool = False, codec: Any = None, name: str | None = None
+    *,
+    commutative: bool = False,
+    codec: Any = None,
+    name: str | None = None,
+    returns: Any = None,
 ) -> Callable[[type], OwnAggregation]: ...
 @overload
 def aggregation(
@@ -177,6 +197,7 @@ def aggregation(
     commutative: bool = False,
     codec: Any = None,
     name: str | None = None,
+    returns: Any = None,
 ) -> OwnAggregation: ...
 
 
@@ -189,6 +210,7 @@ def aggregation(
     commutative: bool = False,
     codec: Any = None,
     name: str | None = None,
+    returns: Any = None,
 ) -> Any:
     """An aggregation of your own, of any associative combine, on any Python objects.
 
@@ -199,7 +221,7 @@ def aggregation(
 
     As a decorator it takes these from a class: `lift`, `combine`, `lower` and `inverse`
     as methods (static, or with self: the class is then made once, without arguments),
-    `identity`, `commutative` and `codec` as attributes.
+    `identity`, `commutative`, `codec` and `returns` as attributes.
 
     Args:
         lift: From a value to its partial. Default: the value itself. Never called for
@@ -220,6 +242,9 @@ def aggregation(
             restored: restore only those that you trust.
         name: "module:name" under which the aggregation is to be found, for pickles and
             snapshots. A class has one by itself.
+        returns: The type of the answers: a Python type such as `float`, or an Arrow
+            type. Spark and LazyFrames must know it before there are answers; a type
+            hint on lower tells Spark as well.
 
     Returns:
         An aggregation for `Window`; call it with the name of a column for tables and
@@ -261,14 +286,17 @@ def aggregation(
         [4, 20, 5]
     """
     if isinstance(lift, type) and combine is None:
-        return _of_class(lift, commutative, codec, name)
+        return _of_class(lift, commutative, codec, name, returns)
     given = (lift, combine, lower, inverse)
     if all(part is None for part in given) and identity is _MISSING:
-        return lambda cls: _of_class(cls, commutative, codec, name)
-    return _make(name, lift, combine, lower, identity, inverse, commutative, codec)
+        return lambda cls: _of_class(cls, commutative, codec, name, returns)
+    parts = (lift, combine, lower, identity, inverse, commutative, codec, returns)
+    return _make(name, *parts)
 
 
-def _of_class(cls: Any, commutative: bool, codec: Any, name: str | None) -> Any:
+def _of_class(
+    cls: Any, commutative: bool, codec: Any, name: str | None, returns: Any
+) -> Any:
     if not isinstance(cls, type):
         raise SpecError(f"@sw.aggregation decorates a class, got {cls!r}")
     made: list[Any] = []
@@ -292,6 +320,7 @@ def _of_class(cls: Any, commutative: bool, codec: Any, name: str | None) -> Any:
         method("inverse"),
         getattr(cls, "commutative", commutative),
         getattr(cls, "codec", codec),
+        getattr(cls, "returns", returns),
     )
 
 
@@ -308,6 +337,7 @@ def _make(
     inverse: Any,
     commutative: Any,
     codec: Any,
+    returns: Any = None,
 ) -> OwnAggregation:
     if combine is None:
         raise SpecError("combine= is missing: how two partials make that of both")
@@ -336,6 +366,7 @@ def _make(
         encode,
         decode,
         codec,
+        None if returns is None else read_type(returns),
     )
     if name is not None:
         _KNOWN[name] = functions

@@ -213,7 +213,8 @@ class Request:
         try:
             with _in_arrow_for(agg):
                 if isinstance(agg, OwnAggregation):
-                    array = in_one_type(agg, self._own[agg][index])
+                    own = self._own[agg][index]
+                    array = in_one_type(agg, own, agg.functions)
                 else:
                     asked = [answers[self._calls[call]] for call in plan.calls]
                     array = plan.finish(asked)
@@ -291,10 +292,11 @@ def lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
         SpecError: If only the rows tell which type a result has.
     """
     for _, agg in spec.aggs:
-        if isinstance(agg, OwnAggregation):
+        if isinstance(agg, OwnAggregation) and agg.functions.returns is None:
             raise SpecError(
                 f"the type of {agg!r} is known once there are answers, and a LazyFrame "
-                "must know it before: call .collect() on it first"
+                "must know it before: give sw.aggregation(..., returns=float), or call "
+                ".collect() on it first"
             )
     return once_collected(lazy, answer)
 

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from slidewise.aggregations import KINDS, PAIRS, Aggregation, Sketch
 from slidewise.columns import Columns, Feeds, Values, group_codes, row_numbers
 from slidewise.errors import ResultOverflowError, SpecError
-from slidewise.natives import NativeAggregation
+from slidewise.natives import Compiled, NativeAggregation
+from slidewise.own import Functions
 
 __all__ = ["Call", "Plan", "in_one_type", "plan"]
 
@@ -163,21 +164,27 @@ def _plan_native(agg: NativeAggregation, values: Values, feeds: Feeds) -> Plan:
 
 def _lowered(agg: NativeAggregation, answers: Sequence[pa.Array]) -> pa.Array:
     lowered = [agg.functions.lowered(record.as_py()) for record in answers[0]]
-    return in_one_type(agg, lowered)
+    return in_one_type(agg, lowered, agg.functions)
 
 
-def in_one_type(agg: Aggregation, answers: list[Any]) -> pa.Array:
+def in_one_type(
+    agg: Aggregation, answers: list[Any], functions: Functions | Compiled
+) -> pa.Array:
     """A column of what a user's lower gave.
 
     Raises:
         SpecError: If that does not go into one.
     """
+    kind = functions.returns
+    if kind is None and all(answer is None for answer in answers):
+        kind = functions.told
     try:
-        array = pa.array(answers, from_pandas=False)
+        array = pa.array(answers, kind, from_pandas=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise SpecError(
-            f"the answers of {agg!r} do not go into one column: {error}; let its lower "
-            "give numbers, text, times, or lists or dicts of them, all of one type"
+            f"the answers of {agg!r} do not go into one column"
+            f"{'' if kind is None else f' of {kind}'}: {error}; let its lower give "
+            "numbers, text, times, or lists or dicts of them, all of one type"
         ) from error
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 

@@ -3,25 +3,48 @@
     repartition(n, keys) → sortWithinPartitions(keys, time) → mapInArrow
 
 One shuffle and one sort, whatever the number of windows and aggregations. The number of
-partitions is given, so that adaptive execution neither merges nor splits them.
+partitions is given, so that adaptive execution neither merges nor splits them. Keys of
+very many rows are cut into pieces of time first (`hot`).
 """
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql.types import StructType
 
 from slidewise.batches import Order
+from slidewise.spark import hot
+from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions
-from slidewise.spark.schemas import with_results
+from slidewise.spark.schemas import arrow_schema, with_results
 from slidewise.spark.workers import answer
 from slidewise.spec import Spec
 
-__all__ = ["answered"]
+__all__ = ["Job", "answered", "planned"]
 
 # Spark's own default of spark.sql.shuffle.partitions, which nobody has chosen.
 _UNSAID = "200"
 _PER_CORE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A batch job, planned.
+
+    Attributes:
+        spec: What is asked.
+        schema: Of the answers.
+        tasks: How many tasks sort and answer.
+        cuts: Where hot keys are cut, or None.
+        then_by: What orders rows of equal time.
+    """
+
+    spec: Spec
+    schema: StructType
+    tasks: int
+    cuts: hot.Cuts | None
+    then_by: tuple[str, ...]
 
 
 def answered(df: Any, spec: Spec, options: BatchOptions, *, flag: bool = False) -> Any:
@@ -36,22 +59,51 @@ def answered(df: Any, spec: Spec, options: BatchOptions, *, flag: bool = False) 
     Raises:
         SpecError: If the spec does not fit the columns.
     """
-    schema = with_results(df, spec, options.then_by)
-    keys = [key_column(df, name) for name in spec.by]
-    order = [spec.arrival or spec.on, *options.then_by]
-    if spec.arrival is not None and options.then_by:
-        order = [spec.arrival, *options.then_by]
-    spread = df.repartition(partitions(df, spec, options), *keys)
-    rows = spread.sortWithinPartitions(*keys, *map(column, order))
-    run = answer(spec, Order(together=True), tuple(schema.names))
-    out = rows.mapInArrow(run, schema)
+    out = _run(df, planned(df, spec, options))
     return out.withColumn("_late", sf.lit(False)) if flag else out
 
 
-def partitions(df: Any, spec: Spec, options: BatchOptions) -> int:
+def planned(df: Any, spec: Spec, options: BatchOptions) -> Job:
+    """How the answers would be found.
+
+    Raises:
+        SpecError: If the spec does not fit the columns.
+    """
+    schema = with_results(df, spec, options.then_by)
+    tasks = _tasks(df, options)
+    cuts = hot.find_cuts(df, spec, options, tasks, arrow_schema(df))
+    alone = not spec.by and cuts is None
+    return Job(spec, schema, 1 if alone else tasks, cuts, options.then_by)
+
+
+def _run(df: Any, job: Job) -> Any:
+    spec = job.spec
+    order = Order(together=True)
+    keys = [key_column(df, name) for name in spec.by]
+    rows = df
+    if job.cuts is not None:
+        rows = hot.cut(df, spec, job.cuts)
+        # One after the other, so that no two pieces of a key fall to one task.
+        place = sf.xxhash64(*keys) if keys else sf.lit(0)
+        place = sf.pmod(place + column(hot.PIECE), sf.lit(job.tasks)).cast("int")
+        rows = rows.repartitionById(job.tasks, place)
+        keys.append(column(hot.PIECE))
+        spec = replace(spec, by=(*spec.by, hot.PIECE))
+        order = replace(order, warm=hot.WARM)
+    elif keys:
+        rows = rows.repartition(job.tasks, *keys)
+    else:
+        rows = rows.repartition(1)
+    times = [spec.arrival or spec.on, *job.then_by]
+    rows = rows.sortWithinPartitions(*keys, *map(column, times))
+    run = answer(spec, order, tuple(rows.columns), tuple(job.schema.names))
+    # PySpark takes names with dots and backticks apart here; the workers know them.
+    plain = rows.toDF(*(f"_{at}" for at in range(len(rows.columns))))
+    return plain.mapInArrow(run, job.schema)
+
+
+def _tasks(df: Any, options: BatchOptions) -> int:
     """How many tasks there will be."""
-    if not spec.by:
-        return 1
     if options.partitions is not None:
         return options.partitions
     spark = df.sparkSession
@@ -63,17 +115,3 @@ def partitions(df: Any, spec: Spec, options: BatchOptions) -> int:
     except Exception:  # noqa: BLE001 - Spark Connect has no context, and says so its way
         return int(asked)
     return min(_PER_CORE * int(cores), int(asked))
-
-
-def column(name: str) -> Any:
-    """A column by its name, whatever characters it has."""
-    quoted = name.replace("`", "``")
-    return sf.col(f"`{quoted}`")
-
-
-def key_column(df: Any, name: str) -> Any:
-    """A key column; the two zeros of floats, which are one key, as one."""
-    kind = df.schema[name].dataType
-    if isinstance(kind, FloatType | DoubleType):
-        return column(name) + sf.lit(0.0).cast(kind)
-    return column(name)

@@ -147,7 +147,7 @@ class BatchOptions:
             >>> BatchOptions.make(split=4).split
             4
         """
-        if split not in ("auto", False):
+        if split != "auto" and split is not False:
             if isinstance(split, str) or split is True:
                 raise SpecError(
                     f"split= is 'auto', False, or a number of pieces; got {split!r}"
@@ -205,7 +205,12 @@ def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
     """
     if then_by is None:
         return ()
-    names = (then_by,) if isinstance(then_by, str) else tuple(then_by)
+    names = (then_by,) if isinstance(then_by, str) else then_by
+    if not isinstance(names, Iterable):
+        raise SpecError(
+            f"then_by= takes a column or a list of columns, got {then_by!r}"
+        )
+    names = tuple(names)
     for name in names:
         if not isinstance(name, str):
             raise SpecError(f"then_by= takes the names of columns, got {name!r}")

@@ -31,6 +31,7 @@ def with_results(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType
     Raises:
         SpecError: If the spec does not fit the columns.
     """
+    _check_told(spec)
     rows = arrow_schema(df)
     require(frame(rows.empty_table()), [*spec.columns, *extra], "the DataFrame")
     if spec.is_hopping:
@@ -38,6 +39,18 @@ def with_results(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType
         return _of_arrow(hop_schema(spec, rows), [own[name] for name in spec.by])
     _refuse_alike(rows.names, spec)
     return _of_arrow(result_schema(spec, rows), list(df.schema))
+
+
+def _check_told(spec: Spec) -> None:
+    """Refuses aggregations of the user's own of which nothing tells the type."""
+    for _, agg in spec.aggs:
+        functions = getattr(agg, "functions", None)
+        if functions is not None and functions.told is None:
+            raise SpecError(
+                f"the type of {agg!r} is known once there are answers, and Spark must "
+                "know it before: give sw.aggregation(..., returns=float), or write it "
+                "on lower: def lower(partial) -> float"
+            )
 
 
 def _of_arrow(schema: pa.Schema, own: list[StructField]) -> StructType:

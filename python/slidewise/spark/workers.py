@@ -1,9 +1,12 @@
 """What runs in Python workers: one pass over a partition's sorted rows."""
 
+import pickle
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import chain
 
 import pyarrow as pa
+from pyspark import cloudpickle
 
 from slidewise.batches import Order, rolled
 from slidewise.hop_batches import hopped
@@ -17,21 +20,34 @@ Answer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _ROWS = 1 << 15
 
 
-def answer(spec: Spec, order: Order, names: tuple[str, ...]) -> Answer:
+def answer(
+    spec: Spec, order: Order, come: tuple[str, ...], go: tuple[str, ...]
+) -> Answer:
     """A function for `mapInArrow`.
 
     Args:
         spec: What is asked.
         order: What is known of the order of rows.
-        names: The columns that go back.
+        come: The names of the columns that come.
+        go: The columns that go back.
     """
+    blob = cloudpickle.dumps(spec)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        first = next(batches, None)
+        spec = _unpickled(blob)
+        named = (batch.rename_columns(come) for batch in batches)
+        first = next(named, None)
         if first is None:
             return
         answered = hopped if spec.is_hopping else rolled
-        for part in answered(chain([first], batches), spec, first.schema, order):
-            yield from part.select(names).to_batches(max_chunksize=_ROWS)
+        for part in answered(chain([first], named), spec, first.schema, order):
+            yield from part.select(go).to_batches(max_chunksize=_ROWS)
 
     return run
+
+
+@lru_cache(maxsize=16)
+def _unpickled(blob: bytes) -> Spec:
+    """Once per process: native aggregations are compiled when they are unpickled."""
+    spec: Spec = pickle.loads(blob)
+    return spec

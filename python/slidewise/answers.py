@@ -1,0 +1,73 @@
+"""Which type the answers of a user's own aggregation have, where that must be told.
+
+A table can look at its answers. Spark, and a LazyFrame, must know before there are any:
+from `returns=`, or from the type hint on lower (or on combine, where nothing lowers).
+"""
+
+import types
+import typing
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+
+__all__ = ["hinted_type", "read_type"]
+
+_PLAIN = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+    date: pa.date32(),
+    datetime: pa.timestamp("us"),
+    time: pa.time64("us"),
+    timedelta: pa.duration("us"),
+}
+
+
+def read_type(returns: Any) -> pa.DataType:
+    """Reads `returns=`: an Arrow type, or a Python type that names one.
+
+    Raises:
+        SpecError: If it is neither.
+
+    Example:
+        >>> read_type(float), read_type(list[int])
+        (DataType(double), ListType(list<item: int64>))
+    """
+    found = returns if isinstance(returns, pa.DataType) else _of_python(returns)
+    if found is None:
+        raise SpecError(
+            f"returns={returns!r} is no type that a column can have: give an Arrow "
+            "type such as pyarrow.float64(), or one of bool, int, float, str, bytes, "
+            "date, datetime, timedelta, or list[...] of these"
+        )
+    return found
+
+
+def hinted_type(function: Any) -> pa.DataType | None:
+    """What a function's type hint says that it gives; None if it says nothing clear.
+
+    Example:
+        >>> def lower(partial) -> float | None: ...
+        >>> hinted_type(lower), hinted_type(len)
+        (DataType(double), None)
+    """
+    try:
+        hint = typing.get_type_hints(function).get("return")
+    except (TypeError, NameError, AttributeError):
+        return None
+    return _of_python(hint)
+
+
+def _of_python(hint: Any) -> pa.DataType | None:
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        some = [one for one in typing.get_args(hint) if one is not type(None)]
+        return _of_python(some[0]) if len(some) == 1 else None
+    if typing.get_origin(hint) is list:
+        item = _of_python(typing.get_args(hint)[0])
+        return None if item is None else pa.list_(item)
+    return _PLAIN.get(hint) if isinstance(hint, type) else None

@@ -1,0 +1,34 @@
+"""One Spark session for the whole suite."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slidewise.errors import SlidewiseError
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: slidewise[spark]")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    from slidewise.spark import session
+
+    # Workers import what tests define where tests lie.
+    here = Path(__file__).parent
+    paths = [str(here), str(here.parent), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    config = {
+        "spark.sql.shuffle.partitions": "3",
+        "spark.default.parallelism": "2",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    try:
+        made = session("slidewise tests", master="local[2]", config=config)
+    except SlidewiseError as error:
+        pytest.skip(str(error))
+    yield made
+    made.stop()

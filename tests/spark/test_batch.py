@@ -1,0 +1,316 @@
+"""Batch on Spark gives what slidewise gives in process, row by row."""
+
+import datetime as dt
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from shared_aggregations import Longest
+
+import slidewise as sw
+from random_tables import AGGS, random_table, same
+from slidewise.spark import hopping, hot, rolling
+
+DATA = Path(
+    os.environ.get(
+        "SLIDEWISE_TEST_DATA", Path(__file__).parents[3].joinpath("shared", "data")
+    )
+)
+
+
+def timed(table: pa.Table) -> pa.Table:
+    """Integer times as timestamps, some milliseconds apart."""
+    for name in ("t", "a"):
+        ticks = pa.compute.multiply(table[name], 1000)
+        at = table.column_names.index(name)
+        table = table.set_column(at, name, ticks.cast(pa.timestamp("us", "UTC")))
+    return table
+
+
+def in_spark(spark: Any, table: pa.Table) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return spark.createDataFrame(table, from_arrow_schema(table.schema, True))
+
+
+def by_row(frame: Any) -> pa.Table:
+    return frame.toArrow().sort_by("row")
+
+
+def expect_same(frame: Any, expected: pa.Table) -> None:
+    got = by_row(frame)
+    same(got, expected.cast(got.schema))
+
+
+@pytest.mark.parametrize("by", [None, "k", ["k", "g"]])
+@pytest.mark.parametrize("ties", ["peers", "rows"])
+def test_every_window_and_aggregation(spark: Any, by: Any, ties: str) -> None:
+    table = timed(random_table(random.Random(f"{by} {ties}"), 300, keys=5, span=90))
+    asked = {
+        "on": "t",
+        "by": by,
+        "windows": ["1ms", "17ms", sw.rows(9)],
+        "aggs": AGGS,
+        "ties": ties,
+    }
+    frame = rolling(in_spark(spark, table), then_by="row", **asked)
+    expect_same(frame, sw.rolling(table, **asked))
+
+
+@pytest.mark.parametrize("closed", ["left", "both", "neither"])
+@pytest.mark.parametrize("offset", [None, "5ms", "-5ms"])
+def test_windows_with_other_ends(spark: Any, closed: str, offset: Any) -> None:
+    table = timed(random_table(random.Random(closed), 200, keys=4, span=60))
+    asked = {
+        "on": "t",
+        "by": "k",
+        "windows": ["2ms", "30ms"],
+        "aggs": {"n": sw.count(), "sum": sw.sum("i"), "max": sw.max("x")},
+        "closed": closed,
+        "offset": offset,
+        "min_rows": 2,
+    }
+    expect_same(
+        in_spark(spark, table).transform(rolling(**asked)),
+        sw.rolling(table, **asked),
+    )
+
+
+def test_as_of_arrival(spark: Any) -> None:
+    table = timed(random_table(random.Random(3), 300, keys=4, span=60))
+    asked = {
+        "on": "t",
+        "by": "k",
+        "windows": ["9ms", sw.rows(5)],
+        "aggs": AGGS,
+        "arrival": "a",
+    }
+    frame = rolling(in_spark(spark, table), then_by="row", **asked)
+    # Rows of equal arrival have arrived together.
+    expect_same(frame, sw.rolling(table, at=table, **asked))
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        {"window": "10ms", "every": "3ms"},
+        {"window": "4ms", "empty": True},
+        {"window": sw.session("3ms")},
+    ],
+)
+def test_hops_and_sessions(spark: Any, windows: dict[str, Any]) -> None:
+    table = timed(random_table(random.Random(4), 300, keys=4, span=200))
+    asked = {"on": "t", "by": ["k", "g"], "aggs": AGGS, **windows}
+    frame = hopping(in_spark(spark, table), then_by="row", **asked)
+    got, expected = frame.toArrow(), sw.hopping(table, **asked)
+    order = [(name, "ascending") for name in ("k", "g", "window_end")]
+    numbers = pa.array(range(len(expected)), pa.int64())
+    got = got.sort_by(order).append_column("row", numbers)
+    expected = expected.sort_by(order).append_column("row", numbers)
+    same(got, expected.cast(got.schema))
+
+
+@pytest.mark.parametrize("split", ["auto", 3])
+@pytest.mark.parametrize("by", [None, "k", ["k", "z"]])
+def test_hot_keys_are_cut(
+    spark: Any, by: Any, split: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hot, "_LEAST_HOT", 60)
+    monkeypatch.setattr(hot, "_LEAST_BY_HAND", 40)
+    rng = random.Random(f"{by}")
+    table = timed(random_table(rng, 600, keys=3, span=2_000))
+    zeros = [rng.choice([0.0, -0.0, None]) for _ in range(600)]
+    table = table.append_column("z", pa.array(zeros, pa.float64()))
+    asked = {"on": "t", "by": by, "windows": ["3ms", "90ms"], "aggs": AGGS}
+    df = in_spark(spark, table)
+    frame = rolling(df, then_by="row", split=split, partitions=8, **asked)
+    assert frame.columns == [*table.column_names, *frame.columns[table.num_columns :]]
+    text = frame._jdf.queryExecution().toString()
+    assert hot.PIECE in text
+    expect_same(frame, sw.rolling(table, **asked))
+
+
+def test_keys_are_cut_in_the_midst_of_any_time(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hot, "_LEAST_BY_HAND", 10)
+    days = [dt.date(2020, 1, 1) + dt.timedelta(days=n // 3) for n in range(200)]
+    columns = {
+        "day": pa.array(days, pa.date32()),
+        "local": pa.array(days, pa.date32()).cast(pa.timestamp("us")),
+        "tick": pa.array([n - 100 for n in range(200)], pa.int8()),
+        "since": pa.array([n * 7 for n in range(200)], pa.duration("us")),
+    }
+    for on, window in (("day", "2d"), ("local", "36h"), ("tick", 5), ("since", "20us")):
+        table = pa.table({**columns, "row": range(200)})
+        asked = {"on": on, "windows": window, "aggs": {"n": sw.count()}}
+        frame = rolling(in_spark(spark, table), split=4, **asked)
+        expect_same(frame, sw.rolling(table, **asked))
+
+
+def test_all_types_of_keys_and_values(spark: Any) -> None:
+    count = 40
+    rng = random.Random(9)
+
+    def some(kind: pa.DataType, values: list[Any]) -> pa.Array:
+        return pa.array([rng.choice([None, *values]) for _ in range(count)], kind)
+
+    moment = dt.datetime(2018, 7, 3, 17, 48, 39, 250)
+    columns = {
+        "bool": some(pa.bool_(), [True, False]),
+        "int8": some(pa.int8(), [-1, 7]),
+        "float": some(pa.float32(), [0.0, -0.0, 1.5, float("nan")]),
+        "double": some(pa.float64(), [0.0, -0.0, float("inf"), float("nan")]),
+        "text": some(pa.string(), ["", "ä", "b"]),
+        "bytes": some(pa.binary(), [b"", b"\x00"]),
+        "decimal": some(pa.decimal128(9, 2), [dt_decimal("1.50"), dt_decimal("-2")]),
+        "date": some(pa.date32(), [moment.date()]),
+        "instant": some(pa.timestamp("us", "UTC"), [moment]),
+        "local": some(pa.timestamp("us"), [moment]),
+        "duration": some(pa.duration("us"), [dt.timedelta(microseconds=5)]),
+    }
+    ids = {"t": pa.array(range(count), pa.int64()), "row": range(count)}
+    table = pa.table({**columns, **ids})
+    df = in_spark(spark, table)
+    for name in columns:
+        aggs = {
+            "n": sw.count(),
+            "first": sw.first(name),
+            "kinds": sw.count_distinct(name),
+            "all": sw.collect(name),
+        }
+        asked = {"on": "t", "by": name, "windows": [3, 100], "aggs": aggs}
+        expected = sw.rolling(table, **asked)
+        got = by_row(rolling(df, then_by="row", **asked))
+        assert got.column_names == expected.column_names
+        for column in expected.column_names:
+            ours, theirs = (one[column].to_pylist() for one in (got, expected))
+            assert repr(ours) == repr(theirs), (name, column)
+
+
+def dt_decimal(text: str) -> Any:
+    from decimal import Decimal
+
+    return Decimal(text)
+
+
+def test_every_aggregation_has_a_type_in_spark(spark: Any) -> None:
+    table = timed(random_table(random.Random(7), 80, keys=2, span=60))
+    aggs = {
+        name: make(column)
+        for name, make, column in (
+            ("mean", sw.mean, "x"),
+            ("product", sw.product, "i"),
+            ("range", sw.range, "t"),
+            ("any", sw.any, "w"),
+            ("bits", sw.bit_or, "i"),
+            ("top", sw.top_k, "i"),
+            ("mode", sw.mode, "s"),
+            ("distinct", sw.collect_distinct, "s"),
+            ("about", sw.approx_count_distinct, "s"),
+            ("filter", sw.bloom, "s"),
+            ("counts", sw.count_min, "s"),
+            ("often", sw.heavy_hitters, "i"),
+            ("low", sw.approx_quantile, "x"),
+        )
+    }
+    asked = {"on": "t", "by": "k", "windows": "20ms", "aggs": aggs}
+    frame = rolling(in_spark(spark, table), then_by="row", **asked)
+    got, expected = by_row(frame), sw.rolling(table, **asked)
+    for name in expected.column_names:
+        ours, theirs = got[name].to_pylist(), expected[name].to_pylist()
+        assert repr(ours) == repr(theirs), name
+
+
+def test_aggregations_of_ones_own(spark: Any) -> None:
+    table = timed(random_table(random.Random(8), 120, keys=3, span=60))
+    pairs = sw.aggregation(
+        lift=lambda value: (value, 1),
+        combine=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+        lower=lambda pair: pair[0] / pair[1],
+        identity=(0, 0),
+        commutative=True,
+        returns=float,
+    )
+    aggs = {"long": Longest("s"), "avg": pairs("i"), "n": sw.count()}
+    asked = {"on": "t", "by": "k", "windows": "20ms", "aggs": aggs}
+    frame = rolling(in_spark(spark, table), **asked)
+    assert dict(frame.dtypes)["avg_20ms"] == "double"
+    expect_same(frame, sw.rolling(table, **asked))
+
+
+def greatest(a: float, b: float) -> float:
+    return a if a > b else b
+
+
+def test_native_aggregations_of_ones_own(spark: Any) -> None:
+    pytest.importorskip("numba", reason="Numba is not installed: slidewise[numba]")
+    table = timed(random_table(random.Random(8), 60, keys=3, span=60))
+    most = sw.native(greatest, "float64", commutative=True)
+    asked = {"on": "t", "by": "k", "windows": "20ms", "aggs": {"most": most("x")}}
+    frame = rolling(in_spark(spark, table), **asked)
+    expect_same(frame, sw.rolling(table, **asked))
+
+
+def test_the_same_call_as_on_a_stream(spark: Any) -> None:
+    table = timed(random_table(random.Random(8), 50, keys=3, span=60))
+    asked = {"on": "t", "by": "k", "windows": "20ms", "aggs": {"n": sw.count()}}
+    frame = rolling(
+        in_spark(spark, table),
+        late="10 minutes",
+        emit="final",
+        late_rows="flag",
+        **asked,
+    )
+    assert frame.columns[-1] == "_late"
+    assert not any(row._late for row in frame.collect())
+    expect_same(frame.drop("_late"), sw.rolling(table, **asked))
+
+
+def test_odd_names_of_columns(spark: Any) -> None:
+    table = pa.table({"a b": [1, 1, 2], "t.x": [1, 2, 3], "q`q": [1, 2, 3]})
+    asked = {"on": "t.x", "by": "a b", "windows": 5, "aggs": {"s.s": sw.sum("q`q")}}
+    got = rolling(in_spark(spark, table), split=2, **asked).toArrow()
+    assert got.sort_by("t.x")["s.s_5"].to_pylist() == [1, 3, 3]
+
+
+def test_no_rows(spark: Any) -> None:
+    df = spark.createDataFrame([], "k string, t timestamp, x double")
+    frame = rolling(df, on="t", by="k", windows="1h", aggs={"m": sw.max("x")})
+    assert frame.collect() == []
+    assert frame.schema["m_1h"].dataType.typeName() == "double"
+    empty = hopping(df, on="t", by="k", window="1h", aggs={"m": sw.max("x")})
+    assert empty.collect() == []
+
+
+def test_citi_bike_trips(spark: Any) -> None:
+    path = DATA / "citibike-2018-07-sample.csv"
+    if not path.exists():
+        pytest.skip(f"the Citi Bike sample is not in {DATA}")
+    from slidewise.files import read_table
+
+    times = ["starttime", "stoptime"]
+    table = read_table(path, on=times, time_format="%m/%d/%y %H:%M:%S")
+    table = table.append_column("row", pa.array(range(len(table)), pa.int64()))
+    df = in_spark(spark, table)
+    aggs = {
+        "n": sw.count(),
+        "avg": sw.mean("tripduration"),
+        "dev": sw.stddev("tripduration"),
+        "max": sw.max("tripduration"),
+        "last": sw.last("bikeid"),
+    }
+    asked = {
+        "on": "starttime",
+        "by": "start station id",
+        "windows": ["1h", "24h"],
+        "aggs": aggs,
+    }
+    expect_same(rolling(df, then_by="row", **asked), sw.rolling(table, **asked))
+    asked["arrival"] = "stoptime"
+    expected = sw.rolling(table, at=table, **asked)
+    expect_same(rolling(df, then_by="row", **asked), expected)

@@ -1,0 +1,105 @@
+"""What cannot be done is one SpecError, before any job starts."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise.spark import hopping, rolling
+
+ASKED: dict[str, Any] = {
+    "on": "t",
+    "by": "k",
+    "windows": "1h",
+    "aggs": {"n": sw.count()},
+}
+
+
+@pytest.fixture(scope="module")
+def trips(spark: Any) -> Any:
+    return spark.createDataFrame([], "k string, t timestamp, x double, m map<int,int>")
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"on": "time"}, "the DataFrame has no column 'time'; it has k, t, x, m"),
+        ({"on": "x"}, "column 'x' holds double, not times"),
+        ({"by": "m"}, r"column 'm' \(map<int32, int32.*\) cannot be a key"),
+        ({"windows": 5}, "window 5 is a bare number, but column 't' holds times"),
+        ({"aggs": {"s": sw.sum("k")}}, "sum takes integers and floats"),
+        ({"aggs": {"a": sw.last("x")}}, r"last\('x'\) depends on the order of rows"),
+        ({"windows": sw.rows(3)}, r"rows\(3\) depends .* add then_by='column'"),
+        ({"ties": "rows"}, "ties='rows' depends on the order"),
+        ({"then_by": "id"}, "the DataFrame has no column 'id'"),
+        ({"then_by": 3}, "then_by= takes"),
+        ({"late": "soon"}, "cannot read the duration 'soon'"),
+        ({"late": "-1s"}, "late= is a whole number of microseconds, 0 or more"),
+        ({"late": 5}, "late= is a duration such as '10 minutes', got 5"),
+        ({"emit": "now"}, "emit= is one of arrival, final, slide, update; got 'now'"),
+        ({"emit": "slide"}, "emit='slide' does not go with rolling"),
+        ({"emit": "update"}, "a batch DataFrame has none"),
+        ({"emit": "arrival"}, "add arrival='column'"),
+        ({"emit": "final", "arrival": "t"}, "leave one out, or say emit='arrival'"),
+        ({"initial": "history"}, "initial= starts a stream from history"),
+        ({"late_rows": "keep"}, "late_rows= is one of drop, flag"),
+        ({"split": "no"}, "split= is 'auto', False, or a number of pieces"),
+        ({"split": 0}, "split= is an integer, 1 or more; got 0"),
+        ({"partitions": 0}, "partitions= is an integer, 1 or more; got 0"),
+        ({"aggs": {"T": sw.count()}, "windows": "1h"}, None),
+    ],
+)
+def test_one_message(trips: Any, other: dict[str, Any], message: str | None) -> None:
+    if message is None:
+        assert rolling(trips, **{**ASKED, **other}).columns[-1] == "T_1h"
+        return
+    with pytest.raises(sw.SpecError, match=message):
+        rolling(trips, **{**ASKED, **other})
+
+
+def test_what_is_wrong_without_a_frame_is_told_without_one() -> None:
+    with pytest.raises(sw.SpecError, match="cannot read the duration 'soon'"):
+        rolling(**{**ASKED, "late": "soon"})
+    with pytest.raises(sw.SpecError, match="emit='final' does not go with hopping"):
+        hopping(on="t", window="1h", aggs={"n": sw.count()}, emit="final")
+
+
+def test_other_tables_are_sent_elsewhere() -> None:
+    with pytest.raises(sw.SpecError, match=r"there is slidewise\.rolling"):
+        rolling(pa.table({"t": [1]}), **ASKED)
+
+
+def test_a_stream_has_to_know_how_long_to_wait(spark: Any) -> None:
+    rates = spark.readStream.format("rate").load()
+    with pytest.raises(sw.SpecError, match="add late='10 minutes'"):
+        rolling(rates, on="timestamp", windows="1h", aggs={"n": sw.count()})
+
+
+def test_results_that_differ_from_a_column_in_case(spark: Any) -> None:
+    df = spark.createDataFrame([], "t timestamp, N_1H long")
+    with pytest.raises(sw.SpecError, match="'N_1H' already, which is 'n_1h' to Spark"):
+        rolling(df, on="t", windows="1h", aggs={"n": sw.count()})
+
+
+def test_the_type_of_ones_own_answers_must_be_told(trips: Any) -> None:
+    own = sw.aggregation(combine=lambda a, b: a + b, identity=0, commutative=True)
+    with pytest.raises(sw.SpecError, match=r"returns=float\), or write it on lower"):
+        rolling(trips, **{**ASKED, "aggs": {"own": own("x")}})
+
+
+@pytest.mark.parametrize(
+    ("row", "nan", "message"),
+    [
+        (("a", None, 1.0), "propagate", "'t' has no time in the row of k='a', t=None"),
+        (("a", 5, float("nan")), "raise", "'x' is NaN in the row of k='a', t=5"),
+    ],
+)
+def test_what_only_values_tell_fails_the_job(
+    spark: Any, row: Any, nan: str, message: str
+) -> None:
+    df = spark.createDataFrame([row], "k string, t long, x double")
+    aggs = {"s": sw.sum("x")}
+    frame = rolling(df, on="t", by="k", windows=5, aggs=aggs, nan=nan)
+    with pytest.raises(Exception, match=message):
+        frame.collect()
