@@ -24,8 +24,10 @@ from slidewise.requests import Moments, Request
 from slidewise.spec import Spec
 from slidewise.times import TimeColumn, read_times, window_units
 
-__all__ = ["EMITS", "Job"]
+__all__ = ["EMITS", "LATE", "Job", "flagged"]
 
+# The column that says whether a row was late.
+LATE = "_late"
 EMITS = ("arrival", "final", "update", "slide")
 _INT64_MIN = -(2**63)
 _NO_KEY = 0x9E3779B97F4A7C15 - 2**64
@@ -409,6 +411,14 @@ class Job:
             empty, self.answer_moments(Cover(), self.moments(empty))
         ).schema
 
+    def given_back(self, late: pa.Table) -> pa.Table:
+        """Late rows, without results."""
+        table = late
+        for name in self.spec.results:
+            kind = self.output.field(name).type
+            table = table.append_column(name, pa.nulls(len(late), kind))
+        return flagged(table, late=True)
+
     def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
         """Rows with their results behind them; for "update", keys and times alone."""
         update = self.emit == "update"
@@ -418,6 +428,11 @@ class Job:
         for name, array in zip(self.spec.results, answers, strict=True):
             table = table.append_column(name, array)
         return table
+
+
+def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
+    """Answers with the column that says whether their row was late."""
+    return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
 
 
 def _columns(request: Request, moments: Moments | None) -> list[pa.Array]:

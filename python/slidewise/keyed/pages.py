@@ -45,6 +45,9 @@ _HEADER = struct.Struct("<4sHHII")
 _CHILD = struct.Struct("<qqqq")
 
 
+TRAFFIC = ("pages_read", "bytes_read", "pages_written", "bytes_written")
+
+
 class Store(Protocol):
     """Where the bytes of pages lie."""
 
@@ -119,7 +122,7 @@ class Pages:
         self._nodes: dict[int, Node] = {}
         self._changed: set[int] = set()
         self._removed: set[int] = set()
-        self.read = self.read_bytes = self.written = self.written_bytes = 0
+        self._traffic = dict.fromkeys(TRAFFIC, 0)
 
     def __getitem__(self, page: int) -> Node:
         node = self._nodes.get(page)
@@ -127,8 +130,8 @@ class Pages:
             blob = self.store.get(page)
             if blob is None:
                 raise SnapshotError(f"page {page} is missing from the state")
-            self.read += 1
-            self.read_bytes += len(blob)
+            self._traffic["pages_read"] += 1
+            self._traffic["bytes_read"] += len(blob)
             node = self._nodes[page] = self._decode(page, blob)
         return node
 
@@ -147,6 +150,11 @@ class Pages:
         """The pages to be written or removed at the next commit."""
         return self._changed | self._removed
 
+    def traffic(self) -> dict[str, int]:
+        """Pages and bytes read and written since the last call."""
+        told, self._traffic = self._traffic, dict.fromkeys(TRAFFIC, 0)
+        return told
+
     def below(self, page: int) -> Iterator[int]:
         """A page and all pages below it; leaves are not read for that."""
         yield page
@@ -163,8 +171,8 @@ class Pages:
             self.store.remove(page)
         for page in sorted(self._changed):
             blob = self._encode(self._nodes[page])
-            self.written += 1
-            self.written_bytes += len(blob)
+            self._traffic["pages_written"] += 1
+            self._traffic["bytes_written"] += len(blob)
             self.store.put(page, blob)
         self._changed.clear()
         self._removed.clear()

@@ -130,6 +130,25 @@ class Shard:
         }
         return json.dumps(state, separators=(",", ":")).encode()
 
+    def reopen(self, store: Store) -> None:
+        """Goes on with the same pages in a store that was opened anew."""
+        self.pages.store = self._rows.store = store
+
+    def trim(self, most: int) -> None:
+        """Keeps at most so many decoded pages; others are read when needed."""
+        self.pages.trim(most)
+        self._rows.trim(most)
+
+    def traffic(self) -> dict[str, int]:
+        """Pages and bytes read and written since the last call."""
+        ours, theirs = self.pages.traffic(), self._rows.traffic()
+        return {name: count + theirs[name] for name, count in ours.items()}
+
+    def load(self, rows: pa.Table) -> None:
+        """Takes rows in that need no answer, as if they had been answered before."""
+        arranged = self.job.arranged(rows, self.job.ticks(rows))
+        self._insert(self._deal(arranged))
+
     @property
     def changed(self) -> set[int]:
         """The pages to be written or removed at the next commit."""

@@ -12,15 +12,14 @@ import pyarrow.compute as pc
 from slidewise.durations import Length, Rows, WindowLike, parse_offset
 from slidewise.errors import SnapshotError, SpecError
 from slidewise.frames import frame, require
-from slidewise.keyed.job import Job
+from slidewise.keyed.job import LATE, Job, flagged
 from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.shard import Shard
 from slidewise.spec import Spec
 from slidewise.times import read_times, window_units
 
-__all__ = ["LATE", "LATE_ROWS", "KeyedWindows", "flagged"]
+__all__ = ["KeyedWindows"]
 
-LATE = "_late"
 LATE_ROWS = ("drop", "flag")
 _MAGIC = b"SWKEYED1"
 _LENGTH = struct.Struct("<Q")
@@ -131,7 +130,7 @@ class KeyedWindows:
         if late is not None and len(late):
             self.late_count += len(late)
             if self._flags:
-                self._answers.append(self._given_back(job, late))
+                self._answers.append(job.given_back(late))
         if len(ticks):
             largest = pc.max(ticks).as_py()
             self._largest = (
@@ -173,7 +172,9 @@ class KeyedWindows:
         """
         if self._job is None:
             raise SpecError("there are no rows yet: ingest some before collect()")
-        schema = flagged_schema(self._job.output) if self._flags else self._job.output
+        schema = self._job.output
+        if self._flags:
+            schema = schema.append(pa.field(LATE, pa.bool_()))
         answers, self._answers = self._answers, []
         return pa.concat_tables(
             [schema.empty_table(), *answers], promote_options="permissive"
@@ -243,13 +244,6 @@ class KeyedWindows:
                     f"this batch, and was {field.type} before: cast it"
                 )
         return self._job, rows
-
-    def _given_back(self, job: Job, late: pa.Table) -> pa.Table:
-        table = late
-        for name in job.spec.results:
-            kind = job.output.field(name).type
-            table = table.append_column(name, pa.nulls(len(late), kind))
-        return flagged(table, late=True)
 
     def _whole(self, step: Any) -> Any:
         """Takes a step, all of it or nothing."""
@@ -351,16 +345,6 @@ class KeyedWindows:
         windows._delay, windows._largest = head["delay"], head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]
         return windows
-
-
-def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
-    """Answers with the column that says whether their row was late."""
-    return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
-
-
-def flagged_schema(output: pa.Schema) -> pa.Schema:
-    """The columns of such answers."""
-    return output.append(pa.field(LATE, pa.bool_()))
 
 
 def _spec(spec: Spec | None, request: Mapping[str, Any]) -> Spec:

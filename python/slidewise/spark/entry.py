@@ -1,6 +1,5 @@
 """The functions for PySpark: what is asked is checked, and handed on."""
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -35,6 +34,7 @@ def rolling(
     late_rows: str = "drop",
     initial: DataFrame = None,
     buckets: int | None = None,
+    marker: str | None = None,
     partitions: int | None = None,
     split: str | bool | int = "auto",
 ) -> Any:
@@ -72,6 +72,9 @@ def rolling(
         initial: For streams: a batch DataFrame of what came before the stream.
         buckets: For streams: into how many groups keys are hashed, for as long as the
             checkpoint lives.
+        marker: For streams: a column of booleans. Rows where it is true are no rows of
+            the stream: their times only move the watermark, which is how the last rows
+            of a stream that has ended get their answers.
         partitions: For batch: over how many tasks the keys are spread. By default
             `spark.sql.shuffle.partitions`.
         split: For batch: keys of very many rows are cut into pieces of time, so that
@@ -120,6 +123,7 @@ def rolling(
         then_by=then_by,
         initial=initial,
         buckets=buckets,
+        marker=marker,
     )
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     check_order(spec, stream.then_by)
@@ -144,6 +148,7 @@ def hopping(
     late_rows: str = "drop",
     initial: DataFrame = None,
     buckets: int | None = None,
+    marker: str | None = None,
     partitions: int | None = None,
 ) -> Any:
     """Aggregates over windows at a distance from one another, batch or streaming.
@@ -170,6 +175,7 @@ def hopping(
         late_rows: See `rolling`.
         initial: See `rolling`.
         buckets: See `rolling`.
+        marker: See `rolling`.
         partitions: See `rolling`.
 
     Returns:
@@ -203,6 +209,7 @@ def hopping(
         then_by=then_by,
         initial=initial,
         buckets=buckets,
+        marker=marker,
     )
     batch = BatchOptions.make(partitions=partitions, split=False, then_by=then_by)
     check_order(spec, stream.then_by)
@@ -224,14 +231,13 @@ def _applied_to(
     _check_frame(df)
     if df.isStreaming:
         stream.check_stream()
-        streams: Any = importlib.import_module("slidewise.spark.stream")
-        if spec.is_hopping:
-            return streams.hopping_stream(df, spec, stream)
-        return streams.rolling_stream(df, spec, stream)
-    from slidewise.spark.batch import answered
+        from slidewise.spark import stream as streams
+
+        return streams.answered(df, spec, stream)
+    from slidewise.spark import batch as tables
 
     stream.check_table(spec)
-    return answered(df, spec, batch, flag=stream.late_rows == "flag")
+    return tables.answered(df, spec, batch, flag=stream.late_rows == "flag")
 
 
 def _check_frame(df: DataFrame) -> None:

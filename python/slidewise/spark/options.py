@@ -32,6 +32,7 @@ class StreamOptions:
         then_by: Columns that order rows of equal time, behind the time itself.
         initial: A batch DataFrame of history, or None.
         buckets: How many groups keys are hashed into; None for the default.
+        marker: The column of booleans that says which rows only move the watermark.
     """
 
     late: int | None
@@ -40,6 +41,7 @@ class StreamOptions:
     then_by: tuple[str, ...] = ()
     initial: Any = field(default=None, compare=False)
     buckets: int | None = None
+    marker: str | None = None
 
     @classmethod
     def make(
@@ -52,6 +54,7 @@ class StreamOptions:
         then_by: str | Sequence[str] | None = None,
         initial: Any = None,
         buckets: int | None = None,
+        marker: str | None = None,
     ) -> "StreamOptions":
         """Checks what the user wrote.
 
@@ -71,6 +74,7 @@ class StreamOptions:
             then_by=then_columns(then_by),
             initial=initial,
             buckets=None if buckets is None else _positive(buckets, "buckets"),
+            marker=None if marker is None else _column(marker, "marker"),
         )
 
     def check_stream(self) -> None:
@@ -215,6 +219,12 @@ def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
         if not isinstance(name, str):
             raise SpecError(f"then_by= takes the names of columns, got {name!r}")
     return names
+
+
+def _column(value: Any, argument: str) -> str:
+    if not isinstance(value, str):
+        raise SpecError(f"{argument}= takes the name of a column, got {value!r}")
+    return value
 
 
 def _late(late: str | timedelta) -> int:

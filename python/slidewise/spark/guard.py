@@ -1,0 +1,70 @@
+"""What a checkpoint was made for. Spark itself notices no change of it."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from slidewise.errors import SpecError
+from slidewise.keyed.job import Job
+
+__all__ = ["GUARDED", "Guard"]
+
+# The bucket of its own in which the guard lies.
+GUARDED = -1
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What must not change while a checkpoint lives.
+
+    Attributes:
+        format: The version of the layout of state.
+        spec: The spec as text; its hash would say less in a message.
+        emit: When rows are answered.
+        then_by: What orders rows of equal time.
+        columns: Names and types of the stream's columns.
+        buckets: Into how many groups keys are hashed.
+    """
+
+    format: int
+    spec: str
+    emit: str
+    then_by: str
+    columns: str
+    buckets: int
+
+    @classmethod
+    def of(cls, job: Job, buckets: int) -> Self:
+        """The guard of a job."""
+        columns = ", ".join(f"{field.name}: {field.type}" for field in job.schema)
+        return cls(
+            _FORMAT, job.spec.canonical(), job.emit, str(job.then_by), columns, buckets
+        )
+
+    def to_bytes(self) -> bytes:
+        """For the state."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+    @classmethod
+    def check(cls, ours: bytes, theirs: bytes | None) -> None:
+        """Refuses to go on with the state of another job.
+
+        Raises:
+            SpecError: Naming what changed.
+        """
+        if theirs is None or ours == theirs:
+            return
+        before, now = json.loads(theirs), json.loads(ours)
+        changed = [
+            f"{name} was {before.get(name)}, and is {value}"
+            for name, value in now.items()
+            if before.get(name) != value
+        ]
+        raise SpecError(
+            "this checkpoint was made for another query: "
+            + "; ".join(changed)
+            + ". A checkpoint goes on with the query it was made with: restore that, "
+            "or give a new checkpointLocation (and the rows so far as initial=). What "
+            "may change: late=, late_rows=, marker= and the trigger."
+        )

@@ -1,0 +1,263 @@
+"""The stateful operator: a shard of `slidewise.keyed` per bucket, pages as its state.
+
+State of a bucket, all of it bytes of our own: `directory`, with a token, and `pages`. A
+shard stays decoded in the worker's process from batch to batch, and is trusted only if
+its token is the one in the state: batches are replayed, tasks retried, and workers go
+from one partition to another.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import (
+    BinaryType,
+    DoubleType,
+    LongType,
+    StructField,
+    StructType,
+)
+
+from slidewise.keyed.job import Job, flagged
+from slidewise.keyed.shard import Shard
+from slidewise.spark.guard import GUARDED, Guard
+from slidewise.spark.packing import read_rows, write_rows
+
+__all__ = ["METRICS", "OUTPUT", "Operator"]
+
+# What a call of the operator did, summed up per batch.
+_COUNTS = (
+    "rows",
+    "late",
+    "answers",
+    "pages_read",
+    "pages_written",
+    "bytes_read",
+    "bytes_written",
+    "cached",
+    "calls",
+)
+OUTPUT = StructType(
+    [
+        StructField("payload", BinaryType()),
+        *(StructField(name, LongType()) for name in _COUNTS),
+        StructField("seconds", DoubleType()),
+    ]
+)
+METRICS = (*_COUNTS, "seconds")
+
+_BLOB = StructType([StructField("value", BinaryType())])
+_PAGE = StructType([StructField("page", LongType())])
+# Answers per payload.
+_ANSWERS = 1 << 16
+# Decoded pages that a shard keeps from one batch to the next.
+_DECODED = 4096
+
+# By query and bucket: the token of the state that a shard stands for, and the shard.
+_cache: dict[tuple[str, int], tuple[str, Shard]] = {}
+
+
+class StatePages:
+    """The pages of a bucket in Spark's state."""
+
+    def __init__(self, states: Any) -> None:
+        self._states = states
+
+    def get(self, page: int) -> bytes | None:
+        """As in `slidewise.keyed.pages.Store`."""
+        found = self._states.getValue((page,))
+        return None if found is None else bytes(found[0])
+
+    def put(self, page: int, blob: bytes) -> None:
+        """As in `slidewise.keyed.pages.Store`."""
+        self._states.updateValue((page,), (blob,))
+
+    def remove(self, page: int) -> None:
+        """As in `slidewise.keyed.pages.Store`."""
+        self._states.removeKey((page,))
+
+
+class Operator(StatefulProcessor):  # type: ignore[misc]
+    """Answers the rows of one bucket.
+
+    Args:
+        job: What is asked.
+        flags: Whether late rows come back.
+    """
+
+    def __init__(self, job: Job, *, flags: bool) -> None:
+        self._job, self._flags = job, flags
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Names the state; once per task, and on the driver."""
+        self._handle = handle
+        self._directory = handle.getValueState("directory", _BLOB)
+        self._pages = handle.getMapState("pages", _PAGE, _BLOB)
+
+    def handleInitialState(  # noqa: N802
+        self,
+        key: Any,
+        initialState: Any,  # noqa: N803
+        timerValues: Any,  # noqa: N803, ARG002
+    ) -> None:
+        """Takes rows of history in, which get no answers."""
+        (bucket,) = key
+        if bucket == GUARDED:
+            return
+        turn = Turn(self, bucket)
+        turn.shard.load(read_rows(bytes(initialState.payload)))
+        turn.commit(None)
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[Row]:
+        """Answers new rows, and what the watermark has passed meanwhile."""
+        (bucket,) = key
+        if bucket == GUARDED:
+            self._check([bytes(row.payload) for row in rows])
+            return iter(())
+        turn = Turn(self, bucket)
+        watermark = self._watermark(timerValues)
+        turn.advance(watermark)
+        tables = [read_rows(bytes(row.payload)) for row in rows]
+        turn.ingest(pa.concat_tables(tables).combine_chunks(), watermark)
+        turn.commit(watermark)
+        return turn.rows()
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: Any,  # noqa: N803
+        expiredTimerInfo: Any,  # noqa: N803
+    ) -> Iterator[Row]:
+        """Answers what the watermark has passed in a bucket without new rows."""
+        (bucket,) = key
+        turn = Turn(self, bucket)
+        turn.fired = expiredTimerInfo.getExpiryTimeInMs()
+        watermark = self._watermark(timerValues)
+        turn.advance(watermark)
+        turn.commit(watermark)
+        return turn.rows()
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _watermark(self, timer_values: Any) -> int | None:
+        """Spark's watermark in ticks; None before there is one."""
+        milliseconds = timer_values.getCurrentWatermarkInMs()
+        return None if milliseconds <= 0 else milliseconds * 1000
+
+    def _check(self, guards: list[bytes]) -> None:
+        found = self._directory.get()
+        Guard.check(guards[0], None if found is None else bytes(found[0]))
+        if found is None:
+            self._directory.update((guards[0],))
+
+
+class Turn:
+    """One call for one bucket: from the state to answers and back."""
+
+    def __init__(self, operator: Any, bucket: int) -> None:
+        self._operator = operator
+        self._started = time.perf_counter()
+        context = TaskContext.get()
+        query = context.getLocalProperty("sql.streaming.queryId") if context else None
+        self._key = (str(query), bucket)
+        self._batch = (
+            context.getLocalProperty("streaming.sql.batchId") if context else None
+        )
+        self._answers: list[pa.Table] = []
+        self._counts = dict.fromkeys(_COUNTS, 0)
+        self.fired: int | None = None
+        found = operator._directory.get()
+        state = {} if found is None else json.loads(bytes(found[0]))
+        self._timer: int | None = state.get("timer")
+        # Taken out: a call that fails leaves nothing behind to be trusted.
+        token, shard = _cache.pop(self._key, ("", None))
+        store = StatePages(operator._pages)
+        if shard is not None and token == state.get("token"):
+            shard.reopen(store)
+            self._counts["cached"] = 1
+        else:
+            directory = state.get("shard")
+            shard = Shard(operator._job, store, directory and directory.encode())
+        self.shard = shard
+
+    def advance(self, watermark: int | None) -> None:
+        """Answers what the watermark has passed."""
+        due = self.shard.due
+        if watermark is not None and due is not None and due <= watermark:
+            self._take(self.shard.advance(watermark))
+
+    def ingest(self, rows: pa.Table, watermark: int | None) -> None:
+        """Takes in what is not late."""
+        self._counts["rows"] += len(rows)
+        if watermark is not None:
+            on_time = pc.greater(self.shard.job.ticks(rows), watermark)
+            late = rows.filter(pc.invert(on_time))
+            rows = rows.filter(on_time).combine_chunks()
+            self._counts["late"] += len(late)
+            if len(late) and self._operator._flags:
+                self._answers.append(self.shard.job.given_back(late))
+        if len(rows):
+            self._take(self.shard.ingest(rows, watermark))
+
+    def _take(self, answers: pa.Table | None) -> None:
+        if answers is not None and len(answers):
+            self._counts["answers"] += len(answers)
+            if self._operator._flags:
+                answers = flagged(answers, late=False)
+            self._answers.append(answers)
+
+    def commit(self, watermark: int | None) -> None:
+        """Writes the state: pages first, the token that makes them valid last."""
+        shard, operator = self.shard, self._operator
+        directory = shard.commit()
+        token = f"{self._batch}:{os.urandom(8).hex()}"
+        state = {"token": token, "timer": self._wake(watermark)}
+        state["shard"] = directory.decode()
+        operator._directory.update((json.dumps(state).encode(),))
+        shard.trim(_DECODED)
+        _cache[self._key] = (token, shard)
+
+    def _wake(self, watermark: int | None) -> int | None:
+        """Sets the timer for what is due next; gives it."""
+        due = self.shard.due
+        handle, timer = self._operator._handle, self._timer
+        wanted = None
+        if due is not None:
+            now = -1 if watermark is None else watermark // 1000
+            wanted = max(-(-due // 1000), now + 1, 1)
+        if wanted == timer and timer != self.fired:
+            return timer
+        # Spark itself deletes the one that has fired.
+        if timer is not None and timer != self.fired:
+            handle.deleteTimer(timer)
+        if wanted is not None:
+            handle.registerTimer(wanted)
+        return wanted
+
+    def rows(self) -> Iterator[Row]:
+        """The answers as payloads, and what the call did."""
+        counts: dict[str, float] = {**self._counts, **self.shard.traffic(), "calls": 1}
+        counts["seconds"] = time.perf_counter() - self._started
+        nothing: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
+        payloads: list[bytes | None] = []
+        if self._answers:
+            answers = pa.concat_tables(self._answers, promote_options="permissive")
+            answers = answers.combine_chunks()
+            for start in range(0, len(answers), _ANSWERS):
+                payloads.append(write_rows(answers.slice(start, _ANSWERS)))
+        for at, payload in enumerate(payloads or [None]):
+            told = nothing if at else counts
+            yield Row(*OUTPUT.names)(payload, *(told[name] for name in METRICS))
