@@ -22,6 +22,7 @@ from slidewise.spark.guard import Guard
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
 from slidewise.spark.packing import PACKED, Packer, unpack
+from slidewise.spark.progress import NAME
 from slidewise.spark.schemas import arrow_schema, with_results
 from slidewise.spec import Spec
 
@@ -64,7 +65,7 @@ def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
         initialState=history,
     )
     sums = [sf.sum(name).alias(name) for name in METRICS]
-    observed = answers.observe("slidewise", *sums).select("payload")
+    observed = answers.observe(NAME, *sums).select("payload")
     return observed.mapInArrow(unpack, _answers(df, job, flags))
 
 

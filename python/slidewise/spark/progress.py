@@ -1,0 +1,72 @@
+"""What the windows of a running query do: counts per micro-batch."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql.streaming import StreamingQueryListener
+
+from slidewise.errors import SpecError
+
+__all__ = ["NAME", "Listener", "metrics"]
+
+# The name under which a query's progress shows what the operators counted.
+NAME = "slidewise"
+
+
+def metrics(progress: Any) -> dict[str, float]:
+    """What the windows of a query did in a micro-batch.
+
+    Args:
+        progress: A query (its last micro-batch is told), or one of its progresses.
+
+    Returns:
+        `rows` taken in and how many of them were `late`, `answers` given, `pages_read`
+        and `pages_written` of the state with their bytes, `calls` of the operator and
+        how many of them found their state `cached` in the process, and the `seconds`
+        spent in them, summed over all tasks. Empty before the first micro-batch.
+
+    Raises:
+        SpecError: If the query has no windows of slidewise.
+
+    Example:
+        >>> metrics(query)["late"]  # doctest: +SKIP
+        3
+    """
+    if hasattr(progress, "lastProgress"):
+        progress = progress.lastProgress
+    if progress is None:
+        return {}
+    found = progress["observedMetrics"].get(NAME)
+    if found is None:
+        raise SpecError("this query has no windows of slidewise")
+    return {name: value or 0 for name, value in found.asDict().items()}
+
+
+class Listener(StreamingQueryListener):  # type: ignore[misc]
+    """Tells the metrics of every micro-batch of every query with windows.
+
+    Args:
+        tell: Called with the progress and its `metrics`, in the driver.
+
+    Example:
+        >>> tell = lambda progress, counts: print(counts["late"])
+        >>> spark.streams.addListener(Listener(tell))  # doctest: +SKIP
+    """
+
+    def __init__(self, tell: Callable[[Any, dict[str, float]], None]) -> None:
+        self._tell = tell
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        """Nothing to tell yet."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """Tells what a micro-batch did."""
+        progress = event.progress
+        if NAME in progress["observedMetrics"]:
+            self._tell(progress, metrics(progress))
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        """Nothing to tell."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """Nothing to tell."""

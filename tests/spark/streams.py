@@ -1,0 +1,176 @@
+"""Streams of files for tests: one file per micro-batch, and what must come of them."""
+
+import datetime as dt
+import os
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import slidewise as sw
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("t", pa.timestamp("us", "UTC")),
+        ("key", pa.string()),
+        ("x", pa.int64()),
+        ("y", pa.float64()),
+        ("word", pa.string()),
+        ("came", pa.int64()),
+    ]
+)
+START = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+class Feed:
+    """Random batches, late and in bursts, and the files that bring them."""
+
+    def __init__(self, folder: Path, seed: int, late: dt.timedelta) -> None:
+        self.folder, self.late = folder, late
+        self.random = random.Random(seed)
+        self.batches: list[pa.Table] = []
+        self.now = START
+        (folder / "in").mkdir(parents=True)
+
+    def write(self, count: int) -> None:
+        """A few more batches."""
+        for _ in range(count):
+            self.put(self._batch())
+
+    def put(self, batch: pa.Table) -> None:
+        """One more batch."""
+        at = len(self.batches)
+        self.batches.append(batch)
+        path = self.folder / "in" / f"{at:04}.parquet"
+        pq.write_table(batch, path)
+        os.utime(path, (1_000_000_000 + at, 1_000_000_000 + at))
+
+    def rewrite(self) -> None:
+        """Puts down the files of the batches as they are now."""
+        batches, self.batches = self.batches, []
+        for path in (self.folder / "in").iterdir():
+            path.unlink()
+        for batch in batches:
+            self.put(batch)
+
+    def _batch(self) -> pa.Table:
+        draw = self.random
+        rows = [self._row(at) for at in range(draw.choice([1, 20, 80, 200]))]
+        self.now += dt.timedelta(seconds=draw.choice([0, 5, 40, 400]))
+        return pa.Table.from_pylist(rows, SCHEMA)
+
+    def _row(self, at: int) -> dict[str, object]:
+        draw = self.random
+        self.now += dt.timedelta(microseconds=draw.choice([0, 0, 1, 700, 400_000]))
+        behind = dt.timedelta(seconds=draw.choice([0, 1, 1, 20, 45, 100]))
+        key = min(draw.randrange(30), draw.randrange(30))
+        return {
+            "id": len(self.batches) * 1_000 + at,
+            "t": self.now - behind,
+            "key": None if key == 2 else f"k{key}",
+            "x": None if draw.random() < 0.1 else draw.randrange(-50, 50),
+            "y": draw.choice([draw.random(), draw.gauss(1e6, 1.0), None]),
+            "word": draw.choice(["a", "bb", "ccc", None, "dd"]),
+            "came": draw.randrange(5),
+        }
+
+    def watermark(self, batches: int) -> dt.datetime | None:
+        """What Spark's watermark is once so many batches are through."""
+        times = [pc.max(batch["t"]).as_py() for batch in self.batches[:batches]]
+        times = [time for time in times if time is not None]
+        if not times:
+            return None
+        largest = max(times)
+        return (
+            largest - dt.timedelta(microseconds=largest.microsecond % 1000) - self.late
+        )
+
+    def accepted(self) -> list[pa.Table]:
+        """The rows of each batch that are not late, with the number of the batch."""
+        kept = []
+        for at, batch in enumerate(self.batches):
+            watermark = self.watermark(at)
+            if watermark is not None:
+                batch = batch.filter(pc.greater(batch["t"], watermark))
+            number = pa.repeat(pa.scalar(at, pa.int64()), len(batch))
+            kept.append(batch.append_column("batch", number))
+        return kept
+
+    def expected(
+        self, emit: str, spec: dict[str, Any], then_by: str = "id"
+    ) -> pa.Table:
+        """All answers up to now."""
+        batches, end = self.accepted(), self.watermark(len(self.batches))
+        table = pa.concat_tables(batches).sort_by(then_by)
+        if emit == "final":
+            answers = sw.rolling(table, **spec).drop_columns("batch")
+            return answers.filter(pc.less_equal(answers["t"], end))
+        if emit == "slide":
+            answers = sw.hopping(table, **spec)
+            return answers.filter(
+                pc.less_equal(answers["window_end"], end + _MICROSECOND)
+            )
+        if emit == "arrival":
+            order = table["batch"]
+            if spec.get("arrival"):
+                order = pc.add(pc.multiply(order, 100), table[spec["arrival"]])
+            table = table.append_column("order", order)
+            answers = sw.rolling(table, at=table, **{**spec, "arrival": "order"})
+            return answers.drop_columns(["batch", "order"])
+        answers = [
+            self._updates(pa.concat_tables(batches[: at + 1]), batch, spec)
+            for at, batch in enumerate(batches)
+        ]
+        return pa.concat_tables(answers)
+
+    def _updates(
+        self, seen: pa.Table, batch: pa.Table, spec: dict[str, Any]
+    ) -> pa.Table:
+        latest = seen.group_by("key").aggregate([("t", "max"), ("batch", "max")])
+        number = batch["batch"][0].as_py() if len(batch) else -1
+        changed = latest.filter(pc.equal(latest["batch_max"], number))
+        moments = changed.select(["key", "t_max"]).rename_columns(["key", "t"])
+        return sw.rolling(seen, at=moments, **spec)
+
+
+def read(spark: Any, folder: Path) -> Any:
+    """The stream of a feed."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    stream = spark.readStream.schema(from_arrow_schema(SCHEMA))
+    return stream.option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+
+
+def start(answers: Any, folder: Path, name: str) -> Any:
+    """Starts a query that ends once all files are through."""
+    writer = answers.writeStream.format("parquet").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(folder / f"{name}-checkpoint"))
+    return writer.start(str(folder / name))
+
+
+def written(spark: Any, folder: Path, name: str) -> pa.Table:
+    """What a query has written."""
+    return spark.read.parquet(str(folder / name)).toArrow()
+
+
+def assert_same(ours: pa.Table, expected: pa.Table, by: Sequence[str]) -> None:
+    """The same rows, floats up to rounding."""
+    assert ours.column_names == expected.column_names
+    keys = [(name, "ascending") for name in by]
+    ours, expected = ours.sort_by(keys), expected.sort_by(keys)
+    assert len(ours) == len(expected)
+    for name in ours.column_names:
+        mine, theirs = ours[name].to_pylist(), expected[name].to_pylist()
+        for at, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+            same = a == b or (
+                isinstance(a, float)
+                and isinstance(b, float)
+                and abs(a - b) <= 1e-9 * max(abs(b), 1.0)
+            )
+            assert same, f"{name} of {ours.slice(at, 1).to_pylist()}: {a}, not {b}"

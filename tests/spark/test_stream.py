@@ -1,0 +1,186 @@
+"""Streams against the same question over the rows they accepted."""
+
+import datetime as dt
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from streams import SCHEMA, START, Feed, assert_same, read, start, written
+
+import slidewise as sw
+from slidewise.errors import SpecError
+from slidewise.spark import hopping, metrics, rolling
+
+sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
+
+LATE = dt.timedelta(seconds=30)
+AGGS = {
+    "n": sw.count(),
+    "x": sw.sum("x"),
+    "top": sw.max("y"),
+    "mean": sw.mean("y"),
+    "sd": sw.stddev("y"),
+    "word": sw.max("word"),
+    "mid": sw.median("x"),
+}
+ORDERED = {"all": sw.collect("x"), "last": sw.last("word")}
+ROLLING: dict[str, Any] = {
+    "on": "t",
+    "by": "key",
+    "windows": ["10s", "2m"],
+    "aggs": AGGS,
+}
+HOPPING: dict[str, Any] = {
+    "on": "t",
+    "by": "key",
+    "window": "1m",
+    "every": "10s",
+    "aggs": AGGS,
+}
+BY = {"slide": ["key", "window_end"], "update": ["key", "t", "n_2m"]}
+
+
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "final": ("final", ROLLING),
+    "slide": ("slide", HOPPING),
+    "arrival": ("arrival", ROLLING),
+    "update": ("update", ROLLING),
+    "by-column": ("arrival", {**ROLLING, "arrival": "came"}),
+    "ordered": ("final", {**ROLLING, "aggs": ORDERED, "windows": [sw.rows(3), "1m"]}),
+}
+# `make test-streams` asks for more scripts, longer ones, and all ways for each.
+SCRIPTS = int(os.environ.get("SLIDEWISE_STREAMS", "3"))
+STEPS = int(os.environ.get("SLIDEWISE_STEPS", "12"))
+
+
+@pytest.mark.parametrize("seed", range(SCRIPTS))
+def test_streams_answer_like_tables(spark: Any, tmp_path: Path, seed: int) -> None:
+    """Ways to emit, stopped and started twice in between."""
+    feed = Feed(tmp_path, seed, LATE)
+    names = list(WAYS) if SCRIPTS > 3 else list(WAYS)[2 * seed : 2 * seed + 2]
+    for _ in range(3):
+        feed.write(STEPS // 3)
+        queries = []
+        for name in names:
+            emit, spec = WAYS[name]
+            ask = hopping if emit == "slide" else rolling
+            then_by = "id" if name == "ordered" else None
+            answers = ask(
+                read(spark, tmp_path), **spec, late=LATE, emit=emit, then_by=then_by
+            )
+            queries.append(start(answers, tmp_path, name))
+        for query in queries:
+            query.awaitTermination()
+    for name in names:
+        emit, spec = WAYS[name]
+        expected = feed.expected(emit, spec, then_by="id")
+        ours = written(spark, tmp_path, name)
+        assert_same(ours, expected, BY.get(emit, ["id"]))
+
+
+def test_late_rows_come_back_flagged_and_are_counted(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Nothing is lost: every row is answered, or late."""
+    feed = Feed(tmp_path, 4, LATE)
+    feed.write(4)
+    answers = rolling(
+        read(spark, tmp_path), **ROLLING, late=LATE, emit="arrival", late_rows="flag"
+    )
+    query = start(answers, tmp_path, "flagged")
+    query.awaitTermination()
+    ours = written(spark, tmp_path, "flagged")
+    accepted = pa.concat_tables(feed.accepted())["id"]
+    late = ours.filter(ours["_late"])
+    everything = sorted(pa.concat_tables(feed.batches)["id"].to_pylist())
+    assert sorted(ours["id"].to_pylist()) == everything
+    assert late["n_10s"].null_count == len(late) == len(everything) - len(accepted) > 0
+    told = [metrics(progress) for progress in query.recentProgress]
+    assert sum(row["late"] for row in told) == len(late)
+    assert sum(row["rows"] for row in told) == len(everything)
+    assert all(row["pages_written"] > 0 for row in told if row["rows"])
+
+
+def test_a_marker_brings_the_answers_of_the_last_rows(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Rows that only move the watermark take part in nothing."""
+    feed = Feed(tmp_path, 3, LATE)
+    feed.write(2)
+    end = START + dt.timedelta(days=1)
+    feed.put(pa.Table.from_pylist([{"id": -1, "t": end, "key": None}], SCHEMA))
+    marked = read(spark, tmp_path).withColumn("end", sf.col("id") == -1)
+    answers = rolling(marked, **ROLLING, late=LATE, emit="final", marker="end")
+    start(answers, tmp_path, "marked").awaitTermination()
+    ours = written(spark, tmp_path, "marked").drop_columns("end")
+    table = pa.concat_tables(feed.accepted()[:2]).drop_columns("batch")
+    assert_same(ours, sw.rolling(table, **ROLLING), ["id"])
+
+
+def test_history_fills_the_windows_of_the_first_day(spark: Any, tmp_path: Path) -> None:
+    """initial= takes part in windows and gets no answers of its own."""
+    feed = Feed(tmp_path, 5, LATE)
+    feed.write(5)
+    history, feed.batches = pa.concat_tables(feed.batches[:3]), feed.batches[3:]
+    pq.write_table(history, tmp_path / "history.parquet")
+    feed.rewrite()
+    initial = spark.read.parquet(str(tmp_path / "history.parquet"))
+    answers = rolling(
+        read(spark, tmp_path), **ROLLING, late=LATE, emit="final", initial=initial
+    )
+    start(answers, tmp_path, "begun").awaitTermination()
+    new = pa.concat_tables(feed.accepted()).drop_columns("batch")
+    expected = sw.rolling(pa.concat_tables([history, new]), **ROLLING)
+    expected = expected.slice(len(history))
+    end = feed.watermark(len(feed.batches))
+    expected = expected.filter(pc.less_equal(expected["t"], end))
+    assert_same(written(spark, tmp_path, "begun"), expected, ["id"])
+
+
+def test_a_checkpoint_refuses_another_query(spark: Any, tmp_path: Path) -> None:
+    """Spark itself would go on with wrong numbers."""
+    feed = Feed(tmp_path, 11, LATE)
+    feed.write(1)
+    first = rolling(read(spark, tmp_path), **ROLLING, late=LATE)
+    start(first, tmp_path, "guarded").awaitTermination()
+    feed.write(1)
+    for change in ({"windows": ["10s", "3m"]}, {"buckets": 4}, {"emit": "update"}):
+        changed = rolling(read(spark, tmp_path), **{**ROLLING, **change}, late=LATE)
+        query = start(changed, tmp_path, "guarded")
+        with pytest.raises(Exception, match="was made for another query"):
+            query.awaitTermination()
+    again = rolling(read(spark, tmp_path), **ROLLING, late=LATE)
+    start(again, tmp_path, "guarded").awaitTermination()
+    ours = written(spark, tmp_path, "guarded")
+    assert_same(ours, feed.expected("final", ROLLING), ["id"])
+
+
+def test_what_a_stream_cannot_do_is_refused_before_it_starts(
+    spark: Any, tmp_path: Path
+) -> None:
+    """One clear error each, with the way out."""
+    feed = Feed(tmp_path, 0, LATE)
+    feed.write(1)
+    stream = read(spark, tmp_path)
+    with pytest.raises(SpecError, match="add late='10 minutes'"):
+        rolling(stream, **ROLLING)
+    with pytest.raises(SpecError, match="cast it"):
+        rolling(stream.withColumn("t", sf.col("t").cast("date")), **ROLLING, late=LATE)
+    initial = spark.range(3)
+    with pytest.raises(SpecError, match="columns"):
+        rolling(stream, **ROLLING, late=LATE, initial=initial)
+    asked = {**HOPPING, "window": sw.session("1m"), "every": None}
+    with pytest.raises(SpecError, match="session windows"):
+        hopping(stream, **asked, late=LATE)
+    provider = "spark.sql.streaming.stateStore.providerClass"
+    held = spark.conf.get(provider)
+    spark.conf.set(provider, held.replace("RocksDB", "HDFSBacked"))
+    try:
+        with pytest.raises(SpecError, match="RocksDB"):
+            rolling(stream, **ROLLING, late=LATE)
+    finally:
+        spark.conf.set(provider, held)
