@@ -24,6 +24,23 @@ SCHEMA = pa.schema(
         ("came", pa.int64()),
     ]
 )
+# What most streams are asked, and how long they wait for late rows.
+LATE = dt.timedelta(seconds=30)
+AGGS = {
+    "n": sw.count(),
+    "x": sw.sum("x"),
+    "top": sw.max("y"),
+    "mean": sw.mean("y"),
+    "sd": sw.stddev("y"),
+    "word": sw.max("word"),
+    "mid": sw.median("x"),
+}
+ROLLING: dict[str, Any] = {
+    "on": "t",
+    "by": "key",
+    "windows": ["10s", "2m"],
+    "aggs": AGGS,
+}
 START = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 

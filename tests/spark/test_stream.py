@@ -9,7 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from streams import SCHEMA, START, Feed, assert_same, read, start, written
+from streams import (
+    AGGS,
+    LATE,
+    ROLLING,
+    SCHEMA,
+    START,
+    Feed,
+    assert_same,
+    read,
+    start,
+    written,
+)
 
 import slidewise as sw
 from slidewise.errors import SpecError
@@ -17,23 +28,7 @@ from slidewise.spark import hopping, metrics, rolling
 
 sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 
-LATE = dt.timedelta(seconds=30)
-AGGS = {
-    "n": sw.count(),
-    "x": sw.sum("x"),
-    "top": sw.max("y"),
-    "mean": sw.mean("y"),
-    "sd": sw.stddev("y"),
-    "word": sw.max("word"),
-    "mid": sw.median("x"),
-}
 ORDERED = {"all": sw.collect("x"), "last": sw.last("word")}
-ROLLING: dict[str, Any] = {
-    "on": "t",
-    "by": "key",
-    "windows": ["10s", "2m"],
-    "aggs": AGGS,
-}
 HOPPING: dict[str, Any] = {
     "on": "t",
     "by": "key",

@@ -426,8 +426,8 @@ class Shard:
 
     # What no window can reach any more.
 
-    def keys(self) -> pa.Table:
-        """The keys that have rows, each with its latest time."""
+    def keys(self, watermark: int | None) -> pa.Table:
+        """The keys that have rows a window can hold, each with its latest time."""
         by, on = self._by, self.job.spec.on
         tables = [self.job.leaf.empty_table().select([*by, TIME])]
         for slot in self._slots:
@@ -438,13 +438,16 @@ class Shard:
                 self._rows[page.page].rows.select([*by, TIME]) for page in slot.waiting
             ]
         table = pa.concat_tables(tables)
+        if watermark is not None and not self.job.rows:
+            reached = pc.greater(table[TIME], watermark - self.job.reach)
+            table = table.filter(reached)
         found = table.group_by(by, use_threads=False).aggregate([(TIME, "max")])
         latest = found.column(f"{TIME}_max").combine_chunks()
         return found.select(by).append_column(on, self.job.restore(latest))
 
     def evict_idle(self, until: int) -> int:
         """Forgets keys whose latest row is not younger; gives how many."""
-        found = self.keys()
+        found = self.keys(None)
         ticks = self.job.ticks(found)
         idle = found.filter(pc.less_equal(ticks, until)).combine_chunks()
         if not len(idle):

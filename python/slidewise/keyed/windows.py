@@ -189,7 +189,7 @@ class KeyedWindows:
 
     def keys(self) -> pa.Table:
         """The keys that have rows, each with its latest time."""
-        return self._present().keys()
+        return self._present().keys(self._watermark)
 
     def __len__(self) -> int:
         """How many keys have rows."""

@@ -1,0 +1,262 @@
+"""Streams on Spark: windows over streams beside what Spark has of its own.
+
+- many keys: 500,000 rows per micro-batch over 50,000 keys, windows of 1 h and 24 h, of
+  each count, sum and max, `emit="update"`; beside Spark's plain running sum per key.
+- huge windows: 20 keys with 10,000 or 1,000,000 rows in 24 h, 1,000 new ones per key
+  and micro-batch, `emit="arrival"`, 1 h + 24 h; and with 10 % of the rows late by up to
+  1 h. The rows so far come by `initial=`.
+- hops: windows of 60 and of 1,440 slides; beside Spark's `window()` at 60.
+
+One Parquet file per micro-batch, a sink that keeps nothing, changelog checkpoints.
+Rates go by the time of `addBatch`, the commit of the state included; CPU is that of the
+process with all its children per event. The first batches (compiling, initial state)
+are left out.
+
+    python -m bench.spark_stream --filter keys --json record.json
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from bench.measure import machine
+from bench.spark_batch import tree_seconds
+
+import slidewise as sw
+from slidewise.spark import hopping, metrics, rolling, session
+
+HOUR, DAY = 3_600_000_000, 86_400_000_000
+SCHEMA = pa.schema(
+    [("k", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("v", pa.float64())]
+)
+AGGS = {"n": sw.count(), "sum": sw.sum("v"), "max": sw.max("v")}
+WINDOWS = ["1h", "24h"]
+# Micro-batches that are not counted.
+WARM = 3
+
+
+class Source:
+    """Files of random rows, one per micro-batch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self.random = np.random.default_rng(3)
+
+    def write(self, at: int, keys: Any, times: Any) -> None:
+        table = pa.table(
+            [
+                pa.array(keys),
+                pa.array(times.astype("int64")),
+                self.random.random(len(keys)),
+            ],
+            names=["k", "ts", "v"],
+        ).cast(SCHEMA)
+        path = self.folder / f"{at:05}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (1_000_000_000 + at, 1_000_000_000 + at))
+
+    def stream(self, spark: Any) -> Any:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        reader = spark.readStream.schema(from_arrow_schema(SCHEMA))
+        return reader.option("maxFilesPerTrigger", 1).parquet(str(self.folder))
+
+
+def many_keys(folder: Path, batches: int, rows: int, keys: int) -> Source:
+    source, span = Source(folder), 600_000_000
+    for at in range(batches):
+        times = DAY + at * span + source.random.integers(0, span, rows)
+        source.write(at, source.random.integers(0, keys, rows), times)
+    return source
+
+
+def huge(folder: Path, batches: int, entries: int, late: float) -> tuple[Source, str]:
+    """New rows, and the file of those before."""
+    source, keys, new = Source(folder / "new"), 20, 1000
+    step = DAY // entries
+    history = Source(folder / "history")
+    places = np.arange(entries)
+    for at, part in enumerate(np.array_split(places, max(1, entries // 50_000))):
+        times = DAY + np.repeat(part, keys) * step
+        history.write(at, np.tile(np.arange(keys), len(part)), times)
+    for at in range(batches):
+        places = np.repeat(entries + at * new + np.arange(new), keys)
+        times = DAY + places * step
+        behind = source.random.integers(0, HOUR, len(times))
+        times = np.where(source.random.random(len(times)) < late, times - behind, times)
+        source.write(at, np.tile(np.arange(keys), new), times)
+    return source, str(folder / "history")
+
+
+def hops(folder: Path, batches: int, rows: int) -> Source:
+    """20 keys; ten minutes of event time per micro-batch."""
+    source, span = Source(folder), 600_000_000
+    for at in range(batches):
+        times = DAY + at * span + source.random.integers(0, span, rows)
+        source.write(at, source.random.integers(0, 20, rows), times)
+    return source
+
+
+def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str, Any]:
+    """Runs a query over its files; what its micro-batches took."""
+    progress: list[Any] = []
+    spent = tree_seconds()
+    writer = answers.writeStream.format("noop").outputMode(mode)
+    writer = writer.option("checkpointLocation", str(folder / f"{name}-checkpoint"))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    spent = tree_seconds() - spent
+    progress = [batch for batch in query.recentProgress if batch["numInputRows"]]
+    counted = progress[WARM:]
+    added = [batch["durationMs"]["addBatch"] / 1000 for batch in counted]
+    rows = [batch["numInputRows"] for batch in counted]
+    figure: dict[str, Any] = {
+        "batches": len(counted),
+        "rows_per_s": round(
+            statistics.median(r / s for r, s in zip(rows, added, strict=True))
+        ),
+        "add_batch_s": round(statistics.median(added), 3),
+        "all_add_batch_s": [round(seconds, 2) for seconds in added],
+        "cpu_us_per_row_whole_query": round(
+            spent / sum(batch["numInputRows"] for batch in progress) * 1e6, 2
+        ),
+    }
+    if "slidewise" in progress[-1]["observedMetrics"]:
+        told = [metrics(batch) for batch in counted]
+        for key in (
+            "bytes_read",
+            "bytes_written",
+            "pages_read",
+            "pages_written",
+            "seconds",
+        ):
+            figure[key] = round(statistics.median(one[key] for one in told), 3)
+    return figure
+
+
+def cases(options: argparse.Namespace, spark: Any, folder: Path) -> Iterator[Any]:
+    """Names, and what runs them."""
+    from pyspark.sql import functions as sf
+
+    count, rows = options.batches + WARM, options.rows
+
+    def keys() -> Source:
+        return many_keys(folder / "keys", count, rows, options.keys)
+
+    def ours_keys() -> dict[str, Any]:
+        stream = keys().stream(spark)
+        answers = rolling(
+            stream,
+            on="ts",
+            by="k",
+            windows=WINDOWS,
+            aggs=AGGS,
+            late="10m",
+            emit="update",
+        )
+        return run(answers, folder, "keys")
+
+    def theirs_keys() -> dict[str, Any]:
+        stream = Source.stream(_again(folder / "keys", keys), spark)
+        return run(stream.groupBy("k").agg(sf.sum("v")), folder, "sums", "update")
+
+    yield "keys: slidewise, 1h+24h, update", ours_keys
+    yield "keys: Spark, running sum", theirs_keys
+    for entries in options.entries:
+        for late in (0.0, 0.1):
+
+            def ours_huge(entries: int = entries, late: float = late) -> dict[str, Any]:
+                place = folder / f"huge-{entries}-{late}"
+                source, history = huge(place, count, entries, late)
+                answers = rolling(
+                    source.stream(spark),
+                    on="ts",
+                    by="k",
+                    windows=WINDOWS,
+                    aggs={"sum": sw.sum("v"), "max": sw.max("v")},
+                    late="2h",
+                    emit="arrival",
+                    initial=spark.read.parquet(history),
+                )
+                return run(answers, place, "query")
+
+            yield f"huge: {entries:,} rows per key, {late:.0%} late", ours_huge
+    for slides in (60, 1440):
+
+        def ours_hops(slides: int = slides) -> dict[str, Any]:
+            source = hops(folder / f"hops-{slides}", count, options.events)
+            answers = hopping(
+                source.stream(spark),
+                on="ts",
+                by="k",
+                window=f"{slides}m",
+                every="1m",
+                aggs={"sum": sw.sum("v"), "max": sw.max("v")},
+                late="1m",
+            )
+            return run(answers, folder, f"hops-{slides}")
+
+        yield f"hops: slidewise, {slides} slides", ours_hops
+
+    def theirs_hops() -> dict[str, Any]:
+        source = hops(folder / "hops-spark", count, options.events // 50)
+        stream = source.stream(spark).withWatermark("ts", "1 minute")
+        window = sf.window("ts", "60 minutes", "1 minute")
+        answers = stream.groupBy("k", window).agg(sf.sum("v"), sf.max("v"))
+        return run(answers, folder, "hops-spark")
+
+    yield "hops: Spark's window(), 60 slides", theirs_hops
+
+
+def _again(folder: Path, make: Callable[[], Source]) -> Source:
+    """A source whose files may be there already."""
+    if not folder.exists():
+        return make()
+    source = Source.__new__(Source)
+    source.folder = folder
+    return source
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batches", type=int, default=8, help="counted ones")
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--keys", type=int, default=50_000)
+    parser.add_argument("--events", type=int, default=500_000)
+    parser.add_argument("--entries", type=int, nargs="*", default=[10_000, 1_000_000])
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    facts = {**machine(), "load": f"{os.getloadavg()[0]:.1f}"}
+    for name, value in facts.items():
+        print(f"{name:<10} {value}")
+    config = {
+        "spark.driver.memory": "6g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    spark = session("bench", master="local[2]", config=config)
+    figures = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, measure in cases(options, spark, Path(folder)):
+            if options.filter in name:
+                figure = {"case": name, **measure()}
+                figures.append(figure)
+                print(json.dumps(figure), flush=True)
+    spark.stop()
+    if options.json is not None:
+        record = {"machine": facts, "figures": figures}
+        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

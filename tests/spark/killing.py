@@ -1,0 +1,142 @@
+"""A stream in a process of its own, which is killed where a plan says.
+
+    python killing.py FOLDER SINK PLAN
+
+The plan is a list of [what, batch]: what dies in which micro-batch.
+
+- "driver in handler", "driver after state": the JVM and its Python, from within the
+  operator, before it touches the state and after it has written all of it;
+- "driver in sink", "driver before commit": from within the sink, before and after it
+  has written the answers; for the sink "keyed", which writes a folder per batch;
+- "worker in handler", "worker after state": the Python worker alone, whose task is
+  retried; "task fails": an exception in place of a kill, in a worker that lives on;
+- "stale cache": a state of another attempt is put into the worker's cache.
+
+Each happens once, and is then a line in FOLDER/kills, with the number of commits.
+"""
+
+import copy
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark import TaskContext
+from streams import LATE, ROLLING, read
+
+from slidewise.spark import operator, rolling, session, stream
+
+
+def commits(folder: Path) -> int:
+    """How many micro-batches have ended."""
+    found = folder / "checkpoint" / "commits"
+    return len(list(found.glob("[0-9]*"))) if found.exists() else 0
+
+
+def claim(folder: Path, what: str, batch: int) -> bool:
+    """Whether this is still to happen; then it is written down, by one process only."""
+    try:
+        (folder / f"{what} {batch}".replace(" ", "-")).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    with (folder / "kills").open("a") as log:
+        log.write(f"{what} in batch {batch}, after {commits(folder)} commits\n")
+    return True
+
+
+def kill_driver(folder: Path) -> None:
+    """Kills the JVM and the process that started it."""
+    for pid in json.loads((folder / "pids").read_text()):
+        os.kill(pid, signal.SIGKILL)
+    # Nothing that this worker still does may come through.
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Killing(operator.Operator):
+    """The operator, which kills by plan."""
+
+    def __init__(self, job: Any, *, flags: bool) -> None:
+        super().__init__(job, flags=flags)
+        self.folder = Path(sys.argv[1])
+        self.plan = json.loads(sys.argv[3])
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Any,
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[Any]:
+        """As usual, but for the plan."""
+        batch = int(TaskContext.get().getLocalProperty("streaming.sql.batchId"))
+        planned = [what for what, when in self.plan if when == batch and key[0] >= 0]
+        self.happen(planned, "in handler", batch)
+        if "task fails" in planned and claim(self.folder, "task fails", batch):
+            raise RuntimeError("planned")
+        if "stale cache" in planned:
+            self.plant(batch)
+        answers = list(super().handleInputRows(key, rows, timerValues))
+        self.happen(planned, "after state", batch)
+        return iter(answers)
+
+    def happen(self, planned: list[str], where: str, batch: int) -> None:
+        if f"driver {where}" in planned and claim(
+            self.folder, f"driver {where}", batch
+        ):
+            kill_driver(self.folder)
+        if f"worker {where}" in planned and claim(
+            self.folder, f"worker {where}", batch
+        ):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def plant(self, batch: int) -> None:
+        """Every cached state forgets its rows; its token is not that of the state."""
+        for place, (token, shard) in list(operator._cache.items()):
+            stale = copy.copy(shard)
+            stale._slots = []
+            operator._cache[place] = (f"{token} of another attempt", stale)
+            claim(self.folder, "stale cache", batch)
+
+
+def keyed(folder: Path, plan: list[list[Any]]) -> Any:
+    """A sink that writes each batch to a folder of its own, over what may be there."""
+
+    def write(answers: Any, batch: int) -> None:
+        if ["driver in sink", batch] in plan and claim(folder, "driver in sink", batch):
+            kill_driver(folder)
+        answers.write.mode("overwrite").parquet(str(folder / "out" / f"batch={batch}"))
+        before = "driver before commit"
+        if [before, batch] in plan and claim(folder, before, batch):
+            kill_driver(folder)
+
+    return write
+
+
+def main() -> None:
+    """Runs the stream to the end of its files, or to its death."""
+    folder, sink, plan = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+    spark = session(
+        master="local[2,4]",
+        config={
+            "spark.sql.shuffle.partitions": "2",
+            "spark.ui.showConsoleProgress": "false",
+        },
+    )
+    pids = [spark.sparkContext._gateway.proc.pid, os.getpid()]
+    (folder / "pids").write_text(json.dumps(pids))
+    stream.Operator = Killing
+    answers = rolling(
+        read(spark, folder), **ROLLING, late=LATE, emit="final", buckets=4
+    )
+    writer = answers.writeStream.trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    if sink == "keyed":
+        writer.foreachBatch(keyed(folder, plan)).start().awaitTermination()
+    else:
+        writer.format("parquet").start(str(folder / "out")).awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

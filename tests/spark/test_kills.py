@@ -1,0 +1,70 @@
+"""Nothing is lost, doubled or wrong, whatever dies when."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streams import LATE, ROLLING, Feed, assert_same, written
+
+HERE = Path(__file__).parent
+DRIVER = {
+    "parquet": ("driver in handler", "driver after state"),
+    "keyed": ("driver in sink", "driver before commit"),
+}
+WORKER = ("worker in handler", "stale cache", "task fails", "worker after state")
+# Per sink; `make test-kills DRIVERS=5 WORKERS=15` is the tier to pass before a release.
+DRIVERS = int(os.environ.get("SLIDEWISE_DRIVER_KILLS", "1"))
+WORKERS = int(os.environ.get("SLIDEWISE_WORKER_KILLS", "3"))
+BATCHES = 4
+
+
+def run(folder: Path, sink: str, plan: list[tuple[str, int]]) -> int:
+    """The stream in a process of its own; its exit code."""
+    paths = [str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    script = str(HERE / "killing.py")
+    command = [sys.executable, script, str(folder), sink, json.dumps(plan)]
+    with (folder / "log").open("ab") as log:
+        done = subprocess.run(
+            command, env=environment, stdout=log, stderr=log, timeout=600, check=False
+        )
+    return done.returncode
+
+
+def plans(sink: str) -> Iterator[list[tuple[str, int]]]:
+    """What dies in each run: a driver in its last batch, workers in those before."""
+    shares = [WORKERS // (DRIVERS + 1)] * (DRIVERS + 1)
+    shares[0] += WORKERS - sum(shares)
+    turns = iter(range(WORKERS))
+    for at, share in enumerate(shares):
+        plan = [
+            (WORKER[next(turns) % len(WORKER)], BATCHES * at + kill % (BATCHES - 1))
+            for kill in range(share)
+        ]
+        if at < DRIVERS:
+            what = DRIVER[sink][at % len(DRIVER[sink])]
+            plan.append((what, BATCHES * at + BATCHES - 1))
+        yield plan
+
+
+@pytest.mark.parametrize("sink", DRIVER)
+def test_kills_lose_and_double_nothing(spark: Any, tmp_path: Path, sink: str) -> None:
+    """Drivers die at named phases, workers and tasks in between; the rest runs on."""
+    feed = Feed(tmp_path, 1, LATE)
+    feed.write(BATCHES * (DRIVERS + 1))
+    for at, plan in enumerate(plans(sink)):
+        code = run(tmp_path, sink, plan)
+        expected = -9 if at < DRIVERS else 0
+        assert code == expected, (tmp_path / "log").read_text()[-4000:]
+    kills = (tmp_path / "kills").read_text()
+    print(f"{sink}\n{kills}")
+    assert kills.count("driver") == DRIVERS
+    assert kills.count("\n") == DRIVERS + WORKERS
+    ours = written(spark, tmp_path, "out")
+    ours = ours.drop_columns([name for name in ours.column_names if name == "batch"])
+    assert_same(ours, feed.expected("final", ROLLING), ["id"])

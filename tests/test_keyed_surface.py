@@ -1,0 +1,204 @@
+"""What `KeyedWindows` refuses, forgets, keeps and gives back."""
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise.spec import Spec
+
+ASKED = {"on": "t", "by": "key", "windows": [10], "aggs": {"n": sw.count()}}
+
+
+def batch(*rows: tuple[int, str | None]) -> pa.Table:
+    """Rows of a time and a key."""
+    schema = pa.schema([("t", pa.int64()), ("key", pa.string())])
+    return pa.Table.from_pylist([{"t": t, "key": key} for t, key in rows], schema)
+
+
+def test_a_spec_and_its_keywords_are_the_same() -> None:
+    """`KeyedWindows(spec)` and `KeyedWindows(**request)`."""
+    for windows in (sw.KeyedWindows(Spec.make(**ASKED)), sw.KeyedWindows(**ASKED)):
+        windows.ingest(batch((1, "a"), (5, "a")))
+        windows.advance(5)
+        assert windows.collect()["n_10"].to_pylist() == [1, 2]
+    with pytest.raises(sw.SpecError, match="belong into the Spec"):
+        sw.KeyedWindows(Spec.make(**ASKED), on="t")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"emit": "slide"}, "does not fit rolling"),
+        ({"emit": "soon"}, "'arrival', 'final', 'update'"),
+        ({"late": -1}, "negative"),
+        ({"late": sw.rows(3)}, "length of time"),
+        ({"late": "1h"}, "duration"),
+        ({"late_rows": "keep"}, "drop, flag"),
+        ({"late_rows": "flag", "emit": "update"}, "late_count"),
+        ({"offset": -3}, "end after their row"),
+        ({"arrival": "came"}, "emit='arrival'"),
+        ({"then_by": "id"}, "no column 'id'"),
+        ({"by": "t"}, "column of times"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    arguments: dict[str, object], message: str
+) -> None:
+    """With the first batch at the latest."""
+    rows = batch((1, "a")).append_column("came", pa.array([1]))
+    with pytest.raises(sw.SpecError, match=message):
+        sw.KeyedWindows(**{**ASKED, **arguments}).ingest(rows)
+
+
+def test_hops_refuse_what_only_tables_answer() -> None:
+    """Sessions and empty windows."""
+    asked = {"on": "t", "window": sw.session(3), "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match="session windows"):
+        sw.KeyedWindows(**asked).ingest(batch((1, "a")))
+    asked = {"on": "t", "window": 3, "empty": True, "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match="empty=True"):
+        sw.KeyedWindows(**asked).ingest(batch((1, "a")))
+
+
+def test_wrong_batches_change_nothing() -> None:
+    """Other columns, other types, no time."""
+    windows = sw.KeyedWindows(**ASKED, emit="arrival")
+    with pytest.raises(sw.SpecError, match="no rows yet"):
+        windows.collect()
+    windows.ingest(batch((1, "a")))
+    with pytest.raises(sw.SpecError, match="no column 'key'"):
+        windows.ingest(batch((2, "a")).drop_columns("key"))
+    with pytest.raises(sw.SpecError, match="was int64 before"):
+        windows.ingest(batch((2, "a")).set_column(0, "t", pa.array([2], pa.int32())))
+    missing = pa.Table.from_pylist([{"t": None, "key": "a"}], batch().schema)
+    with pytest.raises(sw.SpecError, match="no time in row 0"):
+        windows.ingest(missing)
+    with pytest.raises(sw.SpecError, match="is no time"):
+        windows.advance("soon")
+    windows.ingest(batch((3, "a")))
+    assert windows.collect()["n_10"].to_pylist() == [1, 2]
+
+
+def test_an_overflow_changes_nothing() -> None:
+    """All or nothing: the batch can be given again without what was too much."""
+    asked = {**ASKED, "aggs": {"x": sw.sum("x")}}
+    windows = sw.KeyedWindows(**asked, emit="arrival")
+
+    def rows(*values: int) -> pa.Table:
+        count = len(values)
+        return pa.table({"t": [1] * count, "key": ["a"] * count, "x": values})
+
+    windows.ingest(rows(2**62))
+    with pytest.raises(sw.ResultOverflowError):
+        windows.ingest(rows(2**62))
+    windows.ingest(rows(1))
+    assert windows.collect()["x_10"].to_pylist() == [2**62, 2**62 + 1]
+
+
+def test_times_come_back_in_their_own_type() -> None:
+    """Timestamps with a zone; the watermark too."""
+    zone = pa.timestamp("ms", "Europe/Berlin")
+    windows = sw.KeyedWindows(
+        on="t", windows="1h", aggs={"last": sw.max("t")}, late="10m", emit="final"
+    )
+    first = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    times = [first, first + dt.timedelta(minutes=30)]
+    windows.ingest(pa.table({"t": pa.array(times, zone)}))
+    windows.advance()
+    assert windows.watermark == first + dt.timedelta(minutes=20)
+    answers = windows.collect()
+    assert answers.schema.types == [zone, zone]
+    assert answers["last_1h"].to_pylist() == [first]
+
+
+def test_late_rows_are_counted_and_given_back() -> None:
+    """`late_rows="flag"`: without results, marked."""
+    windows = sw.KeyedWindows(**ASKED, emit="arrival", late_rows="flag", late=2)
+    windows.ingest(batch((10, "a")))
+    windows.advance()
+    windows.ingest(batch((8, "a"), (9, "a")))
+    answers = windows.collect()
+    assert answers["_late"].to_pylist() == [False, False, True]
+    assert answers["n_10"].to_pylist() == [1, 1, None]
+    assert windows.late_count == 1
+
+
+def test_keys_leave_with_their_rows_or_when_told() -> None:
+    """Windows of rows keep a key for ever, others do not."""
+    windows = sw.KeyedWindows(**ASKED, emit="update")
+    counted = sw.KeyedWindows(**{**ASKED, "windows": [sw.rows(2)]}, emit="update")
+    for keyed in (windows, counted):
+        keyed.ingest(batch((1, "a"), (2, "b"), (3, None)))
+        keyed.advance()
+        assert len(keyed) == 3
+        keyed.ingest(batch((90, "b")))
+        keyed.advance()
+        keyed.ingest(batch((99, "c")))
+        keyed.collect()
+    assert sorted(windows.keys()["key"].to_pylist()) == ["b", "c"]
+    assert len(counted) == 4
+    assert counted.evict_idle(50) == 2
+    assert sorted(counted.keys()["key"].to_pylist()) == ["b", "c"]
+    counted.ingest(batch((100, "a"), (101, "b")))
+    answers = counted.collect().sort_by("key")
+    assert answers["n_2rows"].to_pylist() == [1, 2]
+    counted.check()
+
+
+def test_snapshots_of_changes_follow_one_another() -> None:
+    """Whole, then what changed, twice; the restored windows go on alike."""
+    windows = sw.KeyedWindows(**ASKED, emit="update", late=5)
+    windows.ingest(batch(*((at, f"k{at % 7}") for at in range(5000))))
+    windows.collect()
+    whole, changes = windows.to_bytes(), []
+    for start in (5000, 5005):
+        windows.ingest(batch(*((at, "k1") for at in range(start, start + 5))))
+        windows.advance()
+        windows.collect()
+        changes.append(windows.changes())
+    assert len(changes[0]) < len(whole) // 2
+    other = sw.KeyedWindows.from_bytes(whole, changes=changes, **ASKED)
+    for keyed in (windows, other):
+        keyed.ingest(batch((5011, "k1"), (5012, "k2")))
+        keyed.check()
+    assert windows.collect().equals(other.collect())
+    assert other.watermark == windows.watermark == 5004
+
+
+def test_damaged_snapshots_are_refused() -> None:
+    """Every byte counts; so does the spec."""
+    windows = sw.KeyedWindows(**ASKED)
+    windows.ingest(batch((1, "a")))
+    windows.collect()
+    blob = windows.to_bytes()
+    for at in range(0, len(blob), 7):
+        broken = bytearray(blob)
+        broken[at] ^= 0x55
+        with pytest.raises(sw.SnapshotError):
+            sw.KeyedWindows.from_bytes(bytes(broken), **ASKED)
+        with pytest.raises(sw.SnapshotError):
+            sw.KeyedWindows.from_bytes(blob[:at], **ASKED)
+    with pytest.raises(sw.SnapshotError, match="another Spec"):
+        sw.KeyedWindows.from_bytes(blob, **{**ASKED, "windows": [11]})
+
+
+def test_answers_wait_for_nobody_twice() -> None:
+    """A snapshot would lose answers that nobody collected."""
+    windows = sw.KeyedWindows(**ASKED, emit="arrival")
+    windows.ingest(batch((1, "a")))
+    with pytest.raises(sw.SpecError, match="collect"):
+        windows.to_bytes()
+    assert len(windows.collect()) == 1
+    assert len(windows.collect()) == 0
+
+
+def test_a_users_own_aggregation_runs_over_streams() -> None:
+    """Any Python objects; all rows of the window are read for it."""
+    longest = sw.aggregation(combine=lambda a, b: max(a, b, key=len), identity="")
+    asked = {**ASKED, "aggs": {"longest": longest("key")}}
+    windows = sw.KeyedWindows(**asked, emit="final")
+    windows.ingest(batch((1, "a"), (2, "bb"), (3, "c")))
+    windows.advance()
+    assert windows.collect()["longest_10"].to_pylist() == ["a", "bb", "c"]
