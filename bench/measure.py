@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["Figure", "Report", "resident_bytes"]
+__all__ = ["Figure", "Report", "machine", "resident_bytes"]
 
 Clock = Callable[[], float]
 
@@ -49,7 +49,7 @@ class Report:
         self._json: Path | None = options.json
         self._clock = clock
         self._figures: list[Figure] = []
-        self._machine = _machine()
+        self._machine = machine()
         for name, value in self._machine.items():
             print(f"{name:<10} {value}")
         print()
@@ -130,7 +130,8 @@ def _options(title: str, count: int) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _machine() -> dict[str, str]:
+def machine() -> dict[str, str]:
+    """What was measured, and on what."""
     packages = ("slidewise", "numpy", "pandas", "polars", "pyarrow")
     versions = (f"{name} {metadata.version(name)}" for name in packages)
     return {

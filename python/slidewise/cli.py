@@ -15,17 +15,14 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from slidewise import rolling_command
 from slidewise.aggregations import KINDS, Aggregation, sketches
 from slidewise.cards import algorithms
 from slidewise.durations import WindowLike, rows
 from slidewise.errors import SlidewiseError, SpecError
-from slidewise.progress import Progress
 from slidewise.spec import CLOSED, NAN, TIES, Spec
-from slidewise.texts import format_table, rate
 
 __all__ = ["main", "parse_aggregation", "parse_window"]
-
-_PREVIEW = 10
 
 _EXAMPLES = """\
 examples:
@@ -34,6 +31,8 @@ examples:
       --time-format "%m/%d/%y %H:%M:%S" -o features.parquet
   slidewise rolling ticks.parquet --on t --window 100rows --agg top=max:price
   slidewise rolling trips.csv ... --arrival stoptime     (as of each row's arrival)
+  slidewise rolling years.parquet ... --memory 4GB -o features.parquet
+  slidewise rolling years.parquet ... --engine spark -o features.parquet
 """
 
 
@@ -211,26 +210,7 @@ def _add_rolling(commands: Any) -> None:
         "file", help="CSV, Parquet, Arrow/Feather, JSON lines or a JSON array"
     )
     _add_spec(parser)
-    parser.add_argument(
-        "--time-format",
-        metavar="FORMAT",
-        help='how times are written, as for strptime: "%%m/%%d/%%y %%H:%%M:%%S"',
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="write the table there, in the format of its ending; "
-        f"without it, the first {_PREVIEW} rows are shown",
-    )
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="draw the busiest key's series and aggregates (.png, .svg, .pdf)",
-    )
-    parser.add_argument(
-        "--quiet", action="store_true", help="no progress and no summary"
-    )
+    rolling_command.add_options(parser)
 
 
 def _add_spec(parser: argparse.ArgumentParser) -> None:
@@ -359,52 +339,7 @@ def _spec(options: argparse.Namespace) -> Spec:
 
 
 def _rolling(options: argparse.Namespace) -> None:
-    from slidewise import files, plot, tables
-
-    spec = _spec(options)
-    if options.plot is not None:
-        plot.check(options.plot)
-    progress = Progress(quiet=options.quiet)
-    times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
-    with progress.stage("reading") as done:
-        table = files.read_table(
-            options.file, time_format=options.time_format, on=times, progress=done
-        )
-    with progress.stage("rolling"):
-        table = tables.rolling_spec(table, spec)
-    if options.output is not None:
-        with progress.stage("writing"):
-            files.write_table(table, options.output)
-    elif options.plot is None:
-        _show(table, spec)
-    if options.plot is not None:
-        with progress.stage("drawing"):
-            plot.draw_rolling(table, spec, options.plot)
-    if not options.quiet:
-        _summarize(table, spec, options, progress)
-
-
-def _show(table: pa.Table, spec: Spec) -> None:
-    shown = [*spec.by, spec.on, *spec.results]
-    print(format_table(table.slice(0, _PREVIEW), shown))
-    if table.num_rows > _PREVIEW:
-        print(f"... and {table.num_rows - _PREVIEW:,} more rows: -o FILE for all")
-
-
-def _summarize(
-    table: pa.Table, spec: Spec, options: argparse.Namespace, progress: Progress
-) -> None:
-    stages = ", ".join(f"{name} {sec:.2f} s" for name, sec in progress.seconds.items())
-    answers = table.num_rows * len(spec.results)
-    speed = rate(answers, progress.seconds["rolling"])
-    print(
-        f"{table.num_rows:,} rows × {len(spec.results)} results "
-        f"({', '.join(spec.results)}): {stages}; {speed} answers",
-        file=sys.stderr,
-    )
-    for written in (options.output, options.plot):
-        if written is not None:
-            print(f"wrote {written}", file=sys.stderr)
+    rolling_command.run(options, _spec(options))
 
 
 def _demo(options: argparse.Namespace) -> None:

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pa_parquet
@@ -28,8 +27,9 @@ import pyarrow.parquet as pa_parquet
 from slidewise.errors import SpecError
 from slidewise.frames import frame, require
 from slidewise.parsing import parse_times
+from slidewise.sinks import writing
 
-__all__ = ["read_table", "write_table"]
+__all__ = ["delimiter_of", "kind_of", "read_table", "told_as", "write_table"]
 
 Progress = Callable[[float], None]
 
@@ -51,7 +51,6 @@ _KINDS = {
 _BLOCK = 1 << 23
 # Enough of a text to see its delimiter, or the bracket of an array.
 _START = 1 << 16
-_WRITTEN_ROWS = 1 << 16
 
 
 def read_table(
@@ -91,8 +90,8 @@ def read_table(
     wanted = None if columns is None else list(dict.fromkeys([*columns, *times]))
     if not file.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
-    kind, compression = _kind(file)
-    with _told_as(file, kind):
+    kind, compression = kind_of(file)
+    with told_as(file, kind):
         if kind == "Parquet":
             table = _read_parquet(file, progress)
         elif kind == "Arrow":
@@ -128,25 +127,21 @@ def write_table(table: pa.Table, path: str | Path) -> None:
         ['{"x": 1}', '{"x": null}']
     """
     file = Path(path)
-    kind, compression = _kind(file)
+    kind, compression = kind_of(file)
     if compression:
         raise SpecError(
             f"{file.name}: compressed text is read, not written; try .parquet"
         )
-    with _replacing(file) as sink:
-        if kind == "CSV":
-            _write_csv(table, sink, "\t" if file.suffix == ".tsv" else ",")
-        elif kind == "Parquet":
-            pa_parquet.write_table(table, sink)
-        elif kind == "Arrow":
-            _write_arrow(table, sink)
-        elif file.suffix == ".json":
-            _write_json_array(table, sink)
-        else:
-            _write_json_lines(table, sink)
+    with writing(file, kind, table.schema) as sink:
+        sink.write_table(table)
 
 
-def _kind(file: Path) -> tuple[str, str | None]:
+def kind_of(file: Path) -> tuple[str, str | None]:
+    """What a file is by its name, and how it is compressed.
+
+    Raises:
+        SpecError: If the name says nothing.
+    """
     suffixes = [suffix.lower() for suffix in file.suffixes]
     compression = _COMPRESSED.get(suffixes[-1]) if suffixes else None
     if compression is not None:
@@ -161,7 +156,7 @@ def _kind(file: Path) -> tuple[str, str | None]:
 
 
 @contextmanager
-def _told_as(file: Path, kind: str) -> Iterator[None]:
+def told_as(file: Path, kind: str) -> Iterator[None]:
     """Turns what the format's reader says into one message."""
     try:
         yield
@@ -227,13 +222,19 @@ def _read_text(
         return pa_json.read_json(stream, read_options=options)
 
 
-def _read_csv(stream: Any, start: bytes, times: Sequence[str]) -> pa.Table:
+def delimiter_of(start: bytes) -> str:
+    """What parts the fields of a text that begins like this."""
     header = start.partition(b"\n")[0].decode("utf-8", errors="replace")
-    delimiter = max(",;\t|", key=header.count)
+    return max(",;\t|", key=header.count)
+
+
+def _read_csv(stream: Any, start: bytes, times: Sequence[str]) -> pa.Table:
     table = pa_csv.read_csv(
         stream,
         read_options=pa_csv.ReadOptions(block_size=_BLOCK),
-        parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        parse_options=pa_csv.ParseOptions(
+            delimiter=delimiter_of(start), newlines_in_values=True
+        ),
         convert_options=pa_csv.ConvertOptions(
             column_types=dict.fromkeys(times, pa.string()),
             strings_can_be_null=True,
@@ -296,78 +297,3 @@ def _with_times(
         if parsed is not column:
             table = table.set_column(table.column_names.index(name), name, parsed)
     return table
-
-
-@contextmanager
-def _replacing(file: Path) -> Iterator[BinaryIO]:
-    """A sink that becomes the file when all of it has been written."""
-    if file.exists() and not file.is_file():
-        with file.open("wb") as sink:  # a pipe or device is written as it is
-            yield sink
-        return
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as sink:
-            yield sink
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _write_csv(table: pa.Table, sink: BinaryIO, delimiter: str) -> None:
-    for field in table.schema:
-        if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
-            raise SpecError(
-                f"CSV cannot hold column {field.name!r} ({field.type}): "
-                "write .parquet, .arrow or .jsonl, or drop the column"
-            )
-    pa_csv.write_csv(table, sink, pa_csv.WriteOptions(delimiter=delimiter))
-
-
-def _write_arrow(table: pa.Table, sink: BinaryIO) -> None:
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-
-
-def _write_json_lines(table: pa.Table, sink: BinaryIO) -> None:
-    for line in _json_objects(table):
-        sink.write(line + b"\n")
-
-
-def _write_json_array(table: pa.Table, sink: BinaryIO) -> None:
-    opening = b"[\n"
-    for line in _json_objects(table):
-        sink.write(opening + line)
-        opening = b",\n"
-    sink.write(b"\n]\n" if opening == b",\n" else b"[]\n")
-
-
-def _json_objects(table: pa.Table) -> Iterator[bytes]:
-    columns = [_json_values(table, name) for name in range(table.num_columns)]
-    names = table.column_names
-    plain = pa.Table.from_arrays(columns, names=names)
-    for batch in plain.to_batches(max_chunksize=_WRITTEN_ROWS):
-        for row in batch.to_pylist():
-            yield json.dumps(row, ensure_ascii=False).encode()
-
-
-def _json_values(table: pa.Table, index: int) -> pa.ChunkedArray:
-    """A column as values that JSON has."""
-    column, field = table.column(index), table.schema.field(index)
-    kind = field.type
-    try:
-        if pa.types.is_floating(kind):
-            finite = pc.is_finite(column)
-            return pc.if_else(finite, column, None)
-        if pa.types.is_duration(kind):
-            return column.cast(pa.int64())
-        if pa.types.is_temporal(kind) or pa.types.is_decimal(kind):
-            return column.cast(pa.string())
-        if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
-            return column.cast(pa.string())
-    except pa.ArrowException as error:
-        raise SpecError(
-            f"JSON cannot hold column {field.name!r} ({kind}): "
-            "write .parquet or .arrow, or drop the column"
-        ) from error
-    return column

@@ -54,7 +54,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def parse_times(
-    column: pa.Array, name: str, time_format: str | None = None
+    column: pa.Array, name: str, time_format: str | None = None, *, first_row: int = 0
 ) -> pa.Array:
     """Reads a column of text as timestamps or integers; other columns stay as they are.
 
@@ -62,6 +62,7 @@ def parse_times(
         column: The column. Nulls and empty text stay missing.
         name: For messages.
         time_format: As for `datetime.strptime`, such as "%m/%d/%y %H:%M:%S".
+        first_row: The number of the first row, for messages.
 
     Returns:
         Timestamps in microseconds (nanoseconds if the text has that many digits), in
@@ -81,7 +82,7 @@ def parse_times(
     text = column.cast(pa.large_string())
     text = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), None, text)
     if time_format is not None:
-        return _with_format(text, name, time_format)
+        return _with_format(text, name, time_format, first_row)
     first = next((value.as_py() for value in text if value.is_valid), None)
     if first is None:
         return pa.nulls(len(text), pa.timestamp("us"))
@@ -92,7 +93,7 @@ def parse_times(
         convert = _iso_converter(text)
     else:
         raise SpecError(_unreadable(text, name, first))
-    return _or_name_row(text, name, convert)
+    return _or_name_row(text, name, convert, first_row)
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -115,7 +116,9 @@ def _iso_converter(text: pa.Array) -> Converter:
     return convert
 
 
-def _or_name_row(text: pa.Array, name: str, convert: Converter) -> pa.Array:
+def _or_name_row(
+    text: pa.Array, name: str, convert: Converter, first_row: int
+) -> pa.Array:
     """Converts, or says which row cannot be."""
     try:
         return convert(text)
@@ -123,7 +126,8 @@ def _or_name_row(text: pa.Array, name: str, convert: Converter) -> pa.Array:
         row = _first_failing(text, convert)
     value = text[row].as_py()
     raise SpecError(
-        f"column {name!r} holds {value!r} in row {row} (counting from 0), which is not "
+        f"column {name!r} holds {value!r} in row {first_row + row} (counting from 0), "
+        "which is not "
         f"written like the rows before it: mend it, or give a time_format= "
         "(--time-format on the command line) that reads every row"
     )
@@ -141,14 +145,17 @@ def _first_failing(text: pa.Array, convert: Converter) -> int:
     return low
 
 
-def _with_format(text: pa.Array, name: str, time_format: str) -> pa.Array:
+def _with_format(
+    text: pa.Array, name: str, time_format: str, first_row: int
+) -> pa.Array:
     if "%" not in time_format:
         raise SpecError(
             f"time_format={time_format!r} is no format: write it as for "
             "datetime.strptime, such as '%m/%d/%y %H:%M:%S'"
         )
     if any(directive in time_format for directive in _PYTHON_ONLY):
-        return _strptime(text, name, time_format, range(len(text)))
+        rows = range(first_row, first_row + len(text))
+        return _strptime(text, name, time_format, rows)
     seconds = pc.strptime(text, format=time_format, unit="s", error_is_null=True)
     # Arrow's parser lets 30 February pass as 2 March. What does not come out as it went
     # in is read once more, by one that is strict.
@@ -158,7 +165,8 @@ def _with_format(text: pa.Array, name: str, time_format: str) -> pa.Array:
     rows = pc.indices_nonzero(odd)
     if len(rows) == 0:
         return times
-    strict = _strptime(text.take(rows), name, time_format, rows.to_pylist())
+    numbers = [first_row + row for row in rows.to_pylist()]
+    strict = _strptime(text.take(rows), name, time_format, numbers)
     return pc.replace_with_mask(times, odd, strict)
 
 

@@ -11,38 +11,45 @@ answered on their own, by the whole cluster, with the same answers.
 
 Where windows are long, the warm rows are what a cut costs; a key is cut into no more
 pieces than keep them below half of its rows.
+
+How many rows keys have, and where they lie in time, a count of all rows and a sample of
+them tell: where to cut need not be exact, only the cuts themselves.
 """
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from math import ceil
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
+from slidewise.columns import group_codes
 from slidewise.frames import frame
 from slidewise.requests import Request
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions
 from slidewise.spec import Spec
-from slidewise.times import TimeColumn, read_times
+from slidewise.times import read_times
 
 __all__ = ["PIECE", "WARM", "Cuts", "cut", "find_cuts", "why_uncut"]
 
 PIECE = "__slidewise_piece"
 WARM = "__slidewise_warm"
-_STARTS = "__slidewise_starts"
-_SEEN = "__slidewise_seen"
+_OWN = "__slidewise_own"
+_LAST = "__slidewise_last"
 _KEY = "__slidewise_key"
-_NUMBER = "__slidewise_number"
+_START = "__slidewise_start"
+_SEEN = "__slidewise_seen"
 
 # A task of fewer rows is not worth a cut; asked for by hand, it may be.
-_LEAST_HOT = 500_000
+_LEAST_HOT = 1_000_000
 _LEAST_BY_HAND = 10_000
-# Times at so many even ranks say where a key's rows lie.
-_GRID = 128
+_SAMPLE = 100_000
+# Each row is compared with all starts of its key.
+_MOST_PIECES = 64
 _MOST_WARM = 0.5
 
 
@@ -51,33 +58,38 @@ class Cuts:
     """Where hot keys are cut.
 
     Attributes:
-        table: A row per hot key: its values, the times at which its pieces start, and
-            those from which on their rows are seen.
-        rows: How many rows each of them has.
-        warm: The share of warm rows that comes with each.
+        table: A row per hot key: its values; behind each of its cuts, in columns, the
+            time at which the piece starts and that from which on it sees rows.
+        rows: About how many rows each of them has.
+        pieces: Into how many pieces each is cut.
+        warm: The share of its rows that is seen once more.
     """
 
     table: pa.Table
     rows: tuple[int, ...]
+    pieces: tuple[int, ...]
     warm: tuple[float, ...]
 
     @property
-    def pieces(self) -> list[int]:
-        """Into how many pieces each hot key is cut."""
-        return [len(starts) + 1 for starts in self.table[_STARTS].to_pylist()]
+    def most(self) -> int:
+        """How many cuts the key with the most of them has."""
+        return max(self.pieces) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where one key is cut, in ticks."""
 
+    key: int
+    rows: int
     starts: list[int]
-    seen: list[int]
     warm: float
 
 
 def why_uncut(spec: Spec) -> str | None:
     """Why keys cannot be cut; None if they can."""
+    if spec.is_hopping:
+        return "windows at a distance from one another are not cut"
     if spec.arrival is not None:
         return "as of arrival any row may see any other one of its key"
     for window in spec.windows:
@@ -91,7 +103,7 @@ def why_uncut(spec: Spec) -> str | None:
 def find_cuts(
     df: Any, spec: Spec, options: BatchOptions, tasks: int, schema: pa.Schema
 ) -> Cuts | None:
-    """Counts the keys, and says where to cut those that are hot; None if none is.
+    """Counts and samples the rows, and says where to cut hot keys; None if none is.
 
     Args:
         df: The DataFrame.
@@ -100,150 +112,130 @@ def find_cuts(
         tasks: How many tasks there are.
         schema: That of the DataFrame, in Arrow.
     """
-    if options.split is False or spec.is_hopping or why_uncut(spec) is not None:
+    if options.split is False or why_uncut(spec) is not None:
         return None
-    hot = _counted(df, spec, options, tasks)
-    if hot is None:
+    least = _LEAST_HOT if options.split == "auto" else _LEAST_BY_HAND
+    total = int(df.count())
+    alone = least if options.split != "auto" else 2 * least
+    if total < alone or tasks < 2:
         return None
-    keys, rows, wanted = hot
-    grids, oldest = _grids(df, spec, keys)
-    back = _back(spec, schema)
-    places = [
-        _placed(read_times(grid.values, spec.on).ticks.to_pylist(), first, many, back)
-        for grid, first, many in zip(
-            grids, read_times(oldest, spec.on).ticks.to_pylist(), wanted, strict=True
-        )
-    ]
-    kept = [at for at, place in enumerate(places) if place.starts]
-    if not kept:
-        return None
-    places = [places[at] for at in kept]
-    times = read_times(oldest, spec.on)
-    table = keys.take(kept)
-    table = table.append_column(_STARTS, _lists(times, [one.starts for one in places]))
-    table = table.append_column(_SEEN, _lists(times, [one.seen for one in places]))
-    warm = tuple(place.warm for place in places)
-    return Cuts(table, tuple(rows[at] for at in kept), warm)
-
-
-def _lists(times: TimeColumn, ticks: list[list[int]]) -> pa.Array:
-    """Lists of times, in the type of a column of times."""
-    flat = times.restore(pa.array(list(chain(*ticks)), pa.int64()))
-    ends = list(accumulate(map(len, ticks), initial=0))
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
-
-
-def _counted(
-    df: Any, spec: Spec, options: BatchOptions, tasks: int
-) -> tuple[pa.Table, list[int], list[int]] | None:
-    """The hot keys, numbered, their rows, and into how many pieces to cut them."""
-    keys = [
-        key_column(df, name).alias(f"{_KEY}{at}") for at, name in enumerate(spec.by)
-    ]
-    counts = df.groupBy(*keys).agg(sf.count(sf.lit(1)).alias(_NUMBER))
-    many = column(_NUMBER)
-    if options.split == "auto":
-        found, total = _many_rows(counts, many >= _LEAST_HOT)
-        share = max(_LEAST_HOT // 2, total // tasks)
-        rows = found[_NUMBER].to_pylist()
-        wanted = [-(-count // share) for count in rows]
-    else:
-        found = counts.where(many >= _LEAST_BY_HAND).toArrow()
-        rows = found[_NUMBER].to_pylist()
-        wanted = [int(options.split)] * len(rows)
-    kept = [at for at, pieces in enumerate(wanted) if pieces > 1]
-    if not kept:
-        return None
-    numbers = pa.array(range(len(kept)), pa.int64())
-    hot = found.take(kept)
-    hot = hot.set_column(hot.column_names.index(_NUMBER), _NUMBER, numbers)
-    return hot, [rows[at] for at in kept], [wanted[at] for at in kept]
-
-
-def _many_rows(counts: Any, hot: Any) -> tuple[pa.Table, int]:
-    """The keys of many rows, and how many rows there are in all, by one job."""
-    rows = sf.when(hot, sf.struct(*map(column, counts.columns)))
-    told = counts.agg(
-        sf.sum(_NUMBER).alias("total"), sf.collect_list(rows).alias("hot")
-    )
-    told = told.toArrow()
-    structs = told["hot"].combine_chunks().flatten()
-    found = pa.Table.from_arrays(structs.flatten(), names=counts.columns)
-    return found, told["total"][0].as_py() or 0
-
-
-def _grids(df: Any, spec: Spec, keys: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """The times of each hot key at even ranks, and its first one."""
-    ranks = [rank / _GRID for rank in range(_GRID + 1)]
-    time = column(spec.on)
-    grid = sf.percentile_approx(time, ranks).alias("grid")
-    rows = _joined(df, spec, keys, "inner").groupBy(_NUMBER)
-    told = rows.agg(grid, sf.min(time).alias("first")).toArrow().sort_by(_NUMBER)
-    return told["grid"].combine_chunks(), told["first"].combine_chunks()
-
-
-def _joined(df: Any, spec: Spec, table: pa.Table, how: str) -> Any:
-    """The rows beside what a small table says of their keys."""
-    kinds = _kinds(df, spec)
-    schema = StructType([StructField(name, kinds[name]) for name in table.column_names])
-    small = sf.broadcast(df.sparkSession.createDataFrame(table, schema))
-    if not spec.by:
-        return df.crossJoin(small)
-    names = [f"{_KEY}{at}" for at in range(len(spec.by))]
-    same = [
-        key_column(df, own).eqNullSafe(column(name))
-        for own, name in zip(spec.by, names, strict=True)
-    ]
-    return df.join(small, same, how).drop(*names)
-
-
-def _kinds(df: Any, spec: Spec) -> dict[str, Any]:
-    """The types of the columns of small tables: Arrow's do not tell all of Spark's."""
-    time = df.schema[spec.on].dataType
-    keys = {f"{_KEY}{at}": df.schema[name].dataType for at, name in enumerate(spec.by)}
-    lists = dict.fromkeys((_STARTS, _SEEN), ArrayType(time))
-    return {**keys, **lists, _NUMBER: LongType()}
-
-
-def _back(spec: Spec, schema: pa.Schema) -> int:
-    """How far windows reach back, in ticks."""
+    share = min(1.0, _SAMPLE / total)
+    keys = [key_column(df, name).alias(f"{_KEY}{at}") for at, name in _numbered(spec)]
+    sample = df.select(*keys, column(spec.on)).where(column(spec.on).isNotNull())
+    sample = sample.sample(share, 1) if share < 1 else sample
+    rows = sample.toArrow().combine_chunks()
     spans = Request(frame(schema.empty_table()), spec).spans
-    return max(length + offset for _, length, _, offset in spans)
+    back: int = max(length + offset for _, length, _, offset in spans)
+
+    def wanted(count: float) -> int:
+        if options.split != "auto":
+            return int(options.split)
+        return ceil(count / max(least // 2, total / tasks))
+
+    places = []
+    for key, ticks in _of_many_rows(rows, spec, least * share):
+        count = len(ticks) / share
+        place = _placed(key, ticks, min(wanted(count), _MOST_PIECES), back)
+        if place is not None:
+            places.append(place)
+    return _cuts(rows, spec, places, share, back) if places else None
 
 
-def _placed(grid: list[int], first: int, wanted: int, back: int) -> _Place:
-    """Where one key is cut, and which share of its rows is seen twice."""
+def _numbered(spec: Spec) -> list[tuple[int, str]]:
+    return list(enumerate(spec.by))
+
+
+def _of_many_rows(
+    rows: pa.Table, spec: Spec, least: float
+) -> list[tuple[int, list[int]]]:
+    """Of each key with many rows one of them, and the times of all, in order."""
+    ticks = read_times(frame(rows).column(spec.on), spec.on).ticks
+    names = [f"{_KEY}{at}" for at, _ in _numbered(spec)]
+    codes = group_codes([(name, frame(rows).column(name)) for name in names])
+    if codes is None:
+        return [(0, sorted(ticks.to_pylist()))] if len(ticks) else []
+    counts = pc.value_counts(codes)
+    many = counts.filter(pc.greater_equal(counts.field("counts"), max(least, 2)))
+    found = []
+    for code in many.field("values"):
+        mine = pc.equal(codes, code)
+        key = pc.index(codes, code).as_py()
+        found.append((key, sorted(ticks.filter(mine).to_pylist())))
+    return found
+
+
+def _placed(key: int, ticks: list[int], wanted: int, back: int) -> _Place | None:
+    """Where one key is cut, given the times of some of its rows in order."""
+    count = len(ticks)
     for pieces in range(wanted, 1, -1):
-        ranks = [round(_GRID * piece / pieces) for piece in range(1, pieces)]
-        starts = sorted({grid[rank] for rank in ranks} - {first})
+        cut_at = {ticks[count * piece // pieces] for piece in range(1, pieces)}
+        starts = sorted(cut_at - {ticks[0]})
         warm = sum(
-            bisect_left(grid, start) - bisect_left(grid, start - back)
+            bisect_left(ticks, start) - bisect_left(ticks, start - back)
             for start in starts
         )
-        if starts and warm / _GRID <= _MOST_WARM:
-            seen = [max(start - back, first) for start in starts]
-            return _Place(starts, seen, warm / _GRID)
-    return _Place([], [], 0.0)
+        if starts and warm / count <= _MOST_WARM:
+            return _Place(key, count, starts, warm / count)
+    return None
+
+
+def _cuts(
+    rows: pa.Table, spec: Spec, places: list[_Place], share: float, back: int
+) -> Cuts:
+    times = read_times(frame(rows).column(spec.on), spec.on)
+    table = rows.take([place.key for place in places]).drop_columns([spec.on])
+    most = max(len(place.starts) for place in places)
+    lowest = _lowest(times.original.type)
+    for at in range(most):
+        starts = [(*place.starts, *[None] * most)[at] for place in places]
+        seen = [None if tick is None else max(tick - back, lowest) for tick in starts]
+        for name, ticks in ((_START, starts), (_SEEN, seen)):
+            restored = times.restore(pa.array(ticks, pa.int64()))
+            table = table.append_column(f"{name}{at}", restored)
+    return Cuts(
+        table,
+        rows=tuple(round(place.rows / share) for place in places),
+        pieces=tuple(len(place.starts) + 1 for place in places),
+        warm=tuple(place.warm for place in places),
+    )
+
+
+def _lowest(kind: pa.DataType) -> int:
+    """The first time that a column of times can hold, in ticks."""
+    return -(1 << (int(kind.bit_width) - 1))
 
 
 def cut(df: Any, spec: Spec, cuts: Cuts) -> Any:
     """The rows in their pieces, and once more where they are warm."""
-    joined = _joined(df, spec, cuts.table, "left")
     time = column(spec.on)
 
     def passed(name: str) -> Any:
-        there = sf.filter(column(name), lambda start: start <= time)
-        return sf.coalesce(sf.size(there), sf.lit(0))
+        there = [column(f"{name}{at}") <= time for at in range(cuts.most)]
+        # Keys that are not cut, or into fewer pieces, have no times there.
+        ones = [sf.coalesce(one.cast("int"), sf.lit(0)) for one in there]
+        return sum(ones[1:], ones[0])
 
-    own, last = "__slidewise_own", "__slidewise_last"
-    # Keys that are not cut have no lists, and the size of none is -1 to old settings.
-    joined = joined.withColumns(
-        {
-            own: sf.greatest(passed(_STARTS), sf.lit(0)),
-            last: sf.greatest(passed(_SEEN), sf.lit(0)),
-        }
-    )
-    pieces = sf.explode(sf.sequence(column(own), column(last)))
-    rows = joined.withColumns({PIECE: pieces})
-    rows = rows.withColumns({WARM: column(PIECE) > column(own)})
-    return rows.drop(_NUMBER, _STARTS, _SEEN, own, last)
+    rows = _joined(df, spec, cuts)
+    rows = rows.withColumns({_OWN: passed(_START), _LAST: passed(_SEEN)})
+    pieces = sf.explode(sf.sequence(column(_OWN), column(_LAST)))
+    rows = rows.withColumns({PIECE: pieces})
+    rows = rows.withColumns({WARM: column(PIECE) > column(_OWN)})
+    return rows.select(*map(column, df.columns), column(PIECE), column(WARM))
+
+
+def _joined(df: Any, spec: Spec, cuts: Cuts) -> Any:
+    """The rows beside where their keys are cut."""
+    # Arrow's types do not tell all of Spark's.
+    time = df.schema[spec.on].dataType
+    keys = {f"{_KEY}{at}": df.schema[name].dataType for at, name in _numbered(spec)}
+    fields = [
+        StructField(name, keys.get(name, time)) for name in cuts.table.schema.names
+    ]
+    small = df.sparkSession.createDataFrame(cuts.table, StructType(fields))
+    if not spec.by:
+        return df.crossJoin(sf.broadcast(small))
+    same = [
+        key_column(df, own).eqNullSafe(column(f"{_KEY}{at}"))
+        for at, own in _numbered(spec)
+    ]
+    return df.join(sf.broadcast(small), same, "left")

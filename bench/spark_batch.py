@@ -1,0 +1,175 @@
+"""Batch on Spark: `slidewise.spark.rolling` beside Spark's own window frames.
+
+Two tables, both in Parquet: many keys (1 M rows, 10,000 keys, two days) and one hot key
+(5 M rows, thirty days). Windows of 1 h and 24 h, of each count, sum, max and stddev.
+The time is that of the whole job into a sink that keeps nothing: wall clock, and the
+CPU time of the process with all its children (JVM and Python workers), compiling
+included. Spark's frames run with its segment tree on and off; off takes time in
+proportion to the rows of a window, and over the hot key it is left out.
+
+    python -m bench.spark_batch --rows 1000000 --hot 5000000 --cores 2
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from bench.measure import machine
+
+import slidewise as sw
+from slidewise.spark import rolling, session
+
+AGGS = {
+    "n": sw.count(),
+    "sum": sw.sum("v"),
+    "max": sw.max("v"),
+    "dev": sw.stddev("v"),
+}
+HOURS = {"1h": 1, "24h": 24}
+SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
+DAY = 86_400_000_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--keys", type=int, default=10_000)
+    parser.add_argument("--hot", type=int, default=5_000_000)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    facts = {**machine(), "load": f"{os.getloadavg()[0]:.1f}"}
+    for name, value in facts.items():
+        print(f"{name:<10} {value}")
+    with tempfile.TemporaryDirectory() as folder:
+        figures = run(options, Path(folder))
+    if options.json is not None:
+        record = {"machine": facts, "figures": figures}
+        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
+    many = write(folder / "many.parquet", options.rows, options.keys, days=2)
+    hot = write(folder / "hot.parquet", options.hot, 1, days=30)
+    config = {"spark.driver.memory": "6g", "spark.ui.showConsoleProgress": "false"}
+    spark = session("bench", master=f"local[{options.cores}]", config=config)
+    rows, heat = spark.read.parquet(many), spark.read.parquet(hot)
+    keys = f"{options.rows:,} rows, {options.keys:,} keys"
+    one = f"{options.hot:,} rows, one key"
+    cases: list[tuple[str, int, Callable[[], Any]]] = [
+        (f"slidewise: {keys}", options.rows, lambda: ours(rows)),
+        (f"slidewise, split=False: {keys}", options.rows, lambda: ours(rows, False)),
+        (f"no windows at all: {keys}", options.rows, lambda: passed(rows)),
+        (f"Spark, segment tree: {keys}", options.rows, lambda: theirs(rows, True)),
+        (f"Spark: {keys}", options.rows, lambda: theirs(rows, False)),
+        (f"slidewise: {one}", options.hot, lambda: ours(heat)),
+        (f"slidewise, split=False: {one}", options.hot, lambda: ours(heat, False)),
+        (f"Spark, segment tree: {one}", options.hot, lambda: theirs(heat, True)),
+    ]
+    figures = []
+    for case, count, make in cases:
+        if options.filter in case:
+            figures.append(measured(case, count, make, options.repeat))
+    spark.stop()
+    return figures
+
+
+def write(path: Path, count: int, keys: int, *, days: int) -> str:
+    random = np.random.default_rng(7)
+    times = np.sort(random.integers(0, days * DAY, count))
+    table = pa.table(
+        {
+            "k": random.integers(0, keys, count),
+            "ts": pa.array(times, pa.timestamp("us", "UTC")),
+            "v": random.normal(size=count),
+        }
+    )
+    pq.write_table(table, path, row_group_size=count // 8)
+    return str(path)
+
+
+def ours(df: Any, split: str | bool = "auto") -> Any:
+    return rolling(df, on="ts", by="k", windows=list(HOURS), aggs=AGGS, split=split)
+
+
+def passed(df: Any) -> Any:
+    """The shuffle, the sort and the way through Python, and nothing else."""
+    rows = df.repartition(4, "k").sortWithinPartitions("k", "ts")
+    return rows.mapInArrow(lambda batches: batches, df.schema)
+
+
+def theirs(df: Any, tree: bool) -> Any:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    df.sparkSession.conf.set(SEGMENT_TREE, str(tree).lower())
+    functions = {"n": sf.count, "sum": sf.sum, "max": sf.max, "dev": sf.stddev}
+    micros = Window.partitionBy("k").orderBy(sf.unix_micros("ts"))
+    columns = {}
+    for label, hours in HOURS.items():
+        frame = micros.rangeBetween(1 - hours * DAY // 24, 0)
+        for name, function in functions.items():
+            columns[f"{name}_{label}"] = function("v").over(frame)
+    return df.withColumns(columns)
+
+
+def measured(
+    case: str, count: int, make: Callable[[], Any], repeat: int
+) -> dict[str, Any]:
+    """Runs a case: the first run compiles, the others count."""
+    walls, cpus = [], []
+    for _ in range(repeat + 1):
+        wall, cpu = time.perf_counter(), tree_seconds()
+        make().write.format("noop").mode("overwrite").save()
+        walls.append(round(time.perf_counter() - wall, 2))
+        cpus.append(round((tree_seconds() - cpu) / count * 1e6, 2))
+    figure = {
+        "case": case,
+        "first_wall_s": walls[0],
+        "wall_s": statistics.median(walls[1:]),
+        "cpu_us_per_row": statistics.median(cpus[1:]),
+        "walls": walls[1:],
+        "cpus": cpus[1:],
+    }
+    print(
+        f"{case:<52} {figure['wall_s']:>7.2f} s {figure['cpu_us_per_row']:>8.2f} us CPU"
+        f" per row   first {walls[0]:.2f} s   {cpus[1:]}",
+        flush=True,
+    )
+    return figure
+
+
+def tree_seconds() -> float:
+    """CPU time of this process and all that it started, those that ended included."""
+    ticks, children = {}, {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            stat = entry.joinpath("stat").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            continue
+        fields = stat.rpartition(")")[2].split()
+        children.setdefault(int(fields[1]), []).append(int(entry.name))
+        ticks[int(entry.name)] = sum(map(int, fields[11:15]))
+    total, rest = 0, [os.getpid()]
+    while rest:
+        process = rest.pop()
+        total += ticks.get(process, 0)
+        rest += children.get(process, [])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""`slidewise rolling`: from a file to a table, a file or a picture.
+
+Three ways lead there, with the same answers: over the whole table in memory, in batches
+for a file that is larger than the memory (`big_files`), and on Spark.
+"""
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+from slidewise.progress import Progress
+from slidewise.spec import Spec
+from slidewise.texts import format_table, rate
+
+__all__ = ["add_options", "run"]
+
+_PREVIEW = 10
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+# A table, its copy in order and its results have to go into memory together.
+_TIMES_THE_TABLE = 3
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command, beside those that make a `Spec`."""
+    parser.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help='how times are written, as for strptime: "%%m/%%d/%%y %%H:%%M:%%S"',
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the table there, in the format of its ending; "
+        f"without it, the first {_PREVIEW} rows are shown",
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="draw the busiest key's series and aggregates (.png, .svg, .pdf)",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="take about so much memory (500MB, 4GB) beside what the longest window of "
+        "one key holds, and put the rest on disk; 'unlimited' reads the whole file. By "
+        "default files that are too large for the memory at hand go by disk",
+    )
+    parser.add_argument(
+        "--any-order",
+        action="store_true",
+        help="for files that go by disk: rows need not come out in the order of the "
+        "file, but key by key and in order of time, which is quicker",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="where to compute (default: local); spark reads and writes Parquet, CSV "
+        "and JSON lines, folders of them too, and writes a folder",
+    )
+    parser.add_argument(
+        "--then-by",
+        action="append",
+        metavar="COLUMN",
+        help="with --engine spark: what orders rows of equal time (may be repeated)",
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress and no summary"
+    )
+
+
+def run(options: argparse.Namespace, spec: Spec) -> None:
+    """Does what the command says.
+
+    Raises:
+        SpecError: If options do not go together, or the spec does not fit the file.
+    """
+    from slidewise import plot
+
+    if options.plot is not None:
+        plot.check(options.plot)
+    if options.engine == "spark":
+        _on_spark(options, spec)
+        return
+    if options.then_by is not None:
+        raise SpecError("--then-by is for --engine spark: a file has an order")
+    memory = _memory(options)
+    if memory is None:
+        _in_memory(options, spec)
+    else:
+        _by_disk(options, spec, memory)
+
+
+def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
+    from slidewise import files, plot, tables
+
+    progress = Progress(quiet=options.quiet)
+    times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
+    with progress.stage("reading") as done:
+        table = files.read_table(
+            options.file, time_format=options.time_format, on=times, progress=done
+        )
+    with progress.stage("rolling"):
+        table = tables.rolling_spec(table, spec)
+    if options.output is not None:
+        with progress.stage("writing"):
+            files.write_table(table, options.output)
+    elif options.plot is None:
+        _show(table, spec)
+    if options.plot is not None:
+        with progress.stage("drawing"):
+            plot.draw_rolling(table, spec, options.plot)
+    _summarize(table.num_rows, spec, options, progress)
+
+
+def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
+    from slidewise.big_files import rolling_file
+
+    if options.output is None or options.plot is not None:
+        raise SpecError(
+            f"{options.file} is to go by disk, batch by batch: give -o FILE for the "
+            "results, and no --plot, which draws from a table in memory "
+            "(--memory unlimited reads the whole file)"
+        )
+    progress = Progress(quiet=options.quiet)
+    count = rolling_file(
+        options.file,
+        options.output,
+        spec,
+        memory=memory,
+        time_format=options.time_format,
+        in_order=not options.any_order,
+        stages=progress,
+    )
+    _summarize(count, spec, options, progress)
+
+
+def _memory(options: argparse.Namespace) -> int | None:
+    """How much memory to get by with; None where the whole table may be read."""
+    if options.memory == "unlimited":
+        return None
+    if options.memory is not None:
+        return _size(options.memory)
+    free = _free_memory()
+    if free is None or not Path(options.file).exists():
+        return None
+    if Path(options.file).stat().st_size * _TIMES_THE_TABLE < free // 16:
+        return None  # however tightly it is packed
+    from slidewise.scans import Scan
+
+    try:
+        held = Scan(options.file).bytes
+    except SpecError:
+        return None  # what is wrong with it, reading it says better
+    return free // 4 if held * _TIMES_THE_TABLE > free else None
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
+    if match is None:
+        raise SpecError(f"--memory takes a size such as 500MB or 4GB, got {text!r}")
+    return int(float(match[1]) * _SIZES[match[2].upper()])
+
+
+def _free_memory() -> int | None:
+    """The bytes that are free, where the system says so."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def _on_spark(options: argparse.Namespace, spec: Spec) -> None:
+    try:
+        from slidewise.spark.command import roll
+    except ImportError as error:
+        raise SpecError(
+            f"--engine spark needs PySpark ({error}): pip install 'slidewise[spark]'"
+        ) from error
+    for option in ("plot", "memory", "time_format"):
+        if getattr(options, option) is not None:
+            name = option.replace("_", "-")
+            raise SpecError(f"--{name} does not go with --engine spark: leave it out")
+    progress = Progress(quiet=options.quiet)
+    with progress.stage("rolling"):
+        shown = roll(options.file, options.output, spec, options.then_by, _PREVIEW)
+    if shown is not None:
+        _print(shown, spec)
+    if not options.quiet and options.output is not None:
+        print(f"wrote {options.output}", file=sys.stderr)
+
+
+def _show(table: pa.Table, spec: Spec) -> None:
+    _print(table.slice(0, _PREVIEW), spec)
+    if table.num_rows > _PREVIEW:
+        print(f"... and {table.num_rows - _PREVIEW:,} more rows: -o FILE for all")
+
+
+def _print(rows: pa.Table, spec: Spec) -> None:
+    print(format_table(rows, [*spec.by, spec.on, *spec.results]))
+
+
+def _summarize(
+    count: int, spec: Spec, options: argparse.Namespace, progress: Any
+) -> None:
+    if options.quiet:
+        return
+    stages = ", ".join(f"{name} {sec:.2f} s" for name, sec in progress.seconds.items())
+    speed = rate(count * len(spec.results), progress.seconds["rolling"])
+    print(
+        f"{count:,} rows × {len(spec.results)} results "
+        f"({', '.join(spec.results)}): {stages}; {speed} answers",
+        file=sys.stderr,
+    )
+    for written in (options.output, options.plot):
+        if written is not None:
+            print(f"wrote {written}", file=sys.stderr)

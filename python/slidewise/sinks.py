@@ -1,0 +1,139 @@
+"""Tables in files, written in parts, all of it or nothing."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from slidewise.errors import SpecError
+
+__all__ = ["Writer", "writing"]
+
+_WRITTEN_ROWS = 1 << 16
+
+
+class Writer(Protocol):
+    """Takes a table in parts."""
+
+    def write_table(self, table: pa.Table) -> None:
+        """The next rows."""
+
+
+@contextmanager
+def writing(file: Path, kind: str, schema: pa.Schema) -> Iterator[Writer]:
+    """Writes a file that is there once all of it has been written.
+
+    Raises:
+        SpecError: If a column cannot be written that way.
+        OSError: If the file cannot be written.
+    """
+    if kind == "CSV":
+        _check_csv(schema)
+    with _replacing(file) as sink:
+        if kind == "Parquet":
+            with pa_parquet.ParquetWriter(sink, schema) as writer:
+                yield writer
+        elif kind == "Arrow":
+            with pa.ipc.new_file(sink, schema) as writer:
+                yield writer
+        elif kind == "CSV":
+            delimiter = "\t" if file.suffix == ".tsv" else ","
+            options = pa_csv.WriteOptions(delimiter=delimiter)
+            with pa_csv.CSVWriter(sink, schema, write_options=options) as writer:
+                yield writer
+        elif file.suffix == ".json":
+            array = _JsonArray(sink)
+            yield array
+            array.close()
+        else:
+            yield _JsonLines(sink)
+
+
+@contextmanager
+def _replacing(file: Path) -> Iterator[BinaryIO]:
+    """A sink that becomes the file when all of it has been written."""
+    if file.exists() and not file.is_file():
+        with file.open("wb") as sink:  # a pipe or device is written as it is
+            yield sink
+        return
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as sink:
+            yield sink
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _check_csv(schema: pa.Schema) -> None:
+    for field in schema:
+        if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+            raise SpecError(
+                f"CSV cannot hold column {field.name!r} ({field.type}): "
+                "write .parquet, .arrow or .jsonl, or drop the column"
+            )
+
+
+class _JsonLines:
+    """An object per line."""
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+
+    def write_table(self, table: pa.Table) -> None:
+        for line in _json_objects(table):
+            self._sink.write(line + b"\n")
+
+
+class _JsonArray:
+    """One array of objects."""
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+        self._opening = b"[\n"
+
+    def write_table(self, table: pa.Table) -> None:
+        for line in _json_objects(table):
+            self._sink.write(self._opening + line)
+            self._opening = b",\n"
+
+    def close(self) -> None:
+        self._sink.write(b"\n]\n" if self._opening == b",\n" else b"[]\n")
+
+
+def _json_objects(table: pa.Table) -> Iterator[bytes]:
+    columns = [_json_values(table, name) for name in range(table.num_columns)]
+    names = table.column_names
+    plain = pa.Table.from_arrays(columns, names=names)
+    for batch in plain.to_batches(max_chunksize=_WRITTEN_ROWS):
+        for row in batch.to_pylist():
+            yield json.dumps(row, ensure_ascii=False).encode()
+
+
+def _json_values(table: pa.Table, index: int) -> pa.ChunkedArray:
+    """A column as values that JSON has."""
+    column, field = table.column(index), table.schema.field(index)
+    kind = field.type
+    try:
+        if pa.types.is_floating(kind):
+            finite = pc.is_finite(column)
+            return pc.if_else(finite, column, None)
+        if pa.types.is_duration(kind):
+            return column.cast(pa.int64())
+        if pa.types.is_temporal(kind) or pa.types.is_decimal(kind):
+            return column.cast(pa.string())
+        if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
+            return column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise SpecError(
+            f"JSON cannot hold column {field.name!r} ({kind}): "
+            "write .parquet or .arrow, or drop the column"
+        ) from error
+    return column
