@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev quick demo test test-core test-long test-faults test-matrix test-python \
+.PHONY: help dev quick demo kafka test test-core test-long test-faults test-matrix test-python \
         lint bench bench-core bench-rolling bench-ranges bench-latency bench-native soak \
         format lock clean
 
@@ -57,12 +57,16 @@ test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=10000000 before
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_SEED=$(SEED) \
 		$(RUST) cargo test --locked -p slidewise-core --test oracle
 
-.PHONY: help dev quick demo test test-core test-long test-faults test-matrix test-python \
+.PHONY: help dev quick demo kafka test test-core test-long test-faults test-matrix test-python \
         lint bench bench-core bench-rolling bench-ranges bench-latency bench-native soak \
         format lock clean
 
 test-python: $(CORE) ## the tests of the Python package, through the built module
+	@$(BIN)/python tools/kafka.py --once
 	$(BIN)/pytest
+
+kafka: $(CORE) ## Kafka and Spark's connector for it, into .kafka: the tests run against them
+	@$(BIN)/python tools/kafka.py
 
 lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
 	$(BIN)/ruff check

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import kafka_broker
 import pytest
 
 from slidewise.errors import SlidewiseError
@@ -26,6 +27,8 @@ def spark() -> Iterator[Any]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
         "spark.ui.showConsoleProgress": "false",
     }
+    if jars := kafka_broker.connector():
+        config["spark.jars"] = jars
     try:
         made = session("slidewise tests", master="local[2]", config=config)
     except SlidewiseError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slidewise.errors import SlidewiseError
 
-__all__ = ["java_home"]
+__all__ = ["java", "java_home"]
 
 _OLDEST = 17
 # Spark's launcher asks for this module, which small runtimes leave out and it can do
@@ -42,6 +42,20 @@ def java_home() -> str | None:
         f"Spark needs Java {_OLDEST} or newer, and {where} has {said}: "
         "pip install 'slidewise[spark]' brings one, or install one and set JAVA_HOME"
     )
+
+
+def java() -> str:
+    """The program that runs Java for Spark.
+
+    Raises:
+        SlidewiseError: If there is none.
+
+    Example:
+        >>> java()  # doctest: +SKIP
+        'java'
+    """
+    home = java_home() or os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else "java"
 
 
 def _version(java: str) -> int | None:
