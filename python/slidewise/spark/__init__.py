@@ -2,6 +2,7 @@
 
 - `rolling`, `hopping`: as for tables, over a PySpark DataFrame; whether it is a stream
   decides how it is answered, not what.
+- `explain`: how that would be done.
 - `metrics`, `Listener`: what the windows of a running query do.
 - `session`: a local SparkSession in which all of this works.
 
@@ -11,13 +12,13 @@ Nothing is patched and no jar is needed, so Spark Connect serves as well.
 
 from typing import TYPE_CHECKING, Any
 
-from slidewise.spark.entry import hopping, rolling
+from slidewise.spark.entry import explain, hopping, rolling
 from slidewise.spark.session import session
 
 if TYPE_CHECKING:
     from slidewise.spark.progress import Listener, metrics
 
-__all__ = ["Listener", "hopping", "metrics", "rolling", "session"]
+__all__ = ["Listener", "explain", "hopping", "metrics", "rolling", "session"]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from slidewise.batches import Order
+from slidewise.frames import frame, require
 from slidewise.spark import hot
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions
@@ -21,7 +22,7 @@ from slidewise.spark.schemas import arrow_schema, with_results
 from slidewise.spark.workers import answer
 from slidewise.spec import Spec
 
-__all__ = ["Job", "answered", "planned"]
+__all__ = ["Job", "answered", "planned", "without_markers"]
 
 # Spark's own default of spark.sql.shuffle.partitions, which nobody has chosen.
 _UNSAID = "200"
@@ -61,6 +62,14 @@ def answered(df: Any, spec: Spec, options: BatchOptions, *, flag: bool = False) 
     """
     out = _run(df, planned(df, spec, options))
     return out.withColumn("_late", sf.lit(False)) if flag else out
+
+
+def without_markers(df: Any, marker: str | None) -> Any:
+    """The rows that are rows: markers only move the watermark of a stream."""
+    if marker is None:
+        return df
+    require(frame(arrow_schema(df).empty_table()), [marker], "the DataFrame")
+    return df.where(sf.coalesce(~column(marker), sf.lit(True)))
 
 
 def planned(df: Any, spec: Spec, options: BatchOptions) -> Job:

@@ -1,6 +1,7 @@
 """The functions for PySpark: what is asked is checked, and handed on."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ from slidewise.errors import SpecError
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec import Spec
 
-__all__ = ["hopping", "rolling"]
+__all__ = ["explain", "hopping", "rolling"]
 
 DataFrame = Any
 
@@ -127,7 +128,7 @@ def rolling(
     )
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     check_order(spec, stream.then_by)
-    return _applied(df, spec, stream, batch)
+    return _applied(df, _Asked(spec, stream, batch))
 
 
 def hopping(
@@ -213,31 +214,72 @@ def hopping(
     )
     batch = BatchOptions.make(partitions=partitions, split=False, then_by=then_by)
     check_order(spec, stream.then_by)
-    return _applied(df, spec, stream, batch)
+    return _applied(df, _Asked(spec, stream, batch))
 
 
-def _applied(
-    df: DataFrame, spec: Spec, stream: StreamOptions, batch: BatchOptions
-) -> Any:
+def explain(df: DataFrame, **asked: Any) -> str:
+    """How `rolling` or `hopping` would answer: steps, tasks, hot keys, memory.
+
+    Also says where a window frame of Spark's own would do as well.
+
+    Args:
+        df: As for `rolling`.
+        asked: The other arguments of `rolling`, or of `hopping` if there is `window`.
+
+    Returns:
+        Some lines of text. Looking for hot keys may take a small job.
+
+    Raises:
+        SpecError: As for `rolling`.
+
+    Example:
+        >>> import slidewise as sw
+        >>> from slidewise.spark import explain
+        >>> print(explain(df, on="t", windows="1h",
+        ...               aggs={"n": sw.count()}))  # doctest: +SKIP
+    """
+    later = hopping(**asked) if "window" in asked else rolling(**asked)
+    assert isinstance(later, _Asked), "there is no DataFrame among the arguments"
+    return later.explained(df)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked, and as a function: that of a DataFrame."""
+
+    spec: Spec
+    stream: StreamOptions
+    batch: BatchOptions
+
+    def __call__(self, df: DataFrame) -> DataFrame:
+        """The DataFrame of answers."""
+        _check_frame(df)
+        if df.isStreaming:
+            self.stream.check_stream()
+            from slidewise.spark import stream as streams
+
+            return streams.answered(df, self.spec, self.stream)
+        from slidewise.spark import batch as tables
+
+        self.stream.check_table(self.spec)
+        rows = tables.without_markers(df, self.stream.marker)
+        flag = self.stream.late_rows == "flag"
+        return tables.answered(rows, self.spec, self.batch, flag=flag)
+
+    def explained(self, df: DataFrame) -> str:
+        """How that would be done."""
+        from slidewise.spark import explaining
+
+        _check_frame(df)
+        if df.isStreaming:
+            return explaining.explained_stream(df, self.spec, self.stream)
+        self.stream.check_table(self.spec)
+        return explaining.explained_batch(df, self.spec, self.batch)
+
+
+def _applied(df: DataFrame, asked: _Asked) -> Any:
     """The DataFrame with the answers; a function of one where there is none yet."""
-    if df is None:
-        return lambda later: _applied_to(later, spec, stream, batch)
-    return _applied_to(df, spec, stream, batch)
-
-
-def _applied_to(
-    df: DataFrame, spec: Spec, stream: StreamOptions, batch: BatchOptions
-) -> DataFrame:
-    _check_frame(df)
-    if df.isStreaming:
-        stream.check_stream()
-        from slidewise.spark import stream as streams
-
-        return streams.answered(df, spec, stream)
-    from slidewise.spark import batch as tables
-
-    stream.check_table(spec)
-    return tables.answered(df, spec, batch, flag=stream.late_rows == "flag")
+    return asked if df is None else asked(df)
 
 
 def _check_frame(df: DataFrame) -> None:

@@ -70,6 +70,17 @@ class Cuts:
     pieces: tuple[int, ...]
     warm: tuple[float, ...]
 
+    def keys(self, spec: Spec) -> list[str]:
+        """Each hot key in words."""
+        names = [f"{_KEY}{at}" for at, _ in _numbered(spec)]
+        rows = self.table.select(names).to_pylist() if names else [{}]
+        return [
+            ", ".join(
+                f"{own}={row[name]!r}" for own, name in zip(spec.by, names, strict=True)
+            )
+            for row in rows
+        ]
+
     @property
     def most(self) -> int:
         """How many cuts the key with the most of them has."""

@@ -26,7 +26,7 @@ from slidewise.spark.progress import NAME
 from slidewise.spark.schemas import arrow_schema, with_results
 from slidewise.spec import Spec
 
-__all__ = ["answered", "job_of"]
+__all__ = ["answered", "buckets_of", "job_of"]
 
 _BUCKETS = 8
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -49,7 +49,7 @@ def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
     _check_session(df.sparkSession)
     job = job_of(df, spec, options)
     flags = options.late_rows == "flag"
-    buckets = (options.buckets or _BUCKETS) if spec.by else 1
+    buckets = buckets_of(spec, options)
     guard = Guard.of(job, buckets)
     packer = Packer(job, buckets, guard.to_bytes(), options.marker)
     packed = df.withWatermark(spec.on, options.delay).mapInArrow(packer, PACKED)
@@ -67,6 +67,11 @@ def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
     sums = [sf.sum(name).alias(name) for name in METRICS]
     observed = answers.observe(NAME, *sums).select("payload")
     return observed.mapInArrow(unpack, _answers(df, job, flags))
+
+
+def buckets_of(spec: Spec, options: StreamOptions) -> int:
+    """How many groups keys are hashed into."""
+    return (options.buckets or _BUCKETS) if spec.by else 1
 
 
 def job_of(df: Any, spec: Spec, options: StreamOptions) -> Job:

@@ -1,0 +1,165 @@
+"""How a job on Spark would be done, in words."""
+
+from typing import Any
+
+from slidewise.spark import hot
+from slidewise.spark.batch import Job, planned
+from slidewise.spark.options import BatchOptions, StreamOptions
+from slidewise.spark.schemas import with_results
+from slidewise.spark.stream import buckets_of
+from slidewise.spec import Spec
+
+__all__ = ["explained_batch", "explained_stream"]
+
+_SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
+# What Spark's segment tree merges; one other function sends a whole frame off it.
+_MERGED = ("count", "sum", "mean", "min", "max", "stddev", "variance")
+
+
+def explained_batch(df: Any, spec: Spec, options: BatchOptions) -> str:
+    """The plan of a batch job.
+
+    Raises:
+        SpecError: If the spec does not fit the columns.
+    """
+    job = planned(df, spec, options)
+    return "\n".join(
+        [
+            *_asked(spec),
+            "",
+            "plan",
+            *_steps(job),
+            "",
+            "hot keys",
+            *_hot_keys(job, options),
+            "",
+            "memory of a task",
+            f"  {_memory(spec)}",
+            "",
+            "Spark's own frames",
+            f"  {_frames(spec)}",
+        ]
+    )
+
+
+def explained_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
+    """The plan of a stream.
+
+    Raises:
+        SpecError: If the spec does not fit a stream.
+    """
+    options.check_stream()
+    with_results(df, spec, options.then_by)
+    buckets = buckets_of(spec, options)
+    keys = f"by a hash of {', '.join(spec.by)}" if spec.by else "all rows in one"
+    lines = [
+        *_asked(spec),
+        "",
+        "plan",
+        f"  1. watermark: the largest {spec.on} seen, less {options.delay}",
+        f"  2. pack rows into {_count(buckets, 'bucket')}, {keys}",
+        "  3. one stateful operator per bucket: windows in pages, answers when due "
+        f"(emit={options.emit!r})",
+        "  4. unpack the answers",
+        "",
+        f"late rows: {_late(options)}",
+    ]
+    return "\n".join(lines)
+
+
+def _asked(spec: Spec) -> list[str]:
+    name = "hopping" if spec.is_hopping else "rolling"
+    keys = f"per {', '.join(spec.by)}" if spec.by else "over all rows"
+    labels = ", ".join(window.label for window in spec.windows)
+    aggs = ", ".join(f"{name}={agg!r}" for name, agg in spec.aggs)
+    return [f"{name} over {spec.on}, {keys}: {labels} × {aggs}"]
+
+
+def _steps(job: Job) -> list[str]:
+    spec = job.spec
+    keys = ", ".join(spec.by)
+    order = ", ".join([*spec.by, spec.arrival or spec.on, *job.then_by])
+    if job.cuts is not None:
+        first = f"cut hot keys, and spread the pieces over {_count(job.tasks, 'task')}"
+        order = ", ".join(["piece", order])
+    elif keys:
+        first = f"spread rows over {_count(job.tasks, 'task')} by {keys}"
+    else:
+        first = "bring all rows to one task"
+    windows, aggs = len(spec.windows), len(spec.aggs)
+    return [
+        f"  1. {first}",
+        f"  2. sort within each task by {order}",
+        f"  3. one pass in native code: {_count(windows, 'window')} × "
+        f"{_count(aggs, 'aggregation')}, flat in the length of windows",
+    ]
+
+
+def _hot_keys(job: Job, options: BatchOptions) -> list[str]:
+    why = hot.why_uncut(job.spec)
+    if why is not None:
+        return [f"  none is cut: {why}"]
+    if options.split is False:
+        return ["  none is looked for: split=False"]
+    if job.cuts is None:
+        return [
+            "  none is cut: each is small enough for a task, or its windows too long"
+        ]
+    cuts = job.cuts
+    lines = []
+    for key, rows, pieces, warm in zip(
+        cuts.keys(job.spec), cuts.rows, cuts.pieces, cuts.warm, strict=True
+    ):
+        lines.append(
+            f"  {key or 'all rows'}: about {rows:,} rows in {pieces} pieces of time; "
+            f"{warm:.0%} of them are seen twice"
+        )
+    return lines
+
+
+def _memory(spec: Spec) -> str:
+    if spec.arrival is not None:
+        return "one key as a whole: any row may be needed by one that arrives later"
+    longest = max(spec.windows, key=lambda window: window.length)
+    if longest.is_session:
+        return "the longest session of one key, and a batch"
+    return f"about twice what one key has within {longest.label}, and a batch"
+
+
+def _frames(spec: Spec) -> str:
+    """Whether a window frame of Spark would do, and how."""
+    if spec.is_hopping:
+        return "groupBy(window(...)) copies each row into every window that holds it"
+    unfit = _unfit(spec)
+    if unfit is not None:
+        return f"would take time in proportion to the rows of a window: {unfit}"
+    if len(spec.windows) > 1:
+        return (
+            "would take a frame per window; one pass here takes all of them "
+            f"(for one window, see {_SEGMENT_TREE})"
+        )
+    return (
+        "would do as well, without Python: one window and functions that merge. Set "
+        f"{_SEGMENT_TREE} to true (it is off by default, and time is then in "
+        "proportion to the rows of a window), and use Window.partitionBy(...)"
+        ".orderBy(...).rangeBetween(...). Sums of floats round otherwise there"
+    )
+
+
+def _unfit(spec: Spec) -> str | None:
+    if spec.arrival is not None:
+        return "no frame knows arrival"
+    for _, agg in spec.aggs:
+        if agg.kind not in _MERGED or agg.where is not None:
+            return f"{agg!r} is none of those that its segment tree merges"
+    return None
+
+
+def _late(options: StreamOptions) -> str:
+    if options.late_rows == "flag":
+        return "come back with _late true, and are counted"
+    return "are counted and dropped (late_rows='flag' gives them back)"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
