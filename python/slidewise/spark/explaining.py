@@ -102,9 +102,7 @@ def _hot_keys(job: Job, options: BatchOptions) -> list[str]:
     if options.split is False:
         return ["  none is looked for: split=False"]
     if job.cuts is None:
-        return [
-            "  none is cut: each is small enough for a task, or its windows too long"
-        ]
+        return ["  none is cut: small enough for a task, or its windows too long"]
     cuts = job.cuts
     lines = []
     for key, rows, pieces, warm in zip(
