@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help dev quick demo kafka test test-core test-long test-faults test-matrix test-python \
-        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native soak \
+        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native bench-spark soak \
         format lock clean
 
 help: ## this list
@@ -58,7 +58,7 @@ test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=10000000 before
 		$(RUST) cargo test --locked -p slidewise-core --test oracle
 
 .PHONY: help dev quick demo kafka test test-core test-long test-faults test-matrix test-python \
-        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native soak \
+        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native bench-spark soak \
         format lock clean
 
 test-python: $(CORE) ## the tests of the Python package, through the built module
@@ -100,6 +100,9 @@ bench-latency: $(DEPS) ## how long single calls take, with a picture; RECORD=pre
 
 bench-native: $(CORE) ## aggregations through Numba and Python, and sketches; RECORD=prefix
 	$(BIN)/python -m bench.python_native $(ARGS) $(call record,native)
+
+bench-spark: $(CORE) ## batch on Spark beside its own frames; ARGS="--filter slidewise", RECORD=prefix
+	$(BIN)/python -m bench.spark_batch $(ARGS) $(call record,spark-batch)
 
 soak: $(CORE) ## a long run in which memory must not grow; ARGS="--native 1000000" for a short one
 	$(BIN)/python -m bench.soak $(ARGS)

@@ -314,3 +314,15 @@ def test_citi_bike_trips(spark: Any) -> None:
     asked["arrival"] = "stoptime"
     expected = sw.rolling(table, at=table, **asked)
     expect_same(rolling(df, then_by="row", **asked), expected)
+
+
+def test_the_aggregation_of_the_guide(spark: Any) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "spark.md"
+    blocks = guide.read_text(encoding="utf-8").split("```python\n")[1:]
+    (code,) = [block.partition("```")[0] for block in blocks if "class Spread" in block]
+    # As in a notebook: no module that workers could import it from.
+    made: dict[str, Any] = {"sw": sw, "__name__": "__main__"}
+    exec(code, made)
+    table = random_table(random.Random(5), 60, keys=2, span=40)
+    asked = {"on": "t", "by": "k", "windows": 9, "aggs": {"wide": made["Spread"]("x")}}
+    expect_same(rolling(in_spark(spark, table), **asked), sw.rolling(table, **asked))

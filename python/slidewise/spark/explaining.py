@@ -78,10 +78,10 @@ def _asked(spec: Spec) -> list[str]:
 def _steps(job: Job) -> list[str]:
     spec = job.spec
     keys = ", ".join(spec.by)
-    order = ", ".join([*spec.by, spec.arrival or spec.on, *job.then_by])
+    times = [spec.arrival or spec.on, *job.then_by]
+    order = ", ".join([*spec.by, *(["piece"] if job.cuts else []), *times])
     if job.cuts is not None:
         first = f"cut hot keys, and spread the pieces over {_count(job.tasks, 'task')}"
-        order = ", ".join(["piece", order])
     elif keys:
         first = f"spread rows over {_count(job.tasks, 'task')} by {keys}"
     else:
