@@ -70,6 +70,7 @@ from slidewise.errors import (
     SpecError,
     WindowBusyError,
 )
+from slidewise.explaining import explain
 from slidewise.hopping import hopping
 from slidewise.keyed import KeyedWindows
 from slidewise.laws import check_laws
@@ -120,6 +121,7 @@ __all__ = [
     "first",
     "geometric_mean",
     "heavy_hitters",
+    "explain",
     "hopping",
     "kurtosis",
     "last",

@@ -21,12 +21,14 @@ __all__ = [
     "commutes",
     "hashes",
     "hops",
+    "in_order",
     "obeys_law",
     "partials",
     "rolling",
     "rolling_own",
     "sessions",
     "subtracts_exactly",
+    "way",
 ]
 
 # Times, groups and arrival.
@@ -130,6 +132,7 @@ def rolling(
     natives: Sequence[Compiled],
     history: int,
     lifted: object | None,
+    threads: int,
 ) -> list[list[Column]]: ...
 def partials(
     rows: _Rows,
@@ -151,4 +154,6 @@ def rolling_own(
 def hops(
     rows: _Rows, length: int, every: int, offset: int, empty: bool
 ) -> tuple[Column, Column, Column, Column]: ...
+def in_order(rows: _Rows) -> bool: ...
+def way(kind: str, number: int) -> str: ...
 def sessions(rows: _Rows, gap: int) -> tuple[Column, Column, Column, Column]: ...

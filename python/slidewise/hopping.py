@@ -37,6 +37,7 @@ def hopping(
     empty: bool = False,
     nan: str = "propagate",
     min_rows: int = 0,
+    threads: int = 1,
 ) -> TableT:
     """Aggregates over windows at a distance from one another.
 
@@ -58,6 +59,7 @@ def hopping(
         empty: Also answer windows without rows between a key's first and last one.
         nan: As for `rolling`.
         min_rows: Windows with fewer values that are not null give null (counts stay).
+        threads: As for `rolling`.
 
     Returns:
         A table of the same type with a row per key and window: the key columns,
@@ -91,10 +93,10 @@ def hopping(
         nan=nan,
         min_rows=min_rows,
     )
-    return hopping_spec(table, spec)
+    return hopping_spec(table, spec, threads=threads)
 
 
-def hopping_spec(table: TableT, spec: Spec) -> TableT:
+def hopping_spec(table: TableT, spec: Spec, *, threads: int = 1) -> TableT:
     """The same as `hopping`, for a `Spec` that is made already.
 
     Example:
@@ -105,11 +107,13 @@ def hopping_spec(table: TableT, spec: Spec) -> TableT:
         [2]
     """
     if is_lazy(table):
-        lazy: TableT = lazily(table, spec, lambda rows: hopping_spec(rows, spec))
+        lazy: TableT = lazily(
+            table, spec, lambda rows: hopping_spec(rows, spec, threads=threads)
+        )
         return lazy
     source = frame(table)
     require(source, spec.columns)
-    request = Request(source, spec)
+    request = Request(source, spec, threads=threads)
     answer: TableT = source.make(answers_in(request, windows_in(request, spec)))
     return answer
 

@@ -61,6 +61,7 @@ class Request:
         named: How messages name a row, which is counted from the first answered one.
         lifted: Rows may stand for many: their `partials`, null where a row is itself.
             Only a request that `folds` takes and gives them.
+        threads: How many threads may work.
     """
 
     def __init__(
@@ -71,8 +72,10 @@ class Request:
         history: int = 0,
         named: Callable[[int], str] | None = None,
         lifted: pa.Array | None = None,
+        threads: int = 1,
     ) -> None:
         self._history = history
+        self._threads = _checked_threads(threads)
         self._named = named
         self._lifted = lifted
         self.source = source
@@ -115,6 +118,12 @@ class Request:
         arrival = self.arrival and self.arrival.ticks
         return (self.times.ticks, self.groups, arrival)
 
+    def way(self, kind: str, of: int, number: int) -> str:
+        """What the core does for a call."""
+        way = _core.way(kind, number)
+        whole = of >= 0 and pa.types.is_integer(self._feeds.columns[of].type)
+        return "whole sums" if way == "sums" and whole else way
+
     def _calls_of(self, plan: Plan) -> tuple[Call, ...]:
         if self.spec.min_rows and plan.present is not None:
             return (*plan.calls, plan.present)
@@ -141,6 +150,7 @@ class Request:
                 self._feeds.natives,
                 history,
                 self._lifted,
+                self._threads,
             )
         except ResultOverflowError as error:
             raise self._overflow(error, history) from None
@@ -299,6 +309,15 @@ def lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
                 ".collect() on it first"
             )
     return once_collected(lazy, answer)
+
+
+def _checked_threads(threads: int) -> int:
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise SpecError(
+            f"threads={threads!r}: give how many threads may work, 1 or more "
+            "(os.cpu_count() for all that there are)"
+        )
+    return threads
 
 
 def _span(window: WindowSpec, times: TimeColumn) -> _Span:

@@ -36,6 +36,7 @@ def rolling(
     min_rows: int = 0,
     offset: WindowLike | None = None,
     at: None = None,
+    threads: int = 1,
 ) -> TableT: ...
 
 
@@ -54,6 +55,7 @@ def rolling(
     min_rows: int = 0,
     offset: WindowLike | None = None,
     at: TableT,
+    threads: int = 1,
 ) -> TableT: ...
 
 
@@ -71,6 +73,7 @@ def rolling(
     min_rows: int = 0,
     offset: WindowLike | None = None,
     at: Any = None,
+    threads: int = 1,
 ) -> Any:
     """Rolling aggregates: for every row, over the rows in the window that it ends.
 
@@ -111,6 +114,8 @@ def rolling(
         at: Another table, with the columns `on`, `by` and `arrival`: answers are given
             at its rows instead, and it comes back with the results. This is how
             features meet labels, point in time correct.
+        threads: How many threads may work on it: keys are shared out among them, with
+            few keys the windows. Results are the same to the last bit, however many.
 
     Returns:
         The table with the results. In pandas, integer results that can be null are
@@ -144,10 +149,10 @@ def rolling(
         min_rows=min_rows,
         offset=offset,
     )
-    return rolling_spec(table, spec, at)
+    return rolling_spec(table, spec, at, threads=threads)
 
 
-def rolling_spec(table: Any, spec: Spec, at: Any = None) -> Any:
+def rolling_spec(table: Any, spec: Spec, at: Any = None, *, threads: int = 1) -> Any:
     """The same as `rolling`, for a `Spec` that is made already.
 
     Example:
@@ -159,16 +164,20 @@ def rolling_spec(table: Any, spec: Spec, at: Any = None) -> Any:
     """
     if is_lazy(at):
         rows = table.collect() if is_lazy(table) else table
-        return lazily(at, spec, lambda moments: rolling_spec(rows, spec, moments))
+        return lazily(
+            at, spec, lambda moments: rolling_spec(rows, spec, moments, threads=threads)
+        )
     if is_lazy(table):
         if at is not None:
-            return rolling_spec(table.collect(), spec, at)
-        return lazily(table, spec, lambda rows: rolling_spec(rows, spec))
+            return rolling_spec(table.collect(), spec, at, threads=threads)
+        return lazily(
+            table, spec, lambda rows: rolling_spec(rows, spec, threads=threads)
+        )
     source = frame(table)
     require(source, spec.columns)
     target = source if at is None else frame(at)
     refuse_taken(target, spec.results)
-    request = Request(source, spec)
+    request = Request(source, spec, threads=threads)
     moments = None if at is None else moments_of(target, request, spec)
     columns = [result for window in request.ask(moments) for result in window.values()]
     return target.append(dict(zip(spec.results, columns, strict=True)))

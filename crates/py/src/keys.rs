@@ -138,6 +138,13 @@ pub(crate) fn check(
     ))
 }
 
+/// Whether rows lie by key, and by time within each key.
+#[pyfunction]
+pub(crate) fn in_order(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<bool> {
+    let keys = Keys::of_rows(&rows)?;
+    Ok(py.detach(|| slidewise_core::rolling::in_order(keys.groups(), keys.times())))
+}
+
 type Columns = (Column, Column, Column, Column);
 
 /// The windows on a grid that hold a row: starts, ends, groups, and a row of each group.

@@ -41,6 +41,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(own_tables::rolling_own_column, module)?)?;
     module.add_function(wrap_pyfunction!(keys::hop_frames, module)?)?;
     module.add_function(wrap_pyfunction!(keys::session_frames, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::in_order, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::way, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::commutes, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::obeys_law, module)?)?;

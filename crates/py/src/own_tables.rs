@@ -55,6 +55,7 @@ pub(crate) fn rolling_own_column<'py>(
         at: moments.as_ref().map(Keys::moments),
         history,
         lifted: None,
+        threads: 1,
     };
     let rows = request.answer_count();
     let mut answers = Lowered {

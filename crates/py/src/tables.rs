@@ -14,7 +14,7 @@ use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::lifted::{Lifted, partials};
 use slidewise_core::rolling::output::Bitmap;
-use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties, rolling};
+use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties, Way, rolling};
 
 use crate::arrow::{Column, Numbers};
 use crate::errors::{ResultOverflowError, SnapshotError};
@@ -45,6 +45,7 @@ pub(crate) fn rolling_columns<'py>(
     natives: &Bound<'py, PyAny>,
     history: usize,
     lifted: Option<Bound<'py, PyAny>>,
+    threads: usize,
 ) -> PyResult<Vec<Vec<Column>>> {
     let rows = Keys::of_rows(&rows)?;
     let moments = moments.as_ref().map(Keys::of_moments).transpose()?;
@@ -74,6 +75,7 @@ pub(crate) fn rolling_columns<'py>(
         at: moments.as_ref().map(Keys::moments),
         history,
         lifted: lifted.as_ref().map(view_lifted),
+        threads,
     };
     if lifted.is_some() && aggs.iter().any(|agg| agg.kind.is_holistic()) {
         return Err(PyValueError::new_err(
@@ -85,6 +87,21 @@ pub(crate) fn rolling_columns<'py>(
     by_window
         .map(|columns| columns.into_iter().map(export).collect())
         .collect()
+}
+
+/// How the core answers an aggregation over a whole table: `slidewise.explaining` has the
+/// words for it.
+#[pyfunction]
+pub(crate) fn way(kind: &str, number: u32) -> &'static str {
+    match Kind::parse(kind, number).map_or(Way::Combines, Way::of) {
+        Way::Counts => "counts",
+        Way::Sums => "sums",
+        Way::Extremes => "extremes",
+        Way::Moments => "moments",
+        Way::Ends => "ends",
+        Way::Values => "values",
+        Way::Combines => "combines",
+    }
 }
 
 /// Partials over the windows from `since` to the time of each moment, both ends included:
@@ -136,6 +153,7 @@ pub(crate) fn partial_column<'py>(
         at: moments.as_ref().map(Keys::moments),
         history: 0,
         lifted: lifted.as_ref().map(view_lifted),
+        threads: 1,
     };
     let folded = py
         .detach(|| partials(request))

@@ -4,6 +4,7 @@
 //! `cargo bench -p slidewise-core --bench rolling -- [FILTER] [--rows 10000000]`
 
 use std::hint::black_box;
+use std::time::Instant;
 
 use cpu_time::ThreadTime;
 use slidewise_core::aggregate::column::{Column, Values};
@@ -41,21 +42,55 @@ fn main() {
             vec![(Kind::Sum, 0), (Kind::Max, 0), (Kind::Stddev, 0)],
         ),
     ] {
-        if !name.contains(&filter) {
-            continue;
+        if name.contains(&filter) {
+            let asked = Asked::of(&kinds);
+            report(name, LENGTHS.map(|length| table.rate(asked, &[length])));
         }
-        let rates = LENGTHS.map(|length| table.rate(&kinds, None, &[length]));
-        println!(
-            "{name:24} {:8.1} {:8.1} {:8.1} M rows/s",
-            rates[0], rates[1], rates[2]
-        );
     }
-    if "1000 keys, sum f64".contains(&filter) {
-        let rates = LENGTHS.map(|length| table.rate(&one(Kind::Sum), Some(1000), &[length]));
-        println!(
-            "1000 keys, sum f64       {:8.1} {:8.1} {:8.1} M rows/s",
-            rates[0], rates[1], rates[2]
-        );
+    let sum = one(Kind::Sum);
+    for (threads, name) in [
+        (1, "1000 keys, sum f64"),
+        (2, "1000 keys, 2 threads"),
+        (4, "1000 keys, 4 threads"),
+    ] {
+        if name.contains(&filter) {
+            let asked = Asked {
+                keyed: true,
+                threads,
+                ..Asked::of(&sum)
+            };
+            report(name, LENGTHS.map(|length| table.rate(asked, &[length])));
+        }
+    }
+    let three = [(Kind::Sum, 0), (Kind::Max, 0), (Kind::Stddev, 0)];
+    let name = "4 lengths, sum, max, sd";
+    if name.contains(&filter) {
+        let lengths = [100_000, 1_000_000, 10_000_000, 100_000_000];
+        report(name, [table.rate(Asked::of(&three), &lengths)]);
+    }
+}
+
+fn report<const N: usize>(name: &str, rates: [f64; N]) {
+    let rates: String = rates.iter().map(|rate| format!(" {rate:8.1}")).collect();
+    println!("{name:24}{rates} M rows/s");
+}
+
+/// What is computed of a table.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    kinds: &'a [(Kind, usize)],
+    keyed: bool,
+    /// More than one are measured by wall time.
+    threads: usize,
+}
+
+impl<'a> Asked<'a> {
+    fn of(kinds: &'a [(Kind, usize)]) -> Self {
+        Self {
+            kinds,
+            keyed: false,
+            threads: 1,
+        }
     }
 }
 
@@ -96,13 +131,14 @@ impl Table {
     }
 
     /// M rows per second, the best of three calls.
-    fn rate(&self, kinds: &[(Kind, usize)], keys: Option<usize>, lengths: &[i64]) -> f64 {
+    fn rate(&self, asked: Asked<'_>, lengths: &[i64]) -> f64 {
         let columns =
             [Values::F64(&self.floats), Values::I64(&self.integers)].map(|values| Column {
                 values,
                 validity: None,
             });
-        let aggs: Vec<AggSpec> = kinds
+        let aggs: Vec<AggSpec> = asked
+            .kinds
             .iter()
             .map(|&(kind, of)| AggSpec {
                 kind,
@@ -121,7 +157,7 @@ impl Table {
             .collect();
         let request = Request {
             times: &self.times,
-            groups: keys.map(|_| &self.keys[..]),
+            groups: asked.keyed.then_some(&self.keys[..]),
             columns: &columns,
             aggs: &aggs,
             spans: &spans,
@@ -130,11 +166,15 @@ impl Table {
             at: None,
             history: 0,
             lifted: None,
+            threads: asked.threads,
         };
         let spent = (0..3).map(|_| {
-            let start = ThreadTime::now();
+            let (cpu, wall) = (ThreadTime::now(), Instant::now());
             black_box(rolling(request, &mut || true)).expect("nothing overflows");
-            start.elapsed()
+            match asked.threads {
+                1 => cpu.elapsed(),
+                _ => wall.elapsed(),
+            }
         });
         let best = spent.min().expect("three calls");
         self.times.len() as f64 / best.as_secs_f64() / 1e6

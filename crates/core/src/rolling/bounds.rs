@@ -175,9 +175,18 @@ impl<'a> Pointers<'a> {
             let peers = peers.iter().take_while(|time| **time == last).count();
             let mut end = base + position + count + peers;
             hi[count - 1] = end;
-            for (hi, pair) in hi[..count - 1].iter_mut().zip(now.windows(2)).rev() {
-                end = if pair[0] == pair[1] { end } else { *hi };
-                *hi = end;
+            // Most stretches have no peers at all.
+            for from in (0..count).step_by(LEAST_LANE).rev() {
+                let now = &now[from..count.min(from + LEAST_LANE + 1)];
+                let hi = &mut hi[from..from + now.len()];
+                if !any_equal(now) {
+                    end = hi[0];
+                    continue;
+                }
+                for (hi, pair) in hi.iter_mut().zip(now.windows(2)).rev() {
+                    end = if pair[0] == pair[1] { end } else { *hi };
+                    *hi = end;
+                }
             }
         } else if !right {
             // Every peer's window ends before the first of them.
@@ -245,6 +254,12 @@ impl<'a> Pointers<'a> {
             }
         }
     }
+}
+
+/// Whether two neighbours are equal; without a branch per pair, for vector registers.
+fn any_equal(times: &[i64]) -> bool {
+    let pairs = times.iter().zip(&times[1..]);
+    pairs.fold(false, |any, (a, b)| any | (a == b))
 }
 
 /// An interval in the range of times; `None` if no time lies in it.

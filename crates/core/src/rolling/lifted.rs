@@ -83,7 +83,7 @@ impl Visitor<i64> for Folding<'_> {
 
     fn visit<A: Aggregation<i64>>(self, aggregation: A) -> Self::Out {
         let Self(request) = self;
-        let sorted = Sorted::new(request.groups, request.times, request.group_count());
+        let sorted = Sorted::of(&request);
         let rows = sorted.rows();
         let group = Group::new(&request, &aggregation, &rows)?;
         let ranges = Ranges::new(&request, &sorted, request.spans[0]);

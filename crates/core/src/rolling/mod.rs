@@ -18,26 +18,32 @@ pub mod bounds;
 pub mod frames;
 mod holistic;
 mod kernels;
+mod layout;
 pub mod lifted;
 pub mod moments;
 pub mod order;
 pub mod output;
+mod parallel;
+mod place;
 pub mod sliding;
 mod sorted;
+mod table;
 
 use std::sync::Arc;
 
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::{Deferred, Ledger};
-use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Visitor, plan};
+use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind, Visitor, plan};
 use crate::monoid::{Entry, Monoid};
 pub use bounds::{Closed, Length, Span, Ties};
+pub use layout::in_order;
 pub use lifted::Lifted;
 pub use moments::Moments;
 use moments::{Ranges, Step, Steps};
 pub use output::Output;
 use sorted::Sorted;
+use table::Table;
 
 /// What to compute. Columns of numbers have no objects, so any `T` will do. Columns, `groups` and `arrival` are as long as `times`.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +64,9 @@ pub struct Request<'a, T = i64> {
     pub history: usize,
     /// Rows that stand for many. Nothing holistic may be asked then.
     pub lifted: Option<Lifted<'a>>,
+    /// Threads that may work, the caller's being one of them. Answers are the same to the
+    /// last bit, however many.
+    pub threads: usize,
 }
 
 impl<T> Request<'_, T> {
@@ -100,8 +109,47 @@ pub fn rolling(
     request: Request<'_>,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<Output>>, Error> {
+    // Which rows are lifted, and which are history, their places in the table say.
+    let is_bound = request.lifted.is_some()
+        || (request.history > 0 && !in_order(request.groups, request.times));
+    if is_bound {
+        return rolling_sorted(&request, &Sorted::of(&request), proceed);
+    }
+    Table::new(&request, proceed)?.answer(proceed)
+}
+
+/// How an aggregation is answered over a whole table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Counts,
+    Sums,
+    Extremes,
+    Moments,
+    Ends,
+    /// By the values that a window holds.
+    Values,
+    /// By the combines of any monoid.
+    Combines,
+}
+
+impl Way {
+    pub fn of(kind: Kind) -> Self {
+        match kernels::way(kind) {
+            Some(way) => way,
+            None if kind.is_holistic() => Self::Values,
+            None => Self::Combines,
+        }
+    }
+}
+
+/// The same for rows, and moments, that lie by group and time.
+fn rolling_sorted(
+    request: &Request<'_>,
+    sorted: &Sorted<'_>,
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Vec<Output>>, Error> {
     let dtypes: Vec<DType> = request.columns.iter().map(Column::dtype).collect();
-    let mut columns = Columns::new(&request, &dtypes);
+    let mut columns = Columns::new(request, &dtypes);
     // Kernels look at the ends of windows, and a table without rows has none.
     let raw = request.arrival.is_none() && request.lifted.is_none();
     let whole = raw && !request.times.is_empty();
@@ -112,10 +160,10 @@ pub fn rolling(
         .into_iter()
         .partition(|(_, agg)| whole && kernels::knows(agg, request.columns));
     if !fast.is_empty() {
-        kernels::answer(&request, &fast, &mut columns.0, proceed)?;
+        kernels::answer(request, sorted, &fast, &mut columns.0, proceed)?;
     }
     if !holistic.is_empty() {
-        holistic::answer(&request, &holistic, &mut columns.0, proceed)?;
+        holistic::answer(request, sorted, &holistic, &mut columns.0, proceed)?;
     }
     if !others.is_empty() {
         let (places, aggs): (Vec<usize>, Vec<AggSpec>) = others.into_iter().unzip();
@@ -125,7 +173,8 @@ pub fn rolling(
             history: request.history,
         };
         let run = Run {
-            request,
+            request: *request,
+            sorted,
             sink: &mut sink,
             proceed,
         };
@@ -136,6 +185,7 @@ pub fn rolling(
 
 struct Run<'a, 'b> {
     request: Request<'a>,
+    sorted: &'a Sorted<'a>,
     sink: &'a mut Picked<'b>,
     proceed: &'a mut dyn FnMut() -> bool,
 }
@@ -144,7 +194,13 @@ impl Visitor<i64> for Run<'_, '_> {
     type Out = Result<(), Error>;
 
     fn visit<A: Aggregation<i64>>(self, aggregation: A) -> Self::Out {
-        run(&self.request, &aggregation, self.sink, self.proceed)
+        run(
+            &self.request,
+            self.sorted,
+            &aggregation,
+            self.sink,
+            self.proceed,
+        )
     }
 }
 
@@ -157,11 +213,12 @@ pub fn rolling_own<T: Element>(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     let own = Deferred::new(0, commutative, Arc::<Ledger<T>>::default());
-    run(request, &own, sink, proceed)
+    run(request, &Sorted::of(request), &own, sink, proceed)
 }
 
 fn run<T: Element, A: Aggregation<T>>(
     request: &Request<'_, T>,
+    sorted: &Sorted<'_>,
     aggregation: &A,
     sink: &mut impl Sink<T>,
     proceed: &mut dyn FnMut() -> bool,
@@ -174,18 +231,17 @@ fn run<T: Element, A: Aggregation<T>>(
     };
     if request.arrival.is_some() {
         let moments = request.at.unwrap_or(Moments::of_rows(request));
-        for (rows, steps) in Steps::new(request).groups() {
+        for (rows, steps) in Steps::new(request, sorted).groups() {
             let group = Group::new(request, aggregation, rows)?;
             as_of::answer(&group, &steps, &moments, request.spans, &mut answers)?;
         }
         return Ok(());
     }
-    let sorted = Sorted::new(request.groups, request.times, request.group_count());
     let all = sorted.rows();
     let mut own = Vec::new();
     let mut table = None;
     for (index, span) in request.spans.iter().enumerate() {
-        let Some(ranges) = Ranges::new(request, &sorted, *span) else {
+        let Some(ranges) = Ranges::new(request, sorted, *span) else {
             own.push((index, *span));
             continue;
         };

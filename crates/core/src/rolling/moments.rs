@@ -43,26 +43,30 @@ impl<'a> Moments<'a> {
 
 /// Windows as ranges of positions in a sorted table.
 #[derive(Debug)]
-pub(super) struct Ranges {
+pub(super) struct Ranges<'a> {
     pub lo: Vec<usize>,
     pub hi: Vec<usize>,
     /// Which moment each answers; those in order, if `None`.
-    pub rows: Option<Vec<usize>>,
+    pub rows: Option<&'a [usize]>,
+    /// Where the windows of each group start, and the end of the last.
+    pub starts: &'a [usize],
 }
 
-impl Ranges {
+impl<'a> Ranges<'a> {
     /// The windows of a span; `None` if they are the rows' own, which need none.
-    pub fn new<T>(request: &Request<'_, T>, sorted: &Sorted<'_>, span: Span) -> Option<Self> {
+    pub fn new<T>(request: &Request<'_, T>, sorted: &'a Sorted<'_>, span: Span) -> Option<Self> {
         let moments = match request.at {
             Some(moments) => moments,
             None if span.offset == 0 => return None,
             None => Moments::of_rows(request),
         };
-        let asked = Sorted::new(moments.groups, moments.times, sorted.starts.len() - 1);
+        // The ends of the rows' own windows, moved, are in the order of the rows.
+        let asked = sorted.asked.as_deref().unwrap_or(sorted);
         let mut ranges = Self {
             lo: Vec::with_capacity(moments.times.len()),
             hi: Vec::with_capacity(moments.times.len()),
-            rows: None,
+            rows: asked.rows.as_deref(),
+            starts: &asked.starts,
         };
         let ends = sorted.starts.windows(2).zip(asked.starts.windows(2));
         for (rows, questions) in ends {
@@ -85,17 +89,25 @@ impl Ranges {
                 ranges.hi.push(hi);
             }
         }
-        ranges.rows = asked.rows;
         Some(ranges)
     }
 
     /// The moment that each window answers, and the window.
     pub fn iter(&self) -> impl Iterator<Item = (usize, (usize, usize))> {
-        let windows = self.lo.iter().copied().zip(self.hi.iter().copied());
-        let row = |at| self.rows.as_ref().map_or(at, |rows| rows[at]);
-        windows
-            .enumerate()
-            .map(move |(at, window)| (row(at), window))
+        self.between(0, self.lo.len())
+    }
+
+    fn between(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, (usize, usize))> {
+        let row = |at| self.rows.map_or(at, |rows| rows[at]);
+        (from..to).map(move |at| (row(at), (self.lo[at], self.hi[at])))
+    }
+
+    /// The windows of each group that has some, with a position before all of them.
+    pub fn groups(
+        &self,
+    ) -> impl Iterator<Item = (usize, impl Iterator<Item = (usize, (usize, usize))>)> {
+        let groups = self.starts.windows(2).filter(|ends| ends[0] < ends[1]);
+        groups.map(|ends| (self.lo[ends[0]], self.between(ends[0], ends[1])))
     }
 }
 
@@ -117,15 +129,18 @@ pub(super) struct Steps<'a> {
 impl<'a> Steps<'a> {
     /// # Panics
     /// If rows or moments have no order of arrival.
-    pub fn new<T>(request: &Request<'a, T>) -> Self {
+    pub fn new<T>(request: &Request<'a, T>, sorted: &Sorted<'_>) -> Self {
+        let order = |sorted: &Sorted<'_>, arrival: &[i64]| {
+            Order::within(sorted.rows().into_owned(), sorted.starts.clone(), arrival)
+        };
         let arrival = request.arrival.expect("rows have an order of arrival");
-        let groups = request.group_count();
-        let moments = request.at.map(|moments| {
+        let moments = request.at.zip(sorted.asked.as_deref());
+        let moments = moments.map(|(moments, asked)| {
             let arrival = moments.arrival.expect("moments have an order of arrival");
-            (Order::new(moments.groups, arrival, groups), moments)
+            (order(asked, arrival), moments)
         });
         Self {
-            rows: Order::new(request.groups, arrival, groups),
+            rows: order(sorted, arrival),
             moments,
             arrival,
         }

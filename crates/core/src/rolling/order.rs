@@ -14,24 +14,29 @@ impl Order {
     /// # Panics
     /// If a group code is not in `0..count`.
     pub fn new(groups: Option<&[i64]>, keys: &[i64], count: usize) -> Self {
-        let mut order = match groups {
+        let Self { rows, starts } = match groups {
             Some(groups) => Self::by_group(groups, count),
             None => Self {
                 rows: (0..keys.len()).collect(),
                 starts: vec![0, keys.len()],
             },
         };
-        for ends in order.starts.windows(2) {
-            let rows = &mut order.rows[ends[0]..ends[1]];
+        Self::within(rows, starts, keys)
+    }
+
+    /// Sorts the rows of each group, likewise.
+    pub fn within(mut rows: Vec<usize>, starts: Vec<usize>, keys: &[i64]) -> Self {
+        for ends in starts.windows(2) {
+            let rows = &mut rows[ends[0]..ends[1]];
             if !rows.is_sorted_by_key(|row| keys[*row]) {
                 rows.sort_by_key(|row| keys[*row]);
             }
         }
-        order
+        Self { rows, starts }
     }
 
     /// Counting sort.
-    fn by_group(groups: &[i64], count: usize) -> Self {
+    pub fn by_group(groups: &[i64], count: usize) -> Self {
         let code = |group: i64| usize::try_from(group).expect("group codes start at 0");
         let mut starts = vec![0; count + 1];
         for &group in groups {

@@ -166,7 +166,7 @@ impl Bitmap {
         }
     }
 
-    fn full(rows: usize) -> Self {
+    pub(super) fn full(rows: usize) -> Self {
         let mut bytes = vec![u8::MAX; rows.div_ceil(8)];
         if let Some(last) = bytes.last_mut() {
             *last >>= (8 - rows % 8) % 8;

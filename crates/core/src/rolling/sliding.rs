@@ -42,17 +42,20 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     Ok(())
 }
 
-/// Answers windows over a whole table that are given as ranges.
+/// Answers windows over a whole table that are given as ranges. Each group begins anew,
+/// so that its answers are the same whatever lies before it.
 pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
     table: &Group<'_, A>,
     index: usize,
-    ranges: &Ranges,
+    ranges: &Ranges<'_>,
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
-    let mut fold = Fold::new(table.aggregation, &table.entries);
-    for (row, (lo, hi)) in ranges.iter() {
-        answers.lower(table.aggregation, &fold.slide(lo, hi));
-        answers.put(index, row)?;
+    for (from, group) in ranges.groups() {
+        let mut fold = Fold::new(table.aggregation, &table.entries[from..]);
+        for (row, (lo, hi)) in group {
+            answers.lower(table.aggregation, &fold.slide(lo - from, hi - from));
+            answers.put(index, row)?;
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::Request;
 use super::order::Order;
 use crate::aggregate::column::{Column, Values};
 
@@ -13,17 +14,55 @@ pub struct Sorted<'a> {
     /// Where each group starts, and the end of the last.
     pub starts: Vec<usize>,
     pub times: Cow<'a, [i64]>,
+    /// The moments of a request that has some, by the same groups.
+    pub asked: Option<Box<Self>>,
 }
 
 impl<'a> Sorted<'a> {
+    /// The rows of a request, and its moments. Where there is an order of arrival, rows
+    /// of a group stay as in the table.
+    pub fn of<T>(request: &Request<'a, T>) -> Self {
+        let count = request.group_count();
+        let make = match request.arrival {
+            None => Self::new,
+            Some(_) => Self::by_group,
+        };
+        let asked = request
+            .at
+            .map(|moments| make(moments.groups, moments.times, count));
+        Self {
+            asked: asked.map(Box::new),
+            ..make(request.groups, request.times, count)
+        }
+    }
+
+    /// Rows that lie in order already.
+    pub fn in_order(starts: Vec<usize>, times: &'a [i64], asked: Option<Self>) -> Self {
+        Self {
+            rows: None,
+            starts,
+            times: Cow::Borrowed(times),
+            asked: asked.map(Box::new),
+        }
+    }
+
+    fn by_group(groups: Option<&[i64]>, times: &'a [i64], count: usize) -> Self {
+        let Some(groups) = groups else {
+            return Self::in_order(vec![0, times.len()], times, None);
+        };
+        let (rows, starts) = Order::by_group(groups, count).into_parts();
+        Self {
+            rows: Some(rows),
+            starts,
+            times: Cow::Borrowed(times),
+            asked: None,
+        }
+    }
+
     /// Groups have codes in `0..count`.
     pub fn new(groups: Option<&[i64]>, times: &'a [i64], count: usize) -> Self {
         if groups.is_none() && times.is_sorted() {
-            return Self {
-                rows: None,
-                starts: vec![0, times.len()],
-                times: Cow::Borrowed(times),
-            };
+            return Self::in_order(vec![0, times.len()], times, None);
         }
         let (rows, starts) = Order::new(groups, times, count).into_parts();
         let times = rows.iter().map(|row| times[*row]).collect();
@@ -31,6 +70,7 @@ impl<'a> Sorted<'a> {
             rows: Some(rows),
             starts,
             times,
+            asked: None,
         }
     }
 

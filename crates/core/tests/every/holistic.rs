@@ -310,6 +310,7 @@ fn tables_answer_as_the_values_of_each_window_sorted_anew() {
             at: None,
             history: 0,
             lifted: None,
+            threads: 1,
         };
         let outputs = rolling(request, &mut || true).expect("nothing overflows");
         for (at, span) in spans.iter().enumerate() {

@@ -123,6 +123,7 @@ fn folded_rows_answer_like_the_rows_they_stand_for() {
             arrival: None,
             at: Some(moments),
             history: 0,
+            threads: 1,
             lifted: None,
         };
         let expected = rolling(whole, &mut || true).expect("answers");
@@ -237,6 +238,7 @@ fn bytes_that_are_no_partial_are_refused_by_row() {
             arrival: None,
             at: None,
             history: 0,
+            threads: 1,
             lifted: Some(Lifted {
                 offsets: &[0, 0, length],
                 bytes: &bytes,

@@ -13,3 +13,4 @@ mod hostile;
 mod laws;
 mod lifted;
 mod rolling;
+mod threads;

@@ -206,6 +206,7 @@ fn request<'a>(
         ties,
         arrival: None,
         history: 0,
+        threads: 1,
         at: table.asked.as_ref().map(|asked| Moments {
             times: &asked.times,
             since: asked.since.as_deref(),

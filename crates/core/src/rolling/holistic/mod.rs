@@ -107,18 +107,19 @@ const LEAST_STRETCH: usize = 1 << 14;
 /// Answers what is asked; `outputs` by span and aggregation.
 pub(super) fn answer(
     request: &Request<'_>,
+    sorted: &Sorted<'_>,
     asked: &[(usize, AggSpec)],
     outputs: &mut [Vec<Output>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    let steps = request.arrival.map(|_| Steps::new(request));
-    let sorted = match &steps {
-        None => Sorted::new(request.groups, request.times, request.group_count()),
-        Some(steps) => by_time_and_arrival(request, steps),
-    };
+    let steps = request.arrival.map(|_| Steps::new(request, sorted));
+    let by_arrival = steps
+        .as_ref()
+        .map(|steps| by_time_and_arrival(request, steps));
+    let sorted = by_arrival.as_ref().unwrap_or(sorted);
     let mut run = Run {
         request,
-        sorted: &sorted,
+        sorted,
         steps: steps.as_ref(),
         outputs,
         proceed,
@@ -151,6 +152,7 @@ fn by_time_and_arrival<'a>(request: &Request<'a>, steps: &Steps<'a>) -> Sorted<'
         rows: Some(rows),
         starts,
         times,
+        asked: None,
     }
 }
 
@@ -240,7 +242,12 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn ranges<B: Bag>(&mut self, bag: &mut B, index: usize, ranges: &Ranges) -> Result<(), Error> {
+    fn ranges<B: Bag>(
+        &mut self,
+        bag: &mut B,
+        index: usize,
+        ranges: &Ranges<'_>,
+    ) -> Result<(), Error> {
         let mut window = Sliding::new(bag, self.sorted.times.len());
         for (moment, range) in ranges.iter() {
             window.go(bag, range);

@@ -8,62 +8,63 @@
 //! When `lo` passes `mid`, the window is folded anew from its young end (the *flip*) and
 //! `mid` moves to `hi`. Nothing is ever subtracted. Between two flips there is no branch
 //! to mispredict: the folds behind `mid` are written down for a block of windows, then
-//! front and back are joined for [`LANES`] windows at a time, word by word, so that the
-//! joins go through vector registers. ≤ 3 combines per row.
+//! front and back are joined window by window, which none has to wait for. ≤ 3 combines
+//! per row.
 //!
 //! A window that shares nothing with the one before it starts with a flip too. So the
 //! answers of a group do not depend on what came before it.
 
-use std::array::from_fn;
+use super::{Block, Counts};
 
-use super::Block;
-
-/// Windows joined together.
+/// Windows between two looks whether any is worn.
 const LANES: usize = 64;
 
-/// What is folded: a column, and an associative operation over it. A fold is `N` words.
-pub(super) trait Scan<const N: usize> {
-    type Word: Copy + Default;
+/// What is folded: a column, and an associative operation over it.
+pub(super) trait Scan {
+    type Fold: Copy;
+    /// What a window's fold is lowered to.
+    type Lowered: Copy + Default;
     /// Whether folds may lose digits, see [`Self::is_worn`].
     const WEARS: bool = false;
 
-    fn identity(&self) -> [Self::Word; N];
+    fn identity(&self) -> Self::Fold;
     /// `fold ⊗ value[at]`.
-    fn absorb(&self, fold: [Self::Word; N], at: usize) -> [Self::Word; N];
-    fn join(older: [Self::Word; N], younger: [Self::Word; N]) -> [Self::Word; N];
+    fn absorb(&self, fold: Self::Fold, at: usize) -> Self::Fold;
+    fn join(&self, older: Self::Fold, younger: Self::Fold) -> Self::Fold;
+    /// From a fold over so many values.
+    fn lower(&self, fold: Self::Fold, count: f64) -> Self::Lowered;
 
     /// `lo..hi` is about to be folded anew: what folds are relative to may change now.
     /// A `fresh` window has nothing to do with those before it.
     fn renew(&mut self, _lo: usize, _hi: usize, _fresh: bool) {}
-    /// Whether the fold of `lo..hi` has lost so many digits that a flip is due.
+    /// Whether a fold over so many values has lost so many digits that a flip is due.
     #[inline(always)]
-    fn is_worn(&self, _fold: [Self::Word; N], _lo: usize, _hi: usize) -> bool {
+    fn is_worn(&self, _fold: Self::Fold, _count: f64) -> bool {
         false
     }
 }
 
-/// The folds of a block's windows, each word in a column of its own.
-pub(super) type Folds<W, const N: usize> = [Vec<W>; N];
-
 #[derive(Debug)]
-pub(super) struct Flip<S: Scan<N>, const N: usize> {
+pub(super) struct Flip<'a, S: Scan> {
     pub(super) scan: S,
+    counts: Counts<'a>,
     /// `suffixes[k]` folds `base + k..mid`; the last is the identity.
-    suffixes: Vec<[S::Word; N]>,
+    suffixes: Vec<S::Fold>,
     base: usize,
     mid: usize,
     /// The fold of `mid..hi`.
-    back: [S::Word; N],
+    back: S::Fold,
     hi: usize,
-    /// The fold of `mid..first + k`, for the windows at hand.
-    backs: Vec<[S::Word; N]>,
+    /// `backs[k]` folds `mid..first + k`, for the windows at hand.
+    backs: Vec<S::Fold>,
 }
 
-impl<S: Scan<N>, const N: usize> Flip<S, N> {
-    pub(super) fn new(scan: S) -> Self {
+impl<'a, S: Scan> Flip<'a, S> {
+    pub(super) fn new(scan: S, counts: Counts<'a>) -> Self {
         let identity = scan.identity();
         Self {
             scan,
+            counts,
             suffixes: vec![identity],
             base: 0,
             mid: 0,
@@ -73,11 +74,9 @@ impl<S: Scan<N>, const N: usize> Flip<S, N> {
         }
     }
 
-    /// The fold of each window of a block, which follows that of the last call.
-    pub(super) fn answer(&mut self, block: &Block<'_>, folds: &mut Folds<S::Word, N>) {
-        for column in folds.iter_mut() {
-            column.resize(block.lo.len(), S::Word::default());
-        }
+    /// What each window of a block is lowered to; it follows that of the last call.
+    pub(super) fn answer(&mut self, block: &Block<'_>, lowered: &mut Vec<S::Lowered>) {
+        lowered.resize(block.lo.len(), S::Lowered::default());
         let mut at = 0;
         while at < block.lo.len() {
             let (lo, hi) = (block.lo[at], block.hi[at]);
@@ -86,9 +85,11 @@ impl<S: Scan<N>, const N: usize> Flip<S, N> {
             }
             let until = self.until(block, at);
             at = if block.hi[until - 1] - self.hi <= 4 * (until - at) + LANES {
-                self.run(block, at, until, folds)
+                let windows = (&block.lo[at..until], &block.hi[at..until]);
+                at + self.run(windows, &mut lowered[at..until])
             } else {
-                self.step(block, at, folds)
+                lowered[at] = self.step(block.lo[at], block.hi[at]);
+                at + 1
             };
         }
     }
@@ -107,109 +108,84 @@ impl<S: Scan<N>, const N: usize> Flip<S, N> {
         at + lo.partition_point(|lo| *lo <= self.mid)
     }
 
-    /// Windows that begin before `mid`; gives the first that was not answered.
+    /// Windows that begin before `mid`; gives how many were answered.
     #[inline(always)]
-    fn run(
-        &mut self,
-        block: &Block<'_>,
-        from: usize,
-        until: usize,
-        folds: &mut Folds<S::Word, N>,
-    ) -> usize {
-        let (first, end) = (self.hi, block.hi[until - 1].max(self.hi));
-        self.backs
-            .resize((end - first + 1).max(self.backs.len()), self.back);
+    fn run(&mut self, (lo, hi): (&[usize], &[usize]), lowered: &mut [S::Lowered]) -> usize {
+        let (first, end) = (self.hi, hi[hi.len() - 1]);
+        let room = (end - first + 1).max(self.backs.len());
+        self.backs.resize(room, self.back);
         let mut back = self.back;
         self.backs[0] = back;
         for (slot, at) in self.backs[1..].iter_mut().zip(first..end) {
             back = self.scan.absorb(back, at);
             *slot = back;
         }
-        for at in (from..until).step_by(LANES) {
-            let count = LANES.min(until - at);
-            let windows = (&block.lo[at..at + count], &block.hi[at..at + count]);
-            let joined = self.join(windows, first);
-            for (column, lanes) in folds.iter_mut().zip(&joined) {
-                column[at..at + count].copy_from_slice(&lanes[..count]);
-            }
-            if S::WEARS
-                && let Some(lane) = self.first_worn(windows, &joined)
-            {
-                let (lo, hi) = (windows.0[lane], windows.1[lane]);
-                self.flip(lo, hi, false);
-                for (column, word) in folds.iter_mut().zip(self.suffixes[0]) {
-                    column[at + lane] = word;
-                }
-                return at + lane + 1;
+        for from in (0..lo.len()).step_by(LANES) {
+            let until = lo.len().min(from + LANES);
+            let windows = (&lo[from..until], &hi[from..until]);
+            if let Some(worn) = self.join(windows, first, &mut lowered[from..until]) {
+                let at = from + worn;
+                self.flip(lo[at], hi[at], false);
+                let count = self.counts.float(lo[at], hi[at]);
+                lowered[at] = self.scan.lower(self.suffixes[0], count);
+                return at + 1;
             }
         }
         (self.back, self.hi) = (back, end);
-        until
+        lo.len()
     }
 
+    /// Lowers the joins of front and back; gives the first that is worn.
     #[inline(always)]
-    fn join(&self, windows: (&[usize], &[usize]), first: usize) -> [[S::Word; LANES]; N] {
-        let mut older = [[S::Word::default(); LANES]; N];
-        let mut younger = older;
-        for (lane, (&lo, &hi)) in windows.0.iter().zip(windows.1).enumerate().take(LANES) {
-            let front = self.suffixes[lo - self.base];
-            let back = self.backs[hi - first];
-            for word in 0..N {
-                older[word][lane] = front[word];
-                younger[word][lane] = back[word];
-            }
-        }
-        for lane in 0..LANES {
-            let joined = S::join(
-                from_fn(|word| older[word][lane]),
-                from_fn(|word| younger[word][lane]),
-            );
-            for word in 0..N {
-                older[word][lane] = joined[word];
-            }
-        }
-        older
-    }
-
-    #[inline(always)]
-    fn first_worn(
+    fn join(
         &self,
-        windows: (&[usize], &[usize]),
-        folds: &[[S::Word; LANES]; N],
+        (lo, hi): (&[usize], &[usize]),
+        first: usize,
+        lowered: &mut [S::Lowered],
     ) -> Option<usize> {
-        let worn = |(lane, (&lo, &hi)): (usize, (&usize, &usize))| {
-            self.scan
-                .is_worn(from_fn(|word| folds[word][lane.min(LANES - 1)]), lo, hi)
+        let fold = |lo: usize, hi: usize| {
+            let (front, back) = (self.suffixes[lo - self.base], self.backs[hi - first]);
+            (self.scan.join(front, back), self.counts.float(lo, hi))
         };
-        let lanes = || windows.0.iter().zip(windows.1).enumerate();
-        let any = lanes().fold(false, |any, lane| any | worn(lane));
-        if any { lanes().position(worn) } else { None }
+        let mut any = false;
+        for ((slot, &lo), &hi) in lowered.iter_mut().zip(lo).zip(hi) {
+            let (fold, count) = fold(lo, hi);
+            any |= self.scan.is_worn(fold, count);
+            *slot = self.scan.lower(fold, count);
+        }
+        if !S::WEARS || !any {
+            return None;
+        }
+        lo.iter().zip(hi).position(|(&lo, &hi)| {
+            let (fold, count) = fold(lo, hi);
+            self.scan.is_worn(fold, count)
+        })
     }
 
     /// One window, far from the one before it: there is no use in writing down the folds
     /// of all rows between them.
-    fn step(&mut self, block: &Block<'_>, at: usize, folds: &mut Folds<S::Word, N>) -> usize {
-        let (lo, hi) = (block.lo[at], block.hi[at]);
+    fn step(&mut self, lo: usize, hi: usize) -> S::Lowered {
         for place in self.hi..hi {
             self.back = self.scan.absorb(self.back, place);
         }
-        self.hi = self.hi.max(hi);
-        let mut fold = S::join(self.suffixes[lo - self.base], self.back);
-        if self.scan.is_worn(fold, lo, hi) {
+        self.hi = hi;
+        let count = self.counts.float(lo, hi);
+        let fold = self.scan.join(self.suffixes[lo - self.base], self.back);
+        if self.scan.is_worn(fold, count) {
             self.flip(lo, hi, false);
-            fold = self.suffixes[0];
+            return self.scan.lower(self.suffixes[0], count);
         }
-        for (column, word) in folds.iter_mut().zip(fold) {
-            column[at] = word;
-        }
-        at + 1
+        self.scan.lower(fold, count)
     }
 
     #[inline(never)]
     fn flip(&mut self, lo: usize, hi: usize, fresh: bool) {
         self.scan.renew(lo, hi, fresh);
         self.fold_suffixes(lo, hi);
-        if self.scan.is_worn(self.suffixes[0], lo, hi) {
+        if self
+            .scan
+            .is_worn(self.suffixes[0], self.counts.float(lo, hi))
+        {
             // From very far off, the first look only comes near.
             self.scan.renew(lo, hi, false);
             self.fold_suffixes(lo, hi);
@@ -226,7 +202,7 @@ impl<S: Scan<N>, const N: usize> Flip<S, N> {
         self.suffixes.resize(hi - lo + 1, fold);
         self.suffixes[hi - lo] = identity;
         for (suffix, at) in self.suffixes[..hi - lo].iter_mut().zip(lo..hi).rev() {
-            fold = S::join(self.scan.absorb(identity, at), fold);
+            fold = self.scan.join(self.scan.absorb(identity, at), fold);
             *suffix = fold;
         }
     }

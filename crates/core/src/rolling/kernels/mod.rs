@@ -15,9 +15,9 @@ mod sink;
 
 use super::bounds::{Closed, Pointers};
 use super::sorted::{Dense, Presence, Sorted};
-use super::{Error, Output, Ranges, Request, Span};
-use crate::aggregate::AggSpec;
+use super::{Error, Output, Ranges, Request, Span, Way};
 use crate::aggregate::column::{Column, Values};
+use crate::aggregate::{AggSpec, Kind};
 use parts::{Asked, Part, What, part};
 use sink::Sink;
 
@@ -55,6 +55,17 @@ impl Counts<'_> {
     }
 }
 
+/// What a kernel does for an aggregation, if there is one.
+pub(super) fn way(kind: Kind) -> Option<Way> {
+    Some(match What::of(kind)? {
+        What::Count => Way::Counts,
+        What::Sum => Way::Sums,
+        What::Extreme { .. } => Way::Extremes,
+        What::Moments => Way::Moments,
+        What::End { .. } => Way::Ends,
+    })
+}
+
 /// Whether there is a kernel for an aggregation over these columns.
 pub(super) fn knows(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
     let values = agg.of.map(|of| columns[of].values);
@@ -72,11 +83,11 @@ pub(super) fn knows(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
 /// aggregation.
 pub(super) fn answer(
     request: &Request<'_>,
+    sorted: &Sorted<'_>,
     asked: &[Asked],
     outputs: &mut [Vec<Output>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    let sorted = Sorted::new(request.groups, request.times, request.group_count());
     let columns: Vec<Option<Dense<'_>>> = (0..request.columns.len())
         .map(|column| {
             let used = asked.iter().any(|(_, agg)| agg.of == Some(column));
@@ -91,7 +102,7 @@ pub(super) fn answer(
         let mut parts = plan(asked, &columns);
         answer_span(
             request,
-            &sorted,
+            sorted,
             (index, *span),
             &mut parts,
             outputs,
@@ -129,8 +140,8 @@ fn answer_span(
 ) -> Result<(), Error> {
     let ranges = Ranges::new(request, sorted, span);
     let rows = match &ranges {
-        Some(ranges) => &ranges.rows,
-        None => &sorted.rows,
+        Some(ranges) => ranges.rows,
+        None => sorted.rows.as_deref(),
     };
     let own = ranges.is_none() && matches!(span.closed, Closed::Right | Closed::Both);
     let mut settle = |start: usize, lo: &[usize], hi: &[usize]| {
@@ -142,7 +153,7 @@ fn answer_span(
             outputs,
             span: index,
             history: request.history,
-            rows: rows.as_ref().map(|rows| &rows[start..end]),
+            rows: rows.map(|rows| &rows[start..end]),
             start,
         };
         let block = Block { lo, hi, own };

@@ -1,10 +1,9 @@
 //! Parts: one fold of one column over the windows of a span, and what is made of it.
 
-use super::flip::{Flip, Folds, Scan};
-use super::scans::{Extreme, Moments, Number, Sum, Values, squares};
+use super::flip::{Flip, Scan};
+use super::scans::{Extreme, Moments, Number, Sum, Values};
 use super::sink::Sink;
 use super::{Block, Counts};
-use crate::aggregate::twofold::Twofold;
 use crate::aggregate::{AggSpec, Kind, extreme_value};
 use crate::rolling::Error;
 use crate::rolling::sorted::{Dense, Numbers};
@@ -302,114 +301,85 @@ impl<V: Number> Part for End<'_, V> {
 }
 
 /// What two stacks fold.
-struct Folded<'a, S: Scan<N>, const N: usize> {
-    flip: Flip<S, N>,
-    folds: Folds<S::Word, N>,
-    /// How many values there are in each window.
-    sizes: Vec<f64>,
+struct Folded<'a, S: Scan> {
+    flip: Flip<'a, S>,
+    lowered: Vec<S::Lowered>,
     counts: Counts<'a>,
     asked: Vec<Asked>,
 }
 
-impl<'a, S: Finish<N> + 'a, const N: usize> Folded<'a, S, N> {
+impl<'a, S: Finish + 'a> Folded<'a, S> {
     fn boxed(scan: S, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
         Box::new(Self {
-            flip: Flip::new(scan),
-            folds: std::array::from_fn(|_| Vec::new()),
-            sizes: Vec::new(),
+            flip: Flip::new(scan, counts),
+            lowered: Vec::new(),
             counts,
             asked,
         })
     }
 }
 
-impl<S: Finish<N>, const N: usize> Part for Folded<'_, S, N> {
+impl<S: Finish> Part for Folded<'_, S> {
     fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
-        self.flip.answer(block, &mut self.folds);
-        if S::COUNTS {
-            self.sizes.clear();
-            let counts = block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
-            self.sizes.extend(counts);
-        }
+        self.flip.answer(block, &mut self.lowered);
         for (index, agg) in &self.asked {
-            let folds = self.folds.each_ref().map(|column| &column[..]);
-            let least = self
-                .flip
-                .scan
-                .finish((*index, agg), folds, &self.sizes, sink);
+            let counts = block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
+            let lowered = self.lowered.iter().copied().zip(counts);
+            let least = self.flip.scan.finish((*index, agg), lowered, sink);
             sink.leave_out(*index, block, self.counts, least);
         }
         Ok(())
     }
 }
 
-/// From folds, each with the number of values below it, to answers.
-trait Finish<const N: usize>: Scan<N> {
-    /// Whether the number of values matters.
-    const COUNTS: bool = true;
-
-    /// Gives how many values an answer takes. `folds` by word, then by window.
+/// From what windows are lowered to, each with the number of its values, to answers.
+trait Finish: Scan {
+    /// Gives how many values an answer takes.
     fn finish(
         &self,
         asked: (usize, &AggSpec),
-        folds: [&[Self::Word]; N],
-        counts: &[f64],
+        lowered: impl ExactSizeIterator<Item = (Self::Lowered, f64)>,
         sink: &mut Sink<'_>,
     ) -> usize;
 }
 
-impl Finish<2> for Sum<'_> {
+impl Finish for Sum<'_> {
     fn finish(
         &self,
         (index, agg): (usize, &AggSpec),
-        [sums, errors]: [&[f64]; 2],
-        counts: &[f64],
+        sums: impl ExactSizeIterator<Item = (f64, f64)>,
         sink: &mut Sink<'_>,
     ) -> usize {
-        let folds = sums.iter().zip(errors);
-        let value = |(&sum, &error)| Twofold { sum, error }.value();
         match agg.kind {
-            Kind::Mean => {
-                let means = folds.zip(counts);
-                sink.numbers(index, means.map(|(fold, count)| value(fold) / count));
-            }
-            _ => sink.numbers(index, folds.map(value)),
+            Kind::Mean => sink.numbers(index, sums.map(|(sum, count)| sum / count)),
+            _ => sink.numbers(index, sums.map(|(sum, _)| sum)),
         }
         1
     }
 }
 
-impl<V: Number> Finish<1> for Extreme<'_, V> {
-    const COUNTS: bool = false;
-
+impl<V: Number> Finish for Extreme<'_, V> {
     fn finish(
         &self,
         (index, _): (usize, &AggSpec),
-        [words]: [&[i64]; 1],
-        _counts: &[f64],
+        words: impl ExactSizeIterator<Item = (i64, f64)>,
         sink: &mut Sink<'_>,
     ) -> usize {
-        let value = |word: &i64| V::of_bits(extreme_value(*word, V::DTYPE, self.min));
-        sink.numbers(index, words.iter().map(value));
+        let value = |word| V::of_bits(extreme_value(word, V::DTYPE, self.min));
+        sink.numbers(index, words.map(|(word, _)| value(word)));
         1
     }
 }
 
-impl<V: Number> Finish<4> for Moments<'_, V> {
+impl<V: Number> Finish for Moments<'_, V> {
     fn finish(
         &self,
         (index, agg): (usize, &AggSpec),
-        [first, second, first_errors, second_errors]: [&[f64]; 4],
-        counts: &[f64],
+        squares: impl ExactSizeIterator<Item = (f64, f64)>,
         sink: &mut Sink<'_>,
     ) -> usize {
         let ddof = f64::from(agg.ddof);
-        let sums = first.iter().zip(second);
-        let folds = sums.zip(first_errors.iter().zip(second_errors)).zip(counts);
-        let variances = folds.map(|(((a, b), (c, d)), count)| {
-            let distances = [*a, *b, *c, *d];
-            squares(distances, *count) / (count - ddof)
-        });
+        let variances = squares.map(|(squares, count)| squares / (count - ddof));
         match agg.kind {
             Kind::Stddev => sink.numbers(index, variances.map(f64::sqrt)),
             _ => sink.numbers(index, variances),

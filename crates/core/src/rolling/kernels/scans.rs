@@ -119,26 +119,24 @@ impl<'a, V: Number> Values<'a, V> {
 #[derive(Debug)]
 pub(super) struct Sum<'a>(pub(super) Values<'a, f64>);
 
-#[inline(always)]
-fn twofold([sum, error]: [f64; 2]) -> Twofold {
-    Twofold { sum, error }
-}
-
-impl Scan<2> for Sum<'_> {
-    type Word = f64;
+impl Scan for Sum<'_> {
+    type Fold = Twofold;
+    type Lowered = f64;
     #[inline(always)]
-    fn identity(&self) -> [f64; 2] {
-        [Twofold::EMPTY.sum, Twofold::EMPTY.error]
+    fn identity(&self) -> Twofold {
+        Twofold::EMPTY
     }
     #[inline(always)]
-    fn absorb(&self, fold: [f64; 2], at: usize) -> [f64; 2] {
-        let Twofold { sum, error } = twofold(fold).plus(self.0.map(at, -0.0, |value| value + 0.0));
-        [sum, error]
+    fn absorb(&self, fold: Twofold, at: usize) -> Twofold {
+        fold.plus(self.0.map(at, -0.0, |value| value + 0.0))
     }
     #[inline(always)]
-    fn join(older: [f64; 2], younger: [f64; 2]) -> [f64; 2] {
-        let Twofold { sum, error } = twofold(older).combine(twofold(younger));
-        [sum, error]
+    fn join(&self, older: Twofold, younger: Twofold) -> Twofold {
+        older.combine(younger)
+    }
+    #[inline(always)]
+    fn lower(&self, fold: Twofold, _count: f64) -> f64 {
+        fold.value()
     }
 }
 
@@ -149,20 +147,25 @@ pub(super) struct Extreme<'a, V> {
     pub(super) min: bool,
 }
 
-impl<V: Number> Scan<1> for Extreme<'_, V> {
-    type Word = i64;
+impl<V: Number> Scan for Extreme<'_, V> {
+    type Fold = i64;
+    type Lowered = i64;
     #[inline(always)]
-    fn identity(&self) -> [i64; 1] {
-        [i64::MIN]
+    fn identity(&self) -> i64 {
+        i64::MIN
     }
     #[inline(always)]
-    fn absorb(&self, [fold]: [i64; 1], at: usize) -> [i64; 1] {
+    fn absorb(&self, fold: i64, at: usize) -> i64 {
         let word = |value: V| extreme_word(value.bits(), V::DTYPE, self.min);
-        [fold.max(self.values.map(at, i64::MIN, word))]
+        fold.max(self.values.map(at, i64::MIN, word))
     }
     #[inline(always)]
-    fn join([older]: [i64; 1], [younger]: [i64; 1]) -> [i64; 1] {
-        [older.max(younger)]
+    fn join(&self, older: i64, younger: i64) -> i64 {
+        older.max(younger)
+    }
+    #[inline(always)]
+    fn lower(&self, fold: i64, _count: f64) -> i64 {
+        fold
     }
 }
 
@@ -178,27 +181,11 @@ pub(super) struct Moments<'a, V> {
     pivot: V,
 }
 
-/// The first sum, the second, and the errors of both: operations go through both at once.
+/// The first sum and the second, then the error of each.
 pub(super) type Distances = [f64; 4];
 
 /// How much of `second` may be left of `second − first²/n` before a flip is due.
 const WEAR: f64 = 1.0 / 32.0;
-
-/// The sum of squared distances from the mean of `count` values.
-#[inline(always)]
-pub(super) fn squares([first, second, first_error, second_error]: Distances, count: f64) -> f64 {
-    let first = twofold([first, first_error]).value();
-    let drift = first * (first / count);
-    let squares = twofold([second, second_error]).plus(-drift).value();
-    // NaN stays; what rounding made negative does not.
-    if squares < 0.0 { 0.0 } else { squares }
-}
-
-#[inline(always)]
-fn two_sums(a: [f64; 2], b: [f64; 2]) -> ([f64; 2], [f64; 2]) {
-    let sums = [two_sum(a[0], b[0]), two_sum(a[1], b[1])];
-    ([sums[0].0, sums[1].0], [sums[0].1, sums[1].1])
-}
 
 impl<'a, V: Number> Moments<'a, V> {
     pub(super) fn new(values: Values<'a, V>, counts: Counts<'a>) -> Self {
@@ -216,8 +203,9 @@ impl<'a, V: Number> Moments<'a, V> {
     }
 }
 
-impl<V: Number> Scan<4> for Moments<'_, V> {
-    type Word = f64;
+impl<V: Number> Scan for Moments<'_, V> {
+    type Fold = Distances;
+    type Lowered = f64;
     const WEARS: bool = true;
 
     #[inline(always)]
@@ -227,14 +215,31 @@ impl<V: Number> Scan<4> for Moments<'_, V> {
     #[inline(always)]
     fn absorb(&self, fold: Distances, at: usize) -> Distances {
         let distance = self.distance(at);
-        let (sums, errors) = two_sums([fold[0], fold[1]], [distance, distance * distance]);
-        [sums[0], sums[1], fold[2] + errors[0], fold[3] + errors[1]]
+        let (first, first_error) = two_sum(fold[0], distance);
+        let (second, second_error) = two_sum(fold[1], distance * distance);
+        [first, second, fold[2] + first_error, fold[3] + second_error]
     }
     #[inline(always)]
-    fn join(older: Distances, younger: Distances) -> Distances {
-        let (sums, errors) = two_sums([older[0], older[1]], [younger[0], younger[1]]);
-        let both = [older[2] + younger[2], older[3] + younger[3]];
-        [sums[0], sums[1], both[0] + errors[0], both[1] + errors[1]]
+    fn join(&self, older: Distances, younger: Distances) -> Distances {
+        let (first, first_error) = two_sum(older[0], younger[0]);
+        let (second, second_error) = two_sum(older[1], younger[1]);
+        let errors = [older[2] + younger[2], older[3] + younger[3]];
+        [
+            first,
+            second,
+            errors[0] + first_error,
+            errors[1] + second_error,
+        ]
+    }
+    /// The sum of squared distances from the mean.
+    #[inline(always)]
+    fn lower(&self, [first, second, first_error, second_error]: Distances, count: f64) -> f64 {
+        let twofold = |sum, error| Twofold { sum, error };
+        let first = twofold(first, first_error).value();
+        let drift = first * (first / count);
+        let squares = twofold(second, second_error).plus(-drift).value();
+        // NaN stays; what rounding made negative does not.
+        if squares < 0.0 { 0.0 } else { squares }
     }
     fn renew(&mut self, lo: usize, hi: usize, fresh: bool) {
         if fresh {
@@ -251,8 +256,8 @@ impl<V: Number> Scan<4> for Moments<'_, V> {
     }
     /// A window without any deviation is worn too, unless the pivot is its one value.
     #[inline(always)]
-    fn is_worn(&self, fold: Distances, lo: usize, hi: usize) -> bool {
-        let drift = fold[0] * (fold[0] / self.counts.float(lo, hi));
+    fn is_worn(&self, fold: Distances, count: f64) -> bool {
+        let drift = fold[0] * (fold[0] / count);
         fold[1] - drift < WEAR * fold[1]
     }
 }

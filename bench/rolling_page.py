@@ -1,0 +1,100 @@
+"""From the figures of `bench.rolling_peers` to `speed.md` and `speed.png`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from bench.rolling_cases import ALL, CASES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench.rolling_peers import Row
+
+__all__ = ["write"]
+
+_COLOURS = {"slidewise": "#1d4ed8", "polars": "#b45309", "pandas": "#6b7280"}
+_HEAD = """# How fast tables are
+
+Rolling aggregates over {rows:,} rows at random (Poisson) times, in windows that hold
+about 100, 10,000 and 1,000,000 rows, beside other libraries. Millions of rows per second
+of CPU time on one core, results made anew at each call: the best of three calls, and in
+brackets the very first one, in which libraries touch fresh memory or compile.
+
+Made by `python -m bench.rolling_peers` on {date}, on {machine}; load {load}, with
+{versions}.
+
+![M rows/s in windows of about 10,000 rows](speed.png)
+
+Goals are what slidewise set out for. Bold is the fastest of those that answer windows of
+time; bottleneck and numbagg (*) count rows, which spares them looking at times. Where a
+library got fewer rows, because it takes long, their number stands behind its name.
+"""
+
+
+def write(folder: Path, told: dict[str, Any], rows: list[Row]) -> None:
+    """Writes the page and its picture."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page = [_HEAD.format(**told)]
+    for case in CASES:
+        here = [row for row in rows if row.case == case.name]
+        if here:
+            page.append(_table(case.name, case.goal, here, told["rows"]))
+    (folder / "speed.md").write_text("\n".join(page), encoding="utf-8")
+    _draw(folder / "speed.png", rows)
+
+
+def _table(name: str, goal: str, rows: list[Row], count: int) -> str:
+    windows = [label for label in ALL if label in rows[0].warm]
+    lines = [
+        f"## {name}",
+        "",
+        f"Goal: {goal}",
+        "",
+        f"| | {' | '.join(windows)} |",
+        f"|---|{'---|' * len(windows)}",
+    ]
+    timed = [row for row in rows if not row.peer.endswith("*")]
+    best = {at: max(row.warm.get(at, 0) for row in timed) for at in windows}
+    for row in rows:
+        fewer = f" ({row.rows:,} rows)" if row.rows < count else ""
+        cells = []
+        for at in windows:
+            told = f"{row.warm[at]:.3g} ({row.first[at]:.3g})"
+            leads = row in timed and row.warm[at] == best[at]
+            cells.append(f"**{told}**" if leads else told)
+        lines.append(f"| {row.peer}{fewer} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _draw(path: Path, rows: list[Row]) -> None:
+    """Bars of each case over windows of about 10,000 rows: slidewise and the two peers
+    that answer the same question over all rows."""
+    mpl.use("Agg")
+    cases = [case.name for case in CASES if any(row.case == case.name for row in rows)]
+    figure, axes = plt.subplots(figsize=(9, 0.55 * len(cases) + 1.2))
+    for at, (peer, colour) in enumerate(_COLOURS.items()):
+        places, widths = [], []
+        for place, case in enumerate(cases):
+            rate = next(
+                (r.warm.get("10k") for r in rows if (r.case, r.peer) == (case, peer)),
+                None,
+            )
+            if rate is not None:
+                places.append(place + (at - 1) * 0.27)
+                widths.append(rate)
+        bars = axes.barh(places, widths, 0.25, color=colour, label=peer)
+        labels = [f"{width:.3g}" for width in widths]
+        axes.bar_label(bars, labels, padding=3, fontsize=8)
+    axes.set_yticks(range(len(cases)), cases)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("M rows/s of CPU time, one core, windows of about 10,000 rows")
+    axes.margins(x=0.12)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

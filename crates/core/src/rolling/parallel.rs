@@ -1,0 +1,165 @@
+//! Jobs on several threads, with results in the order of the jobs.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::Error;
+
+/// How often the caller is asked whether to go on while others work.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Does all jobs, the caller's thread being one of `threads`. Of several errors the one of
+/// the first job is given, whichever came first; `proceed` is asked by the caller alone.
+pub fn each<J: Send, R: Send>(
+    threads: usize,
+    jobs: Vec<J>,
+    work: impl Fn(J, &mut dyn FnMut() -> bool) -> Result<R, Error> + Sync,
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<Vec<R>, Error> {
+    let helpers = threads.min(jobs.len()).saturating_sub(1);
+    if helpers == 0 {
+        return jobs.into_iter().map(|job| work(job, proceed)).collect();
+    }
+    let count = jobs.len();
+    let queue = Queue {
+        jobs: Mutex::new(jobs.into_iter().enumerate()),
+        results: Mutex::new((0..count).map(|_| None).collect()),
+        stop: AtomicBool::new(false),
+        failed: AtomicUsize::new(usize::MAX),
+    };
+    let working = AtomicUsize::new(helpers);
+    thread::scope(|scope| {
+        let caller = thread::current();
+        for _ in 0..helpers {
+            let (queue, work, working, caller) = (&queue, &work, &working, caller.clone());
+            scope.spawn(move || {
+                let _done = Done { working, caller };
+                queue.work(work, &mut || true);
+            });
+        }
+        queue.work(&work, proceed);
+        while working.load(Ordering::Acquire) > 0 {
+            if !proceed() {
+                queue.stop.store(true, Ordering::Relaxed);
+            }
+            thread::park_timeout(PATIENCE);
+        }
+    });
+    if queue.stop.into_inner() {
+        return Err(Error::Interrupted);
+    }
+    let results = queue.results.into_inner().expect("no job panicked");
+    // Jobs are taken in order: before the first that failed, all have been done.
+    results
+        .into_iter()
+        .map(|result| result.expect("done"))
+        .collect()
+}
+
+struct Queue<I, R> {
+    jobs: Mutex<I>,
+    results: Mutex<Vec<Option<Result<R, Error>>>>,
+    stop: AtomicBool,
+    /// The first job that failed so far.
+    failed: AtomicUsize,
+}
+
+impl<J, R, I: Iterator<Item = (usize, J)>> Queue<I, R> {
+    fn work(
+        &self,
+        work: &impl Fn(J, &mut dyn FnMut() -> bool) -> Result<R, Error>,
+        proceed: &mut dyn FnMut() -> bool,
+    ) {
+        loop {
+            let next = self.jobs.lock().expect("no job panicked").next();
+            let Some((index, job)) = next else {
+                return;
+            };
+            let result = work(job, &mut || {
+                if !proceed() {
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+                let failed = self.failed.load(Ordering::Relaxed) < index;
+                !failed && !self.stop.load(Ordering::Relaxed)
+            });
+            if result.is_err() {
+                self.failed.fetch_min(index, Ordering::Relaxed);
+            }
+            self.results.lock().expect("no job panicked")[index] = Some(result);
+        }
+    }
+}
+
+/// Tells the caller that a helper has ended, also if it panicked.
+struct Done<'a> {
+    working: &'a AtomicUsize,
+    caller: thread::Thread,
+}
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.working.fetch_sub(1, Ordering::Release);
+        self.caller.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(row: usize) -> Error {
+        Error::Overflow {
+            span: 0,
+            agg: 0,
+            row,
+            value: 0,
+        }
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs() {
+        for threads in [1, 2, 3, 9] {
+            let square = |job: usize, _: &mut dyn FnMut() -> bool| Ok(job * job);
+            let done = each(threads, (0..50).collect(), square, &mut || true);
+            assert_eq!(done, Ok((0..50).map(|job| job * job).collect()));
+        }
+    }
+
+    #[test]
+    fn the_error_is_that_of_the_first_job_which_fails() {
+        for threads in [1, 2, 4] {
+            for _ in 0..200 {
+                let fail = |job: usize, proceed: &mut dyn FnMut() -> bool| {
+                    if job % 10 == 7 {
+                        return Err(failure(job));
+                    }
+                    if proceed() {
+                        Ok(job)
+                    } else {
+                        Err(Error::Interrupted)
+                    }
+                };
+                let done = each(threads, (0..40).collect(), fail, &mut || true);
+                assert_eq!(done, Err(failure(7)));
+            }
+        }
+    }
+
+    #[test]
+    fn the_caller_can_stop_all() {
+        let wait = |_: usize, proceed: &mut dyn FnMut() -> bool| {
+            while proceed() {
+                thread::yield_now();
+            }
+            Err::<(), _>(Error::Interrupted)
+        };
+        let mut asked = 0;
+        let done = each(3, (0..9).collect(), wait, &mut || {
+            asked += 1;
+            asked < 100
+        });
+        assert_eq!(done, Err(Error::Interrupted));
+    }
+}

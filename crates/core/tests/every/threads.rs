@@ -1,0 +1,246 @@
+//! However many threads work, the answers are the same to the last bit.
+
+use crate::common::Random;
+use slidewise_core::aggregate::column::{Column, Validity, Values};
+use slidewise_core::aggregate::{AggSpec, Kind};
+use slidewise_core::rolling::{
+    Closed, Error, Length, Moments, Output, Request, Span, Ties, rolling,
+};
+
+const ROWS: usize = 40_000;
+
+/// Aggregations of every way through the code: kernels, any monoid, lists, values counted.
+const KINDS: [Kind; 12] = [
+    Kind::Sum,
+    Kind::Mean,
+    Kind::Count,
+    Kind::Max,
+    Kind::Stddev,
+    Kind::First,
+    Kind::Last,
+    Kind::Skewness,
+    Kind::GeometricMean,
+    Kind::TopK { k: 3 },
+    Kind::CountDistinct,
+    Kind::Mode,
+];
+
+struct Table {
+    times: Vec<i64>,
+    groups: Vec<i64>,
+    arrival: Vec<i64>,
+    floats: Vec<f64>,
+    integers: Vec<i64>,
+    bits: Vec<u8>,
+}
+
+impl Table {
+    fn new(random: &mut Random, groups: u64, sorted: bool) -> Self {
+        let mut times: Vec<i64> = (0..ROWS).map(|_| random.below(1 << 20) as i64).collect();
+        if sorted {
+            times.sort_unstable();
+        }
+        let mut below =
+            |limit: u64| -> Vec<i64> { (0..ROWS).map(|_| random.below(limit) as i64).collect() };
+        let late = below(1 << 12);
+        Self {
+            groups: below(groups),
+            arrival: times
+                .iter()
+                .zip(late)
+                .map(|(time, late)| time + late)
+                .collect(),
+            times,
+            floats: below(1 << 50)
+                .iter()
+                .map(|value| *value as f64 * 1e-7)
+                .collect(),
+            integers: below(1 << 40),
+            bits: below(256).iter().map(|byte| *byte as u8).collect(),
+        }
+    }
+
+    fn columns(&self) -> [Column<'_, i64>; 2] {
+        let validity = Some(Validity {
+            bits: &self.bits,
+            offset: 3,
+        });
+        [
+            Column {
+                values: Values::F64(&self.floats),
+                validity: None,
+            },
+            Column {
+                values: Values::I64(&self.integers),
+                validity,
+            },
+        ]
+    }
+}
+
+fn aggs() -> Vec<AggSpec> {
+    let agg = |(at, kind)| AggSpec {
+        kind,
+        of: Some(at % 2),
+        by: None,
+        ddof: 1,
+    };
+    KINDS.into_iter().enumerate().map(agg).collect()
+}
+
+fn span(length: Length, offset: i64) -> Span {
+    Span {
+        length,
+        closed: Closed::Right,
+        offset,
+    }
+}
+
+/// With floats as their bits, so that NaN equals itself.
+fn bits(outputs: &[Vec<Output>]) -> Vec<(Vec<u64>, Vec<u8>)> {
+    let bits = |output: &Output| match output {
+        Output::I64 { values, valid } => {
+            let words = values.iter().map(|value| *value as u64);
+            (words.collect(), valid.bytes.clone())
+        }
+        Output::F64 { values, valid } => {
+            let words = values.iter().map(|value| value.to_bits());
+            (words.collect(), valid.bytes.clone())
+        }
+        Output::List { ranges, values, .. } => {
+            let lists = ranges.iter().map(|(from, to)| &values[*from..*to]);
+            let words = lists.flat_map(|list| [&[list.len() as u64], list].concat());
+            (words.collect(), Vec::new())
+        }
+        Output::Bytes { .. } => unreachable!("no bytes asked for"),
+    };
+    outputs.iter().flatten().map(bits).collect()
+}
+
+#[test]
+fn answers_do_not_depend_on_the_number_of_threads() {
+    let mut random = Random(20);
+    for (groups, sorted) in [(1, true), (3, false), (700, true), (100_000, false)] {
+        let table = Table::new(&mut random, groups, sorted);
+        let (columns, aggs) = (table.columns(), aggs());
+        let spans = [
+            span(Length::Time(2_000), 0),
+            span(Length::Rows(7), 0),
+            span(Length::Time(300), 5),
+        ];
+        let asked = Table::new(&mut random, groups + 3, sorted);
+        let at = Moments {
+            times: &asked.times,
+            since: None,
+            groups: Some(&asked.groups),
+            arrival: None,
+        };
+        let arrived = Moments {
+            arrival: Some(&asked.arrival),
+            ..at
+        };
+        let whole = Request {
+            times: &table.times,
+            groups: Some(&table.groups),
+            columns: &columns,
+            aggs: &aggs,
+            spans: &spans,
+            ties: Ties::Peers,
+            arrival: None,
+            at: None,
+            history: 0,
+            lifted: None,
+            threads: 1,
+        };
+        let arrival = Some(&table.arrival[..]);
+        for request in [
+            whole,
+            Request {
+                at: Some(at),
+                ..whole
+            },
+            Request { arrival, ..whole },
+            Request {
+                arrival,
+                at: Some(arrived),
+                aggs: &aggs[..8],
+                ..whole
+            },
+        ] {
+            let one = rolling(request, &mut || true).unwrap();
+            for threads in [2, 5] {
+                let many = rolling(Request { threads, ..request }, &mut || true).unwrap();
+                assert!(
+                    bits(&one) == bits(&many),
+                    "{groups} groups, {threads} threads"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_overflow_names_its_row_and_span() {
+    let mut random = Random(21);
+    let mut table = Table::new(&mut random, 500, true);
+    table.integers[39_999] = 1 << 62;
+    table.integers[39_998] = 1 << 62;
+    table.groups[39_999] = 77;
+    table.groups[39_998] = 77;
+    let columns = [Column {
+        values: Values::I64(&table.integers),
+        validity: None,
+    }];
+    let sum = AggSpec {
+        kind: Kind::Sum,
+        of: Some(0),
+        by: None,
+        ddof: 0,
+    };
+    let spans = [span(Length::Rows(1), 0), span(Length::Rows(2), 0)];
+    for threads in [1, 2, 4] {
+        let request = Request {
+            times: &table.times,
+            groups: Some(&table.groups),
+            columns: &columns,
+            aggs: &[sum],
+            spans: &spans,
+            ties: Ties::Peers,
+            arrival: None,
+            at: None,
+            history: 0,
+            lifted: None,
+            threads,
+        };
+        let Err(Error::Overflow { span, row, .. }) = rolling(request, &mut || true) else {
+            panic!("twice 2^62 does not fit int64");
+        };
+        assert_eq!((span, row), (1, 39_999), "{threads} threads");
+    }
+}
+
+#[test]
+fn a_no_stops_every_thread() {
+    let mut random = Random(22);
+    let table = Table::new(&mut random, 500, true);
+    let (columns, aggs) = (table.columns(), aggs());
+    let request = Request {
+        times: &table.times,
+        groups: Some(&table.groups),
+        columns: &columns,
+        aggs: &aggs,
+        spans: &[span(Length::Time(2_000), 0)],
+        ties: Ties::Peers,
+        arrival: None,
+        at: None,
+        history: 0,
+        lifted: None,
+        threads: 3,
+    };
+    let mut asked = 0;
+    let answer = rolling(request, &mut || {
+        asked += 1;
+        asked < 5
+    });
+    assert_eq!(answer, Err(Error::Interrupted));
+}
