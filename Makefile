@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help dev quick demo kafka test test-core test-long test-faults test-matrix test-python \
-        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native bench-spark soak \
+        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native bench-peers bench-spark soak \
         format lock clean
 
 help: ## this list
@@ -58,7 +58,7 @@ test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=10000000 before
 		$(RUST) cargo test --locked -p slidewise-core --test oracle
 
 .PHONY: help dev quick demo kafka test test-core test-long test-faults test-matrix test-python \
-        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native bench-spark soak \
+        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native bench-peers bench-spark soak \
         format lock clean
 
 test-python: $(CORE) ## the tests of the Python package, through the built module
@@ -103,6 +103,9 @@ bench-native: $(CORE) ## aggregations through Numba and Python, and sketches; RE
 
 bench-spark: $(CORE) ## batch on Spark beside its own frames; ARGS="--filter slidewise", RECORD=prefix
 	$(BIN)/python -m bench.spark_batch $(ARGS) $(call record,spark-batch)
+bench-peers: $(CORE) ## tables beside peers, -> docs/speed.md; PEERS= an environment with them
+	PYTHONPATH=$(CURDIR):$(CURDIR)/python $(or $(PEERS),$(VENV))/bin/python \
+		-m bench.rolling_peers $(ARGS) --out docs $(call record,peers)
 
 soak: $(CORE) ## a long run in which memory must not grow; ARGS="--native 1000000" for a short one
 	$(BIN)/python -m bench.soak $(ARGS)

@@ -19,7 +19,13 @@ __all__ = ["CASES", "PEERS", "Case", "Data", "Peer"]
 Call = "Callable[[], Any]"
 ALL = ("100", "10k", "1M")
 LENGTHS = ("100ms", "1s", "10s", "100s")
-ROWS_OF = {"100ms": 100, "1s": 1_000, "10s": 10_000, "100s": 100_000, "1000s": 1_000_000}
+ROWS_OF = {
+    "100ms": 100,
+    "1s": 1_000,
+    "10s": 10_000,
+    "100s": 100_000,
+    "1000s": 1_000_000,
+}
 SECONDS = {"100ms": 0.1, "1s": 1.0, "10s": 10.0, "100s": 100.0, "1000s": 1000.0}
 
 
@@ -257,6 +263,9 @@ PEERS = [
     Peer("polars", _all(), _polars, {**_SLOW, "distinct i": 30_000, "keys": 10**9}),
     Peer("DuckDB", _all("lengths", "hops 10", "hops 1440"), _duckdb, {"": 300_000}),
     Peer("bottleneck*", _COUNTED, partial(_counting, "bottleneck")),
-    Peer("numbagg*", ("sum i", "mean i", "sum f", "mean f", "std f"),
-         partial(_counting, "numbagg")),
+    Peer(
+        "numbagg*",
+        ("sum i", "mean i", "sum f", "mean f", "std f"),
+        partial(_counting, "numbagg"),
+    ),
 ]

@@ -19,18 +19,19 @@ _COLOURS = {"slidewise": "#1d4ed8", "polars": "#b45309", "pandas": "#6b7280"}
 _HEAD = """# How fast tables are
 
 Rolling aggregates over {rows:,} rows at random (Poisson) times, in windows that hold
-about 100, 10,000 and 1,000,000 rows, beside other libraries. Millions of rows per second
-of CPU time on one core, results made anew at each call: the best of three calls, and in
-brackets the very first one, in which libraries touch fresh memory or compile.
+about 100, 10,000 and 1,000,000 rows, beside other libraries. Millions of rows per
+second of CPU time on one core, results made anew at each call: the best of three calls,
+and in brackets the very first one, in which libraries touch fresh memory or compile.
 
 Made by `python -m bench.rolling_peers` on {date}, on {machine}; load {load}, with
 {versions}.
 
 ![M rows/s in windows of about 10,000 rows](speed.png)
 
-Goals are what slidewise set out for. Bold is the fastest of those that answer windows of
-time; bottleneck and numbagg (*) count rows, which spares them looking at times. Where a
-library got fewer rows, because it takes long, their number stands behind its name.
+Goals are what slidewise set out for. Bold is the fastest of those that answer windows
+of time; bottleneck and numbagg (*) count rows, which spares them looking at times.
+Where a library got fewer rows, because it takes long, their number stands behind its
+name.
 """
 
 
@@ -70,8 +71,7 @@ def _table(name: str, goal: str, rows: list[Row], count: int) -> str:
 
 
 def _draw(path: Path, rows: list[Row]) -> None:
-    """Bars of each case over windows of about 10,000 rows: slidewise and the two peers
-    that answer the same question over all rows."""
+    """Draws bars of slidewise and the two peers that answer the same question."""
     mpl.use("Agg")
     cases = [case.name for case in CASES if any(row.case == case.name for row in rows)]
     figure, axes = plt.subplots(figsize=(9, 0.55 * len(cases) + 1.2))

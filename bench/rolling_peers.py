@@ -3,11 +3,11 @@
     pip install -r bench/requirements-peers.txt    # in an environment with slidewise
     taskset -c 0 python -m bench.rolling_peers [FILTER] [--rows 10000000] [--out docs]
 
-Rows arrive at random (Poisson) times, one per millisecond on average; windows of 100 ms,
-10 s and 1,000 s hold about 100, 10,000 and 1,000,000 of them. Each call makes its results
-anew. A cell is millions of rows per second of CPU time of the process: the best of three
-calls, and behind it the very first one. Writes `speed.md` and `speed.png` under --out,
-and all figures as JSON where --json says.
+Rows arrive at random (Poisson) times, one per millisecond on average; windows of 100
+ms, 10 s and 1,000 s hold about 100, 10,000 and 1,000,000 of them. A call makes its
+results anew. A cell is millions of rows per second of CPU time of the process: the best
+of three calls, and behind it the very first one. Writes `speed.md` and `speed.png`
+under --out, and all figures as JSON where --json says.
 
 bottleneck and numbagg count rows instead of looking at times: another, easier question.
 Peers that take long get fewer rows; the table says how many.
@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import os
 
-for name in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import argparse
 import gc

@@ -106,6 +106,21 @@ class Values:
             return self.original.view(_INT64)
         return self.original.cast(_INT64)
 
+    @property
+    def is_word(self) -> bool:
+        """Whether a value takes 64 bits."""
+        kind = self.original.type
+        return bool(
+            pa.types.is_primitive(kind)
+            and not pa.types.is_boolean(kind)
+            and kind.bit_width == 64
+        )
+
+    @cached_property
+    def words(self) -> pa.Array:
+        """Values of 64 bits as the int64 of the same bits, whatever they mean."""
+        return self.original.view(_INT64)
+
     def unbits(self, answers: pa.Array) -> pa.Array:
         """Brings back what the kernel made of `bits`."""
         kind = self.original.type

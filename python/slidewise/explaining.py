@@ -1,7 +1,7 @@
-"""What `rolling` and `hopping` would do with a table, why, and what it is likely to cost.
+"""What `rolling` and `hopping` would do with a table, why, and at what cost.
 
-Nothing is aggregated for it: the table's order is looked at, its keys are coded, and the
-core is asked which way it answers each aggregation.
+Nothing is aggregated for it: the table's order is looked at, its keys are coded, and
+the core is asked which way it answers each aggregation.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from slidewise.spec import Spec, WindowSpec
 __all__ = ["explain"]
 
 # What the core does for an aggregation: the words for it, and nanoseconds per row and
-# window on one core, measured as docs/speed.md says, with windows of some thousand rows.
+# window on one core, measured as docs/speed.md says, in windows of some thousand rows.
 _WAYS = {
     "counts": ("from the two ends of the window", 2),
     "ends": ("the value at one end of the window", 2),
@@ -93,8 +93,8 @@ def explain(
           put back
         2, 60: every row's window is found once, for all aggregations
         n=count(): from the two ends of the window
-        km=sum('km'), avg=mean('km'): one fold by two stacks: nothing is subtracted, and the
-          rounding error is kept
+        km=sum('km'), avg=mean('km'): one fold by two stacks: nothing is subtracted, and
+          the rounding error is kept
         about 42 ns per row on one core
     """
     if (windows is None) == (window is None):
@@ -184,19 +184,21 @@ def _windows(request: Request) -> Iterator[str]:
 
 def _hops(window: WindowSpec) -> str:
     if window.is_session:
-        return f"session({window.label}): rows at most {window.label} apart are a window"
+        return (
+            f"session({window.label}): rows at most {window.label} apart are a window"
+        )
     hops = window.length / window.every
     if hops <= 1:
         return f"{window.label}: windows share no row; each is folded by itself"
     return (
         f"{window.label}, {hops:g} windows per row: each is a range of rows whose ends "
-        "move forward, so that a row is folded once and a window takes one combine more; "
-        "panes would fold a row once, too"
+        "move forward, so that a row is folded once and a window takes one combine "
+        "more; panes would fold a row once, too"
     )
 
 
 def _folds(request: Request) -> Iterator[tuple[str, list[str], int]]:
-    """What is worked out, for which aggregations, and nanoseconds per row and window."""
+    """What is worked out, for which aggregations, and its ns per row and window."""
     shared: dict[tuple[str, object], list[str]] = {}
     for (name, agg), plan in zip(request.spec.aggs, request.plans, strict=True):
         way: tuple[str, object] = ("own", name)
@@ -214,10 +216,10 @@ def _folds(request: Request) -> Iterator[tuple[str, list[str], int]]:
 
 
 def _wrap(text: str) -> list[str]:
-    """Lines of at most 88 characters, those after the first one indented."""
+    """Lines of about 80 characters, those after the first one indented."""
     lines = [""]
     for word in text.split(" "):
-        if len(lines[-1]) + len(word) > 87:
+        if len(lines[-1]) + len(word) > 80:
             lines.append(" ")
         lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
     return lines

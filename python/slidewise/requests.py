@@ -311,7 +311,7 @@ def lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
     return once_collected(lazy, answer)
 
 
-def _checked_threads(threads: int) -> int:
+def _checked_threads(threads: object) -> int:
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise SpecError(
             f"threads={threads!r}: give how many threads may work, 1 or more "

@@ -306,9 +306,12 @@ def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
 
 
 def _plan_pick(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
-    at = feeds.add(values, "rows")
+    """Picks values themselves if they are words, or else their rows."""
+    at = feeds.add(values, "words" if values.is_word else "rows")
 
     def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        if values.is_word:
+            return values.as_came(answers[0].view(values.original.type))
         return values.as_came(values.pick(answers[0]))
 
     return Plan(

@@ -1,0 +1,110 @@
+"""`explain`: what it says is what the core does."""
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise import _core
+
+TRIPS = pa.table({"t": [10, 14, 11], "km": [3.0, 5.0, 4.0], "k": ["a", "b", "a"]})
+
+
+def told(**asked: object) -> str:
+    """What is said of a call, in one line."""
+    given = {"on": "t", "aggs": {"n": sw.count()}, **asked}
+    return " ".join(sw.explain(TRIPS, **given).split())  # type: ignore[arg-type]
+
+
+def test_rows_in_order_are_read_where_they_lie() -> None:
+    assert "3 rows, one group, not in order: sorted by time" in told(windows=5)
+    sorted_rows = TRIPS.sort_by("t")
+    text = sw.explain(sorted_rows, on="t", windows=5, aggs={"n": sw.count()})
+    assert "in order already" in text
+
+
+def test_order_per_key_is_enough() -> None:
+    by_key = TRIPS.sort_by([("k", "ascending"), ("t", "ascending")])
+    text = sw.explain(by_key, on="t", by="k", windows=5, aggs={"n": sw.count()})
+    assert "windows of their own per k, in order already" in text
+    assert "not in order: sorted by key and time" in told(by="k", windows=5)
+
+
+def test_aggregations_that_share_a_fold_stand_together() -> None:
+    aggs = {
+        "s": sw.sum("km"),
+        "m": sw.max("km"),
+        "avg": sw.mean("km"),
+        "sd": sw.stddev("km"),
+        "var": sw.variance("km"),
+        "skew": sw.skewness("km"),
+        "kurt": sw.kurtosis("km"),
+        "med": sw.median("km"),
+    }
+    text = told(aggs=aggs, windows=2)
+    assert "s=sum('km'), avg=mean('km'): one fold by two stacks" in text
+    assert "sd=stddev('km'), var=variance('km'): one fold by two stacks, of" in text
+    assert "skew=skewness('km'), kurt=kurtosis('km'): one fold" in text
+    assert "med=median('km'): by the values" in text
+
+
+def test_sums_of_integers_run() -> None:
+    table = pa.table({"t": [1, 2], "x": [3, 4]})
+    text = sw.explain(table, on="t", windows=5, aggs={"s": sw.sum("x")})
+    assert "s=sum('x'): running sums of integers" in text
+
+
+def test_arrival_goes_through_trees() -> None:
+    text = told(arrival="t", windows=5)
+    assert "taken in order of t" in text
+    assert "one FiBA tree per key" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"window": 10, "every": 5}, "10, 2 windows per row: each is a range of rows"),
+        ({"window": 10}, "10: windows share no row"),
+        ({"window": sw.session(3)}, "session(3): rows at most 3 apart are a window"),
+    ],
+)
+def test_hops(asked: dict[str, object], words: str) -> None:
+    assert words in told(**asked)
+
+
+def test_more_windows_cost_more() -> None:
+    def cost(text: str) -> int:
+        return int(text.split(" about ")[1].split()[0])
+
+    one, two = told(windows=5), told(windows=[5, 6])
+    assert cost(one) < cost(two)
+
+
+def test_threads_are_told() -> None:
+    assert "2 threads share the windows out" in told(windows=5, threads=2)
+    assert "2 threads share the keys out" in told(windows=5, by="k", threads=2)
+
+
+def test_either_windows_or_a_window() -> None:
+    with pytest.raises(sw.SpecError, match="give windows= for what rolling does"):
+        told()
+    with pytest.raises(sw.SpecError, match="give windows= for what rolling does"):
+        told(windows=5, window=5)
+
+
+def test_what_rolling_refuses_is_refused() -> None:
+    with pytest.raises(sw.SpecError, match="no_such"):
+        told(windows=5, aggs={"s": sw.sum("no_such")})
+
+
+def test_the_core_knows_a_way_for_each_kind() -> None:
+    ways = {
+        "count": "counts",
+        "sum": "sums",
+        "max": "extremes",
+        "variance": "moments",
+        "last": "ends",
+        "mode": "values",
+        "skewness": "combines",
+        "native:0": "combines",
+    }
+    assert {kind: _core.way(kind, 0) for kind in ways} == ways
