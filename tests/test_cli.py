@@ -291,7 +291,7 @@ def test_help_names_every_command(capsys):
         run("--help")
     assert left.value.code == 0
     said = capsys.readouterr().out
-    for command in ("rolling", "demo", "explain", "algorithms"):
+    for command in ("rolling", "stream", "demo", "explain", "algorithms"):
         assert re.search(rf"^    {command}\b", said, re.MULTILINE)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from slidewise import rolling_command
+from slidewise import rolling_command, stream_command
 from slidewise.aggregations import KINDS, Aggregation, sketches
 from slidewise.cards import algorithms
 from slidewise.durations import WindowLike, rows
@@ -33,6 +33,8 @@ examples:
   slidewise rolling trips.csv ... --arrival stoptime     (as of each row's arrival)
   slidewise rolling years.parquet ... --memory 4GB -o features.parquet
   slidewise rolling years.parquet ... --engine spark -o features.parquet
+  slidewise stream incoming/ --on starttime --by "start station id" --window 1h \
+      --agg n=count --late 10m --checkpoint state/ -o features/
 """
 
 
@@ -198,6 +200,7 @@ def _parser() -> argparse.ArgumentParser:
         title="commands", dest="command", metavar="COMMAND", required=True
     )
     _add_rolling(commands)
+    _add_stream(commands)
     _add_demo(commands)
     _add_explain(commands)
     _add_algorithms(commands)
@@ -211,6 +214,14 @@ def _add_rolling(commands: Any) -> None:
     )
     _add_spec(parser)
     rolling_command.add_options(parser)
+
+
+def _add_stream(commands: Any) -> None:
+    parser = _command(
+        commands, "stream", "rolling features of a stream, on Spark", _stream
+    )
+    _add_spec(parser)
+    stream_command.add_options(parser)
 
 
 def _add_spec(parser: argparse.ArgumentParser) -> None:
@@ -319,23 +330,51 @@ def _command(commands: Any, name: str, about: str, run: Any) -> argparse.Argumen
     return parser
 
 
-def _spec(options: argparse.Namespace) -> Spec:
+def _aggregations(options: argparse.Namespace) -> dict[str, Aggregation]:
     pairs = [parse_aggregation(text) for text in options.agg]
     names = [name for name, _ in pairs]
     for name in names:
         if names.count(name) > 1:
             raise SpecError(f"--agg {name}=... is there twice: give each its own name")
+    return dict(pairs)
+
+
+def _spec(options: argparse.Namespace) -> Spec:
     return Spec.make(
         on=options.on,
         by=options.by or None,
         windows=[parse_window(text) for text in options.window],
-        aggs=dict(pairs),
+        aggs=_aggregations(options),
         closed=options.closed,
         ties=options.ties,
         nan=options.nan,
         arrival=options.arrival,
         min_rows=options.min_rows,
     )
+
+
+def _hopping_spec(options: argparse.Namespace) -> Spec:
+    """The spec of windows at a distance from one another."""
+    unset = {"arrival": None, "closed": "right", "ties": "peers"}
+    for name, usual in unset.items():
+        if getattr(options, name) != usual:
+            raise SpecError(f"--{name} does not go with --every: leave it out")
+    if len(options.window) != 1:
+        raise SpecError("--every goes with one --window")
+    return Spec.make_hopping(
+        on=options.on,
+        by=options.by or None,
+        window=parse_window(options.window[0]),
+        every=parse_window(options.every),
+        aggs=_aggregations(options),
+        nan=options.nan,
+        min_rows=options.min_rows,
+    )
+
+
+def _stream(options: argparse.Namespace) -> None:
+    spec = _spec(options) if options.every is None else _hopping_spec(options)
+    stream_command.run(options, spec)
 
 
 def _rolling(options: argparse.Namespace) -> None:

@@ -17,9 +17,9 @@ from slidewise.spark.options import BatchOptions, check_order
 from slidewise.spark.session import session
 from slidewise.spec import Spec
 
-__all__ = ["roll"]
+__all__ = ["KINDS", "cause", "roll"]
 
-_KINDS = {
+KINDS = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".csv": "csv",
@@ -69,7 +69,7 @@ def roll(
         writer = writer.option("sep", "\t" if target.endswith(".tsv") else ",")
         writer.format(kind).save(target)
     except PySparkException as error:
-        raise SlidewiseError(_cause(str(error))) from error
+        raise SlidewiseError(cause(str(error))) from error
     finally:
         if ours:
             spark.stop()
@@ -92,9 +92,9 @@ def _read(spark: Any, source: str, spec: Spec) -> Any:
 
 def _kind(path: str) -> str:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    found = [_KINDS[suffix] for suffix in suffixes if suffix in _KINDS]
+    found = [KINDS[suffix] for suffix in suffixes if suffix in KINDS]
     if not found:
-        known = " ".join(_KINDS)
+        known = " ".join(KINDS)
         raise SpecError(
             f"cannot tell from its name what {Path(path).name!r} is to Spark; "
             f"known: {known}"
@@ -102,7 +102,7 @@ def _kind(path: str) -> str:
     return found[-1]
 
 
-def _cause(told: str) -> str:
+def cause(told: str) -> str:
     """The one line of a failed job that says what was wrong."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("slidewise.errors.")]
