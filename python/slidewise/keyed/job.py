@@ -123,7 +123,7 @@ class Job:
         """The columns of pages that hold rows."""
         fields = [pa.field(TIME, pa.int64())]
         fields += [pa.field(name, self._plain(name)) for name in self._kept]
-        return pa.schema([*fields, pa.field(PARTIAL, pa.large_binary())])
+        return pa.schema(fields)
 
     @cached_property
     def inner(self) -> pa.Schema:
@@ -234,9 +234,7 @@ class Job:
 
     def kept(self, waiting: pa.Table) -> pa.Table:
         """What is kept of rows once they are answered."""
-        table = waiting.select([TIME, *self._kept])
-        nothing = pa.nulls(len(table), pa.large_binary())
-        return table.append_column(self.leaf.field(PARTIAL), nothing)
+        return waiting.select([TIME, *self._kept])
 
     def sort(self, rows: pa.Table) -> pa.Table:
         """Rows by time, then by what breaks ties, then as they are."""
@@ -319,9 +317,9 @@ class Job:
         table = pa.concat_tables(pieces, promote_options="default").combine_chunks()
         if self.then_by and not history:
             table = self.sort(table)
-        lifted = table.column(PARTIAL).combine_chunks()
-        if lifted.null_count == len(lifted):
-            lifted = None
+        lifted = None
+        if PARTIAL in table.column_names:
+            lifted = table.column(PARTIAL).combine_chunks()
         times = self.restore(table.column(TIME).combine_chunks())
         table = table.append_column(self.spec.on, times)
         return table, Request(frame(table), spec, history=history, lifted=lifted)

@@ -15,7 +15,9 @@ the ends of its windows and the paths to them, however much lies between.
 Invariants: (1) children lie in order of time, and no two hold the same time; (2) a leaf
 is as deep as any other; (3) a folded child has a row per key in its parent, at the time
 of the key's last row below; (4) all children but the last are folded: new rows come to
-the last one, and it is opened anyway.
+the last one, and it is opened anyway; (5) along the young end of the tree, what a
+parent says of the last time of its last child is a lower bound: so rows that come in
+order change their leaf alone, until it is full.
 """
 
 from bisect import bisect_left, bisect_right
@@ -100,24 +102,32 @@ class Forest:
 
     def _fill(self, tree: Tree, path: tuple[int, ...], rows: pa.Table) -> None:
         """Puts rows into a leaf, and cuts it up if it is too large."""
-        held = self.pages[path[-1]].rows
-        late = len(held) and held[TIME][-1].as_py() > rows[TIME][0].as_py()
+        leaf = self.pages[path[-1]]
+        held = leaf.rows
+        crowded = held.nbytes + rows.nbytes > 2 * PAGE
+        younger = not len(held) or held[TIME][-1].as_py() < rows[TIME][0].as_py()
+        if crowded and younger and held.nbytes >= PAGE:
+            self._replace(tree, path, [leaf, *map(Node, _pieces(rows))])
+            return
         merged = pa.concat_tables([held, rows]).combine_chunks()
-        if late:
+        if not younger:
             merged = self._folder.sort(merged)
-        pieces = list(_pieces(merged)) if merged.nbytes > 2 * PAGE else [merged]
+        pieces = _pieces(merged) if crowded else [merged]
         self._replace(tree, path, [Node(piece) for piece in pieces])
 
     def _replace(self, tree: Tree, path: tuple[int, ...], nodes: list[Node]) -> None:
         """Puts nodes in the place of one, the first of them on its page."""
+        own = self.pages[path[-1]]
         entries = []
         pages = [path[-1], *(self.new_page() for _ in nodes[1:])]
         for page, node in zip(pages, nodes, strict=True):
-            self.pages[page] = node
+            # A leaf that younger rows pass by need not be written again.
+            if node is not own or node.level:
+                self.pages[page] = node
             entries.append(Child(page, *_extent(node)))
+        if len(nodes) == 1 and self._is_young_end(path, entries[0].first):
+            return
         if len(path) == 1:
-            if len(nodes) == 1:
-                return
             level = nodes[0].level + 1
             tree.root = self.new_page()
             self.pages[tree.root] = Node(self.pages.inner.empty_table(), level, entries)
@@ -130,6 +140,14 @@ class Forest:
         parent.children[at : at + 1] = entries
         self.pages[path[-2]] = parent
         self._mark(tree, path[:-1], parent.level)
+
+    def _is_young_end(self, path: tuple[int, ...], first: int) -> bool:
+        """Whether the way leads to where all is open, so that nothing above changes."""
+        for above, below in pairwise(path):
+            last = self.pages[above].children[-1]
+            if last.page != below or last.folded:
+                return False
+        return len(path) == 1 or self.pages[path[-2]].children[-1].first == first
 
     def _mark(self, tree: Tree, path: tuple[int, ...], level: int) -> None:
         self._stale.setdefault(level, {})[path[-1]] = (tree, path)
@@ -199,13 +217,16 @@ class Forest:
             return
         whole = []
         for child in node.children:
-            if child.last < ends[0] or child.first > ends[-1]:
-                continue
-            cut = bisect_left(ends, child.first) < bisect_right(ends, child.last)
-            if child.folded and not cut:
-                whole.append(child.page)
-            else:
+            if child.first > ends[-1]:
+                break
+            if not child.folded and child is node.children[-1]:
                 self._cover(child.page, ends, cover)
+            elif child.last >= ends[0]:
+                cut = bisect_left(ends, child.first) < bisect_right(ends, child.last)
+                if child.folded and not cut:
+                    whole.append(child.page)
+                else:
+                    self._cover(child.page, ends, cover)
         if whole:
             mask = pc.is_in(node.rows[FOLDED], pa.array(whole, pa.int64()))
             cover.folds.append(node.rows.filter(mask))
@@ -232,7 +253,7 @@ class Forest:
                     del self.pages[tree.root]
                     tree.root = None
                 return
-            if node.children[-1].last <= until:
+            if node.children[-1].last <= until and self._last(tree.root) <= until:
                 self.clear(tree)
                 return
             self._evict_below(tree.root, until)
@@ -261,6 +282,12 @@ class Forest:
         if node.level > 1 and first.first <= until < first.last:
             self._evict_below(first.page, until)
 
+    def _last(self, page: int) -> int:
+        node = self.pages[page]
+        if node.level:
+            return self._last(node.children[-1].page)
+        return ticks_of(node.rows[TIME])[-1]
+
     def _drop(self, page: int) -> None:
         for below in list(self.pages.below(page)):
             del self.pages[below]
@@ -274,8 +301,9 @@ class Forest:
                 ticks = ticks_of(node.rows[TIME])
                 at = bisect_left(ticks, since)
                 return ticks[at] if at < len(ticks) else None
-            later = (child.page for child in node.children if child.last >= since)
-            page = next(later, None)
+            last = node.children[-1]
+            later = (child for child in node.children if child.last >= since)
+            page = next(later, last).page
         return None
 
     def rows(self, tree: Tree) -> Iterator[pa.Table]:
@@ -315,7 +343,9 @@ class Forest:
             below = self.pages[child.page]
             assert below.level == node.level - 1, f"{where} leans"
             first, last = _extent(below)
-            kept = child.first <= first and child.last == last
+            open_end = child is node.children[-1] and not child.folded
+            known = child.last <= last if open_end else child.last == last
+            kept = child.first <= first and known
             assert kept, f"page {child.page} outgrew its place in {where}"
             self._check(child.page)
 
