@@ -202,6 +202,67 @@ def test_updates_are_the_windows_at_the_latest_rows(
         assert_same(answered, sw.rolling(seen, at=asked_at, **spec), ["key"])
 
 
+@pytest.mark.parametrize("emit", ["final", "arrival", "update"])
+@pytest.mark.parametrize("seed", range(6))
+def test_deleted_rows_were_never_there(page: int, seed: int, emit: str) -> None:
+    """From their deletion on; the first with the key and the time goes first."""
+    stream = Stream(seed * 1000 + page + 4)
+    spec: dict[str, object] = {"on": "t", "by": "key", "windows": [9, 100]}
+    spec["aggs"] = FOLDED if seed % 2 else WHOLE
+    windows = sw.KeyedWindows(**spec, emit=emit, late=60, deletes="gone")
+    held: list[dict[str, object]] = []
+    answers, names = [], stream.batch().column_names
+    for _ in range(12):
+        rows = stream.batch().to_pylist()
+        sources = [row for row in held + rows if stream.random.random() < 0.05]
+        deleted = [{"t": row["t"], "key": row["key"], "gone": True} for row in sources]
+        batch = rows + deleted
+        stream.random.shuffle(batch)
+        schema = stream.batch().schema.append(pa.field("gone", pa.bool_()))
+        watermark = windows.watermark
+        windows.ingest(pa.Table.from_pylist(batch, schema))
+        batch = [row for row in batch if watermark is None or row["t"] > watermark]
+        new = [row for row in batch if not row.get("gone")]
+        changed = {row["key"] for row in batch}
+        for row in batch:
+            if row.get("gone"):
+                where = [
+                    (rows, at)
+                    for rows in (held, new)
+                    for at, other in enumerate(rows)
+                    if (other["t"], other["key"]) == (row["t"], row["key"])
+                ]
+                if where:
+                    rows, at = where[0]
+                    del rows[at]
+        held += new
+        now = pa.Table.from_pylist(held, schema)
+        windows.advance()
+        windows.check()
+        answered = windows.collect()
+        if emit == "arrival":
+            asked = pa.Table.from_pylist(new, schema)
+            assert_same(answered, sw.rolling(now, at=asked, **spec), ["id"])
+        elif emit == "update":
+            latest = now.group_by("key").aggregate([("t", "max")]).to_pylist()
+            asked = [
+                {"key": row["key"], "t": row["t_max"]}
+                for row in latest
+                if row["key"] in changed
+                and (watermark is None or row["t_max"] > watermark)
+            ]
+            moments = pa.Table.from_pylist(
+                asked, pa.schema([("key", pa.string()), ("t", pa.int64())])
+            )
+            assert_same(answered, sw.rolling(now, at=moments, **spec), ["key"])
+        answers.append(answered)
+    if emit == "final":
+        expected = sw.rolling(now, **spec)
+        expected = expected.filter(pc.less_equal(expected["t"], windows.watermark))
+        assert_same(pa.concat_tables(answers), expected, ["id"])
+    assert names
+
+
 def _last(seen: pa.Table, rows: pa.Table) -> int:
     earlier = seen.slice(0, len(seen) - len(rows))
     return pc.max(earlier["id"]).as_py() or 0

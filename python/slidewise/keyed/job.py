@@ -57,12 +57,15 @@ class Job:
         emit: When a row is answered: "arrival", "final", "update" or, for hopping
             windows, "slide".
         then_by: Columns that order rows of equal time; else the order of arrival does.
+        deletes: A column of booleans: a row where it is true takes back the first one
+            that arrived with its key and time.
     """
 
     spec: Spec
     schema: pa.Schema
     emit: str
     then_by: tuple[str, ...] = ()
+    deletes: str | None = None
 
     def __post_init__(self) -> None:
         """Refuses what does not fit together.
@@ -79,10 +82,28 @@ class Job:
                 f"{', '.join(map(repr, allowed))}"
             )
         empty = self.schema.empty_table()
-        require(frame(empty), [*spec.columns, *self.then_by], "the stream")
+        needed = [*spec.columns, *self.then_by]
+        if self.deletes is not None:
+            needed.append(self.deletes)
+        require(frame(empty), needed, "the stream")
+        if self.deletes is not None:
+            kind = self.schema.field(self.deletes).type
+            if not pa.types.is_boolean(kind):
+                raise SpecError(
+                    f"deletes={self.deletes!r} names a column of {kind}: it takes one "
+                    "of booleans"
+                )
         for name in self.schema.names:
             if name in RESERVED:
                 raise SpecError(f"the column name {name!r} is taken: rename it")
+        self._check_streamable()
+        if self.emit in ("arrival", "final"):
+            refuse_taken(frame(empty), spec.results)
+        _ = self.reach, self.folds, self.output
+
+    def _check_streamable(self) -> None:
+        """Refuses what cannot be answered while rows arrive."""
+        spec = self.spec
         for window in spec.windows:
             if not window.every and window.offset < 0:
                 raise SpecError(
@@ -102,9 +123,6 @@ class Job:
                 f"{what} cannot be answered while rows arrive: ask for them over "
                 "tables, or for windows on a grid"
             )
-        if self.emit in ("arrival", "final"):
-            refuse_taken(frame(empty), spec.results)
-        _ = self.reach, self.folds, self.output
 
     @cached_property
     def _times(self) -> TimeColumn:
@@ -257,6 +275,28 @@ class Job:
         if mixed is None:
             return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
         return mixed
+
+    def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """As `Folder` says."""
+        names = [TIME, *self.spec.by]
+        both = pa.concat_tables([table.select(names) for table in (rows, deleted)])
+        both = both.combine_chunks()
+        keys = [(name, both.column(name).combine_chunks()) for name in names]
+        codes = group_codes(keys)
+        assert codes is not None, "times are there"
+        own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
+        # Few rows are asked for, so few are looked at one by one.
+        asked: dict[int, list[int]] = {}
+        for at, code in enumerate(theirs.to_pylist()):
+            asked.setdefault(code, []).append(at)
+        near = pc.indices_nonzero(pc.is_in(own, theirs))
+        found = zip(near.to_pylist(), own.take(near).to_pylist(), strict=True)
+        gone, met = set(), set()
+        for at, code in found:
+            if asked[code]:
+                gone.add(at)
+                met.add(asked[code].pop(0))
+        return _less(rows, gone), _less(deleted, met)
 
     def youngest(self, rows: pa.Table, until: int) -> pa.Table:
         """Rows after a time, and of those before it as many as `rows` windows hold."""
@@ -431,6 +471,14 @@ class Job:
 def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
     """Answers with the column that says whether their row was late."""
     return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
+
+
+def _less(rows: pa.Table, gone: set[int]) -> pa.Table:
+    """Rows but for those at some places."""
+    if not gone:
+        return rows
+    there = [at not in gone for at in range(len(rows))]
+    return rows.filter(pa.array(there, pa.bool_())).combine_chunks()
 
 
 def _columns(request: Request, moments: Moments | None) -> list[pa.Array]:

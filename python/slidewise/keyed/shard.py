@@ -168,7 +168,7 @@ class Shard:
     def ingest(self, rows: pa.Table, watermark: int | None) -> pa.Table | None:
         """Takes rows in, none of them late; gives what is to be answered at once."""
         job = self.job
-        arranged = job.arranged(rows, job.ticks(rows))
+        arranged, deleted = self._settle_deletes(job.arranged(rows, job.ticks(rows)))
         dealt = self._deal(arranged)
         if job.emit == "final":
             for slot, part in dealt:
@@ -183,9 +183,38 @@ class Shard:
             self._oldest = min(oldest, oldest if self._oldest is None else self._oldest)
         touched = self._insert(dealt)
         if job.emit == "update":
-            answers = self._answer_update(arranged, touched)
+            answers = self._answer_update(arranged, touched, deleted, watermark)
         self._retire(touched, watermark)
         return answers
+
+    def _settle_deletes(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Rows that are to be taken in, and those that took others back."""
+        if self.job.deletes is None:
+            return rows, rows.slice(0, 0)
+        marked = pc.fill_null(rows.column(self.job.deletes), False)
+        deleted = rows.filter(marked).combine_chunks()
+        rows = rows.filter(pc.invert(marked)).combine_chunks()
+        left = [self._delete(slot, part) for slot, part in self._deal(deleted)]
+        self._forest.settle()
+        if left:
+            # What came with its own deletion was never there.
+            rows, _ = self.job.without(rows, pa.concat_tables(left))
+        return rows, deleted
+
+    def _delete(self, slot: Slot, deleted: pa.Table) -> pa.Table:
+        """Takes rows of a slot back; gives those for which there was none."""
+        deleted = self._forest.delete(slot.tree, deleted)
+        pages, slot.waiting = slot.waiting, []
+        for page in pages:
+            held = self._rows[page.page].rows
+            rest, deleted = self.job.without(held, deleted)
+            if len(rest) == len(held):
+                slot.waiting.append(page)
+                continue
+            del self._rows[page.page]
+            if len(rest):
+                self._keep(slot, page.page, rest)
+        return deleted
 
     def advance(self, watermark: int) -> pa.Table | None:
         """Answers what the watermark has passed."""
@@ -213,9 +242,27 @@ class Shard:
         """The ends of windows; all of time where rows are counted."""
         return _EVER if self.job.rows else ticks_of(ends)
 
-    def _answer_update(self, rows: pa.Table, touched: list[Slot]) -> pa.Table:
-        """Per key with new rows, the window that ends at its latest one."""
+    def _answer_update(
+        self,
+        rows: pa.Table,
+        touched: list[Slot],
+        deleted: pa.Table,
+        watermark: int | None,
+    ) -> pa.Table:
+        """Per key with new or deleted rows, the window that ends at its latest one.
+
+        Not where the latest one left is behind the watermark: what its window holds may
+        have gone by then.
+        """
         by = self._by
+        if len(deleted):
+            touched = touched + [
+                slot for slot, _ in self._deal(deleted) if slot not in touched
+            ]
+            # Their keys are answered, and their times are nobody's.
+            nowhere = pa.nulls(len(deleted), pa.int64())
+            changed = deleted.select(by).append_column(TIME, nowhere)
+            rows = pa.concat_tables([changed, rows.select([*by, TIME])])
         tables, slots = [], []
         for at, slot in enumerate(touched):
             for table in self._forest.latest(slot.tree):
@@ -240,6 +287,9 @@ class Shard:
         found = spread.group_by("code", use_threads=False).aggregate(asked)
         # New rows come last, so a key that has some has its last row among them.
         new = pc.greater_equal(found.column("row_max"), len(table) - len(rows))
+        new = pc.and_(new, pc.is_valid(found.column("slot_max")))
+        if watermark is not None:
+            new = pc.and_(new, pc.greater(found.column("time_max"), watermark))
         found = found.filter(new).sort_by("slot_max").combine_chunks()
         latest = table.take(found.column("row_max")).select(by)
         latest = latest.append_column(TIME, found.column("time_max"))

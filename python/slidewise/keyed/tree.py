@@ -50,6 +50,12 @@ class Folder(Protocol):
     def fold(self, parts: Sequence[tuple[int, pa.Table]]) -> pa.Table:
         """A row per page and key that stands for the key's rows in that page."""
 
+    def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Rows less the first one with the time and key of each of `deleted`.
+
+        And the deleted ones for which there was none.
+        """
+
 
 @dataclass(slots=True)
 class Cover:
@@ -91,14 +97,18 @@ class Forest:
         if node.level == 0:
             self._fill(tree, path, rows)
             return
-        children, start = list(node.children), 0
-        ticks = ticks_of(rows[TIME])
-        for at, child in enumerate(children):
-            following = children[at + 1 :]
-            end = bisect_left(ticks, following[0].first) if following else len(ticks)
+        for page, part in list(self._parts(node, rows)):
+            self._down(tree, (*path, page), part)
+
+    @staticmethod
+    def _parts(node: Node, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """The rows, sorted, that belong to each child."""
+        ticks, start = ticks_of(rows[TIME]), 0
+        ends = [bisect_left(ticks, child.first) for child in node.children[1:]]
+        for child, end in zip(node.children, [*ends, len(ticks)], strict=True):
             if end > start:
-                self._down(tree, (*path, child.page), rows.slice(start, end - start))
-            start = max(start, end)
+                yield child.page, rows.slice(start, end - start)
+                start = end
 
     def _fill(self, tree: Tree, path: tuple[int, ...], rows: pa.Table) -> None:
         """Puts rows into a leaf, and cuts it up if it is too large."""
@@ -125,7 +135,7 @@ class Forest:
             if node is not own or node.level:
                 self.pages[page] = node
             entries.append(Child(page, *_extent(node)))
-        if len(nodes) == 1 and self._is_young_end(path, entries[0].first):
+        if len(nodes) == 1 and self._is_young_end(path, entries[0]):
             return
         if len(path) == 1:
             level = nodes[0].level + 1
@@ -141,16 +151,58 @@ class Forest:
         self.pages[path[-2]] = parent
         self._mark(tree, path[:-1], parent.level)
 
-    def _is_young_end(self, path: tuple[int, ...], first: int) -> bool:
+    def _is_young_end(self, path: tuple[int, ...], now: Child) -> bool:
         """Whether the way leads to where all is open, so that nothing above changes."""
         for above, below in pairwise(path):
             last = self.pages[above].children[-1]
             if last.page != below or last.folded:
                 return False
-        return len(path) == 1 or self.pages[path[-2]].children[-1].first == first
+        if len(path) == 1:
+            return True
+        known = self.pages[path[-2]].children[-1]
+        return now.first == known.first and now.last >= known.last
 
     def _mark(self, tree: Tree, path: tuple[int, ...], level: int) -> None:
         self._stale.setdefault(level, {})[path[-1]] = (tree, path)
+
+    def delete(self, tree: Tree, rows: pa.Table) -> pa.Table:
+        """Deletes for each row, sorted, one with its time and key: the first to arrive.
+
+        Gives the rows for which there was none. `settle` must follow.
+        """
+        if tree.root is None or not len(rows):
+            return rows
+        return self._delete(tree, (tree.root,), rows)
+
+    def _delete(self, tree: Tree, path: tuple[int, ...], rows: pa.Table) -> pa.Table:
+        node = self.pages[path[-1]]
+        if node.level:
+            parts = list(self._parts(node, rows))
+            left = [self._delete(tree, (*path, page), part) for page, part in parts]
+            return pa.concat_tables(left).combine_chunks()
+        rest, left = self._folder.without(node.rows, rows)
+        if not len(rest):
+            self._remove(tree, path)
+        elif len(rest) < len(node.rows):
+            self._replace(tree, path, [Node(rest)])
+        return left
+
+    def _remove(self, tree: Tree, path: tuple[int, ...]) -> None:
+        """Takes an empty node out, and those above that it leaves empty."""
+        self._stale.get(self.pages[path[-1]].level, {}).pop(path[-1], None)
+        del self.pages[path[-1]]
+        if len(path) == 1:
+            tree.root = None
+            return
+        parent = self.pages[path[-2]]
+        parent.children = [page for page in parent.children if page.page != path[-1]]
+        if not parent.children:
+            self._remove(tree, path[:-1])
+            return
+        # The last child is open, so that the fold over it goes.
+        parent.children[-1].folded = False
+        self.pages[path[-2]] = parent
+        self._mark(tree, path[:-1], parent.level)
 
     def settle(self) -> None:
         """Folds what changed, level by level, and cuts up nodes that grew too large."""

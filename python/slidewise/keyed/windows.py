@@ -49,6 +49,8 @@ class KeyedWindows:
             back, without results and with `_late` true ("arrival" and "final").
         then_by: Columns that order rows of equal time. By default they stay in the
             order in which they came.
+        deletes: A column of booleans. A row where it is true takes back the first one
+            that arrived with its key and time, from then on, and gets no answer.
         **request: What `rolling` or `hopping` take, beside the table.
 
     Raises:
@@ -77,6 +79,7 @@ class KeyedWindows:
         late: WindowLike = 0,
         late_rows: str = "drop",
         then_by: str | Sequence[str] = (),
+        deletes: str | None = None,
         **request: Any,
     ) -> None:
         self._spec = _spec(spec, request)
@@ -92,6 +95,7 @@ class KeyedWindows:
             )
         self._patience = _patience(late)
         self._flags = late_rows == "flag"
+        self._deletes = deletes
         self._job: Job | None = None
         self._delay = 0
         self._store = MemoryStore()
@@ -229,7 +233,7 @@ class KeyedWindows:
         require(source, names, "the batch")
         rows = pa.table({name: source.column(name) for name in names})
         if self._job is None:
-            job = Job(self._spec, rows.schema, self._emit, self._then_by)
+            job = Job(self._spec, rows.schema, self._emit, self._then_by, self._deletes)
             times = read_times(
                 rows.column(self._spec.on).combine_chunks(), self._spec.on
             )
@@ -284,6 +288,7 @@ class KeyedWindows:
             "spec": job.spec.hash,
             "emit": job.emit,
             "then_by": job.then_by,
+            "deletes": job.deletes,
             "flags": self._flags,
             "delay": self._delay,
             "largest": self._largest,
@@ -337,9 +342,12 @@ class KeyedWindows:
             emit=head["emit"],
             late_rows="flag" if head["flags"] else "drop",
             then_by=head["then_by"],
+            deletes=head["deletes"],
         )
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(head["schema"])))
-        windows._job = Job(spec, schema, head["emit"], tuple(head["then_by"]))
+        windows._job = Job(
+            spec, schema, head["emit"], tuple(head["then_by"]), head["deletes"]
+        )
         windows._store, windows._directory = store, directory
         windows._shard = Shard(windows._job, store, directory)
         windows._delay, windows._largest = head["delay"], head["largest"]
