@@ -56,6 +56,8 @@ STEPS = int(os.environ.get("SLIDEWISE_STEPS", "12"))
 def test_streams_answer_like_tables(spark: Any, tmp_path: Path, seed: int) -> None:
     """Ways to emit, stopped and started twice in between."""
     feed = Feed(tmp_path, seed, LATE)
+    # Any number of partitions gives the same rows.
+    spark.conf.set("spark.sql.shuffle.partitions", str(1 + seed % 4))
     names = list(WAYS) if SCRIPTS > 3 else list(WAYS)[2 * seed : 2 * seed + 2]
     for _ in range(3):
         feed.write(STEPS // 3)
@@ -134,6 +136,31 @@ def test_history_fills_the_windows_of_the_first_day(spark: Any, tmp_path: Path) 
     end = feed.watermark(len(feed.batches))
     expected = expected.filter(pc.less_equal(expected["t"], end))
     assert_same(written(spark, tmp_path, "begun"), expected, ["id"])
+
+
+def test_deleted_rows_are_left_out(spark: Any, tmp_path: Path) -> None:
+    """As on a batch DataFrame without the late ones."""
+    feed = Feed(tmp_path, 4, LATE)
+    feed.write(4)
+    for at, batch in enumerate(feed.batches):
+        deletes = batch.filter(pc.equal(pc.bit_wise_and(batch["id"], 7), 1))
+        nowhere = pa.nulls(len(deletes), pa.int64())
+        deletes = deletes.set_column(0, SCHEMA.field("id"), nowhere)
+        feed.batches[at] = pa.concat_tables([batch, deletes])
+    feed.rewrite()
+    asked = {**ROLLING, "late": LATE, "deletes": "gone", "emit": "final"}
+    gone = sf.col("id").isNull()
+    answers = rolling(read(spark, tmp_path).withColumn("gone", gone), **asked)
+    start(answers, tmp_path, "deleted").awaitTermination()
+    accepted = pa.concat_tables(feed.accepted()).drop_columns("batch")
+    pq.write_table(accepted, tmp_path / "accepted.parquet")
+    table = spark.read.parquet(str(tmp_path / "accepted.parquet"))
+    expected = rolling(table.withColumn("gone", gone), **asked).toArrow()
+    end = feed.watermark(len(feed.batches))
+    expected = expected.filter(pc.less_equal(expected["t"], end))
+    ours = written(spark, tmp_path, "deleted")
+    assert 0 < len(ours) < len(accepted) - pc.sum(pc.is_null(accepted["id"])).as_py()
+    assert_same(ours, expected, ["id"])
 
 
 def test_a_checkpoint_refuses_another_query(spark: Any, tmp_path: Path) -> None:

@@ -57,8 +57,8 @@ class Job:
         emit: When a row is answered: "arrival", "final", "update" or, for hopping
             windows, "slide".
         then_by: Columns that order rows of equal time; else the order of arrival does.
-        deletes: A column of booleans: a row where it is true takes back the first one
-            that arrived with its key and time.
+        deletes: A column of booleans: a row where it is true takes back one with its
+            key and time, the first by `then_by`, else the first that arrived.
     """
 
     spec: Spec

@@ -204,6 +204,13 @@ class Shard:
     def _delete(self, slot: Slot, deleted: pa.Table) -> pa.Table:
         """Takes rows of a slot back; gives those for which there was none."""
         deleted = self._forest.delete(slot.tree, deleted)
+        if self.job.then_by and len(deleted) and len(slot.waiting) > 1:
+            # The first goes by other columns than arrival, wherever it waits.
+            held = [self._rows[page.page].rows for page in slot.waiting]
+            for page in slot.waiting:
+                del self._rows[page.page]
+            slot.waiting = []
+            self._wait(slot, self.job.sort(pa.concat_tables(held)))
         pages, slot.waiting = slot.waiting, []
         for page in pages:
             held = self._rows[page.page].rows

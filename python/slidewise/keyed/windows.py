@@ -49,8 +49,9 @@ class KeyedWindows:
             back, without results and with `_late` true ("arrival" and "final").
         then_by: Columns that order rows of equal time. By default they stay in the
             order in which they came.
-        deletes: A column of booleans. A row where it is true takes back the first one
-            that arrived with its key and time, from then on, and gets no answer.
+        deletes: A column of booleans. A row where it is true takes back one with its
+            key and time (the first by `then_by`, else the first that arrived), from
+            then on, and gets no answer.
         **request: What `rolling` or `hopping` take, beside the table.
 
     Raises:

@@ -10,6 +10,7 @@ very many rows are cut into pieces of time first (`hot`).
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark.sql import Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
@@ -17,12 +18,12 @@ from slidewise.batches import Order
 from slidewise.frames import frame, require
 from slidewise.spark import hot
 from slidewise.spark.columns import column, key_column
-from slidewise.spark.options import BatchOptions
+from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.schemas import arrow_schema, with_results
 from slidewise.spark.workers import answer
 from slidewise.spec import Spec
 
-__all__ = ["Job", "answered", "planned", "without_markers"]
+__all__ = ["Job", "answered", "planned", "without_deleted", "without_markers"]
 
 # Spark's own default of spark.sql.shuffle.partitions, which nobody has chosen.
 _UNSAID = "200"
@@ -70,6 +71,27 @@ def without_markers(df: Any, marker: str | None) -> Any:
         return df
     require(frame(arrow_schema(df).empty_table()), [marker], "the DataFrame")
     return df.where(sf.coalesce(~column(marker), sf.lit(True)))
+
+
+def without_deleted(df: Any, spec: Spec, options: StreamOptions) -> Any:
+    """The rows that no other row takes back, and that take none back themselves."""
+    if options.deletes is None:
+        return df
+    names = [*spec.columns, *options.then_by, options.deletes]
+    require(frame(arrow_schema(df).empty_table()), names, "the DataFrame")
+    gone = sf.coalesce(column(options.deletes), sf.lit(False))
+    place = [*(key_column(df, name) for name in spec.by), column(spec.on)]
+    order = [column(name) for name in options.then_by] or [column(spec.on)]
+    marked = df.withColumns(
+        {
+            "__deleted": sf.sum(gone.cast("int")).over(Window.partitionBy(*place)),
+            "__place": sf.row_number().over(
+                Window.partitionBy(*place, gone).orderBy(*order)
+            ),
+        }
+    )
+    rows = marked.where(~gone & (sf.col("__place") > sf.col("__deleted")))
+    return rows.drop("__deleted", "__place")
 
 
 def planned(df: Any, spec: Spec, options: BatchOptions) -> Job:

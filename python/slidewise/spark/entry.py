@@ -36,6 +36,7 @@ def rolling(
     initial: DataFrame = None,
     buckets: int | None = None,
     marker: str | None = None,
+    deletes: str | None = None,
     partitions: int | None = None,
     split: str | bool | int = "auto",
 ) -> Any:
@@ -76,6 +77,9 @@ def rolling(
         marker: For streams: a column of booleans. Rows where it is true are no rows of
             the stream: their times only move the watermark, which is how the last rows
             of a stream that has ended get their answers.
+        deletes: A column of booleans. A row where it is true takes back one with its
+            key and time (the first by `then_by`, else the first that arrived) and gets
+            no answer. On a stream it is late as any row is.
         partitions: For batch: over how many tasks the keys are spread. By default
             `spark.sql.shuffle.partitions`.
         split: For batch: keys of very many rows are cut into pieces of time, so that
@@ -125,6 +129,7 @@ def rolling(
         initial=initial,
         buckets=buckets,
         marker=marker,
+        deletes=deletes,
     )
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     check_order(spec, stream.then_by)
@@ -150,6 +155,7 @@ def hopping(
     initial: DataFrame = None,
     buckets: int | None = None,
     marker: str | None = None,
+    deletes: str | None = None,
     partitions: int | None = None,
 ) -> Any:
     """Aggregates over windows at a distance from one another, batch or streaming.
@@ -177,6 +183,7 @@ def hopping(
         initial: See `rolling`.
         buckets: See `rolling`.
         marker: See `rolling`.
+        deletes: See `rolling`.
         partitions: See `rolling`.
 
     Returns:
@@ -211,6 +218,7 @@ def hopping(
         initial=initial,
         buckets=buckets,
         marker=marker,
+        deletes=deletes,
     )
     batch = BatchOptions.make(partitions=partitions, split=False, then_by=then_by)
     check_order(spec, stream.then_by)
@@ -263,6 +271,7 @@ class _Asked:
 
         self.stream.check_table(self.spec)
         rows = tables.without_markers(df, self.stream.marker)
+        rows = tables.without_deleted(rows, self.spec, self.stream)
         flag = self.stream.late_rows == "flag"
         return tables.answered(rows, self.spec, self.batch, flag=flag)
 

@@ -23,6 +23,7 @@ class Guard:
         spec: The spec as text; its hash would say less in a message.
         emit: When rows are answered.
         then_by: What orders rows of equal time.
+        deletes: What says which rows take others back.
         columns: Names and types of the stream's columns.
         buckets: Into how many groups keys are hashed.
     """
@@ -31,6 +32,7 @@ class Guard:
     spec: str
     emit: str
     then_by: str
+    deletes: str | None
     columns: str
     buckets: int
 
@@ -39,7 +41,13 @@ class Guard:
         """The guard of a job."""
         columns = ", ".join(f"{field.name}: {field.type}" for field in job.schema)
         return cls(
-            _FORMAT, job.spec.canonical(), job.emit, str(job.then_by), columns, buckets
+            format=_FORMAT,
+            spec=job.spec.canonical(),
+            emit=job.emit,
+            then_by=str(job.then_by),
+            deletes=job.deletes,
+            columns=columns,
+            buckets=buckets,
         )
 
     def to_bytes(self) -> bytes:

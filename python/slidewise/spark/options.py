@@ -33,6 +33,7 @@ class StreamOptions:
         initial: A batch DataFrame of history, or None.
         buckets: How many groups keys are hashed into; None for the default.
         marker: The column of booleans that says which rows only move the watermark.
+        deletes: The column of booleans that says which rows take others back.
     """
 
     late: int | None
@@ -42,6 +43,7 @@ class StreamOptions:
     initial: Any = field(default=None, compare=False)
     buckets: int | None = None
     marker: str | None = None
+    deletes: str | None = None
 
     @classmethod
     def make(
@@ -55,6 +57,7 @@ class StreamOptions:
         initial: Any = None,
         buckets: int | None = None,
         marker: str | None = None,
+        deletes: str | None = None,
     ) -> "StreamOptions":
         """Checks what the user wrote.
 
@@ -75,6 +78,7 @@ class StreamOptions:
             initial=initial,
             buckets=None if buckets is None else _positive(buckets, "buckets"),
             marker=None if marker is None else _column(marker, "marker"),
+            deletes=None if deletes is None else _column(deletes, "deletes"),
         )
 
     def check_stream(self) -> None:
@@ -105,6 +109,12 @@ class StreamOptions:
                 "emit='arrival' answers each row as of its arrival, which a batch "
                 "DataFrame tells only by a column: add arrival='column', or leave "
                 "emit= out"
+            )
+        if self.deletes is not None and spec.arrival is not None:
+            raise SpecError(
+                "deletes= takes rows of a batch DataFrame back from the beginning, and "
+                f"arrival={spec.arrival!r} asks for what was there before: leave one "
+                "out"
             )
         if self.initial is not None:
             raise SpecError(

@@ -79,9 +79,9 @@ def job_of(df: Any, spec: Spec, options: StreamOptions) -> Job:
     with_results(df, spec, options.then_by)
     schema = arrow_schema(df)
     if options.emit in ("update", "slide"):
-        needed = {*spec.columns, *options.then_by}
+        needed = {*spec.columns, *options.then_by, options.deletes}
         schema = pa.schema([field for field in schema if field.name in needed])
-    return Job(spec, schema, options.emit, options.then_by)
+    return Job(spec, schema, options.emit, options.then_by, options.deletes)
 
 
 def _answers(df: Any, job: Job, flags: bool) -> StructType:
