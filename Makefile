@@ -24,14 +24,15 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev quick demo kafka test test-core test-long test-faults test-matrix test-python \
-        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native bench-peers bench-spark soak \
-        format lock clean
+.PHONY: help dev quick demo test test-core test-long test-faults test-matrix test-streams \
+        test-kills test-python kafka lint bench bench-core bench-rolling bench-ranges \
+        bench-latency bench-native bench-peers bench-spark bench-streams soak docs format \
+        lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' \
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
 		$(firstword $(MAKEFILE_LIST))
 
 dev: $(CORE) ## a virtual environment in .venv with slidewise and all tools in it
@@ -57,9 +58,24 @@ test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=10000000 before
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_SEED=$(SEED) \
 		$(RUST) cargo test --locked -p slidewise-core --test oracle
 
-.PHONY: help dev quick demo kafka test test-core test-long test-faults test-matrix test-python \
-        lint bench bench-core bench-rolling bench-ranges bench-latency bench-native bench-peers bench-spark soak \
-        format lock clean
+FAULTS ?= 300
+test-faults: $(CORE) ## errors of users, injected: FAULTS=300 scripts per algorithm, a million
+	SLIDEWISE_FAULT_SCRIPTS=$(FAULTS) $(BIN)/pytest tests/test_own_faults.py -q -k kth_call
+
+test-matrix: $(CORE) ## every algorithm with every aggregation: SCRIPTS=1000000 for each pair
+	SLIDEWISE_SCRIPTS=$(SCRIPTS) $(BIN)/pytest tests/test_matrix.py -q
+
+STREAMS ?= 100
+STEPS   ?= 30
+test-streams: $(CORE) ## Spark streams against tables: STREAMS=100 scripts of STEPS=30 batches
+	SLIDEWISE_STREAMS=$(STREAMS) SLIDEWISE_STEPS=$(STEPS) \
+		$(BIN)/pytest tests/spark/test_stream.py -q -k like_tables
+
+DRIVERS ?= 5
+WORKERS ?= 15
+test-kills: $(CORE) ## kills of Spark drivers and workers: DRIVERS=5 WORKERS=15 for each sink
+	SLIDEWISE_DRIVER_KILLS=$(DRIVERS) SLIDEWISE_WORKER_KILLS=$(WORKERS) \
+		$(BIN)/pytest tests/spark/test_kills.py -q -s
 
 test-python: $(CORE) ## the tests of the Python package, through the built module
 	@$(BIN)/python tools/kafka.py --once
@@ -103,6 +119,10 @@ bench-native: $(CORE) ## aggregations through Numba and Python, and sketches; RE
 
 bench-spark: $(CORE) ## batch on Spark beside its own frames; ARGS="--filter slidewise", RECORD=prefix
 	$(BIN)/python -m bench.spark_batch $(ARGS) $(call record,spark-batch)
+
+bench-streams: $(CORE) ## streams on Spark beside its own; ARGS="--filter keys", RECORD=prefix
+	$(BIN)/python -m bench.spark_stream $(ARGS) $(call record,spark-stream)
+
 bench-peers: $(CORE) ## tables beside peers, -> docs/speed.md; PEERS= an environment with them
 	PYTHONPATH=$(CURDIR):$(CURDIR)/python $(or $(PEERS),$(VENV))/bin/python \
 		-m bench.rolling_peers $(ARGS) --out docs $(call record,peers)

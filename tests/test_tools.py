@@ -1,6 +1,7 @@
 """The workshop: what a machine without the right tools is told."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,3 +89,13 @@ def test_this_python_is_found():
         check=True,
     )
     assert done.stdout.strip() == sys.executable
+
+
+def test_every_recipe_is_there_and_named_once():
+    text = (TOOLS.parent / "Makefile").read_text()
+    joined = text.replace("\\\n", " ")
+    declared = [line for line in joined.splitlines() if line.startswith(".PHONY")]
+    names = declared[0].split()[1:]
+    recipes = re.findall(r"^([a-z][a-z-]*):", text, flags=re.MULTILINE)
+    assert len(declared) == 1
+    assert sorted(names) == sorted(recipes)
