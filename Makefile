@@ -24,10 +24,10 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev quick demo test test-core test-long test-faults test-matrix test-streams \
-        test-kills test-python kafka lint bench bench-core bench-rolling bench-ranges \
-        bench-latency bench-native bench-peers bench-spark bench-streams soak docs format \
-        lock clean
+.PHONY: help dev quick demo demo-spark test test-core test-long test-faults test-matrix \
+        test-streams test-kills test-python kafka lint bench bench-core bench-rolling \
+        bench-ranges bench-latency bench-native bench-peers bench-spark bench-streams \
+        soak docs format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -44,6 +44,9 @@ quick: $(DEPS) ## while developing: a build in seconds that runs slower; then .v
 
 demo: $(CORE) ## the main job on a generated trip stream: table, Parquet, picture
 	@$(BIN)/slidewise demo --out $(OUT)
+
+demo-spark: $(CORE) ## both engines on the same trips: in process, Spark as a table and as a stream
+	@$(BIN)/slidewise demo --engine spark
 
 test: lint test-core test-python ## everything that must pass: lint, cargo tests, pytest
 
@@ -142,7 +145,7 @@ lock: ## renew the lock files to the newest versions
 	tools/lock "$$(PYTHON=$(PYTHON) tools/find-python)"
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) target $(OUT) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .kafka target $(OUT) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f python/slidewise/_core*.so
 	find bench python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -304,6 +304,12 @@ def _add_demo(commands: Any) -> None:
     parser.add_argument(
         "--seed", type=int, default=7, metavar="N", help="of the generator (default: 7)"
     )
+    parser.add_argument(
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="spark: both engines on the same trips, as a table and as a stream",
+    )
 
 
 def _add_explain(commands: Any) -> None:
@@ -382,9 +388,22 @@ def _rolling(options: argparse.Namespace) -> None:
 
 
 def _demo(options: argparse.Namespace) -> None:
+    if options.engine == "spark":
+        _demo_of_spark(options)
+        return
     from slidewise import demo
 
     demo.run(options.out, rows=options.rows, seed=options.seed, command=_how_called())
+
+
+def _demo_of_spark(options: argparse.Namespace) -> None:
+    try:
+        from slidewise.spark import demo
+    except ImportError as error:
+        raise SpecError(
+            f"--engine spark needs PySpark ({error}): pip install 'slidewise[spark]'"
+        ) from error
+    demo.run(rows=options.rows, seed=options.seed)
 
 
 def _how_called() -> str:
