@@ -1,6 +1,7 @@
 """Streams of files for tests: one file per micro-batch, and what must come of them."""
 
 import datetime as dt
+import json
 import os
 import random
 from collections.abc import Sequence
@@ -10,8 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 
 import slidewise as sw
+from slidewise.files import read_table
 
 SCHEMA = pa.schema(
     [
@@ -154,6 +157,46 @@ class Feed:
         changed = latest.filter(pc.equal(latest["batch_max"], number))
         moments = changed.select(["key", "t_max"]).rename_columns(["key", "t"])
         return sw.rolling(seen, at=moments, **spec)
+
+
+def trips() -> pa.Table:
+    """Citi Bike trips as rows of a feed, in the order in which they ended."""
+    path = _data("citibike-2018-07-sample.csv")
+    times = ["starttime", "stoptime"]
+    table = read_table(path, on=times, time_format="%m/%d/%y %H:%M:%S")
+    table = table.sort_by("stoptime")
+    station = table["start station id"].cast(pa.string())
+    table = table.set_column(0, "tripduration", table["tripduration"].cast(pa.int64()))
+    latitude = table["start station latitude"]
+    return _rows(
+        table["starttime"], station, table["tripduration"], latitude, table["usertype"]
+    )
+
+
+def flights() -> pa.Table:
+    """Flights as rows of a feed, in the order in which they left."""
+    rows = json.loads(_data("flights-2001-20k.json").read_text())
+    table = pa.Table.from_pylist(rows)
+    minutes = pc.cast(table["delay"], pa.int64())
+    times = pc.strptime(table["date"], format="%Y/%m/%d %H:%M", unit="us")
+    left = pc.add(times, pc.multiply(minutes, 60_000_000).cast(pa.duration("us")))
+    order = pc.sort_indices(left)
+    columns = [times, table["origin"], minutes, table["distance"], table["destination"]]
+    return _rows(*(column.take(order) for column in columns))
+
+
+def _rows(t: Any, key: Any, x: Any, y: Any, word: Any) -> pa.Table:
+    place = pa.array(range(len(t)), pa.int64())
+    columns = [place, t, key, x, y, word, place]
+    return pa.table(columns, names=SCHEMA.names).cast(SCHEMA)
+
+
+def _data(name: str) -> Path:
+    folder = Path(__file__).parents[3] / "shared" / "data"
+    path = Path(os.environ.get("SLIDEWISE_TEST_DATA", folder)) / name
+    if not path.exists():
+        pytest.skip(f"{name} is not in {path.parent}")
+    return path
 
 
 def read(spark: Any, folder: Path) -> Any:

@@ -17,8 +17,10 @@ from streams import (
     START,
     Feed,
     assert_same,
+    flights,
     read,
     start,
+    trips,
     written,
 )
 
@@ -77,6 +79,28 @@ def test_streams_answer_like_tables(spark: Any, tmp_path: Path, seed: int) -> No
         expected = feed.expected(emit, spec, then_by="id")
         ours = written(spark, tmp_path, name)
         assert_same(ours, expected, BY.get(emit, ["id"]))
+
+
+def test_real_trips_and_flights(spark: Any, tmp_path: Path) -> None:
+    """Trips in the order in which they ended, flights in that of their delay."""
+    ways = {"final": trips, "arrival": flights}
+    late = dt.timedelta(hours=2)
+    feeds, queries = {}, []
+    asked = {**ROLLING, "windows": ["1h", "24h"], "aggs": {**AGGS, **ORDERED}}
+    for emit, table in ways.items():
+        feed = feeds[emit] = Feed(tmp_path / emit, 0, late)
+        rows = table()
+        share = len(rows) // 4 + 1
+        for start_at in range(0, len(rows), share):
+            feed.put(rows.slice(start_at, share))
+        stream = read(spark, feed.folder)
+        answers = rolling(stream, **asked, late=late, emit=emit, then_by="id")
+        queries.append(start(answers, feed.folder, "out"))
+    for query in queries:
+        query.awaitTermination()
+    for emit, feed in feeds.items():
+        expected = feed.expected(emit, asked)
+        assert_same(written(spark, feed.folder, "out"), expected, ["id"])
 
 
 def test_late_rows_come_back_flagged_and_are_counted(
