@@ -27,7 +27,8 @@ __all__ = ["Shard"]
 
 _FORMAT = 1
 _EVER = (-(2**63), 2**63 - 1)
-# Slots are cut up where a key has fewer rows than this in a page that is full.
+# Slots are cut up so that a key has this many rows in a page that is full: folds pay
+# then.
 _FEW = 16
 _DEEPEST = 16
 # Windows that are answered at once when hops end.
@@ -439,8 +440,9 @@ class Shard:
         both = pa.concat_tables([held, rows]).combine_chunks()
         hashes = self.job.hashes(both)
         keys = pc.count_distinct(hashes).as_py()
-        bits = min(math.ceil(math.log2(size / PAGE)), _DEEPEST - slot.depth)
-        if keys * _FEW < len(both) or keys < 1 << bits or bits <= 0:
+        most = max(1, 2 * PAGE * len(both) // (size * _FEW))
+        bits = min(math.ceil(math.log2(keys / most)), _DEEPEST - slot.depth)
+        if bits <= 0 or keys < 1 << bits:
             return [(slot, rows)]
         if slot.tree.root is not None:
             del self.pages[slot.tree.root]
