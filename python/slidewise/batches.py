@@ -18,11 +18,12 @@ by one that arrives very late, and the past is the key as a whole.
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.columns import group_codes
+from slidewise.columns import group_codes, row_numbers
 from slidewise.errors import SpecError
 from slidewise.frames import frame
 from slidewise.requests import Moments, Request
@@ -35,6 +36,7 @@ __all__ = ["Order", "checked", "named_row", "result_schema", "rolled", "run_code
 # As many rows are computed together at least: a call costs about a millisecond.
 _LEAST = 1 << 16
 _INT64_MIN = -(2**63)
+_NAN = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class _Rolling:
     def warm_up(self, rows: pa.Table) -> None:
         """More rows to see, of a run that begins."""
         checked(rows, self._spec)
-        self._past = _copied(self._past, rows.select(self._reads))
+        self._past = _behind(self._past, _copied(rows.select(self._reads)))
 
     @property
     def waits(self) -> bool:
@@ -151,7 +153,7 @@ class _Rolling:
     def settle(self, *, done: bool = False) -> Iterator[pa.Table]:
         """Answers what can be: all, if nothing more comes of the run at hand."""
         rows = pa.concat_tables(self._waiting).combine_chunks()
-        seen = _copied(self._past, rows.select(self._reads))
+        seen = _behind(self._past, rows.select(self._reads))
         history = self._past.num_rows
         end = seen.num_rows
         keep = end
@@ -281,8 +283,16 @@ def run_codes(rows: pa.Table, runs: Iterable[str]) -> pa.Array:
 
 def _open_run(rows: pa.Table, runs: Iterable[str]) -> int:
     """Where the last run begins."""
-    codes = run_codes(rows, runs)
-    return int(pc.index(codes, codes[-1]).as_py())
+    columns = [_column(rows, name) for name in runs]
+    last = _key_at(columns, len(rows) - 1)
+    places = range(len(rows))
+    return bisect_left(places, True, key=lambda row: _key_at(columns, row) == last)
+
+
+def _key_at(columns: list[pa.Array], row: int) -> list[Any]:
+    """The key of a row, in values that compare as keys do: NaN is one key."""
+    values = [column[row].as_py() for column in columns]
+    return [_NAN if value != value else value for value in values]
 
 
 def _is_one(rows: pa.Table, spec: Spec) -> bool:
@@ -300,14 +310,14 @@ def _column(rows: pa.Table, name: str) -> pa.Array:
     return frame(rows).column(name)
 
 
-def _copied(*parts: pa.Table) -> pa.Table:
-    """One table in memory of its own, so that what it was cut from can go."""
-    parts = tuple(part for part in parts if part.num_rows) or parts[:1]
-    whole = pa.concat_tables(parts)
-    if len(parts) > 1:
-        return whole.combine_chunks()
-    places = pa.array(range(whole.num_rows), pa.int64())
-    return whole.take(places) if whole.num_rows else whole
+def _behind(past: pa.Table, rows: pa.Table) -> pa.Table:
+    """The past with rows behind it."""
+    return pa.concat_tables([past, rows]).combine_chunks() if len(past) else rows
+
+
+def _copied(rows: pa.Table) -> pa.Table:
+    """Rows in memory of their own, so that what they were cut from can go."""
+    return rows.take(row_numbers(len(rows))) if len(rows) else rows.schema.empty_table()
 
 
 def _sections(

@@ -130,7 +130,7 @@ def test_hot_keys_are_cut(
     frame = rolling(df, then_by="row", split=split, partitions=8, **asked)
     assert frame.columns == [*table.column_names, *frame.columns[table.num_columns :]]
     text = frame._jdf.queryExecution().toString()
-    assert hot.PIECE in text
+    assert hot.MARK in text
     expect_same(frame, sw.rolling(table, **asked))
 
 
@@ -176,20 +176,20 @@ def test_all_types_of_keys_and_values(spark: Any) -> None:
     ids = {"t": pa.array(range(count), pa.int64()), "row": range(count)}
     table = pa.table({**columns, **ids})
     df = in_spark(spark, table)
+    aggs = {}
     for name in columns:
-        aggs = {
-            "n": sw.count(),
-            "first": sw.first(name),
-            "kinds": sw.count_distinct(name),
-            "all": sw.collect(name),
-        }
-        asked = {"on": "t", "by": name, "windows": [3, 100], "aggs": aggs}
+        aggs[f"first {name}"] = sw.first(name)
+        aggs[f"kinds {name}"] = sw.count_distinct(name)
+        aggs[f"all {name}"] = sw.collect(name)
+    names = list(columns)
+    for keys in (["bool"], names[1:3], names[3:6], names[6:9], names[9:]):
+        asked = {"on": "t", "by": keys, "windows": [3, 100], "aggs": aggs}
         expected = sw.rolling(table, **asked)
         got = by_row(rolling(df, then_by="row", **asked))
         assert got.column_names == expected.column_names
         for column in expected.column_names:
             ours, theirs = (one[column].to_pylist() for one in (got, expected))
-            assert repr(ours) == repr(theirs), (name, column)
+            assert repr(ours) == repr(theirs), (keys, column)
 
 
 def dt_decimal(text: str) -> Any:
@@ -326,3 +326,18 @@ def test_the_aggregation_of_the_guide(spark: Any) -> None:
     table = random_table(random.Random(5), 60, keys=2, span=40)
     asked = {"on": "t", "by": "k", "windows": 9, "aggs": {"wide": made["Spread"]("x")}}
     expect_same(rolling(in_spark(spark, table), **asked), sw.rolling(table, **asked))
+
+
+def test_columns_that_nothing_is_asked_of_pass_through(spark: Any) -> None:
+    df = spark.range(50).selectExpr(
+        "id % 3 k",
+        "id t",
+        "array(id, null) items",
+        "map('a', id) pairs",
+        "struct(id x, string(id) y) both",
+        "cast(null as void) nothing",
+    )
+    frame = rolling(df, on="t", by="k", windows=9, aggs={"n": sw.count()})
+    assert frame.schema.fields[:-1] == df.schema.fields
+    got = sorted(frame.drop("n_9").collect(), key=lambda row: row.t)
+    assert got == df.collect()

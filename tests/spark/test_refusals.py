@@ -82,6 +82,12 @@ def test_results_that_differ_from_a_column_in_case(spark: Any) -> None:
         rolling(df, on="t", windows="1h", aggs={"n": sw.count()})
 
 
+def test_columns_that_cannot_go_to_python(spark: Any) -> None:
+    df = spark.range(1).selectExpr("id t", "make_ym_interval(1, 2) months")
+    with pytest.raises(sw.SpecError, match=r"'months' .* cannot go through Arrow"):
+        rolling(df, on="t", windows=1, aggs={"n": sw.count()})
+
+
 def test_the_type_of_ones_own_answers_must_be_told(trips: Any) -> None:
     own = sw.aggregation(combine=lambda a, b: a + b, identity=0, commutative=True)
     with pytest.raises(sw.SpecError, match=r"returns=float\), or write it on lower"):

@@ -116,9 +116,10 @@ def _run(df: Any, job: Job) -> Any:
         rows = hot.cut(df, spec, job.cuts)
         # One after the other, so that no two pieces of a key fall to one task.
         place = sf.xxhash64(*keys) if keys else sf.lit(0)
-        place = sf.pmod(place + column(hot.PIECE), sf.lit(job.tasks)).cast("int")
+        piece = sf.shiftright(column(hot.MARK), 1)
+        place = sf.pmod(place + piece, sf.lit(job.tasks)).cast("int")
         rows = rows.repartitionById(job.tasks, place)
-        keys.append(column(hot.PIECE))
+        keys.append(column(hot.MARK))
         spec = replace(spec, by=(*spec.by, hot.PIECE))
         order = replace(order, warm=hot.WARM)
     elif keys:

@@ -106,10 +106,10 @@ def _hot_keys(job: Job, options: BatchOptions) -> list[str]:
     cuts = job.cuts
     lines = []
     for key, rows, pieces, warm in zip(
-        cuts.keys(job.spec), cuts.rows, cuts.pieces, cuts.warm, strict=True
+        cuts.named(job.spec), cuts.rows, cuts.pieces, cuts.warm, strict=True
     ):
         lines.append(
-            f"  {key or 'all rows'}: about {rows:,} rows in {pieces} pieces of time; "
+            f"  {key}: about {rows:,} rows in {pieces} pieces of time; "
             f"{warm:.0%} of them are seen twice"
         )
     return lines

@@ -24,7 +24,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import (
+    DateType,
+    IntegralType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from slidewise.columns import group_codes
 from slidewise.frames import frame
@@ -32,12 +39,14 @@ from slidewise.requests import Request
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions
 from slidewise.spec import Spec
-from slidewise.times import read_times
+from slidewise.times import TimeColumn, read_times
 
-__all__ = ["PIECE", "WARM", "Cuts", "cut", "find_cuts", "why_uncut"]
+__all__ = ["MARK", "PIECE", "WARM", "Cuts", "cut", "find_cuts", "why_uncut"]
 
 PIECE = "__slidewise_piece"
 WARM = "__slidewise_warm"
+# Twice the piece, and one more where the row is not warm: one column less to Python.
+MARK = "__slidewise_mark"
 _OWN = "__slidewise_own"
 _LAST = "__slidewise_last"
 _KEY = "__slidewise_key"
@@ -47,44 +56,56 @@ _SEEN = "__slidewise_seen"
 # A task of fewer rows is not worth a cut; asked for by hand, it may be.
 _LEAST_HOT = 1_000_000
 _LEAST_BY_HAND = 10_000
-_SAMPLE = 100_000
+_SAMPLE = 50_000
 # Each row is compared with all starts of its key.
 _MOST_PIECES = 64
+# So many times of so few keys are written into the plan; more are joined to the rows.
+_WRITTEN_KEYS = 8
+_WRITTEN_TIMES = 128
 _MOST_WARM = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Where hot keys are cut.
+    """Where hot keys are cut. All are as long as there are hot keys.
 
     Attributes:
-        table: A row per hot key: its values; behind each of its cuts, in columns, the
-            time at which the piece starts and that from which on it sees rows.
-        rows: About how many rows each of them has.
-        pieces: Into how many pieces each is cut.
+        keys: Their values; a table without columns where rows have no keys.
+        times: A column of times of the type of the rows', without rows.
+        starts: At which times their pieces start, but for the first one, in ticks.
+        seen: From which times on these pieces see rows.
+        rows: About how many rows each key has.
         warm: The share of its rows that is seen once more.
     """
 
-    table: pa.Table
+    keys: pa.Table
+    times: TimeColumn
+    starts: tuple[tuple[int, ...], ...]
+    seen: tuple[tuple[int, ...], ...]
     rows: tuple[int, ...]
-    pieces: tuple[int, ...]
     warm: tuple[float, ...]
 
-    def keys(self, spec: Spec) -> list[str]:
-        """Each hot key in words."""
-        names = [f"{_KEY}{at}" for at, _ in _numbered(spec)]
-        rows = self.table.select(names).to_pylist() if names else [{}]
-        return [
-            ", ".join(
-                f"{own}={row[name]!r}" for own, name in zip(spec.by, names, strict=True)
-            )
-            for row in rows
-        ]
+    @property
+    def pieces(self) -> list[int]:
+        """Into how many pieces each is cut."""
+        return [len(starts) + 1 for starts in self.starts]
 
     @property
     def most(self) -> int:
         """How many cuts the key with the most of them has."""
-        return max(self.pieces) - 1
+        return max(map(len, self.starts))
+
+    def named(self, spec: Spec) -> list[str]:
+        """Each hot key in words."""
+        if not spec.by:
+            return ["all rows"]
+        return [
+            ", ".join(
+                f"{own}={value!r}"
+                for own, value in zip(spec.by, row.values(), strict=True)
+            )
+            for row in self.keys.to_pylist()
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,20 +214,18 @@ def _placed(key: int, ticks: list[int], wanted: int, back: int) -> _Place | None
 def _cuts(
     rows: pa.Table, spec: Spec, places: list[_Place], share: float, back: int
 ) -> Cuts:
-    times = read_times(frame(rows).column(spec.on), spec.on)
-    table = rows.take([place.key for place in places]).drop_columns([spec.on])
-    most = max(len(place.starts) for place in places)
-    lowest = _lowest(times.original.type)
-    for at in range(most):
-        starts = [(*place.starts, *[None] * most)[at] for place in places]
-        seen = [None if tick is None else max(tick - back, lowest) for tick in starts]
-        for name, ticks in ((_START, starts), (_SEEN, seen)):
-            restored = times.restore(pa.array(ticks, pa.int64()))
-            table = table.append_column(f"{name}{at}", restored)
+    column = frame(rows).column(spec.on)
+    keys = rows.drop_columns([spec.on])
+    lowest = _lowest(column.type)
     return Cuts(
-        table,
+        keys=keys.take([place.key for place in places]) if spec.by else keys,
+        times=read_times(column.slice(0, 0), spec.on),
+        starts=tuple(tuple(place.starts) for place in places),
+        seen=tuple(
+            tuple(max(start - back, lowest) for start in place.starts)
+            for place in places
+        ),
         rows=tuple(round(place.rows / share) for place in places),
-        pieces=tuple(len(place.starts) + 1 for place in places),
         warm=tuple(place.warm for place in places),
     )
 
@@ -217,32 +236,90 @@ def _lowest(kind: pa.DataType) -> int:
 
 
 def cut(df: Any, spec: Spec, cuts: Cuts) -> Any:
-    """The rows in their pieces, and once more where they are warm."""
-    time = column(spec.on)
-
-    def passed(name: str) -> Any:
-        there = [column(f"{name}{at}") <= time for at in range(cuts.most)]
-        # Keys that are not cut, or into fewer pieces, have no times there.
-        ones = [sf.coalesce(one.cast("int"), sf.lit(0)) for one in there]
-        return sum(ones[1:], ones[0])
-
-    rows = _joined(df, spec, cuts)
-    rows = rows.withColumns({_OWN: passed(_START), _LAST: passed(_SEEN)})
+    """The rows in their pieces, and once more where they are warm, with a mark."""
+    if _are_plain(df, spec, cuts):
+        own, last = (
+            _written(df, spec, cuts, ticks) for ticks in (cuts.starts, cuts.seen)
+        )
+        rows = df
+    else:
+        own = _looked_up(spec, cuts, _START)
+        last = _looked_up(spec, cuts, _SEEN)
+        rows = _joined(df, spec, cuts)
+    rows = rows.withColumns({_OWN: own, _LAST: last})
     pieces = sf.explode(sf.sequence(column(_OWN), column(_LAST)))
     rows = rows.withColumns({PIECE: pieces})
-    rows = rows.withColumns({WARM: column(PIECE) > column(_OWN)})
-    return rows.select(*map(column, df.columns), column(PIECE), column(WARM))
+    mark = column(PIECE) * 2 + (column(PIECE) == column(_OWN)).cast("int")
+    return rows.select(*map(column, df.columns), mark.alias(MARK))
+
+
+def _are_plain(df: Any, spec: Spec, cuts: Cuts) -> bool:
+    """Whether the plan may hold the keys and times themselves."""
+    kinds = [df.schema[name].dataType for name in spec.by]
+    time = df.schema[spec.on].dataType
+    few = sum(map(len, cuts.starts)) <= _WRITTEN_TIMES
+    return (
+        few
+        and len(cuts.starts) <= _WRITTEN_KEYS
+        and isinstance(time, TimestampType | DateType | IntegralType)
+        and all(isinstance(kind, StringType | IntegralType) for kind in kinds)
+    )
+
+
+def _written(
+    df: Any, spec: Spec, cuts: Cuts, ticks: tuple[tuple[int, ...], ...]
+) -> Any:
+    """How many of its key's times a row has passed, from times in the plan."""
+    time = df.schema[spec.on].dataType
+
+    def moment(tick: int) -> Any:
+        if isinstance(time, TimestampType):
+            return sf.timestamp_micros(sf.lit(tick))
+        if isinstance(time, DateType):
+            return sf.date_from_unix_date(sf.lit(tick))
+        return sf.lit(tick).cast(time)
+
+    counts = [
+        _sum([moment(tick) <= column(spec.on) for tick in of_key]) for of_key in ticks
+    ]
+    if not spec.by:
+        return counts[0]
+    whole = sf.lit(0)
+    for row, count in zip(cuts.keys.to_pylist(), counts, strict=True):
+        same = sf.lit(True)
+        for name, value in zip(spec.by, row.values(), strict=True):
+            one = sf.lit(value).cast(df.schema[name].dataType)
+            same = same & column(name).eqNullSafe(one)
+        whole = sf.when(same, count).otherwise(whole)
+    return whole
+
+
+def _looked_up(spec: Spec, cuts: Cuts, name: str) -> Any:
+    """The same, from times beside the rows."""
+    # Keys that are not cut, or into fewer pieces, have no times there.
+    return _sum([column(f"{name}{at}") <= column(spec.on) for at in range(cuts.most)])
+
+
+def _sum(conditions: list[Any]) -> Any:
+    """How many of them hold. A sum is compiled, where functions of lists are not."""
+    ones = [sf.coalesce(one.cast("int"), sf.lit(0)) for one in conditions]
+    return sum(ones[1:], ones[0])
 
 
 def _joined(df: Any, spec: Spec, cuts: Cuts) -> Any:
     """The rows beside where their keys are cut."""
+    table = cuts.keys
+    for name, ticks in ((_START, cuts.starts), (_SEEN, cuts.seen)):
+        for at in range(cuts.most):
+            some = [one[at] if at < len(one) else None for one in ticks]
+            times = cuts.times.restore(pa.array(some, pa.int64()))
+            table = _with_column(table, f"{name}{at}", times)
     # Arrow's types do not tell all of Spark's.
     time = df.schema[spec.on].dataType
     keys = {f"{_KEY}{at}": df.schema[name].dataType for at, name in _numbered(spec)}
-    fields = [
-        StructField(name, keys.get(name, time)) for name in cuts.table.schema.names
-    ]
-    small = df.sparkSession.createDataFrame(cuts.table, StructType(fields))
+    names = table.schema.names
+    fields = [StructField(name, keys.get(name, time)) for name in names]
+    small = df.sparkSession.createDataFrame(table, StructType(fields))
     if not spec.by:
         return df.crossJoin(sf.broadcast(small))
     same = [
@@ -250,3 +327,10 @@ def _joined(df: Any, spec: Spec, cuts: Cuts) -> Any:
         for at, own in _numbered(spec)
     ]
     return df.join(sf.broadcast(small), same, "left")
+
+
+def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """A table without columns has no rows, either, and takes any column."""
+    if table.num_columns == 0:
+        return pa.table({name: values})
+    return table.append_column(name, values)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -16,8 +17,28 @@ __all__ = ["arrow_schema", "with_results"]
 
 
 def arrow_schema(df: Any) -> pa.Schema:
-    """What Python workers see of a DataFrame."""
-    return to_arrow_schema(df.schema, timezone="UTC")
+    """What Python workers see of a DataFrame.
+
+    Raises:
+        SpecError: If a column cannot go to Python.
+    """
+    try:
+        return to_arrow_schema(df.schema, timezone="UTC")
+    except PySparkTypeError:
+        unfit = next(field for field in df.schema if not _goes(field))
+        kind = unfit.dataType.simpleString()
+        raise SpecError(
+            f"column {unfit.name!r} ({kind}) cannot go through Arrow to Python: drop "
+            "it before, or cast it"
+        ) from None
+
+
+def _goes(field: StructField) -> bool:
+    try:
+        to_arrow_schema(StructType([field]), timezone="UTC")
+    except PySparkTypeError:
+        return False
+    return True
 
 
 def with_results(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType:

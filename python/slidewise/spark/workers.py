@@ -6,10 +6,12 @@ from functools import lru_cache
 from itertools import chain
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import cloudpickle
 
 from slidewise.batches import Order, rolled
 from slidewise.hop_batches import hopped
+from slidewise.spark.hot import MARK, PIECE, WARM
 from slidewise.spec import Spec
 
 __all__ = ["Answer", "answer"]
@@ -35,7 +37,7 @@ def answer(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spec = _unpickled(blob)
-        named = (batch.rename_columns(come) for batch in batches)
+        named = (_unmarked(batch.rename_columns(come)) for batch in batches)
         first = next(named, None)
         if first is None:
             return
@@ -44,6 +46,17 @@ def answer(
             yield from part.select(go).to_batches(max_chunksize=_ROWS)
 
     return run
+
+
+def _unmarked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch with what its marks say, if it has any, in columns."""
+    if MARK not in batch.schema.names:
+        return batch
+    marks = batch.column(MARK)
+    warm = pc.equal(pc.bit_wise_and(marks, 1), 0)
+    return batch.append_column(PIECE, pc.shift_right(marks, 1)).append_column(
+        WARM, warm
+    )
 
 
 @lru_cache(maxsize=16)
