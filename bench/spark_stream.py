@@ -61,7 +61,10 @@ class Source:
             names=["k", "ts", "v"],
         ).cast(SCHEMA)
         path = self.folder / f"{at:05}.parquet"
-        pq.write_table(table, path)
+        # A running query must not see half a file.
+        hidden = self.folder / f".{at:05}"
+        pq.write_table(table, hidden)
+        hidden.rename(path)
         os.utime(path, (1_000_000_000 + at, 1_000_000_000 + at))
 
     def stream(self, spark: Any) -> Any:
