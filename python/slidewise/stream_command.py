@@ -104,6 +104,12 @@ def _add_answers(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="a column of booleans: where it is true, a row only moves the watermark",
     )
+    answers.add_argument(
+        "--deletes",
+        metavar="COLUMN",
+        help="a column of booleans: where it is true, a row takes back one of its key "
+        "and time",
+    )
 
 
 def _add_sink(parser: argparse.ArgumentParser) -> None:

@@ -101,6 +101,7 @@ def test_text_and_times_without_a_zone(spark, tmp_path: Path) -> None:
         (["--late", "1m", "--agg", "l=last:x"], "then_by="),
         (["--late", "1m", "--on", "x"], "the time column 'x' is bigint"),
         (["--late", "1m", "--by", "none"], "no column 'none'"),
+        (["--late", "1m", "--deletes", "gone"], "no column 'gone'"),
         (["--late", "1m", "--topic", "t"], "--topic reads from Kafka"),
         (["--late", "1m", "--files-per-trigger", "0"], "1 or more, got 0"),
         (["--late", "1m", "--kafka", "h:1"], "one of the two"),

@@ -53,6 +53,7 @@ def run_stream(options: Namespace, spec: Spec) -> None:
         late_rows=options.late_rows,
         then_by=options.then_by,
         marker=options.marker,
+        deletes=options.deletes,
     )
     check_order(spec, asked.then_by)
     ours = SparkSession.getActiveSession() is None
@@ -60,7 +61,7 @@ def run_stream(options: Namespace, spec: Spec) -> None:
     try:
         spark = session("slidewise stream", config=_config(options))
     except (PySparkException, RuntimeError) as error:
-        raise SlidewiseError(f"Spark did not start: {cause(str(error))}") from error
+        raise SlidewiseError(_unstarted(cause(str(error)), options)) from error
     scratch = None if options.checkpoint else tempfile.mkdtemp(prefix="slidewise-")
     try:
         rows = _with_times(_source(spark, options), spec)
@@ -84,6 +85,16 @@ def _config(options: Namespace) -> dict[str, str]:
         jars = connector.endswith(".jar")
         config["spark.jars" if jars else "spark.jars.packages"] = connector
     return config
+
+
+def _unstarted(reason: str, options: Namespace) -> str:
+    said = f"Spark did not start: {reason}"
+    if options.kafka or options.to_kafka:
+        said += (
+            f" It was to fetch {options.connector or _PACKAGE}: where that cannot be "
+            "reached, --connector names another version, or the paths of its jars"
+        )
+    return said
 
 
 def _kinder(reason: str, options: Namespace) -> str:
