@@ -26,6 +26,7 @@ from slidewise.spark.java import java
 
 FOLDER = Path(__file__).resolve().parent.parent / ".kafka"
 SECONDS = 75
+SLOW = f"not there within {SECONDS} seconds"
 
 BROKER = "4.3.1"
 # The connector and its library of tokens, each of which is published by itself.
@@ -75,7 +76,7 @@ def fetch(into: Path, connector: str, tokens: str) -> str | None:
             command, capture_output=True, text=True, timeout=SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        return f"not there within {SECONDS} seconds"
+        return SLOW
     said = (done.stdout + done.stderr).splitlines()
     lost = [line.strip() for line in said if line.strip().endswith(": not found")]
     if done.returncode or lost or not list(into.glob("broker/kafka_2.13-*.jar")):
@@ -107,6 +108,8 @@ def main() -> int:
             print(f"Kafka {BROKER} and Spark's connector {connector} are in .kafka")
             return 0
         reasons.append(wrong)
+        if wrong == SLOW:
+            break
     shutil.rmtree(partial)
     missing.write_text("; ".join(reasons) + "\n", encoding="utf-8")
     print(f"Kafka was not fetched: {'; '.join(reasons)}", file=sys.stderr)
