@@ -24,6 +24,7 @@ from slidewise.natives import Compiled
 __all__ = ["Columns", "Feeds", "Values", "group_codes", "row_numbers"]
 
 _INT64 = pa.int64()
+_LARGEST = 2**63 - 1
 _SIGN = 2**63
 _LOW_HALF = 2**32 - 1
 
@@ -304,12 +305,22 @@ def row_numbers(count: int) -> pa.Array:
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, _INT64), count), start=-1)
 
 
-def group_codes(columns: Sequence[tuple[str, pa.Array]]) -> pa.Array | None:
+def group_codes(
+    columns: Sequence[tuple[str, pa.Array]], *, in_order: bool = True
+) -> pa.Array | None:
     """Dense codes of the distinct keys, a null being a key like any other.
+
+    Args:
+        columns: The key columns.
+        in_order: Whether codes must go by where keys first occur.
 
     Raises:
         SpecError: If a column cannot be a key.
     """
+    if len(columns) == 1 and not in_order:
+        near = _codes_by_value(columns[0][1])
+        if near is not None:
+            return near
     codes: pa.Array | None = None
     for name, column in columns:
         own, count = _codes(name, column)
@@ -319,6 +330,19 @@ def group_codes(columns: Sequence[tuple[str, pa.Array]]) -> pa.Array | None:
             own, _ = _codes(name, pairs)
         codes = own
     return codes
+
+
+def _codes_by_value(column: pa.Array) -> pa.Array | None:
+    """Whole numbers that lie near one another are codes already; None if they do not.
+
+    Looking each up in a table of hashes takes longer than most aggregations.
+    """
+    if not pa.types.is_integer(column.type) or column.null_count or len(column) == 0:
+        return None
+    ends = pc.min_max(column).as_py()
+    if ends["max"] - ends["min"] >= len(column) or ends["max"] > _LARGEST:
+        return None
+    return pc.subtract(column.cast(_INT64), pa.scalar(ends["min"], _INT64))
 
 
 def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:

@@ -197,6 +197,8 @@ def _as_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1 and column.chunk(0).offset == 0:
+        return column.chunk(0)  # combine_chunks would copy it
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         raise SpecError(

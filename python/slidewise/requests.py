@@ -101,7 +101,9 @@ class Request:
     @cached_property
     def groups(self) -> pa.Array | None:
         """Codes of the rows' keys; None without keys. `at=` brings codes of its own."""
-        return group_codes(self.own_keys)
+        # Windows at a distance come in the order of their keys, and history goes by it.
+        in_order = self.spec.is_hopping or self._history > 0
+        return group_codes(self.own_keys, in_order=in_order)
 
     @property
     def own_keys(self) -> list[tuple[str, pa.Array]]:

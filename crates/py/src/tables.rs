@@ -214,7 +214,8 @@ fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
 pub(crate) fn watch(interrupt: &mut Option<PyErr>) -> impl FnMut() -> bool {
     let mut looked = Instant::now();
     move || {
-        if looked.elapsed() >= PATIENCE {
+        // Asked again after a no, it stays one.
+        if interrupt.is_none() && looked.elapsed() >= PATIENCE {
             *interrupt = Python::attach(|py| py.check_signals()).err();
             looked = Instant::now();
         }

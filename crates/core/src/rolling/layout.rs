@@ -25,43 +25,38 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Groups have codes in `0..count`.
+    /// The layout, and the times by position. Groups have codes in `0..count`.
     ///
     /// # Panics
     /// If they have not, or if there are more than 2³² rows to put in order.
-    pub fn new(groups: Option<&[i64]>, times: &[i64], count: usize, by_time: bool) -> Self {
-        let in_order = |times: &[i64]| !by_time || times.is_sorted();
-        let Some(groups) = groups else {
-            let starts = vec![0, times.len()];
-            if in_order(times) {
-                return Self {
-                    ranks: None,
-                    starts,
-                };
-            }
-            return Self::sorted(Order::new(None, times, 1));
-        };
-        let starts = starts(groups, count);
-        let layout = if groups.is_sorted() {
-            Self {
+    pub fn new<'a>(
+        groups: Option<&[i64]>,
+        times: &'a [i64],
+        count: usize,
+        by_time: bool,
+    ) -> (Self, Cow<'a, [i64]>) {
+        let layout = match groups {
+            None => Self {
                 ranks: None,
-                starts,
-            }
-        } else {
-            Self {
-                ranks: Some(ranks(groups, &starts)),
-                starts,
-            }
+                starts: vec![0, times.len()],
+            },
+            Some(groups) => Self::by_group(groups, count),
         };
-        let table = layout.gather(times);
-        let ends = layout.starts.windows(2);
-        if ends
-            .into_iter()
-            .all(|ends| in_order(&table[ends[0]..ends[1]]))
-        {
-            return layout;
+        let gathered = layout.gather(times);
+        let is_sorted = |ends: &[usize]| gathered[ends[0]..ends[1]].is_sorted();
+        if !by_time || layout.starts.windows(2).all(is_sorted) {
+            return (layout, gathered);
         }
-        Self::sorted(Order::new(Some(groups), times, count))
+        drop(gathered);
+        let layout = Self::sorted(Order::new(groups, times, count));
+        let gathered = layout.gather(times);
+        (layout, gathered)
+    }
+
+    fn by_group(groups: &[i64], count: usize) -> Self {
+        let starts = starts(groups, count);
+        let ranks = (!groups.is_sorted()).then(|| ranks(groups, &starts));
+        Self { ranks, starts }
     }
 
     fn sorted(order: Order) -> Self {

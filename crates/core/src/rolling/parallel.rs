@@ -41,9 +41,7 @@ pub fn each<J: Send, R: Send>(
         }
         queue.work(&work, proceed);
         while working.load(Ordering::Acquire) > 0 {
-            if !proceed() {
-                queue.stop.store(true, Ordering::Relaxed);
-            }
+            queue.ask(proceed);
             thread::park_timeout(PATIENCE);
         }
     });
@@ -67,6 +65,18 @@ struct Queue<I, R> {
 }
 
 impl<J, R, I: Iterator<Item = (usize, J)>> Queue<I, R> {
+    /// Whether to go on. A no is final: nobody is asked again.
+    fn ask(&self, proceed: &mut dyn FnMut() -> bool) -> bool {
+        if self.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let on = proceed();
+        if !on {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        on
+    }
+
     fn work(
         &self,
         work: &impl Fn(J, &mut dyn FnMut() -> bool) -> Result<R, Error>,
@@ -78,11 +88,8 @@ impl<J, R, I: Iterator<Item = (usize, J)>> Queue<I, R> {
                 return;
             };
             let result = work(job, &mut || {
-                if !proceed() {
-                    self.stop.store(true, Ordering::Relaxed);
-                }
                 let failed = self.failed.load(Ordering::Relaxed) < index;
-                !failed && !self.stop.load(Ordering::Relaxed)
+                self.ask(proceed) && !failed
             });
             if result.is_err() {
                 self.failed.fetch_min(index, Ordering::Relaxed);

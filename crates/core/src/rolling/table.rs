@@ -50,14 +50,14 @@ impl<'a> Table<'a> {
         let count = request.group_count();
         // As of arrival, rows count in the order of the table where that does not decide.
         let by_time = request.arrival.is_none();
-        let rows = Layout::new(request.groups, request.times, count, by_time);
+        let (rows, times) = Layout::new(request.groups, request.times, count, by_time);
         let columns = request.columns.iter().collect();
         let gather = |column, _: &mut dyn FnMut() -> bool| Ok(rows.column(column));
         let columns = parallel::each(request.threads, columns, gather, proceed)?;
         let asked = request.at.map(|moments| {
-            let layout = Layout::new(moments.groups, moments.times, count, by_time);
+            let (layout, times) = Layout::new(moments.groups, moments.times, count, by_time);
             Asked {
-                times: layout.gather(moments.times),
+                times,
                 since: moments.since.map(|since| layout.gather(since)),
                 arrival: moments.arrival.map(|arrival| layout.gather(arrival)),
                 layout,
@@ -65,7 +65,7 @@ impl<'a> Table<'a> {
         });
         Ok(Self {
             request: *request,
-            times: rows.gather(request.times),
+            times,
             arrival: request.arrival.map(|arrival| rows.gather(arrival)),
             rows,
             columns,

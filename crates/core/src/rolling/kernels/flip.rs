@@ -37,9 +37,9 @@ pub(super) trait Scan {
     /// `lo..hi` is about to be folded anew: what folds are relative to may change now.
     /// A `fresh` window has nothing to do with those before it.
     fn renew(&mut self, _lo: usize, _hi: usize, _fresh: bool) {}
-    /// Whether a fold over so many values has lost so many digits that a flip is due.
+    /// Whether a fold has lost so many digits that what it is lowered to takes a flip.
     #[inline(always)]
-    fn is_worn(&self, _fold: Self::Fold, _count: f64) -> bool {
+    fn is_worn(&self, _fold: Self::Fold, _lowered: Self::Lowered) -> bool {
         false
     }
 }
@@ -150,16 +150,14 @@ impl<'a, S: Scan> Flip<'a, S> {
         let mut any = false;
         for ((slot, &lo), &hi) in lowered.iter_mut().zip(lo).zip(hi) {
             let (fold, count) = fold(lo, hi);
-            any |= self.scan.is_worn(fold, count);
             *slot = self.scan.lower(fold, count);
+            any |= self.scan.is_worn(fold, *slot);
         }
         if !S::WEARS || !any {
             return None;
         }
-        lo.iter().zip(hi).position(|(&lo, &hi)| {
-            let (fold, count) = fold(lo, hi);
-            self.scan.is_worn(fold, count)
-        })
+        let mut windows = lowered.iter().zip(lo).zip(hi);
+        windows.position(|((lowered, &lo), &hi)| self.scan.is_worn(fold(lo, hi).0, *lowered))
     }
 
     /// One window, far from the one before it: there is no use in writing down the folds
@@ -171,21 +169,21 @@ impl<'a, S: Scan> Flip<'a, S> {
         self.hi = hi;
         let count = self.counts.float(lo, hi);
         let fold = self.scan.join(self.suffixes[lo - self.base], self.back);
-        if self.scan.is_worn(fold, count) {
-            self.flip(lo, hi, false);
-            return self.scan.lower(self.suffixes[0], count);
+        let lowered = self.scan.lower(fold, count);
+        if !self.scan.is_worn(fold, lowered) {
+            return lowered;
         }
-        self.scan.lower(fold, count)
+        self.flip(lo, hi, false);
+        self.scan.lower(self.suffixes[0], count)
     }
 
     #[inline(never)]
     fn flip(&mut self, lo: usize, hi: usize, fresh: bool) {
         self.scan.renew(lo, hi, fresh);
         self.fold_suffixes(lo, hi);
-        if self
-            .scan
-            .is_worn(self.suffixes[0], self.counts.float(lo, hi))
-        {
+        let whole = self.suffixes[0];
+        let lowered = self.scan.lower(whole, self.counts.float(lo, hi));
+        if self.scan.is_worn(whole, lowered) {
             // From very far off, the first look only comes near.
             self.scan.renew(lo, hi, false);
             self.fold_suffixes(lo, hi);

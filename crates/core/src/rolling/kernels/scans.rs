@@ -256,8 +256,7 @@ impl<V: Number> Scan for Moments<'_, V> {
     }
     /// A window without any deviation is worn too, unless the pivot is its one value.
     #[inline(always)]
-    fn is_worn(&self, fold: Distances, count: f64) -> bool {
-        let drift = fold[0] * (fold[0] / count);
-        fold[1] - drift < WEAR * fold[1]
+    fn is_worn(&self, fold: Distances, squares: f64) -> bool {
+        squares < WEAR * fold[1]
     }
 }
