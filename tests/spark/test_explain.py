@@ -63,6 +63,13 @@ def test_streams(spark: Any) -> None:
     said = explain(rates, by="value", late="5s", **asked)
     assert "less 5000000 microseconds" in said
     assert "by a hash of value" in said
+    assert "rows are kept for 1h behind the watermark: about 16 bytes each" in said
+    assert "pages are folded per key" in said
+    asked["aggs"] = {"p": sw.median("value")}
+    said = explain(rates, by="value", late="5s", emit="update", **asked)
+    assert "nothing is folded beforehand" in said
+    assert "rows wait" not in said
+    asked["aggs"] = {"n": sw.count()}
     with pytest.raises(sw.SpecError, match="add late='10 minutes'"):
         explain(rates, **asked)
 

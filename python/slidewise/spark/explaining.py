@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import pyarrow as pa
+
+from slidewise.keyed.job import Job as StreamJob
+from slidewise.keyed.tree import PAGE
 from slidewise.spark import hot
 from slidewise.spark.batch import Job, planned
 from slidewise.spark.options import BatchOptions, StreamOptions
-from slidewise.spark.schemas import with_results
-from slidewise.spark.stream import buckets_of
+from slidewise.spark.stream import buckets_of, job_of
 from slidewise.spec import Spec
 
 __all__ = ["explained_batch", "explained_stream"]
@@ -49,7 +52,7 @@ def explained_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
         SpecError: If the spec does not fit a stream.
     """
     options.check_stream()
-    with_results(df, spec, options.then_by)
+    job = job_of(df, spec, options)
     buckets = buckets_of(spec, options)
     keys = f"by a hash of {', '.join(spec.by)}" if spec.by else "all rows in one"
     lines = [
@@ -62,9 +65,52 @@ def explained_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
         f"(emit={options.emit!r})",
         "  4. unpack the answers",
         "",
+        "state",
+        *_state(job),
+        "",
         f"late rows: {_late(options)}",
     ]
     return "\n".join(lines)
+
+
+def _state(job: StreamJob) -> list[str]:
+    """What is kept, for how long, and how much of it a micro-batch reads."""
+    reach = max(
+        (window for window in job.spec.windows if window.kind != "rows"),
+        key=lambda window: window.length,
+        default=None,
+    )
+    kept = [] if reach is None else [f"for {reach.label} behind the watermark"]
+    if job.rows:
+        kept.append(f"the last {job.rows} of each key for ever")
+    widths = [_width(field.type) for field in job.leaf]
+    unknown = " and its text" if None in widths else ""
+    lines = [
+        f"  rows are kept {' and '.join(kept)}: about "
+        f"{sum(width or 4 for width in widths)} bytes{unknown} each",
+        f"  in pages of {PAGE >> 10} KB per key or group of keys",
+    ]
+    if job.folds:
+        lines.append(
+            "  pages are folded per key: a micro-batch reads and writes those at the "
+            "ends of its windows, however long they are"
+        )
+    else:
+        lines.append(
+            "  nothing is folded beforehand: a micro-batch reads all rows in the "
+            "windows of its keys, as some aggregation needs them"
+        )
+    if job.emit == "final":
+        lines.append("  rows wait for the watermark with all their columns")
+    return lines
+
+
+def _width(kind: pa.DataType) -> int | None:
+    """Bytes of a value; None where they differ."""
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:
+        return None
 
 
 def _asked(spec: Spec) -> list[str]:
