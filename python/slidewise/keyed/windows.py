@@ -22,6 +22,8 @@ __all__ = ["KeyedWindows"]
 
 LATE_ROWS = ("drop", "flag")
 _MAGIC = b"SWKEYED1"
+# Pages that stay decoded between two calls.
+_DECODED = 4096
 _LENGTH = struct.Struct("<Q")
 
 
@@ -260,6 +262,7 @@ class KeyedWindows:
             raise
         self._changed |= shard.changed
         self._directory = shard.commit()
+        shard.trim(_DECODED)
         return answers
 
     def to_bytes(self) -> bytes:
