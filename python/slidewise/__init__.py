@@ -77,6 +77,7 @@ from slidewise.laws import check_laws
 from slidewise.natives import native
 from slidewise.own import aggregation
 from slidewise.shared import SharedWindow
+from slidewise.spec import Spec
 from slidewise.tables import rolling
 from slidewise.window import Window
 
@@ -92,6 +93,7 @@ __all__ = [
     "SharedWindow",
     "SlidewiseError",
     "SnapshotError",
+    "Spec",
     "SpecError",
     "Window",
     "WindowBusyError",
