@@ -98,6 +98,12 @@ class Spec:
         arrival: The column of arrival order, or None.
         min_rows: Windows with fewer values are null.
         empty: Whether windows on a grid that hold no row are answered, too.
+
+    Example:
+        >>> import slidewise as sw
+        >>> spec = sw.Spec.make(on="t", windows=["1h", "1d"], aggs={"n": sw.count()})
+        >>> spec.results
+        ('n_1h', 'n_1d')
     """
 
     on: str

@@ -43,8 +43,8 @@ class KeyedWindows:
     Rows of one batch have arrived together, unless `arrival=` orders them.
 
     Args:
-        spec: What to compute, from `Spec.make` or `Spec.make_hopping`; or their keywords
-            instead, which are those of `rolling` and `hopping`.
+        spec: What to compute, from `Spec.make` or `Spec.make_hopping`; or their
+            keywords instead, which are those of `rolling` and `hopping`.
         emit: As above; "final", and for hopping windows "slide", by default.
         late: How far the watermark stays behind the largest time seen: `"10m"`, a
             `timedelta`, or an int for integer times.
