@@ -23,8 +23,11 @@ about 100, 10,000 and 1,000,000 rows, beside other libraries. Millions of rows p
 second of CPU time on one core, results made anew at each call: the best of three calls,
 and in brackets the very first one, in which libraries touch fresh memory or compile.
 
-Made by `python -m bench.rolling_peers` on {date}, on {machine}; load {load}, with
+Made by `python -m bench.rolling_peers` on {date}, on {machine}, with
 {versions}.
+
+Load: {load}. With other programs on both cores, all figures are lower than on a quiet
+machine, those of instructions that wait for none the most: only ratios count.
 
 ![M rows/s in windows of about 10,000 rows](speed.png)
 
@@ -63,11 +66,15 @@ def _table(name: str, goal: str, rows: list[Row], count: int) -> str:
         fewer = f" ({row.rows:,} rows)" if row.rows < count else ""
         cells = []
         for at in windows:
-            told = f"{row.warm[at]:.3g} ({row.first[at]:.3g})"
+            told = f"{_shown(row.warm[at])} ({_shown(row.first[at])})"
             leads = row in timed and row.warm[at] == best[at]
             cells.append(f"**{told}**" if leads else told)
         lines.append(f"| {row.peer}{fewer} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
+
+
+def _shown(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def _draw(path: Path, rows: list[Row]) -> None:
@@ -92,9 +99,9 @@ def _draw(path: Path, rows: list[Row]) -> None:
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlabel("M rows/s of CPU time, one core, windows of about 10,000 rows")
-    axes.margins(x=0.12)
+    axes.margins(x=0.12, y=0.01)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.4, 1), ncols=3)
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     plt.close(figure)
