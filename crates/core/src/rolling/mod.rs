@@ -1,7 +1,9 @@
 //! Rolling aggregates over whole columns: every row's window in one pass.
 //!
-//! The way of a call ([`rolling`]): rows are put in order ([`order`]), per group; then
+//! The way of a call ([`rolling`]): rows are laid out by group and time, and cut into
+//! parts that threads share out ([`table`]); in each part, group by group
 //!
+//! - **numbers, whole table** ([`kernels`]): hot aggregations over columns as they are.
 //! - **whole table** ([`sliding`]): two pointers that only move forward give each row its
 //!   window as a range of rows ([`bounds`]), and a two-stacks fold answers it. Nothing is
 //!   ever subtracted, so any monoid will do. ≤ 3 combines per row and window, amortised.
