@@ -5,7 +5,6 @@ for a file that is larger than the memory (`big_files`), and on Spark.
 """
 
 import argparse
-import os
 import re
 import sys
 from pathlib import Path
@@ -149,7 +148,8 @@ def _memory(options: argparse.Namespace) -> int | None:
     if options.memory is not None:
         return _size(options.memory)
     free = _free_memory()
-    if free is None or not Path(options.file).exists():
+    by_disk = options.output is not None and options.plot is None
+    if free is None or not by_disk or not Path(options.file).exists():
         return None
     if Path(options.file).stat().st_size * _TIMES_THE_TABLE < free // 16:
         return None  # however tightly it is packed
@@ -170,11 +170,19 @@ def _size(text: str) -> int:
 
 
 def _free_memory() -> int | None:
-    """The bytes that are free, where the system says so."""
+    """The bytes that can be had, where the system says so."""
     try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
+        told = Path("/proc/meminfo").read_text(encoding="ascii")
+        free = int(told.partition("MemAvailable:")[2].split()[0]) << 10
+    except (OSError, ValueError, IndexError):
         return None
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = int(group.joinpath("memory.max").read_text(encoding="ascii"))
+        held = int(group.joinpath("memory.current").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return free  # no limit, or none that can be read
+    return max(min(free, limit - held), 0)
 
 
 def _on_spark(options: argparse.Namespace, spec: Spec) -> None:
