@@ -13,6 +13,16 @@ from slidewise.errors import SlidewiseError
 pytest.importorskip("pyspark", reason="PySpark is not installed: slidewise[spark]")
 
 
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@pytest.fixture(autouse=True)
+def _as_configured(request: pytest.FixtureRequest) -> None:
+    """Tests and demos set how many partitions there are: each begins with three."""
+    if "spark" in request.fixturenames:
+        request.getfixturevalue("spark").conf.set(PARTITIONS, "3")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     from slidewise.spark import session
@@ -22,7 +32,7 @@ def spark() -> Iterator[Any]:
     paths = [str(here), str(here.parent), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     config = {
-        "spark.sql.shuffle.partitions": "3",
+        PARTITIONS: "3",
         "spark.default.parallelism": "2",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
         "spark.ui.showConsoleProgress": "false",
