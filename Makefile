@@ -27,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help dev quick demo demo-spark test test-core test-long test-faults test-matrix \
         test-streams test-kills test-python kafka lint bench bench-core bench-rolling \
         bench-ranges bench-latency bench-native bench-peers bench-spark bench-streams \
-        soak docs format lock clean
+        soak soak-spark docs format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -132,6 +132,9 @@ bench-peers: $(CORE) ## tables beside peers, -> docs/speed.md; PEERS= an environ
 
 soak: $(CORE) ## a long run in which memory must not grow; ARGS="--native 1000000" for a short one
 	$(BIN)/python -m bench.soak $(ARGS)
+
+soak-spark: $(CORE) ## a long stream on Spark, likewise; ARGS="--minutes 30"
+	$(BIN)/python -m bench.spark_soak $(ARGS)
 
 docs: $(CORE) ## the pages that are made from the code
 	$(BIN)/python tools/aggregation_page.py

@@ -7,7 +7,7 @@
   1 h. The rows so far come by `initial=`.
 - hops: windows of 60 and of 1,440 slides; beside Spark's `window()` at 60.
 
-One Parquet file per micro-batch, a sink that keeps nothing, changelog checkpoints.
+Two Parquet files per micro-batch, a sink that keeps nothing, changelog checkpoints.
 Rates go by the time of `addBatch`, the commit of the state included; CPU is that of the
 process with all its children per event. The first batches (compiling, initial state)
 are left out.
@@ -41,10 +41,12 @@ AGGS = {"n": sw.count(), "sum": sw.sum("v"), "max": sw.max("v")}
 WINDOWS = ["1h", "24h"]
 # Micro-batches that are not counted.
 WARM = 3
+# Per micro-batch, so that both cores read.
+FILES = 2
 
 
 class Source:
-    """Files of random rows, one per micro-batch."""
+    """Files of random rows, two per micro-batch."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,26 +54,26 @@ class Source:
         self.random = np.random.default_rng(3)
 
     def write(self, at: int, keys: Any, times: Any) -> None:
-        table = pa.table(
-            [
-                pa.array(keys),
-                pa.array(times.astype("int64")),
-                self.random.random(len(keys)),
-            ],
-            names=["k", "ts", "v"],
-        ).cast(SCHEMA)
-        path = self.folder / f"{at:05}.parquet"
-        # A running query must not see half a file.
-        hidden = self.folder / f".{at:05}"
-        pq.write_table(table, hidden)
-        hidden.rename(path)
-        os.utime(path, (1_000_000_000 + at, 1_000_000_000 + at))
+        halves = zip(
+            np.array_split(keys, FILES), np.array_split(times, FILES), strict=True
+        )
+        for part, (keys, times) in enumerate(halves):
+            values = self.random.random(len(keys))
+            columns = [pa.array(keys), pa.array(times.astype("int64")), values]
+            table = pa.table(columns, names=SCHEMA.names).cast(SCHEMA)
+            place = FILES * at + part
+            path = self.folder / f"{place:05}.parquet"
+            # A running query must not see half a file.
+            hidden = self.folder / f".{place:05}"
+            pq.write_table(table, hidden)
+            hidden.rename(path)
+            os.utime(path, (1_000_000_000 + place, 1_000_000_000 + place))
 
     def stream(self, spark: Any) -> Any:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         reader = spark.readStream.schema(from_arrow_schema(SCHEMA))
-        return reader.option("maxFilesPerTrigger", 1).parquet(str(self.folder))
+        return reader.option("maxFilesPerTrigger", FILES).parquet(str(self.folder))
 
 
 def many_keys(folder: Path, batches: int, rows: int, keys: int) -> Source:
