@@ -276,14 +276,31 @@ class Job:
             return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
         return mixed
 
+    @staticmethod
+    def codes(tables: Sequence[pa.Table]) -> pa.Array:
+        """Dense codes of rows that are alike in all columns, table behind table."""
+        table = pa.concat_tables(tables).combine_chunks()
+        columns = [
+            (name, table.column(name).combine_chunks()) for name in table.column_names
+        ]
+        codes = group_codes(columns)
+        if codes is None:
+            return pa.repeat(pa.scalar(0, pa.int64()), sum(map(len, tables)))
+        return codes
+
+    def by_lateness(
+        self, rows: pa.Table, watermark: int | None
+    ) -> tuple[pa.Table, pa.Table]:
+        """Rows that are in time, and those at or behind the watermark."""
+        if watermark is None:
+            return rows, rows.slice(0, 0)
+        on_time = pc.greater(self.ticks(rows), watermark)
+        return rows.filter(on_time).combine_chunks(), rows.filter(pc.invert(on_time))
+
     def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
         """As `Folder` says."""
         names = [TIME, *self.spec.by]
-        both = pa.concat_tables([table.select(names) for table in (rows, deleted)])
-        both = both.combine_chunks()
-        keys = [(name, both.column(name).combine_chunks()) for name in names]
-        codes = group_codes(keys)
-        assert codes is not None, "times are there"
+        codes = self.codes([rows.select(names), deleted.select(names)])
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
         # Few rows are asked for, so few are looked at one by one.
         asked: dict[int, list[int]] = {}
@@ -300,11 +317,7 @@ class Job:
 
     def youngest(self, rows: pa.Table, until: int) -> pa.Table:
         """Rows after a time, and of those before it as many as `rows` windows hold."""
-        codes = group_codes(
-            [(name, rows.column(name).combine_chunks()) for name in self.spec.by]
-        )
-        if codes is None:
-            codes = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+        codes = self.codes([rows.select(self.spec.by)])
         order = pc.sort_indices(codes)
         grouped = codes.take(order)
         counts = pc.value_counts(grouped).field("counts")
@@ -352,7 +365,7 @@ class Job:
         self, tables: Sequence[pa.Table], spec: Spec | None = None, history: int = 0
     ) -> tuple[pa.Table, Request]:
         """Rows and folds in one table, and that ready to be asked."""
-        spec = spec or replace(self.spec, arrival=None)
+        spec = spec or self.spec_of_moments
         pieces = [self.leaf.empty_table(), *tables]
         table = pa.concat_tables(pieces, promote_options="default").combine_chunks()
         if self.then_by and not history:

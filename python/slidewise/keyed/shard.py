@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.columns import group_codes, row_numbers
+from slidewise.columns import row_numbers
 from slidewise.errors import SnapshotError
 from slidewise.keyed.job import Job
 from slidewise.keyed.pages import TIME, Child, Node, Pages, Store
@@ -279,13 +279,9 @@ class Shard:
         tables.append(rows.select([*by, TIME]))
         slots.append(pa.nulls(len(rows), pa.int64()))
         table = pa.concat_tables(tables).combine_chunks()
-        keys = [(name, table.column(name).combine_chunks()) for name in by]
-        codes = group_codes(keys)
-        if codes is None:
-            codes = pa.repeat(pa.scalar(0, pa.int64()), len(table))
         spread = pa.table(
             {
-                "code": codes,
+                "code": self.job.codes([table.select(by)]),
                 "time": table.column(TIME),
                 "slot": pa.concat_arrays(slots),
                 "row": row_numbers(len(table)),
@@ -529,12 +525,7 @@ class Shard:
 
     def _without(self, rows: pa.Table, keys: pa.Table) -> pa.Table:
         """Rows of other keys than these."""
-        both = pa.concat_tables([table.select(self._by) for table in (rows, keys)])
-        both = both.combine_chunks()
-        named = [(name, both.column(name).combine_chunks()) for name in self._by]
-        codes = group_codes(named)
-        if codes is None:
-            return rows.slice(0, 0)
+        codes = self.job.codes([rows.select(self._by), keys.select(self._by)])
         theirs = codes.slice(len(rows))
         gone = pc.is_in(codes.slice(0, len(rows)), theirs)
         return rows.filter(pc.invert(gone)).combine_chunks()

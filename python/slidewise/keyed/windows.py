@@ -125,17 +125,13 @@ class KeyedWindows:
         """
         job, rows = self._prepared(batch)
         ticks = job.ticks(rows)
-        late = None
-        if self._watermark is not None:
-            on_time = pc.greater(ticks, self._watermark)
-            late = rows.filter(pc.invert(on_time))
-            rows = rows.filter(on_time).combine_chunks()
+        rows, late = job.by_lateness(rows, self._watermark)
         answers = self._whole(lambda shard: shard.ingest(rows, self._watermark))
         if answers is not None:
             self._answers.append(
                 flagged(answers, late=False) if self._flags else answers
             )
-        if late is not None and len(late):
+        if len(late):
             self.late_count += len(late)
             if self._flags:
                 self._answers.append(job.given_back(late))

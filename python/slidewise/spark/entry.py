@@ -120,8 +120,11 @@ def rolling(
         min_rows=min_rows,
         offset=offset,
     )
-    stream = StreamOptions.make(
+    batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
+    return _applied(
+        df,
         spec,
+        batch,
         late=late,
         emit=emit,
         late_rows=late_rows,
@@ -131,9 +134,6 @@ def rolling(
         marker=marker,
         deletes=deletes,
     )
-    batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
-    check_order(spec, stream.then_by)
-    return _applied(df, _Asked(spec, stream, batch))
 
 
 def hopping(
@@ -209,8 +209,11 @@ def hopping(
         nan=nan,
         min_rows=min_rows,
     )
-    stream = StreamOptions.make(
+    batch = BatchOptions.make(partitions=partitions, split=False, then_by=then_by)
+    return _applied(
+        df,
         spec,
+        batch,
         late=late,
         emit=emit,
         late_rows=late_rows,
@@ -220,9 +223,6 @@ def hopping(
         marker=marker,
         deletes=deletes,
     )
-    batch = BatchOptions.make(partitions=partitions, split=False, then_by=then_by)
-    check_order(spec, stream.then_by)
-    return _applied(df, _Asked(spec, stream, batch))
 
 
 def explain(df: DataFrame, **asked: Any) -> str:
@@ -286,8 +286,11 @@ class _Asked:
         return explaining.explained_batch(df, self.spec, self.batch)
 
 
-def _applied(df: DataFrame, asked: _Asked) -> Any:
+def _applied(df: DataFrame, spec: Spec, batch: BatchOptions, **stream: Any) -> Any:
     """The DataFrame with the answers; a function of one where there is none yet."""
+    options = StreamOptions.make(spec, **stream)
+    check_order(spec, options.then_by)
+    asked = _Asked(spec, options, batch)
     return asked if df is None else asked(df)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
@@ -202,13 +201,10 @@ class Turn:
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
         """Takes in what is not late."""
         self._counts["rows"] += len(rows)
-        if watermark is not None:
-            on_time = pc.greater(self.shard.job.ticks(rows), watermark)
-            late = rows.filter(pc.invert(on_time))
-            rows = rows.filter(on_time).combine_chunks()
-            self._counts["late"] += len(late)
-            if len(late) and self._operator._flags:
-                self._answers.append(self.shard.job.given_back(late))
+        rows, late = self.shard.job.by_lateness(rows, watermark)
+        self._counts["late"] += len(late)
+        if len(late) and self._operator._flags:
+            self._answers.append(self.shard.job.given_back(late))
         if len(rows):
             self._take(self.shard.ingest(rows, watermark))
 
