@@ -1,137 +1,13 @@
 """Many keys over a stream of rows, against the same question over the whole table."""
 
-import random
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 import slidewise as sw
-from slidewise.keyed import shard, tree
+from keyed_streams import ASKED, FOLDED, WHOLE, Stream, assert_same, page, run
 
-FOLDED = {
-    "n": sw.count(),
-    "there": sw.count("x"),
-    "x": sw.sum("x"),
-    "top": sw.max("y"),
-    "mean": sw.mean("y"),
-    "sd": sw.stddev("y"),
-    "low": sw.min("x", where="ok"),
-    "many": sw.approx_count_distinct("x"),
-}
-# What shows any wrong order, and what needs every row.
-WHOLE = {
-    "all": sw.collect("x"),
-    "first": sw.first("word"),
-    "last": sw.last("word"),
-    "word": sw.max("word"),
-    "when": sw.arg_max("id", "x"),
-    "mid": sw.median("y"),
-    "kinds": sw.count_distinct("word"),
-}
-
-
-class Stream:
-    """Batches of rows that come late, in bursts, with ties, nulls and quiet keys."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.keys = self.random.choice([1, 3, 40])
-        self.pace = self.random.choice([1, 20, 400])
-        self.disorder = self.random.choice([0, 5, 60])
-        self.now = self.random.choice([0, -(10**6), 10**12])
-        self.rows = 0
-
-    def batch(self) -> pa.Table:
-        """Some rows, around now."""
-        draw = self.random
-        rows = [self.row() for _ in range(draw.choice([0, 1, 5, 30, 120]))]
-        self.now += draw.choice([0, 1, self.pace])
-        schema = pa.schema(
-            [
-                ("id", pa.int64()),
-                ("t", pa.int64()),
-                ("key", pa.string()),
-                ("k2", pa.int32()),
-                ("x", pa.int64()),
-                ("y", pa.float64()),
-                ("ok", pa.bool_()),
-                ("word", pa.string()),
-                ("came", pa.int64()),
-            ]
-        )
-        return pa.Table.from_pylist(rows, schema)
-
-    def row(self) -> dict[str, object]:
-        """One row."""
-        draw = self.random
-        self.rows += 1
-        self.now += draw.choice([0, 0, 1, 2])
-        key = min(draw.randrange(self.keys), draw.randrange(self.keys))
-        return {
-            "id": self.rows,
-            "t": self.now - draw.randrange(self.disorder + 1),
-            "key": None if key == 2 else f"k{key}",
-            "k2": key % 2,
-            "x": None if draw.random() < 0.1 else draw.randrange(-50, 50),
-            "y": draw.choice([draw.random(), draw.gauss(1e6, 1.0), None]),
-            "ok": draw.choice([True, False, None]),
-            "word": draw.choice(["a", "bb", "ccc", None, "dd"]),
-            "came": draw.randrange(4),
-        }
-
-
-@pytest.fixture(params=[96, 2048, 1 << 15], ids=lambda page: f"page{page}")
-def page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Small pages, so that few rows make trees."""
-    monkeypatch.setattr(tree, "PAGE", request.param)
-    monkeypatch.setattr(shard, "PAGE", request.param)
-    return int(request.param)
-
-
-def run(
-    stream: Stream, windows: sw.KeyedWindows, again: dict[str, object], steps: int
-) -> Iterator[tuple[pa.Table, pa.Table, int | None, sw.KeyedWindows]]:
-    """Accepted rows of each batch, what was answered, and the watermark before."""
-    for _ in range(steps):
-        batch, watermark = stream.batch(), windows.watermark
-        windows.ingest(batch)
-        accepted = batch
-        if watermark is not None:
-            accepted = batch.filter(pc.greater(batch["t"], watermark))
-        windows.advance()
-        answers = windows.collect()
-        windows.check()
-        if stream.random.random() < 0.3:
-            windows = sw.KeyedWindows.from_bytes(windows.to_bytes(), **again)
-        yield accepted, answers, watermark, windows
-
-
-def assert_same(ours: pa.Table, expected: pa.Table, by: list[str]) -> None:
-    """The same rows, floats up to rounding."""
-    assert ours.column_names == expected.column_names
-    assert ours.schema.types == expected.schema.types
-    keys = [(name, "ascending") for name in by]
-    ours, expected = ours.sort_by(keys), expected.sort_by(keys)
-    assert len(ours) == len(expected)
-    for name in ours.column_names:
-        mine, theirs = ours[name].to_pylist(), expected[name].to_pylist()
-        if pa.types.is_floating(ours[name].type):
-            assert [x is None for x in mine] == [x is None for x in theirs], name
-            mine = [x for x in mine if x is not None]
-            theirs = [x for x in theirs if x is not None]
-            theirs = pytest.approx(theirs, rel=1e-9, abs=1e-6, nan_ok=True)
-        assert mine == theirs, name
-
-
-ASKED = [
-    {"windows": [7, 100], "aggs": FOLDED},
-    {"windows": [30], "aggs": FOLDED, "closed": "both", "offset": 3},
-    {"windows": [50, 3], "aggs": WHOLE, "closed": "left"},
-    {"windows": [sw.rows(3), 20], "aggs": {**FOLDED, **WHOLE}},
-    {"windows": [40], "aggs": FOLDED, "ties": "rows", "min_rows": 2},
-]
+__all__ = ["page"]
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=range(len(ASKED)))

@@ -35,7 +35,7 @@ def test_a_spec_and_its_keywords_are_the_same() -> None:
         ({"late": -1}, "negative"),
         ({"late": sw.rows(3)}, "length of time"),
         ({"late": "1h"}, "duration"),
-        ({"late_rows": "keep"}, "drop, flag"),
+        ({"late_rows": "keep"}, "drop, flag, correct"),
         ({"late_rows": "flag", "emit": "update"}, "late_count"),
         ({"offset": -3}, "end after their row"),
         ({"arrival": "came"}, "emit='arrival'"),
@@ -52,14 +52,23 @@ def test_wrong_arguments_are_refused(
         sw.KeyedWindows(**{**ASKED, **arguments}).ingest(rows)
 
 
-def test_hops_refuse_what_only_tables_answer() -> None:
-    """Sessions and empty windows."""
-    asked = {"on": "t", "window": sw.session(3), "aggs": {"n": sw.count()}}
-    with pytest.raises(sw.SpecError, match="session windows"):
-        sw.KeyedWindows(**asked).ingest(batch((1, "a")))
-    asked = {"on": "t", "window": 3, "empty": True, "aggs": {"n": sw.count()}}
-    with pytest.raises(sw.SpecError, match="empty=True"):
-        sw.KeyedWindows(**asked).ingest(batch((1, "a")))
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"window": sw.session(3)}, "may join two sessions"),
+        ({"window": 3, "empty": True}, "windows without rows"),
+        ({"windows": sw.rows(3)}, "add one beside rows"),
+    ],
+)
+def test_what_cannot_be_corrected_is_refused(
+    asked: dict[str, object], message: str
+) -> None:
+    """Where sending answers again would not set them right."""
+    windows = sw.KeyedWindows(
+        on="t", aggs={"n": sw.count()}, late_rows="correct", **asked
+    )
+    with pytest.raises(sw.SpecError, match=message):
+        windows.ingest(batch((1, "a")))
 
 
 def test_wrong_batches_change_nothing() -> None:

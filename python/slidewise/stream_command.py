@@ -88,10 +88,10 @@ def _add_answers(parser: argparse.ArgumentParser) -> None:
     )
     answers.add_argument(
         "--late-rows",
-        choices=("drop", "flag"),
+        choices=("drop", "flag", "correct"),
         default="drop",
-        help="rows that are later: counted and dropped (default), or given with "
-        "_late true",
+        help="rows that are later: counted and dropped (default), given with _late "
+        "true, or put into answers that are given again",
     )
     answers.add_argument(
         "--then-by",

@@ -95,7 +95,7 @@ class Killing(operator.Operator):
         """Every cached state forgets its rows; its token is not that of the state."""
         for place, (token, shard) in list(operator._cache.items()):
             stale = copy.copy(shard)
-            stale._slots = []
+            stale.slots = []
             operator._cache[place] = (f"{token} of another attempt", stale)
             claim(self.folder, "stale cache", batch)
 

@@ -44,6 +44,9 @@ ROLLING: dict[str, Any] = {
     "windows": ["10s", "2m"],
     "aggs": AGGS,
 }
+# A session's; and what is no length of time.
+GAP = dt.timedelta(seconds=5)
+NOTHING = dt.timedelta()
 START = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -111,31 +114,36 @@ class Feed:
             largest - dt.timedelta(microseconds=largest.microsecond % 1000) - self.late
         )
 
-    def accepted(self) -> list[pa.Table]:
-        """The rows of each batch that are not late, with the number of the batch."""
+    def accepted(self, allowance: dt.timedelta = NOTHING) -> list[pa.Table]:
+        """The rows of each batch that are taken in, with the number of the batch."""
         kept = []
         for at, batch in enumerate(self.batches):
             watermark = self.watermark(at)
             if watermark is not None:
-                batch = batch.filter(pc.greater(batch["t"], watermark))
+                batch = batch.filter(pc.greater(batch["t"], watermark - allowance))
             number = pa.repeat(pa.scalar(at, pa.int64()), len(batch))
             kept.append(batch.append_column("batch", number))
         return kept
 
     def expected(
-        self, emit: str, spec: dict[str, Any], then_by: str = "id"
+        self,
+        emit: str,
+        spec: dict[str, Any],
+        then_by: str = "id",
+        allowance: dt.timedelta = NOTHING,
     ) -> pa.Table:
-        """All answers up to now."""
-        batches, end = self.accepted(), self.watermark(len(self.batches))
+        """All answers up to now; of those that were corrected the last ones."""
+        batches, end = self.accepted(allowance), self.watermark(len(self.batches))
         table = pa.concat_tables(batches).sort_by(then_by)
         if emit == "final":
             answers = sw.rolling(table, **spec).drop_columns("batch")
             return answers.filter(pc.less_equal(answers["t"], end))
-        if emit == "slide":
+        if emit == "slide" and "every" not in spec:
             answers = sw.hopping(table, **spec)
-            return answers.filter(
-                pc.less_equal(answers["window_end"], end + _MICROSECOND)
-            )
+            over = pc.less_equal(answers["window_end"], end - GAP)
+            return answers.filter(over)
+        if emit == "slide":
+            return _over(sw.hopping(table, **spec), end + _MICROSECOND)
         if emit == "arrival":
             order = table["batch"]
             if spec.get("arrival"):
@@ -157,6 +165,19 @@ class Feed:
         changed = latest.filter(pc.equal(latest["batch_max"], number))
         moments = changed.select(["key", "t_max"]).rename_columns(["key", "t"])
         return sw.rolling(seen, at=moments, **spec)
+
+
+def _over(windows: pa.Table, end: dt.datetime) -> pa.Table:
+    """Windows that are over, those without rows once a later one of the key is."""
+    last: dict[object, dt.datetime] = {}
+    rows = windows.select(["key", "window_end", "n"]).to_pylist()
+    for row in rows:
+        if row["n"] and row["window_end"] <= end:
+            last[row["key"]] = max(row["window_end"], last.get(row["key"], START))
+    there = [
+        row["key"] in last and row["window_end"] <= last[row["key"]] for row in rows
+    ]
+    return windows.filter(pa.array(there, pa.bool_()))
 
 
 def trips() -> pa.Table:
@@ -212,6 +233,31 @@ def start(answers: Any, folder: Path, name: str) -> Any:
     writer = answers.writeStream.format("parquet").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", str(folder / f"{name}-checkpoint"))
     return writer.start(str(folder / name))
+
+
+def start_keyed(answers: Any, folder: Path, name: str) -> Any:
+    """The same, into a folder of files per micro-batch, which `batch` tells."""
+
+    def put(rows: Any, batch: int) -> None:
+        rows.write.mode("overwrite").parquet(str(folder / name / f"batch={batch}"))
+
+    writer = answers.writeStream.foreachBatch(put).trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(folder / f"{name}-checkpoint"))
+    return writer.start()
+
+
+def last_of(answers: pa.Table, by: list[str]) -> pa.Table:
+    """The last answer of each; the first ones are no corrections, and others are."""
+    if "_late" in answers.column_names:
+        answers = answers.filter(pc.invert(answers["_late"])).drop_columns("_late")
+    answers = answers.sort_by("batch")
+    last: dict[tuple[object, ...], int] = {}
+    for at, row in enumerate(answers.select([*by, "_correction"]).to_pylist()):
+        key = tuple(row[name] for name in by)
+        assert row["_correction"] == (key in last), row
+        last[key] = at
+    found = answers.take(pa.array(sorted(last.values()), pa.int64()))
+    return found.drop_columns(["batch", "_correction"])
 
 
 def written(spark: Any, folder: Path, name: str) -> pa.Table:

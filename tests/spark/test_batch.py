@@ -269,6 +269,8 @@ def test_the_same_call_as_on_a_stream(spark: Any) -> None:
     assert frame.columns[-1] == "_late"
     assert not any(row._late for row in frame.collect())
     expect_same(frame.drop("_late"), sw.rolling(table, **asked))
+    frame = rolling(in_spark(spark, table), late_rows="correct", **asked)
+    assert frame.columns[-2:] == ["_correction", "_late"]
 
 
 def test_odd_names_of_columns(spark: Any) -> None:

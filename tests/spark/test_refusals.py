@@ -43,7 +43,7 @@ def trips(spark: Any) -> Any:
         ({"emit": "arrival"}, "add arrival='column'"),
         ({"emit": "final", "arrival": "t"}, "leave one out, or say emit='arrival'"),
         ({"initial": "history"}, "initial= starts a stream from history"),
-        ({"late_rows": "keep"}, "late_rows= is one of drop, flag"),
+        ({"late_rows": "keep"}, "late_rows= is one of drop, flag, correct"),
         ({"split": "no"}, "split= is 'auto', False, or a number of pieces"),
         ({"split": 0}, "split= is an integer, 1 or more; got 0"),
         ({"partitions": 0}, "partitions= is an integer, 1 or more; got 0"),

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from streams import (
     AGGS,
+    GAP,
     LATE,
     ROLLING,
     SCHEMA,
@@ -18,8 +19,10 @@ from streams import (
     Feed,
     assert_same,
     flights,
+    last_of,
     read,
     start,
+    start_keyed,
     trips,
     written,
 )
@@ -41,16 +44,20 @@ HOPPING: dict[str, Any] = {
 BY = {"slide": ["key", "window_end"], "update": ["key", "t", "n_2m"]}
 
 
+SOME = {"on": "t", "by": "key", "aggs": AGGS}
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "final": ("final", ROLLING),
     "slide": ("slide", HOPPING),
     "arrival": ("arrival", ROLLING),
     "update": ("update", ROLLING),
     "by-column": ("arrival", {**ROLLING, "arrival": "came"}),
+    "sessions": ("slide", {**SOME, "window": sw.session(GAP)}),
+    "empty": ("slide", {**SOME, "window": "4s", "every": "4s", "empty": True}),
     "ordered": ("final", {**ROLLING, "aggs": ORDERED, "windows": [sw.rows(3), "1m"]}),
 }
 # `make test-streams` asks for more scripts, longer ones, and all ways for each.
-SCRIPTS = int(os.environ.get("SLIDEWISE_STREAMS", "3"))
+FEW = 4
+SCRIPTS = int(os.environ.get("SLIDEWISE_STREAMS", FEW))
 STEPS = int(os.environ.get("SLIDEWISE_STEPS", "12"))
 
 
@@ -60,7 +67,7 @@ def test_streams_answer_like_tables(spark: Any, tmp_path: Path, seed: int) -> No
     feed = Feed(tmp_path, seed, LATE)
     # Any number of partitions gives the same rows.
     spark.conf.set("spark.sql.shuffle.partitions", str(1 + seed % 4))
-    names = list(WAYS) if SCRIPTS > 3 else list(WAYS)[2 * seed : 2 * seed + 2]
+    names = list(WAYS) if SCRIPTS > FEW else list(WAYS)[2 * seed : 2 * seed + 2]
     for _ in range(3):
         feed.write(STEPS // 3)
         queries = []
@@ -79,6 +86,39 @@ def test_streams_answer_like_tables(spark: Any, tmp_path: Path, seed: int) -> No
         expected = feed.expected(emit, spec, then_by="id")
         ours = written(spark, tmp_path, name)
         assert_same(ours, expected, BY.get(emit, ["id"]))
+
+
+CORRECTED: dict[str, tuple[str, dict[str, Any]]] = {
+    "final": ("final", {**ROLLING, "windows": ["10s", "50s"]}),
+    "slide": ("slide", {**HOPPING, "window": "40s"}),
+}
+SECONDS = {"final": 50, "slide": 40}
+
+
+@pytest.mark.parametrize("seed", range(max(1, SCRIPTS // FEW)))
+def test_late_rows_correct_what_was_given(
+    spark: Any, tmp_path: Path, seed: int
+) -> None:
+    """The last answers are those of the table of all rows that were taken in."""
+    feed = Feed(tmp_path, seed + 100, LATE)
+    for _ in range(2):
+        feed.write(STEPS // 3)
+        queries = []
+        for name, (emit, spec) in CORRECTED.items():
+            ask = hopping if emit == "slide" else rolling
+            stream = read(spark, tmp_path)
+            answers = ask(stream, **spec, late=LATE, emit=emit, late_rows="correct")
+            queries.append(start_keyed(answers, tmp_path, name))
+        for query in queries:
+            query.awaitTermination()
+    for (name, (emit, spec)), query in zip(CORRECTED.items(), queries, strict=True):
+        allowance = dt.timedelta(seconds=SECONDS[name])
+        expected = feed.expected(emit, spec, allowance=allowance)
+        ours = written(spark, tmp_path, name)
+        told = [metrics(progress) for progress in query.recentProgress]
+        assert sum(one["corrections"] for one in told) > 0
+        by = BY.get(emit, ["id"])
+        assert_same(last_of(ours, by), expected, by)
 
 
 def test_real_trips_and_flights(spark: Any, tmp_path: Path) -> None:
@@ -220,8 +260,10 @@ def test_what_a_stream_cannot_do_is_refused_before_it_starts(
     with pytest.raises(SpecError, match="columns"):
         rolling(stream, **ROLLING, late=LATE, initial=initial)
     asked = {**HOPPING, "window": sw.session("1m"), "every": None}
-    with pytest.raises(SpecError, match="session windows"):
-        hopping(stream, **asked, late=LATE)
+    with pytest.raises(SpecError, match="may join two sessions"):
+        hopping(stream, **asked, late=LATE, late_rows="correct")
+    with pytest.raises(SpecError, match="gives none"):
+        hopping(stream, **HOPPING, late=LATE, late_rows="flag")
     provider = "spark.sql.streaming.stateStore.providerClass"
     held = spark.conf.get(provider)
     spark.conf.set(provider, held.replace("RocksDB", "HDFSBacked"))

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations import count
 from slidewise.columns import Values, group_codes, row_numbers
 from slidewise.errors import SpecError
 from slidewise.frames import frame, refuse_taken, require
+from slidewise.keyed import hops
 from slidewise.keyed.pages import FOLDED, PARTIAL, RESERVED, TIME
 from slidewise.keyed.tree import Cover
 from slidewise.moments import moments_of
@@ -24,27 +24,23 @@ from slidewise.requests import Moments, Request
 from slidewise.spec import Spec
 from slidewise.times import TimeColumn, read_times, window_units
 
-__all__ = ["EMITS", "LATE", "Job", "flagged"]
+__all__ = [
+    "CORRECTION",
+    "EMITS",
+    "LATE",
+    "LATE_ROWS",
+    "Job",
+    "check_late_rows",
+    "flagged",
+]
 
-# The column that says whether a row was late.
+# The columns that say whether a row was late, and whether an answer replaces another.
 LATE = "_late"
+CORRECTION = "_correction"
+LATE_ROWS = ("drop", "flag", "correct")
 EMITS = ("arrival", "final", "update", "slide")
 _INT64_MIN = -(2**63)
 _NO_KEY = 0x9E3779B97F4A7C15 - 2**64
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Windows that begin at `offset` and every `every` from there, in ticks."""
-
-    length: int
-    every: int
-    offset: int
-
-    def end_after(self, time: int) -> int:
-        """The first end of a window behind a time."""
-        since = time - self.offset - self.length
-        return (since // self.every + 1) * self.every + self.offset + self.length
 
 
 @dataclass(frozen=True)
@@ -59,6 +55,7 @@ class Job:
         then_by: Columns that order rows of equal time; else the order of arrival does.
         deletes: A column of booleans: a row where it is true takes back one with its
             key and time, the first by `then_by`, else the first that arrived.
+        corrects: Whether late rows are taken in, and answers given again.
     """
 
     spec: Spec
@@ -66,6 +63,7 @@ class Job:
     emit: str
     then_by: tuple[str, ...] = ()
     deletes: str | None = None
+    corrects: bool = False
 
     def __post_init__(self) -> None:
         """Refuses what does not fit together.
@@ -97,6 +95,8 @@ class Job:
             if name in RESERVED:
                 raise SpecError(f"the column name {name!r} is taken: rename it")
         self._check_streamable()
+        if self.corrects:
+            self._check_correctable()
         if self.emit in ("arrival", "final"):
             refuse_taken(frame(empty), spec.results)
         _ = self.reach, self.folds, self.output
@@ -117,21 +117,47 @@ class Job:
                 f"arrival={spec.arrival!r} goes with emit='arrival': answers that wait "
                 "for the watermark do not depend on the order of arrival"
             )
-        if spec.is_hopping and (spec.windows[0].is_session or spec.empty):
-            what = "session windows" if spec.windows[0].is_session else "empty=True"
+
+    def _check_correctable(self) -> None:
+        """Refuses what cannot be set right by sending answers again."""
+        spec = self.spec
+        if self.sessions:
             raise SpecError(
-                f"{what} cannot be answered while rows arrive: ask for them over "
-                "tables, or for windows on a grid"
+                "late_rows='correct' sends answers again, and a late row may join two "
+                "sessions that were given, one of which nothing would take back: ask "
+                "for late_rows='drop', a larger late=, or windows on a grid"
             )
+        if spec.empty:
+            raise SpecError(
+                "late_rows='correct' with empty=True: a late row before a key's first "
+                "one makes windows without rows that were never due: leave one out"
+            )
+        if self.reach == 0:
+            raise SpecError(
+                "late_rows='correct' takes rows that are late by the longest window of "
+                "time at most, and there is none: add one beside rows(n)"
+            )
+        for name in (CORRECTION, LATE):
+            if name in self.schema.names:
+                raise SpecError(
+                    f"the column name {name!r} is taken by late_rows='correct': rename "
+                    "it"
+                )
 
     @cached_property
-    def _times(self) -> TimeColumn:
+    def times(self) -> TimeColumn:
+        """The column of times, without rows."""
         column = self.schema.empty_table().column(self.spec.on).combine_chunks()
         return read_times(column, self.spec.on)
 
     @cached_property
     def _kept(self) -> tuple[str, ...]:
-        """The columns of the state: keys, what is aggregated, what breaks ties."""
+        """The columns of the state: keys, what is aggregated, what breaks ties.
+
+        All of them where rows may have to be sent again.
+        """
+        if self.corrects and self.emit == "final":
+            return tuple(name for name in self.schema.names if name != self.spec.on)
         aggregated = (name for _, agg in self.spec.aggs for name in agg.columns)
         names = dict.fromkeys([*self.spec.by, *aggregated, *self.then_by])
         return tuple(name for name in names if name != self.spec.on)
@@ -175,19 +201,34 @@ class Job:
         lengths = [0]
         for window in self.spec.windows:
             if window.kind != "rows":
-                shift = window_units(window.as_offset, self._times)
-                length = window_units(window.as_length, self._times)
+                shift = window_units(window.as_offset, self.times)
+                length = window_units(window.as_length, self.times)
                 lengths.append(length + (0 if window.every else shift))
         return max(lengths)
 
+    @property
+    def sessions(self) -> bool:
+        """Whether windows lie between gaps."""
+        return any(window.is_session for window in self.spec.windows)
+
     @cached_property
-    def grid(self) -> "Grid":
+    def ended(self) -> pa.Schema:
+        """The columns of pages that say when the last window of each key ended."""
+        return self.leaf.empty_table().select([TIME, *self.spec.by]).schema
+
+    @property
+    def allowance(self) -> int:
+        """How far behind the watermark a late row may lie and be taken in still."""
+        return self.reach if self.corrects else 0
+
+    @cached_property
+    def grid(self) -> hops.Grid:
         """Where hops lie."""
         (window,) = self.spec.windows
-        return Grid(
-            length=window_units(window.as_length, self._times),
-            every=window_units(window.as_every, self._times),
-            offset=window_units(window.as_offset, self._times),
+        return hops.Grid(
+            length=window_units(window.as_length, self.times),
+            every=window_units(window.as_every, self.times),
+            offset=window_units(window.as_offset, self.times),
         )
 
     @cached_property
@@ -198,14 +239,15 @@ class Job:
             if window.kind != "rows":
                 # On a grid, the offset moves no end of a window that is asked for.
                 shift = 0 if window.every else window.as_offset.amount
-                shift = window_units(window.as_offset, self._times) if shift else 0
-                lags |= {shift, shift + window_units(window.as_length, self._times)}
+                shift = window_units(window.as_offset, self.times) if shift else 0
+                lags |= {shift, shift + window_units(window.as_length, self.times)}
         return tuple(lags)
 
     @cached_property
     def folds(self) -> bool:
         """Whether rows that no window cuts can be folded beforehand."""
-        return not self.rows and self._request([])[1].folds
+        whole = self.rows or self.sessions
+        return not whole and self.request([])[1].folds
 
     def ends(self, ticks: pa.Array) -> pa.Array:
         """Where the windows of rows at these times begin and end; sorted, each once."""
@@ -239,7 +281,7 @@ class Job:
 
     def restore(self, ticks: pa.Array) -> pa.Array:
         """Ticks as times of the stream's own type."""
-        return self._times.restore(ticks)
+        return self.times.restore(ticks)
 
     def arranged(self, rows: pa.Table, ticks: pa.Array) -> pa.Table:
         """Rows as they wait for an answer."""
@@ -291,10 +333,16 @@ class Job:
     def by_lateness(
         self, rows: pa.Table, watermark: int | None
     ) -> tuple[pa.Table, pa.Table]:
-        """Rows that are in time, and those at or behind the watermark."""
+        """Rows that are taken in, and those at or behind the watermark that are not."""
         if watermark is None:
             return rows, rows.slice(0, 0)
-        on_time = pc.greater(self.ticks(rows), watermark)
+        ticks = self.ticks(rows)
+        floor = max(watermark - self.allowance, _INT64_MIN)
+        on_time = pc.greater(ticks, floor)
+        if self.corrects and self.deletes is not None:
+            deletes = pc.fill_null(rows.column(self.deletes), False).combine_chunks()
+            in_time = pc.or_(pc.greater(ticks, watermark), pc.invert(deletes))
+            on_time = pc.and_(on_time, in_time)
         return rows.filter(on_time).combine_chunks(), rows.filter(pc.invert(on_time))
 
     def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -317,6 +365,19 @@ class Job:
 
     def youngest(self, rows: pa.Table, until: int) -> pa.Table:
         """Rows after a time, and of those before it as many as `rows` windows hold."""
+        younger = pc.greater(rows.column(TIME), until)
+        if self.corrects:
+            # Late rows may come behind any of these, whose windows then begin there.
+            older = rows.filter(pc.invert(younger)).combine_chunks()
+            kept = self._last_ones(older)
+            return pa.concat_tables([kept, rows.filter(younger)]).combine_chunks()
+        return rows.filter(pc.or_(self._are_last(rows), younger))
+
+    def _last_ones(self, rows: pa.Table) -> pa.Table:
+        return rows.filter(self._are_last(rows)) if len(rows) else rows
+
+    def _are_last(self, rows: pa.Table) -> pa.Array:
+        """Which rows are among the last `rows` of their key; they lie in order."""
         codes = self.codes([rows.select(self.spec.by)])
         order = pc.sort_indices(codes)
         grouped = codes.take(order)
@@ -324,8 +385,7 @@ class Job:
         ends = pc.cumulative_sum(counts)
         rank = pc.subtract(ends.take(grouped), row_numbers(len(rows)))
         near = pc.less_equal(rank, self.rows)
-        near = near.take(pc.sort_indices(order))
-        return rows.filter(pc.or_(near, pc.greater(rows.column(TIME), until)))
+        return near.take(pc.sort_indices(order))
 
     def fold(self, parts: Sequence[tuple[int, pa.Table]]) -> pa.Table:
         """A row per page and key that stands for the key's rows in that page."""
@@ -333,7 +393,7 @@ class Job:
         for page, rows in parts:
             pages = pa.repeat(pa.scalar(page, pa.int64()), len(rows))
             marked.append(rows.append_column(FOLDED, pages))
-        table, request = self._request(marked)
+        table, request = self.request(marked)
         of_page = table.column(FOLDED).combine_chunks()
         codes = group_codes([(FOLDED, of_page), *request.own_keys])
         assert codes is not None, "pages are keys"
@@ -361,7 +421,7 @@ class Job:
         folded = pa.Table.from_arrays(arrays, schema=self.inner)
         return folded.take(pc.sort_indices(folded.column(FOLDED)))
 
-    def _request(
+    def request(
         self, tables: Sequence[pa.Table], spec: Spec | None = None, history: int = 0
     ) -> tuple[pa.Table, Request]:
         """Rows and folds in one table, and that ready to be asked."""
@@ -379,7 +439,7 @@ class Job:
 
     def answer_moments(self, cover: Cover, moments: pa.Table) -> list[pa.Array]:
         """Results at the times and keys of a table with those columns."""
-        _, request = self._request([*cover.rows, *cover.folds])
+        _, request = self.request([*cover.rows, *cover.folds])
         at = moments_of(frame(moments), request, self.spec_of_moments)
         return _columns(request, at)
 
@@ -392,7 +452,7 @@ class Job:
         """Results of rows, in order, that no other row will come before any more."""
         earlier = [*cover.rows, *cover.folds]
         history = sum(map(len, earlier))
-        _, request = self._request([*earlier, self.kept(due)], history=history)
+        _, request = self.request([*earlier, self.kept(due)], history=history)
         return _columns(request, None)
 
     def moments(self, rows: pa.Table) -> pa.Table:
@@ -421,46 +481,19 @@ class Job:
             )
             for table in (*cover.rows, *cover.folds)
         ]
-        _, request = self._request([*earlier, kept], spec)
+        _, request = self.request([*earlier, kept], spec)
         return _columns(request, moments_of(frame(moments), request, spec))
-
-    @cached_property
-    def _counted(self) -> Spec:
-        return replace(self.spec, aggs=(*self.spec.aggs, ("__rows", count())))
-
-    def answer_slides(self, cover: Cover, ends: pa.Array) -> pa.Table:
-        """A row per key and window that ends at one of these times and holds a row."""
-        (window,) = self.spec.windows
-        length = window_units(window.as_length, self._times)
-        _, request = self._request([*cover.rows, *cover.folds], self._counted)
-        by = list(self.spec.by)
-        keys = pa.table(dict(request.own_keys)) if by else pa.table({"": pa.nulls(1)})
-        keys = keys.group_by(by, use_threads=False).aggregate([]) if by else keys
-        keys = keys.combine_chunks()
-        places = row_numbers(len(keys) * len(ends))
-        of_key = pc.divide(places, max(1, len(ends)))
-        of_end = pc.subtract(places, pc.multiply(of_key, len(ends)))
-        table = keys.take(of_key).select(by)
-        stops = ends.take(of_end)
-        starts = pc.subtract(stops, length)
-        asked = table.append_column(self.spec.on, self.restore(stops))
-        moments = moments_of(frame(asked), request, self.spec_of_moments)
-        answers = _columns(request, replace(moments, since=starts))
-        table = table.append_column("window_start", self.restore(starts))
-        table = table.append_column("window_end", self.restore(stops))
-        for name, array in zip(self.spec.results[2:], answers, strict=False):
-            table = table.append_column(name, array)
-        return table.filter(pc.greater(answers[-1], 0))
 
     @cached_property
     def output(self) -> pa.Schema:
         """The columns of the answers."""
         empty = self.waiting.empty_table()
         if self.emit == "slide":
-            return self.answer_slides(Cover(), pa.array([], pa.int64())).schema
-        return self.answered(
-            empty, self.answer_moments(Cover(), self.moments(empty))
-        ).schema
+            table = hops.answer_none(self)
+        else:
+            answers = self.answer_moments(Cover(), self.moments(empty))
+            table = self.answered(empty, answers)
+        return self.marked(table).schema
 
     def given_back(self, late: pa.Table) -> pa.Table:
         """Late rows, without results."""
@@ -468,7 +501,15 @@ class Job:
         for name in self.spec.results:
             kind = self.output.field(name).type
             table = table.append_column(name, pa.nulls(len(late), kind))
-        return flagged(table, late=True)
+        return flagged(self.marked(table), late=True)
+
+    def marked(self, answers: pa.Table, again: pa.Array | None = None) -> pa.Table:
+        """Answers with the column that says which replace others, if it is wanted."""
+        if not self.corrects:
+            return answers
+        if again is None:
+            again = pa.repeat(pa.scalar(False), len(answers))
+        return answers.append_column(CORRECTION, again)
 
     def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
         """Rows with their results behind them; for "update", keys and times alone."""
@@ -479,6 +520,19 @@ class Job:
         for name, array in zip(self.spec.results, answers, strict=True):
             table = table.append_column(name, array)
         return table
+
+
+def check_late_rows(late_rows: str) -> str:
+    """What becomes of late rows.
+
+    Raises:
+        SpecError: If there is no such way.
+    """
+    if late_rows not in LATE_ROWS:
+        raise SpecError(
+            f"late_rows= is one of {', '.join(LATE_ROWS)}; got {late_rows!r}"
+        )
+    return late_rows
 
 
 def flagged(answers: pa.Table, *, late: bool) -> pa.Table:

@@ -22,8 +22,11 @@ from slidewise.errors import SnapshotError
 
 __all__ = [
     "FOLDED",
+    "FRESH",
     "PARTIAL",
     "RESERVED",
+    "ROWS",
+    "SLOT",
     "TIME",
     "Child",
     "MemoryStore",
@@ -37,7 +40,11 @@ __all__ = [
 TIME = "__time"
 PARTIAL = "__partial"
 FOLDED = "__page"
-RESERVED = (TIME, PARTIAL, FOLDED, "__arrival", "__rows", "__slot")
+# Of columns that are not kept: which rows are late, how many there are, whose they are.
+FRESH = "__fresh"
+ROWS = "__rows"
+SLOT = "__slot"
+RESERVED = (TIME, PARTIAL, FOLDED, FRESH, ROWS, SLOT, "__arrival")
 
 _MAGIC = b"SWPG"
 _VERSION = 1

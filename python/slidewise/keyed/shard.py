@@ -17,22 +17,21 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.columns import row_numbers
 from slidewise.errors import SnapshotError
+from slidewise.keyed import slides, updates
+from slidewise.keyed.corrections import corrected
 from slidewise.keyed.job import Job
 from slidewise.keyed.pages import TIME, Child, Node, Pages, Store
 from slidewise.keyed.tree import PAGE, Cover, Forest, Tree, ticks_of
 
-__all__ = ["Shard"]
+__all__ = ["Shard", "Slot"]
 
-_FORMAT = 1
+_FORMAT = 2
 _EVER = (-(2**63), 2**63 - 1)
 # Slots are cut up so that a key has this many rows in a page that is full: folds pay
 # then.
 _FEW = 16
 _DEEPEST = 16
-# Windows that are answered at once when hops end.
-_ENDS = 64
 
 
 @dataclass(slots=True)
@@ -43,6 +42,9 @@ class Slot:
         tree: Rows that windows may still hold.
         youngest: The time of its last row; None without rows.
         waiting: Pages of rows that are not answered yet, in order of arrival.
+        closing: No session of its rows ends before; None without rows, or sessions.
+        ended: The page that says which window of each key was answered last, where
+            windows without rows are wanted.
     """
 
     depth: int
@@ -50,6 +52,8 @@ class Slot:
     tree: Tree = field(default_factory=Tree)
     youngest: int | None = None
     waiting: list[Child] = field(default_factory=list)
+    closing: int | None = None
+    ended: int | None = None
 
     @property
     def oldest_waiting(self) -> int | None:
@@ -74,14 +78,15 @@ class Shard:
         self._by = list(job.spec.by)
         self.pages = Pages(store, job.leaf, job.inner)
         self._rows = Pages(store, job.waiting, job.waiting)
-        self._slots = [Slot(0, 0)]
+        self.ends = Pages(store, job.ended, job.ended)
+        self.slots = [Slot(0, 0)]
         self.flushed: int | None = None
         # The first row, for windows that end before anything was flushed.
-        self._oldest: int | None = None
+        self.oldest: int | None = None
         next_page = 0
         if directory is not None:
             next_page = self._read_directory(directory)
-        self._forest = Forest(self.pages, job, next_page)
+        self.forest = Forest(self.pages, job, next_page)
 
     def _read_directory(self, directory: bytes) -> int:
         try:
@@ -91,17 +96,18 @@ class Shard:
                     f"the state has format {state['format']}, and this version of "
                     f"slidewise reads {_FORMAT}"
                 )
-            self._slots = [
+            self.slots = [
                 Slot(
                     depth,
                     prefix,
                     Tree(root),
                     youngest,
                     [Child(*page) for page in pages],
+                    *others,
                 )
-                for depth, prefix, root, youngest, pages in state["slots"]
+                for depth, prefix, root, youngest, pages, *others in state["slots"]
             ]
-            self.flushed, self._oldest = state["flushed"], state["oldest"]
+            self.flushed, self.oldest = state["flushed"], state["oldest"]
             return int(state["next"])
         except (ValueError, KeyError, TypeError) as error:
             raise SnapshotError(
@@ -110,8 +116,8 @@ class Shard:
 
     def commit(self) -> bytes:
         """Writes the pages that changed; what it gives must be kept beside them."""
-        self.pages.commit()
-        self._rows.commit()
+        for pages in self._stores:
+            pages.commit()
         slots = [
             (
                 slot.depth,
@@ -119,74 +125,110 @@ class Shard:
                 slot.tree.root,
                 slot.youngest,
                 [(page.page, page.first, page.last) for page in slot.waiting],
+                slot.closing,
+                slot.ended,
             )
-            for slot in self._slots
+            for slot in self.slots
         ]
         state = {
             "format": _FORMAT,
-            "next": self._forest.next_page,
+            "next": self.forest.next_page,
             "flushed": self.flushed,
-            "oldest": self._oldest,
+            "oldest": self.oldest,
             "slots": slots,
         }
         return json.dumps(state, separators=(",", ":")).encode()
 
+    @property
+    def _stores(self) -> tuple[Pages, ...]:
+        return self.pages, self._rows, self.ends
+
     def reopen(self, store: Store) -> None:
         """Goes on with the same pages in a store that was opened anew."""
-        self.pages.store = self._rows.store = store
+        for pages in self._stores:
+            pages.store = store
 
     def trim(self, most: int) -> None:
         """Keeps at most so many decoded pages; others are read when needed."""
-        self.pages.trim(most)
-        self._rows.trim(most)
+        for pages in self._stores:
+            pages.trim(most)
 
     def traffic(self) -> dict[str, int]:
         """Pages and bytes read and written since the last call."""
-        ours, theirs = self.pages.traffic(), self._rows.traffic()
-        return {name: count + theirs[name] for name, count in ours.items()}
+        told = [pages.traffic() for pages in self._stores]
+        return {name: sum(one[name] for one in told) for name in told[0]}
 
     def load(self, rows: pa.Table) -> None:
         """Takes rows in that need no answer, as if they had been answered before."""
         arranged = self.job.arranged(rows, self.job.ticks(rows))
-        self._insert(self._deal(arranged))
+        self.insert(self.deal(arranged))
 
     @property
     def changed(self) -> set[int]:
         """The pages to be written or removed at the next commit."""
-        return self.pages.changed | self._rows.changed
+        return set().union(*(pages.changed for pages in self._stores))
 
     @property
     def due(self) -> int | None:
         """The watermark from which on `advance` has something to answer; or None."""
         if self.job.emit == "final":
-            waiting = (slot.oldest_waiting for slot in self._slots)
+            waiting = (slot.oldest_waiting for slot in self.slots)
             return min((time for time in waiting if time is not None), default=None)
         if self.job.emit == "slide":
-            ends = next(self._ended(2**63 - 1), None)
-            return None if ends is None else ends[0] - 1
+            return slides.due(self)
         return None
 
     def ingest(self, rows: pa.Table, watermark: int | None) -> pa.Table | None:
         """Takes rows in, none of them late; gives what is to be answered at once."""
         job = self.job
         arranged, deleted = self._settle_deletes(job.arranged(rows, job.ticks(rows)))
-        dealt = self._deal(arranged)
+        corrections = None
+        if job.emit in ("final", "slide"):
+            arranged, corrections = self._correct(arranged, watermark)
+        dealt = self.deal(arranged)
         if job.emit == "final":
             for slot, part in dealt:
                 self._wait(slot, part)
-            return None
-        answers = None
+            return corrections
+        answers = corrections
         if job.emit == "arrival":
-            cover = self._cover((slot, part[TIME]) for slot, part in dealt)
+            cover = self.cover((slot, part[TIME]) for slot, part in dealt)
             answers = job.answered(arranged, job.answer_arrival(cover, arranged))
-        if job.emit == "slide" and len(rows) and self.flushed is None:
-            oldest = pc.min(arranged[TIME]).as_py()
-            self._oldest = min(oldest, oldest if self._oldest is None else self._oldest)
-        touched = self._insert(dealt)
+            answers = job.marked(answers)
+        if job.emit == "slide" and len(arranged):
+            self._see(pc.min(arranged[TIME]).as_py())
+        before = None
+        if job.emit == "update" and job.corrects:
+            before = updates.latest(self, arranged)
+        touched = self.insert(dealt)
         if job.emit == "update":
-            answers = self._answer_update(arranged, touched, deleted, watermark)
+            answers = updates.answer(self, arranged, touched, deleted, watermark)
+            if before is not None:
+                answers = job.marked(answers, updates.were_given(self, answers, before))
         self._retire(touched, watermark)
         return answers
+
+    def _correct(
+        self, rows: pa.Table, watermark: int | None
+    ) -> tuple[pa.Table, pa.Table | None]:
+        """Takes late rows in and answers them; gives the others, and these answers."""
+        if watermark is None or not self.job.corrects:
+            return rows, None
+        in_time = pc.greater(rows[TIME], watermark)
+        late = rows.filter(pc.invert(in_time)).combine_chunks()
+        if not len(late):
+            return rows, None
+        answers = corrected(self, late, watermark)
+        if self.job.emit == "slide":
+            # All windows that hold rows were given up to here, or are now.
+            known = watermark if self.flushed is None else self.flushed
+            self.flushed = max(known, watermark)
+        self._retire(self.insert(self.deal(late)), watermark)
+        return rows.filter(in_time).combine_chunks(), answers
+
+    def _see(self, time: int) -> None:
+        """Remembers the first row, which windows may end before."""
+        self.oldest = time if self.oldest is None else min(time, self.oldest)
 
     def _settle_deletes(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Rows that are to be taken in, and those that took others back."""
@@ -195,8 +237,14 @@ class Shard:
         marked = pc.fill_null(rows.column(self.job.deletes), False)
         deleted = rows.filter(marked).combine_chunks()
         rows = rows.filter(pc.invert(marked)).combine_chunks()
-        left = [self._delete(slot, part) for slot, part in self._deal(deleted)]
-        self._forest.settle()
+        left = []
+        for slot, part in self.deal(deleted):
+            left.append(self._delete(slot, part))
+            if slot.closing is not None:
+                # Their sessions may end with the row before them.
+                first = part[TIME][0].as_py() - self.job.reach
+                slot.closing = min(slot.closing, first)
+        self.forest.settle()
         if left:
             # What came with its own deletion was never there.
             rows, _ = self.job.without(rows, pa.concat_tables(left))
@@ -204,7 +252,7 @@ class Shard:
 
     def _delete(self, slot: Slot, deleted: pa.Table) -> pa.Table:
         """Takes rows of a slot back; gives those for which there was none."""
-        deleted = self._forest.delete(slot.tree, deleted)
+        deleted = self.forest.delete(slot.tree, deleted)
         if self.job.then_by and len(deleted) and len(slot.waiting) > 1:
             # The first goes by other columns than arrival, wherever it waits.
             held = [self._rows[page.page].rows for page in slot.waiting]
@@ -231,131 +279,38 @@ class Shard:
         if self.job.emit == "final":
             answers, touched = self._answer_final(watermark)
         elif self.job.emit == "slide":
-            answers, touched = self._answer_slides(watermark), self._slots
-        self.flushed = watermark
+            answers, touched = slides.answer(self, watermark), self.slots
+        known = watermark if self.flushed is None else self.flushed
+        self.flushed = max(known, watermark)
         self._retire(touched, watermark)
-        return answers
+        return None if answers is None else self.job.marked(answers)
 
     # Answers.
 
-    def _cover(self, asked: Iterable[tuple[Slot, pa.ChunkedArray]]) -> Cover:
+    def cover(self, asked: Iterable[tuple[Slot, pa.ChunkedArray]]) -> Cover:
         """What answers the windows of rows at these times, slot by slot."""
         cover = Cover()
         for slot, times in asked:
             ends = self.job.ends(times.combine_chunks())
-            self._forest.cover(slot.tree, self._reached(ends), cover)
+            self.forest.cover(slot.tree, self._reached(ends), cover)
         return cover
 
     def _reached(self, ends: pa.Array) -> Sequence[int]:
         """The ends of windows; all of time where rows are counted."""
         return _EVER if self.job.rows else ticks_of(ends)
 
-    def _answer_update(
-        self,
-        rows: pa.Table,
-        touched: list[Slot],
-        deleted: pa.Table,
-        watermark: int | None,
-    ) -> pa.Table:
-        """Per key with new or deleted rows, the window that ends at its latest one.
-
-        Not where the latest one left is behind the watermark: what its window holds may
-        have gone by then.
-        """
-        by = self._by
-        if len(deleted):
-            touched = touched + [
-                slot for slot, _ in self._deal(deleted) if slot not in touched
-            ]
-            # Their keys are answered, and their times are nobody's.
-            nowhere = pa.nulls(len(deleted), pa.int64())
-            changed = deleted.select(by).append_column(TIME, nowhere)
-            rows = pa.concat_tables([changed, rows.select([*by, TIME])])
-        tables, slots = [], []
-        for at, slot in enumerate(touched):
-            for table in self._forest.latest(slot.tree):
-                tables.append(table.select([*by, TIME]))
-                slots.append(pa.repeat(pa.scalar(at, pa.int64()), len(table)))
-        tables.append(rows.select([*by, TIME]))
-        slots.append(pa.nulls(len(rows), pa.int64()))
-        table = pa.concat_tables(tables).combine_chunks()
-        spread = pa.table(
-            {
-                "code": self.job.codes([table.select(by)]),
-                "time": table.column(TIME),
-                "slot": pa.concat_arrays(slots),
-                "row": row_numbers(len(table)),
-            }
-        )
-        asked = [("time", "max"), ("slot", "max"), ("row", "max")]
-        found = spread.group_by("code", use_threads=False).aggregate(asked)
-        # New rows come last, so a key that has some has its last row among them.
-        new = pc.greater_equal(found.column("row_max"), len(table) - len(rows))
-        new = pc.and_(new, pc.is_valid(found.column("slot_max")))
-        if watermark is not None:
-            new = pc.and_(new, pc.greater(found.column("time_max"), watermark))
-        found = found.filter(new).sort_by("slot_max").combine_chunks()
-        latest = table.take(found.column("row_max")).select(by)
-        latest = latest.append_column(TIME, found.column("time_max"))
-        asked_slots, start = [], 0
-        for run in pc.value_counts(found.column("slot_max")).to_pylist():
-            times = latest[TIME].slice(start, run["counts"])
-            asked_slots.append((touched[run["values"]], times))
-            start += run["counts"]
-        cover = self._cover(asked_slots)
-        moments = self.job.moments(latest.combine_chunks())
-        answers = self.job.answer_moments(cover, moments)
-        return self.job.answered(moments, answers)
-
     def _answer_final(self, watermark: int) -> tuple[pa.Table | None, list[Slot]]:
         due = []
-        for slot in self._slots:
+        for slot in self.slots:
             oldest = slot.oldest_waiting
             if oldest is not None and oldest <= watermark:
                 due.append((slot, self.job.sort(self._take_due(slot, watermark))))
         if not due:
             return None, []
         rows = self.job.sort(pa.concat_tables([part for _, part in due]))
-        cover = self._cover((slot, part[TIME]) for slot, part in due)
+        cover = self.cover((slot, part[TIME]) for slot, part in due)
         answers = self.job.answered(rows, self.job.answer_final(cover, rows))
-        return answers, self._insert(due)
-
-    def _answer_slides(self, watermark: int) -> pa.Table | None:
-        """Per key and window that ended, a row."""
-        tables = []
-        for ends in self._ended(watermark):
-            times = pa.array(ends, pa.int64())
-            cover = self._cover(
-                (slot, pa.chunked_array([times])) for slot in self._slots
-            )
-            tables.append(self.job.answer_slides(cover, times))
-        return pa.concat_tables(tables) if tables else None
-
-    def _ended(self, watermark: int) -> Iterator[list[int]]:
-        """The ends of windows that hold a row and are complete, some at a time."""
-        grid = self.job.grid
-        since = self._oldest if self.flushed is None else self.flushed + 1
-        while since is not None:
-            end = grid.end_after(since)
-            row = self._first_row(end - grid.length)
-            if row is None:
-                return
-            end = max(end, grid.end_after(row))
-            ends = [end + at * grid.every for at in range(_ENDS)]
-            ends = [end for end in ends if end <= watermark + 1]
-            if not ends:
-                return
-            yield ends
-            since = ends[-1]
-
-    def _first_row(self, since: int) -> int | None:
-        """The time of the first row that is not older."""
-        found = (
-            self._forest.first_row(slot.tree, since)
-            for slot in self._slots
-            if slot.youngest is not None and slot.youngest >= since
-        )
-        return min((time for time in found if time is not None), default=None)
+        return answers, self.insert(due)
 
     # Rows that wait for the watermark.
 
@@ -368,7 +323,7 @@ class Shard:
             slot.waiting.pop()
         most = max(1, len(rows) * PAGE // max(1, rows.nbytes))
         for start in range(0, len(rows), most):
-            self._keep(slot, self._forest.new_page(), rows.slice(start, most))
+            self._keep(slot, self.forest.new_page(), rows.slice(start, most))
 
     def _keep(self, slot: Slot, page: int, rows: pa.Table) -> None:
         ends = pc.min_max(rows[TIME])
@@ -395,21 +350,21 @@ class Shard:
 
     # Slots.
 
-    def _deal(self, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
+    def deal(self, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
         """Rows by slot, in order of time; equal times as `Job.sort` says."""
         if not len(rows):
             return []
         rows = self.job.sort(rows)
-        deepest = max(slot.depth for slot in self._slots)
+        deepest = max(slot.depth for slot in self.slots)
         of_prefix = [0] * (1 << deepest)
-        for at, slot in enumerate(self._slots):
+        for at, slot in enumerate(self.slots):
             for prefix in range(slot.prefix, 1 << deepest, 1 << slot.depth):
                 of_prefix[prefix] = at
         prefixes = pc.bit_wise_and(self.job.hashes(rows), (1 << deepest) - 1)
         of_row = pa.array(of_prefix, pa.int64()).take(prefixes)
-        return [(self._slots[at], part) for at, part in _parted(rows, of_row)]
+        return [(self.slots[at], part) for at, part in _parted(rows, of_row)]
 
-    def _insert(self, dealt: Iterable[tuple[Slot, pa.Table]]) -> list[Slot]:
+    def insert(self, dealt: Iterable[tuple[Slot, pa.Table]]) -> list[Slot]:
         """Inserts rows, sorted; gives the slots that have them."""
         touched = []
         for slot, rows in dealt:
@@ -417,9 +372,13 @@ class Shard:
                 youngest = own[TIME][-1].as_py()
                 known = youngest if part.youngest is None else part.youngest
                 part.youngest = max(youngest, known)
-                self._forest.insert(part.tree, own)
+                if self.job.sessions:
+                    first = own[TIME][0].as_py()
+                    known = first if part.closing is None else part.closing
+                    part.closing = min(first, known)
+                self.forest.insert(part.tree, own)
                 touched.append(part)
-        self._forest.settle()
+        self.forest.settle()
         return touched
 
     def _make_room(self, slot: Slot, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
@@ -452,27 +411,45 @@ class Shard:
             Slot(slot.depth + bits, slot.prefix | low << slot.depth)
             for low in range(1 << bits)
         ]
-        at = self._slots.index(slot)
-        self._slots[at : at + 1] = parts
+        at = self.slots.index(slot)
+        self.slots[at : at + 1] = parts
         for page in slot.waiting:
             rows = self._rows[page.page].rows
             hashes = self.job.hashes(rows)
             own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
             for low, part in _parted(rows, own):
-                self._keep(parts[low], self._forest.new_page(), part)
+                self._keep(parts[low], self.forest.new_page(), part)
             del self._rows[page.page]
+        if slot.ended is not None:
+            ends = self.ends[slot.ended].rows
+            hashes = self.job.hashes(ends)
+            own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
+            for low, part in _parted(ends, own):
+                self.remember(parts[low], part)
+            del self.ends[slot.ended]
         return parts
+
+    def remember(self, slot: Slot, ends: pa.Table) -> None:
+        """Keeps which window of each key was answered last."""
+        if not len(ends):
+            if slot.ended is not None:
+                del self.ends[slot.ended]
+                slot.ended = None
+            return
+        if slot.ended is None:
+            slot.ended = self.forest.new_page()
+        self.ends[slot.ended] = Node(ends.combine_chunks())
 
     def check(self) -> None:
         """Checks the invariants of all slots; for tests."""
-        for slot in self._slots:
-            self._forest.check(slot.tree)
+        for slot in self.slots:
+            self.forest.check(slot.tree)
             for page in slot.waiting:
                 rows = self._rows[page.page].rows
                 ends = pc.min_max(rows[TIME])
                 held = (ends["min"].as_py(), ends["max"].as_py())
                 assert held == (page.first, page.last), f"page {page.page}: {held}"
-            tables = list(self._forest.rows(slot.tree))
+            tables = list(self.forest.rows(slot.tree))
             tables += [self._rows[page.page].rows for page in slot.waiting]
             for table in tables:
                 low = pc.bit_wise_and(self.job.hashes(table), (1 << slot.depth) - 1)
@@ -485,9 +462,9 @@ class Shard:
         """The keys that have rows a window can hold, each with its latest time."""
         by, on = self._by, self.job.spec.on
         tables = [self.job.leaf.empty_table().select([*by, TIME])]
-        for slot in self._slots:
+        for slot in self.slots:
             tables += [
-                table.select([*by, TIME]) for table in self._forest.latest(slot.tree)
+                table.select([*by, TIME]) for table in self.forest.latest(slot.tree)
             ]
             tables += [
                 self._rows[page.page].rows.select([*by, TIME]) for page in slot.waiting
@@ -505,22 +482,23 @@ class Shard:
         found = self.keys(None)
         ticks = self.job.ticks(found)
         idle = found.filter(pc.less_equal(ticks, until)).combine_chunks()
+        slides.forget(self, idle, until)
         if not len(idle):
             return 0
-        slots = self._deal(idle.append_column(TIME, self.job.ticks(idle)))
+        slots = self.deal(idle.append_column(TIME, self.job.ticks(idle)))
         for slot, keys in slots:
-            tables = list(self._forest.rows(slot.tree))
-            self._forest.clear(slot.tree)
+            tables = list(self.forest.rows(slot.tree))
+            self.forest.clear(slot.tree)
             if tables:
                 rows = self._without(pa.concat_tables(tables), keys)
-                self._forest.insert(slot.tree, rows)
+                self.forest.insert(slot.tree, rows)
             pages, slot.waiting = slot.waiting, []
             for page in pages:
                 rest = self._without(self._rows[page.page].rows, keys)
                 del self._rows[page.page]
                 if len(rest):
-                    self._keep(slot, self._forest.new_page(), rest)
-        self._forest.settle()
+                    self._keep(slot, self.forest.new_page(), rest)
+        self.forest.settle()
         return len(idle)
 
     def _without(self, rows: pa.Table, keys: pa.Table) -> pa.Table:
@@ -533,31 +511,33 @@ class Shard:
     def _retire(self, touched: Iterable[Slot], watermark: int | None) -> None:
         if watermark is None:
             return
-        until = watermark - self.job.reach
+        if self.job.sessions:
+            return
+        until = watermark - self.job.reach - self.job.allowance
         if self.job.rows:
             for slot in touched:
                 self._keep_youngest(slot, until)
             return
         for slot in touched:
-            self._forest.evict(slot.tree, until)
-        for slot in self._slots:
+            self.forest.evict(slot.tree, until)
+        for slot in self.slots:
             if slot.youngest is not None and slot.youngest <= until:
-                self._forest.evict(slot.tree, until)
+                self.forest.evict(slot.tree, until)
                 slot.youngest = None
 
     def _keep_youngest(self, slot: Slot, until: int) -> None:
         """Of rows that no window of time holds, keeps as many per key as others do."""
         cover = Cover()
-        self._forest.cover(slot.tree, _EVER, cover)
+        self.forest.cover(slot.tree, _EVER, cover)
         if not cover.rows:
             return
         rows = pa.concat_tables(cover.rows).combine_chunks()
         keep = self.job.youngest(rows, until)
         if len(rows) - len(keep) < max(64, len(rows) // 4):
             return
-        self._forest.clear(slot.tree)
-        self._forest.insert(slot.tree, keep)
-        self._forest.settle()
+        self.forest.clear(slot.tree)
+        self.forest.insert(slot.tree, keep)
+        self.forest.settle()
 
 
 def _parted(rows: pa.Table, numbers: pa.Array) -> Iterator[tuple[int, pa.Table]]:

@@ -35,6 +35,7 @@ __all__ = ["PAGE", "Cover", "Folder", "Forest", "Tree", "ticks_of"]
 
 # Bytes of a full page; one of more than twice as many is cut up.
 PAGE = 1 << 15
+_EARLIEST = -(2**63)
 
 
 class Folder(Protocol):
@@ -366,6 +367,24 @@ class Forest:
             if node.level == 0:
                 yield node.rows
             pages += [child.page for child in reversed(node.children)]
+
+    def between(self, tree: Tree, since: int | None, until: int) -> Iterator[pa.Table]:
+        """Rows of a range of times, both ends included, leaf by leaf."""
+        least = _EARLIEST if since is None else since
+        pages = [] if tree.root is None else [tree.root]
+        while pages:
+            node = self.pages[pages.pop()]
+            if node.level == 0:
+                ticks = ticks_of(node.rows[TIME])
+                start = bisect_left(ticks, least)
+                end = bisect_right(ticks, until)
+                if end > start:
+                    yield node.rows.slice(start, end - start)
+            for child in reversed(node.children):
+                # Of the last one, what is known of its end is a lower bound.
+                ahead = child is node.children[-1] or child.last >= least
+                if child.first <= until and ahead:
+                    pages.append(child.page)
 
     def check(self, tree: Tree) -> None:
         """Checks the invariants.

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from slidewise.durations import Length, Rows, WindowLike, parse_offset
 from slidewise.errors import SnapshotError, SpecError
 from slidewise.frames import frame, require
-from slidewise.keyed.job import LATE, Job, flagged
+from slidewise.keyed.job import LATE, Job, check_late_rows, flagged
 from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.shard import Shard
 from slidewise.spec import Spec
@@ -20,7 +20,6 @@ from slidewise.times import read_times, window_units
 
 __all__ = ["KeyedWindows"]
 
-LATE_ROWS = ("drop", "flag")
 _MAGIC = b"SWKEYED1"
 # Pages that stay decoded between two calls.
 _DECODED = 4096
@@ -38,7 +37,8 @@ class KeyedWindows:
     - `emit="final"`: per row, once the watermark has passed it: over the whole table;
     - `emit="update"`: per batch and key with new rows, the window at its latest row;
     - `emit="slide"`: for hopping windows, per key and window that the watermark has
-      passed.
+      passed. Sessions once it has passed their last row by the gap; windows without
+      rows (`empty=True`) with the key's next one that has some.
 
     Rows of one batch have arrived together, unless `arrival=` orders them.
 
@@ -50,6 +50,11 @@ class KeyedWindows:
             `timedelta`, or an int for integer times.
         late_rows: What becomes of late rows: "drop" counts them, "flag" also gives them
             back, without results and with `_late` true ("arrival" and "final").
+            "correct" takes in those that are no further behind the watermark than the
+            longest window, and gives the answers that they change again, with
+            `_correction` true: the last answers are then those of the whole table.
+            Rows are kept for twice the longest window for that. Later ones are given
+            back as by "flag". Not for sessions, `empty=True` and `rows(n)` alone.
         then_by: Columns that order rows of equal time. By default they stay in the
             order in which they came.
         deletes: A column of booleans. A row where it is true takes back one with its
@@ -90,15 +95,15 @@ class KeyedWindows:
         hops = "slide" if self._spec.is_hopping else "final"
         self._emit = hops if emit is None else emit
         self._then_by = (then_by,) if isinstance(then_by, str) else tuple(then_by)
-        if late_rows not in LATE_ROWS:
-            raise SpecError(f"late_rows= is one of drop, flag; got {late_rows!r}")
+        self._late_rows = check_late_rows(late_rows)
         if late_rows == "flag" and self._emit not in ("arrival", "final"):
             raise SpecError(
                 f"late_rows='flag' gives rows back, and emit={self._emit!r} gives "
                 "none: count them by `late_count`, or ask for emit='final'"
             )
         self._patience = _patience(late)
-        self._flags = late_rows == "flag"
+        gives_rows = self._emit in ("arrival", "final")
+        self._flags = late_rows != "drop" and gives_rows
         self._deletes = deletes
         self._job: Job | None = None
         self._delay = 0
@@ -233,7 +238,7 @@ class KeyedWindows:
         require(source, names, "the batch")
         rows = pa.table({name: source.column(name) for name in names})
         if self._job is None:
-            job = Job(self._spec, rows.schema, self._emit, self._then_by, self._deletes)
+            job = self._job_of(rows.schema)
             times = read_times(
                 rows.column(self._spec.on).combine_chunks(), self._spec.on
             )
@@ -248,6 +253,16 @@ class KeyedWindows:
                     f"this batch, and was {field.type} before: cast it"
                 )
         return self._job, rows
+
+    def _job_of(self, schema: pa.Schema) -> Job:
+        return Job(
+            self._spec,
+            schema,
+            self._emit,
+            self._then_by,
+            self._deletes,
+            self._late_rows == "correct",
+        )
 
     def _whole(self, step: Any) -> Any:
         """Takes a step, all of it or nothing."""
@@ -290,7 +305,7 @@ class KeyedWindows:
             "emit": job.emit,
             "then_by": job.then_by,
             "deletes": job.deletes,
-            "flags": self._flags,
+            "late_rows": self._late_rows,
             "delay": self._delay,
             "largest": self._largest,
             "watermark": self._watermark,
@@ -341,14 +356,12 @@ class KeyedWindows:
         windows = cls(
             spec,
             emit=head["emit"],
-            late_rows="flag" if head["flags"] else "drop",
+            late_rows=head["late_rows"],
             then_by=head["then_by"],
             deletes=head["deletes"],
         )
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(head["schema"])))
-        windows._job = Job(
-            spec, schema, head["emit"], tuple(head["then_by"]), head["deletes"]
-        )
+        windows._job = windows._job_of(schema)
         windows._store, windows._directory = store, directory
         windows._shard = Shard(windows._job, store, directory)
         windows._delay, windows._largest = head["delay"], head["largest"]

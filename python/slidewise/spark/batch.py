@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from slidewise.batches import Order
 from slidewise.frames import frame, require
+from slidewise.keyed.job import CORRECTION, LATE
 from slidewise.spark import hot
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions, StreamOptions
@@ -23,7 +24,14 @@ from slidewise.spark.schemas import arrow_schema, with_results
 from slidewise.spark.workers import answer
 from slidewise.spec import Spec
 
-__all__ = ["Job", "answered", "planned", "without_deleted", "without_markers"]
+__all__ = [
+    "Job",
+    "answered",
+    "planned",
+    "with_flags",
+    "without_deleted",
+    "without_markers",
+]
 
 # Spark's own default of spark.sql.shuffle.partitions, which nobody has chosen.
 _UNSAID = "200"
@@ -49,20 +57,25 @@ class Job:
     then_by: tuple[str, ...]
 
 
-def answered(df: Any, spec: Spec, options: BatchOptions, *, flag: bool = False) -> Any:
+def answered(df: Any, spec: Spec, options: BatchOptions) -> Any:
     """The DataFrame of answers.
 
     Args:
         df: A batch DataFrame.
         spec: What is asked.
         options: How the job is cut into tasks.
-        flag: Whether a column `_late` is wanted, as streams have it.
 
     Raises:
         SpecError: If the spec does not fit the columns.
     """
-    out = _run(df, planned(df, spec, options))
-    return out.withColumn("_late", sf.lit(False)) if flag else out
+    return _run(df, planned(df, spec, options))
+
+
+def with_flags(answers: Any, options: StreamOptions) -> Any:
+    """Answers with the columns by which those of a stream say what they are."""
+    names = [CORRECTION] if options.corrects else []
+    names += [LATE] if options.flags else []
+    return answers.withColumns({name: sf.lit(False) for name in names})
 
 
 def without_markers(df: Any, marker: str | None) -> Any:

@@ -70,7 +70,9 @@ def rolling(
             default with `arrival=`), `"update"` per micro-batch and changed key the
             window at its latest time.
         late_rows: For streams: rows later than `late` are counted and dropped
-            (`"drop"`), or come back without results and with `_late` true (`"flag"`).
+            (`"drop"`), come back without results and with `_late` true (`"flag"`), or
+            are taken in as far as the longest window behind the watermark, and what
+            they change is sent again with `_correction` true (`"correct"`).
         initial: For streams: a batch DataFrame of what came before the stream.
         buckets: For streams: into how many groups keys are hashed, for as long as the
             checkpoint lives.
@@ -272,8 +274,8 @@ class _Asked:
         self.stream.check_table(self.spec)
         rows = tables.without_markers(df, self.stream.marker)
         rows = tables.without_deleted(rows, self.spec, self.stream)
-        flag = self.stream.late_rows == "flag"
-        return tables.answered(rows, self.spec, self.batch, flag=flag)
+        answers = tables.answered(rows, self.spec, self.batch)
+        return tables.with_flags(answers, self.stream)
 
     def explained(self, df: DataFrame) -> str:
         """How that would be done."""

@@ -80,7 +80,12 @@ def _state(job: StreamJob) -> list[str]:
         key=lambda window: window.length,
         default=None,
     )
-    kept = [] if reach is None else [f"for {reach.label} behind the watermark"]
+    twice = "twice " if job.corrects else ""
+    kept = [] if reach is None else [f"for {twice}{reach.label} behind the watermark"]
+    if job.sessions:
+        kept = ["until their session is over"]
+    if job.spec.empty:
+        kept.append("the end of the last window of each key for ever")
     if job.rows:
         kept.append(f"the last {job.rows} of each key for ever")
     widths = [_width(field.type) for field in job.leaf]
@@ -202,6 +207,11 @@ def _unfit(spec: Spec) -> str | None:
 def _late(options: StreamOptions) -> str:
     if options.late_rows == "flag":
         return "come back with _late true, and are counted"
+    if options.late_rows == "correct":
+        return (
+            "are taken in as far as the longest window behind the watermark, and what "
+            "they change is sent again with _correction true; older ones are counted"
+        )
     return "are counted and dropped (late_rows='flag' gives them back)"
 
 

@@ -24,6 +24,7 @@ class Guard:
         emit: When rows are answered.
         then_by: What orders rows of equal time.
         deletes: What says which rows take others back.
+        corrects: Whether late rows change answers that were given.
         columns: Names and types of the stream's columns.
         buckets: Into how many groups keys are hashed.
     """
@@ -33,6 +34,7 @@ class Guard:
     emit: str
     then_by: str
     deletes: str | None
+    corrects: bool
     columns: str
     buckets: int
 
@@ -46,6 +48,7 @@ class Guard:
             emit=job.emit,
             then_by=str(job.then_by),
             deletes=job.deletes,
+            corrects=job.corrects,
             columns=columns,
             buckets=buckets,
         )
@@ -74,5 +77,6 @@ class Guard:
             + "; ".join(changed)
             + ". A checkpoint goes on with the query it was made with: restore that, "
             "or give a new checkpointLocation (and the rows so far as initial=). What "
-            "may change: late=, late_rows=, marker= and the trigger."
+            "may change: late=, late_rows= between 'drop' and 'flag', marker= and the "
+            "trigger."
         )

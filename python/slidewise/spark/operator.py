@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
@@ -24,7 +25,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from slidewise.keyed.job import Job, flagged
+from slidewise.keyed.job import CORRECTION, Job, flagged
 from slidewise.keyed.shard import Shard
 from slidewise.spark.guard import GUARDED, Guard
 from slidewise.spark.packing import read_rows, write_rows
@@ -36,6 +37,7 @@ _COUNTS = (
     "rows",
     "late",
     "answers",
+    "corrections",
     "pages_read",
     "pages_written",
     "bytes_read",
@@ -211,6 +213,9 @@ class Turn:
     def _take(self, answers: pa.Table | None) -> None:
         if answers is not None and len(answers):
             self._counts["answers"] += len(answers)
+            if self.shard.job.corrects:
+                again = pc.sum(answers[CORRECTION]).as_py()
+                self._counts["corrections"] += again
             if self._operator._flags:
                 answers = flagged(answers, late=False)
             self._answers.append(answers)

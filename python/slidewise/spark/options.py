@@ -7,12 +7,12 @@ from typing import Any
 
 from slidewise.durations import parse_offset
 from slidewise.errors import SpecError
+from slidewise.keyed.job import check_late_rows
 from slidewise.spec import Spec
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order", "then_columns"]
 
 EMIT = ("arrival", "final", "slide", "update")
-LATE_ROWS = ("drop", "flag")
 
 # Whose answers change with the order of rows of equal time. Sketches are left out:
 # their answers are approximate in any order.
@@ -28,7 +28,7 @@ class StreamOptions:
         late: How long the stream waits for late rows, in nanoseconds; None where
             nothing was said, which only a table puts up with.
         emit: "arrival", "final", "slide" or "update".
-        late_rows: "drop" or "flag".
+        late_rows: "drop", "flag" or "correct".
         then_by: Columns that order rows of equal time, behind the time itself.
         initial: A batch DataFrame of history, or None.
         buckets: How many groups keys are hashed into; None for the default.
@@ -73,7 +73,7 @@ class StreamOptions:
         return cls(
             late=None if late is None else _late(late),
             emit=_emit(emit, spec),
-            late_rows=_one_of(late_rows, "late_rows", LATE_ROWS),
+            late_rows=check_late_rows(late_rows),
             then_by=then_columns(then_by),
             initial=initial,
             buckets=None if buckets is None else _positive(buckets, "buckets"),
@@ -91,6 +91,11 @@ class StreamOptions:
             raise SpecError(
                 "a stream has to know how long to wait for late rows: add "
                 "late='10 minutes', or however late rows come with you"
+            )
+        if self.late_rows == "flag" and not self.gives_rows:
+            raise SpecError(
+                f"late_rows='flag' gives rows back, and emit={self.emit!r} gives none: "
+                "count them by metrics(query)['late'], or say late_rows='correct'"
             )
 
     def check_table(self, spec: Spec) -> None:
@@ -121,6 +126,21 @@ class StreamOptions:
                 "initial= starts a stream from history: leave it out for a batch "
                 "DataFrame, which is history itself"
             )
+
+    @property
+    def gives_rows(self) -> bool:
+        """Whether answers are the rows themselves."""
+        return self.emit in ("arrival", "final")
+
+    @property
+    def flags(self) -> bool:
+        """Whether late rows come back."""
+        return self.late_rows != "drop" and self.gives_rows
+
+    @property
+    def corrects(self) -> bool:
+        """Whether late rows are taken in, and answers given again."""
+        return self.late_rows == "correct"
 
     @property
     def delay(self) -> str:

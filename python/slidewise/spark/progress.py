@@ -20,7 +20,8 @@ def metrics(progress: Any) -> dict[str, float]:
         progress: A query (its last micro-batch is told), or one of its progresses.
 
     Returns:
-        `rows` taken in and how many of them were `late`, `answers` given, `pages_read`
+        `rows` taken in and how many of them were `late`, `answers` given and how many
+        of them were `corrections`, `pages_read`
         and `pages_written` of the state with their bytes, `calls` of the operator and
         how many of them found their state `cached` in the process, and the `seconds`
         spent in them, summed over all tasks. Empty before the first micro-batch.

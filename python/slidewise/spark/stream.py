@@ -48,7 +48,7 @@ def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
     _check_time(df, spec.on)
     _check_session(df.sparkSession)
     job = job_of(df, spec, options)
-    flags = options.late_rows == "flag"
+    flags = options.flags
     buckets = buckets_of(spec, options)
     guard = Guard.of(job, buckets)
     packer = Packer(job, buckets, guard.to_bytes(), options.marker)
@@ -81,7 +81,14 @@ def job_of(df: Any, spec: Spec, options: StreamOptions) -> Job:
     if options.emit in ("update", "slide"):
         needed = {*spec.columns, *options.then_by, options.deletes}
         schema = pa.schema([field for field in schema if field.name in needed])
-    return Job(spec, schema, options.emit, options.then_by, options.deletes)
+    return Job(
+        spec,
+        schema,
+        options.emit,
+        options.then_by,
+        options.deletes,
+        options.corrects,
+    )
 
 
 def _answers(df: Any, job: Job, flags: bool) -> StructType:
