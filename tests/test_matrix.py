@@ -68,13 +68,15 @@ KINDS = ("int64", "float64", "object")
 # What takes no values of a kind, and what it says.
 NUMBERS_ONLY = "computes with numbers: over objects there are"
 TEXT_ONLY = "takes str, bytes, lists and tuples"
+BITS = ["bit_and", "bit_or", "bit_xor"]
 NUMBERS = [
-    *["approx_quantile", "arg_max", "arg_min", "bit_and", "bit_or", "bit_xor"],
+    *["approx_quantile", *BITS],
     *["bottom_k", "correlation", "covariance", "geometric_mean"],
     *["kurtosis", "median", "product", "quantile", "skewness", "stddev"],
     *["sum_of_squares", "top_k", "variance"],
 ]
 REFUSED = {("concat", "int64"): TEXT_ONLY, ("concat", "float64"): TEXT_ONLY}
+REFUSED |= {(name, "float64"): "computes with int64" for name in BITS}
 REFUSED |= {(name, "object"): NUMBERS_ONLY for name in NUMBERS}
 # Text has neither a difference nor a quotient, but ints beyond int64 do.
 LARGE = ("mean", "range", "several", "of one's own, with an inverse")

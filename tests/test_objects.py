@@ -281,3 +281,181 @@ def test_an_iterator_that_fails_is_read_once():
         w.insert_many([1, 2], values())
     assert "reading the values of insert_many (item 1)" in caught.value.__notes__[0]
     assert len(w) == 0
+
+
+# arg_min and arg_max
+
+ROWS = [
+    {"name": "b", "score": 2.0},
+    {"name": "a", "score": 5.0},
+    {"name": None, "score": 7.0},
+    {"name": "c", "score": None},
+    {"name": "d", "score": 7.0},
+    {"name": "e", "score": 1.0},
+]
+
+
+def picked(rows, largest):
+    """The name in the first row of the extreme score, and that row."""
+    scored = [(at, row) for at, row in enumerate(rows) if row["score"] is not None]
+    if not scored:
+        return None, None
+    pick = max if largest else min
+    at, row = pick(scored, key=lambda found: found[1]["score"])  # the first of equals
+    return row["name"], at
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["auto", "recalculate", "two_stacks_lite", "daba"]
+)
+@pytest.mark.parametrize("bulk", [False, True])
+@pytest.mark.parametrize("score", [float, str, Fraction])
+def test_rows_of_the_extreme(algorithm, bulk, score):
+    rows = [
+        {**row, "score": None if row["score"] is None else score(row["score"])}
+        for row in ROWS
+    ]
+    aggs = {
+        "top": sw.arg_max("name", by="score"),
+        "least": sw.arg_min("name", by="score"),
+        "when": sw.arg_max(by="score"),
+        "n": sw.count("score"),
+    }
+    window = sw.Window(aggs, algorithm=algorithm)
+    if bulk:
+        window.insert_many(range(len(rows)), rows)
+    for at, row in enumerate(rows):
+        if not bulk:
+            window.insert(at, row)
+            assert window.query()["top"] == picked(rows[: at + 1], True)[0]
+    for first in range(len(rows)):
+        left = rows[first:]
+        when = picked(left, True)[1]
+        expected = {
+            "top": picked(left, True)[0],
+            "least": picked(left, False)[0],
+            "when": None if when is None else first + when,
+            "n": sum(row["score"] is not None for row in left),
+        }
+        assert window.query() == expected
+        copy = (
+            sw.Window.from_bytes(window.to_bytes()) if score is not Fraction else window
+        )
+        assert copy.query() == expected
+        window.check()
+        window.evict()
+
+
+def test_the_time_of_the_extreme_is_of_the_window_s_kind():
+    noon = datetime(2024, 5, 1, 12)
+    window = sw.Window(sw.arg_max(), granularity="1m")
+    window.insert(noon + timedelta(seconds=5), "b")
+    window.insert_many([noon + timedelta(minutes=1)], ["a"])
+    assert window.query() == noon
+
+
+def test_columns_of_the_extreme_from_tables():
+    table = pa.table({"name": ["a", "b", None], "score": [1.0, None, 3.0]})
+    window = sw.Window({"top": sw.arg_max("name", by="score"), "sum": sw.sum("score")})
+    window.insert_many([1, 2, 3], table)
+    assert window.query() == {"top": None, "sum": 4.0}
+    assert window.evict(3)
+    assert window.query() == {"top": "a", "sum": 1.0}
+    assert window.dtype == {"name": "object", "score": "float64"}
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+def test_nan_in_what_is_compared(bulk):
+    def answer(nan):
+        window = sw.Window(sw.arg_min("name", by="score"), nan=nan)
+        rows = [{"name": "a", "score": 1.0}, {"name": "b", "score": math.nan}]
+        if bulk:
+            window.insert_many([1, 2], rows)
+        else:
+            for time, row in enumerate(rows):
+                window.insert(time, row)
+        return window.query()
+
+    assert answer("propagate") == "b"
+    assert answer("skip") == "a"
+    with pytest.raises(sw.SpecError, match="NaN"):
+        answer("raise")
+
+
+def test_an_object_after_numbers_that_go_with_it():
+    window = sw.Window(sw.arg_max("name", by="score"))
+    window.insert(1, {"name": None, "score": 7.0})
+    with pytest.raises(sw.SpecError, match="dtype='object'"):
+        window.insert(2, {"name": "a", "score": 1.0})
+    assert len(window) == 1
+    window = sw.Window(sw.arg_max("name", by="score"), dtype="object")
+    window.insert(1, {"name": None, "score": 7.0})
+    window.insert(2, {"name": "a", "score": 1.0})
+    assert window.query() is None
+
+
+# Ints beyond int64, and values of other makers
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2**63 + 1, 5],
+        np.array([5, 2**63 + 1], dtype="uint64"),
+        pa.array([5, 2**63 + 1], pa.uint64()),
+        [-(2**70), 1],
+    ],
+)
+def test_ints_beyond_int64_are_exact(values):
+    exact = [
+        int(value) if isinstance(value, int) else int(str(value)) for value in values
+    ]
+    window = sw.Window({"sum": sw.sum("x"), "max": sw.max("x")})
+    window.insert_many([1, 2], {"x": values})
+    assert window.query() == {"sum": sum(exact), "max": max(exact)}
+    one = sw.Window(sw.sum(), dtype="object")
+    for time, value in enumerate(values):
+        one.insert(time, value)
+    assert one.query() == sum(exact)
+
+
+def test_scalars_of_arrow_are_what_they_stand_for():
+    window = sw.Window(sw.max())
+    for time, value in enumerate(pa.array([1, 3, 2], pa.timestamp("s"))):
+        window.insert(time, value)
+    assert window.query() == datetime(1970, 1, 1, 0, 0, 3)
+    numbers = sw.Window(sw.sum())
+    for time, value in enumerate(pa.array([1, None, 2])):
+        numbers.insert(time, value)
+    assert numbers.query() == 3
+
+
+@pytest.mark.parametrize(
+    ("agg", "value"),
+    [
+        (sw.sum(), datetime(2024, 1, 1)),
+        (sw.mean(), "text"),
+        (sw.range(), "text"),
+        (sw.sum(), np.datetime64("2024-01-01")),
+    ],
+)
+@pytest.mark.parametrize("bulk", [False, True])
+def test_what_cannot_be_computed_is_refused_at_once(agg, value, bulk):
+    window = sw.Window(agg)
+    insert = window.insert_many if bulk else window.insert
+    with pytest.raises(sw.SpecError, match="cannot be computed of"):
+        insert(*(([1], [value]) if bulk else (1, value)))
+    assert len(window) == 0
+    assert window.dtype is None
+
+
+@pytest.mark.parametrize("agg", [sw.bit_or(), sw.bit_and(), sw.bit_xor()])
+def test_bits_are_of_whole_numbers(agg):
+    window = sw.Window(agg)
+    for values in ([1.5], np.array([1.5]), pa.array([2.0])):
+        with pytest.raises(sw.SpecError, match="computes with int64"):
+            window.insert_many([1], values)
+    with pytest.raises(sw.SpecError, match="computes with int64"):
+        window.insert(1, 0.5)
+    window.insert(1, 6)
+    assert window.query() == 6

@@ -15,13 +15,26 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.instants import SIZES, Clock, numpy_unit, zone_named
+from slidewise.ordered import is_missing, pair
 from slidewise.plan import WindowPlan
 
-__all__ = ["find_objects", "read_mask", "read_table", "read_times", "read_values"]
+__all__ = [
+    "find_objects",
+    "read_again",
+    "read_mask",
+    "read_pairs",
+    "read_table",
+    "read_times",
+    "read_values",
+]
 
 # They have a __float__, but not one that keeps their value.
 _OBJECTS = ("Decimal", "Fraction", "str_", "bytes_", "datetime64", "timedelta64")
 _DAY_MS = 86_400_000
+_TOO_LARGE = (
+    ": create the window with dtype='object' for exact sums and extremes, or cast them "
+    "to float64 if rounding is fine"
+)
 
 
 def read_times(
@@ -189,7 +202,7 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     held = array.type
-    if role == "hash" and pa.types.is_uint64(held):
+    if role in ("any", "hash") and pa.types.is_uint64(held):
         return list(array.to_pylist())
     if pa.types.is_integer(held):
         return _as_int64(array, "values")
@@ -263,7 +276,7 @@ def _first_rows(
             seen.append(row)
             for at in sorted(undecided) if isinstance(row, Mapping) else ():
                 value = row.get(names[at])
-                if not _is_missing(value):
+                if not is_missing(value):
                     undecided.remove(at)
                     found += [at] if _is_object(value) else []
             if not undecided:
@@ -281,6 +294,8 @@ def _first_of(values: Any) -> tuple[Any, bool]:
     """Values that can be read from the start, and whether the first is an object."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(values, numpy.ndarray):
+        if values.dtype.kind == "u" and values.ndim == 1:
+            return values, bool(values.max(initial=0) >= 2**63)
         if values.dtype.kind in "iufbc" or values.ndim != 1:
             return values, False
         return values, any(map(_is_object, _first(values)))
@@ -289,6 +304,10 @@ def _first_of(values: Any) -> tuple[Any, bool]:
         held = array.type
         if pa.types.is_dictionary(held):
             held = held.value_type
+        if pa.types.is_uint64(held):
+            return array, not is_missing(
+                most := pc.max(array).as_py()
+            ) and most >= 2**63
         numbers = pa.types.is_integer(held) or pa.types.is_floating(held)
         plain = numbers or pa.types.is_boolean(held) or pa.types.is_null(held)
         return array, not plain and array.null_count < len(array)
@@ -310,7 +329,7 @@ def _first_of_iterator(values: Iterator[Any]) -> tuple[Any, bool]:
     try:
         for value in values:
             seen.append(value)
-            if not _is_missing(value):
+            if not is_missing(value):
                 break
     except BaseException as error:  # noqa: BLE001 - raised again where it belongs
         return _resumed(seen, values, error), False
@@ -328,16 +347,14 @@ def _resumed(
 
 def _first(values: Iterable[Any]) -> Iterable[Any]:
     """The first value that is not missing, if there is one."""
-    return islice((value for value in values if not _is_missing(value)), 1)
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType"
+    return islice((value for value in values if not is_missing(value)), 1)
 
 
 def _is_object(value: Any) -> bool:
     """As the core decides for a single value."""
-    if _is_missing(value) or isinstance(value, (int, float)):
+    if isinstance(value, int):
+        return not -(2**63) <= value < 2**63
+    if is_missing(value) or isinstance(value, float):
         return False
     kind = type(value)
     if kind.__name__ in ("bool_", "bool", "dict"):
@@ -345,6 +362,35 @@ def _is_object(value: Any) -> bool:
     if kind.__name__ in _OBJECTS:
         return True
     return not hasattr(kind, "__index__") and not hasattr(kind, "__float__")
+
+
+def read_again(values: Any) -> Any:
+    """A column in a form that can be read more than once."""
+    array = as_array(values)
+    return list(values) if array is None else array
+
+
+def read_pairs(by: Any, of: Any, nan: str) -> list[tuple[Any, Any] | None]:
+    """What is compared and what goes with it, by row, see `ordered.pair`.
+
+    Args:
+        by: A column as `read_again` gives it.
+        of: Another.
+        nan: "propagate", "skip" or "raise".
+
+    Raises:
+        SpecError: If one is NaN where that is refused, or they differ in length.
+    """
+    columns = [
+        column if isinstance(column, list) else column.to_pylist()
+        for column in (by, of)
+    ]
+    if len(columns[0]) != len(columns[1]):
+        raise SpecError(
+            f"one column has {len(columns[0])} values, another {len(columns[1])}: each "
+            "entry needs one of both"
+        )
+    return [pair(left, right, nan) for left, right in zip(*columns, strict=True)]
 
 
 def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, bytes]:
@@ -384,7 +430,7 @@ def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, 
 
 
 def _holds(value: Any, true: bool, skip_nan: bool, name: str) -> bool:
-    if value is None or type(value).__name__ == "NAType":
+    if is_missing(value):
         return False
     if not true:
         return not (skip_nan and isinstance(value, float) and value != value)
@@ -402,7 +448,7 @@ def _as_int64(array: pa.Array, what: str) -> pa.Array:
         ).as_py()
         raise SpecError(
             f"row {row}: {array[row]} ({array.type}) does not fit int64"
-            + (": cast them to float64 if rounding is fine" if what == "values" else "")
+            + (_TOO_LARGE if what == "values" else "")
         ) from error
 
 

@@ -4,24 +4,42 @@ A *feed* is a column of the caller's in the role in which it is needed, and unde
 conditions under which it counts. Aggregations that need the same share one.
 """
 
-from slidewise.aggregations import PAIRS, Aggregation, Sketch
+from slidewise.aggregations import BITS, PAIRS, Aggregation, Sketch
 from slidewise.errors import SpecError
 from slidewise.natives import Compiled, NativeAggregation
 from slidewise.ordered import ORDERED
 from slidewise.own import Functions, OwnAggregation
 
-__all__ = ["Feed", "Feeds"]
+__all__ = ["NOTHING", "TIME", "Feed", "Feeds", "places_read"]
 
-# The column, the role, and the conditions: another column that must be "true", or
-# "there".
-Feed = tuple[int, str, tuple[tuple[int, str], ...]]
+# The column, the role, the conditions (another column that must be "true", or "there"),
+# and the column that goes with it: `NOTHING`, or the `TIME`, for most.
+Feed = tuple[int, str, tuple[tuple[int, str], ...], int]
 
+NOTHING, TIME = -1, -2
 _NONE = -1
 # Which need no numbers.
 _OF_ANYTHING = ("count", "collect", "concat", "collect_distinct", "own")
 _COMPARED = ("arg_min", "arg_max")
 # Which can do with values that are equal or not.
 _KEYED = ("count_distinct", "mode")
+
+
+def places_read(agg: Aggregation, columns: tuple[str, ...] | None) -> list[int]:
+    """The columns that an aggregation computes with, by number.
+
+    Args:
+        agg: The aggregation.
+        columns: The columns of the window, or None where entries are single values.
+    """
+    names = [agg.of]
+    if agg.kind in PAIRS:
+        names = [agg.of, agg.by]
+    elif agg.kind in _COMPARED:
+        names = [agg.by] if agg.of is None else [agg.by, agg.of]
+    if columns is None:
+        return [0]
+    return [0 if name is None else columns.index(name) for name in names]
 
 
 class Feeds:
@@ -58,18 +76,14 @@ class Feeds:
             if agg.kind == "collect" and dtype in ("int64", "float64"):
                 self._numbers.add(self._source(agg.of))
             return
-        columns = [agg.of, agg.by] if agg.by is not None else [agg.of]
-        if any(self._holds_objects(column) for column in columns):
+        if self._holds_objects(agg):
             if agg.kind in ORDERED or agg.kind in _KEYED:
                 return
             raise SpecError(
                 f"{agg!r} computes with numbers: over objects there are count, "
                 f"collect, concat, collect_distinct, {', '.join((*_KEYED, *ORDERED))}"
             )
-        if agg.kind in _COMPARED + PAIRS:
-            self._numbers.add(self._source(agg.by))
-        if agg.kind not in _COMPARED or agg.of is not None:
-            self._numbers.add(self._source(agg.of))
+        self._numbers.update(places_read(agg, self._columns))
 
     def request(self, agg: Aggregation) -> tuple[str, int, int, int]:
         """Kind, feed, feed compared, and the number that goes with it."""
@@ -84,10 +98,9 @@ class Feeds:
             return (kind, self._feed(agg, source, agg.functions.value), _NONE, 0)
         if isinstance(agg, Sketch):
             return self._sketched(agg, source)
-        objects = self._holds_objects(agg.of)
+        objects = self._holds_objects(agg)
         if objects and agg.kind in ORDERED:
-            role = f"own{self._own.index(ORDERED[agg.kind])}"
-            return ("own", self._feed(agg, source, role), _NONE, agg.ddof)
+            return ("own", self._ordered(agg, source), _NONE, agg.ddof)
         if agg.kind in _COMPARED:
             by = self._feed(agg, self._source(agg.by), "number")
             return (agg.kind, self._picked(agg, source), by, agg.ddof)
@@ -100,6 +113,8 @@ class Feeds:
             return (agg.kind, self._counted(agg, source), _NONE, agg.ddof)
         if objects and agg.kind in _KEYED:
             return (agg.asked, self._feed(agg, source, "key"), _NONE, agg.ddof)
+        if agg.kind in BITS:
+            return (agg.kind, self._feed(agg, source, "int64"), _NONE, 0)
         lists = agg.kind in ("collect", "concat", "collect_distinct")
         kind = "collect" if lists else agg.asked
         any_role = lists and source not in self._numbers
@@ -115,10 +130,17 @@ class Feeds:
         role = "number" if source in self._numbers else "any"
         return (agg.native, self._feed(agg, source, role), hashes, 0)
 
+    def _ordered(self, agg: Aggregation, source: int) -> int:
+        role = f"own{self._own.index(ORDERED[agg.kind])}"
+        if agg.kind not in _COMPARED:
+            return self._feed(agg, source, role)
+        beside = TIME if agg.of is None else source
+        return self._feed(agg, self._source(agg.by), role, beside=beside)
+
     def _picked(self, agg: Aggregation, source: int) -> int:
         """What `arg_min` and `arg_max` give back: a column as it is, or the time."""
         role = "time" if agg.of is None else "number"
-        return self._find((0 if agg.of is None else source, role, ()))
+        return self._find((0 if agg.of is None else source, role, (), NOTHING))
 
     def _counted(self, agg: Aggregation, source: int) -> int:
         if agg.of is None:
@@ -130,19 +152,25 @@ class Feeds:
         return self._feed(agg, source, "number" if plain else "presence")
 
     def _feed(
-        self, agg: Aggregation, source: int, role: str, *masks: tuple[int, str]
+        self,
+        agg: Aggregation,
+        source: int,
+        role: str,
+        *masks: tuple[int, str],
+        beside: int = NOTHING,
     ) -> int:
         if agg.where is not None:
             masks = (*masks, (self._source(agg.where), "true"))
-        return self._find((source, role, masks))
+        return self._find((source, role, masks, beside))
 
     def _find(self, feed: Feed) -> int:
         if feed not in self.feeds:
             self.feeds.append(feed)
         return self.feeds.index(feed)
 
-    def _holds_objects(self, column: str | None) -> bool:
-        return self._all_objects or self._source(column) in self._objects
+    def _holds_objects(self, agg: Aggregation) -> bool:
+        read = places_read(agg, self._columns)
+        return self._all_objects or not set(read).isdisjoint(self._objects)
 
     def _source(self, column: str | None) -> int:
         if self._columns is None or column is None:

@@ -8,9 +8,10 @@ import decimal
 from collections.abc import Callable
 from typing import Any
 
+from slidewise.errors import SpecError
 from slidewise.own import Functions
 
-__all__ = ["ORDERED"]
+__all__ = ["ORDERED", "is_missing", "pair"]
 
 # Sums of decimals are exact, or raise `decimal.Inexact`.
 _EXACT = decimal.Context(prec=10_000, traps=[decimal.Inexact, decimal.InvalidOperation])
@@ -31,6 +32,28 @@ def _larger(older: Any, younger: Any) -> Any:
     if _is_nan(older):
         return older
     return younger if _is_nan(younger) or younger > older else older
+
+
+def _computing(
+    kind: str, compute: Callable[[Any], object], lift: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    """A lift that refuses at once what the answer could not be computed of."""
+
+    def checked(value: Any) -> Any:
+        try:
+            compute(value)
+        except TypeError as error:
+            raise SpecError(
+                f"{kind}() cannot be computed of {type(value).__name__} {value!r:.60}: "
+                f"{error}; first, last, min, max and collect take it"
+            ) from error
+        return lift(value)
+
+    return checked
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _older(older: Any, _younger: Any) -> Any:
@@ -74,6 +97,44 @@ def _count(counted: tuple[Any, int]) -> int:
     return counted[1]
 
 
+def pair(value: Any, beside: Any, nan: str) -> tuple[Any, Any] | None:
+    """What is compared and what goes with it, or None where the first is missing.
+
+    Raises:
+        SpecError: If one of them is NaN, and `nan` says "raise".
+    """
+    if is_missing(value) or (nan != "propagate" and _refused_nan(value, nan)):
+        return None
+    if is_missing(beside) or (nan != "propagate" and _refused_nan(beside, nan)):
+        return value, None
+    return value, beside
+
+
+def _refused_nan(value: Any, nan: str) -> bool:
+    found = isinstance(value, float) and value != value
+    if found and nan == "raise":
+        raise SpecError("the value is NaN, and the window was created with nan='raise'")
+    return found
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None or pandas' NA."""
+    return value is None or type(value).__name__ == "NAType"
+
+
+def _row_of(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Of pairs of what is compared and what goes with it."""
+
+    def combine(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
+        return older if pick(older[0], younger[0]) is older[0] else younger
+
+    return combine
+
+
+def _beside(row: tuple[Any, Any]) -> Any:
+    return row[1]
+
+
 def _sum(older: Any, younger: Any) -> Any:
     if isinstance(older, decimal.Decimal) or isinstance(younger, decimal.Decimal):
         return _EXACT.add(older, younger)
@@ -108,13 +169,27 @@ def _functions(
 ORDERED = {
     "min": _functions("min", None, _smaller, None),
     "max": _functions("max", None, _larger, None),
-    "range": _functions("range", _twice, _ends, _distance),
+    "range": _functions(
+        "range",
+        _computing("range", lambda value: _distance((value, value)), _twice),
+        _ends,
+        _distance,
+    ),
     "min_count": _functions("min_count", _once, _counted(_smaller), _count),
     "max_count": _functions("max_count", _once, _counted(_larger), _count),
+    "arg_min": _functions("arg_min", None, _row_of(_smaller), _beside),
+    "arg_max": _functions("arg_max", None, _row_of(_larger), _beside),
     "first": _functions("first", None, _older, None),
     "last": _functions("last", None, _younger, None),
-    "sum": _functions("sum", None, _sum, None),
-    "mean": _functions("mean", _once, _total, _mean),
+    "sum": _functions(
+        "sum", _computing("sum", lambda value: _sum(value, value), _itself), _sum, None
+    ),
+    "mean": _functions(
+        "mean",
+        _computing("mean", lambda value: _mean((_sum(value, value), 2)), _once),
+        _total,
+        _mean,
+    ),
     "any": _functions("any", bool, _either, None),
     "all": _functions("all", bool, _both, None),
 }

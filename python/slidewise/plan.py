@@ -16,7 +16,7 @@ from slidewise.choices import choose, choose_shared, kinds_of
 from slidewise.durations import Length, WindowLike, parse_length
 from slidewise.errors import SnapshotError, SpecError
 from slidewise.facts import FACTS, checked_name, checked_options, law_error
-from slidewise.feeds import Feed, Feeds
+from slidewise.feeds import TIME, Feed, Feeds, places_read
 from slidewise.finishes import FINISHES
 from slidewise.instants import Clock, clock_for
 from slidewise.natives import Compiled, NativeAggregation
@@ -95,8 +95,8 @@ class WindowPlan:
     @property
     def timed(self) -> tuple[bool, ...]:
         """Which answers are times."""
-        roles = [role for _, role, _ in self.feeds]
-        return tuple(of >= 0 and roles[of] == "time" for _, of, _, _ in self.requests)
+        times = [beside == TIME or role == "time" for _, role, _, beside in self.feeds]
+        return tuple(of >= 0 and times[of] for _, of, _, _ in self.requests)
 
     @property
     def users_own(self) -> tuple[Functions | Compiled, ...]:
@@ -246,7 +246,7 @@ def make_plan(
     Example:
         >>> import slidewise as sw
         >>> make_plan(sw.sum()).feeds
-        ((0, 'number', ()),)
+        ((0, 'number', (), -1),)
     """
     named = _aggregations(aggs)
     columns = _columns(named)
@@ -260,7 +260,8 @@ def make_plan(
     ordered = (
         ORDERED[agg.kind]
         for _, agg in named
-        if agg.kind in ORDERED and (everything or _place(agg.of, columns) in objects)
+        if agg.kind in ORDERED
+        and (everything or not set(places_read(agg, columns)).isdisjoint(objects))
     )
     own += tuple(dict.fromkeys(ordered))
     natives = tuple(
@@ -296,10 +297,6 @@ def make_plan(
     )
     check_laws(plan)
     return plan
-
-
-def _place(column: str | None, columns: tuple[str, ...] | None) -> int:
-    return 0 if columns is None or column is None else columns.index(column)
 
 
 def _reference(functions: Functions | Compiled) -> Any:

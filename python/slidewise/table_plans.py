@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations import KINDS, PAIRS, Aggregation, Sketch
+from slidewise.aggregations import BITS, KINDS, PAIRS, Aggregation, Sketch
 from slidewise.columns import Columns, Feeds, Values, group_codes, row_numbers
 from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.natives import Compiled, NativeAggregation
@@ -26,7 +26,6 @@ _LOW_HALF = 2**32 - 1
 
 _NUMBERS = ("number", "bool")
 _ORDERED = ("number", "bool", "duration", "instant", "text")
-_BITS = ("bit_and", "bit_or", "bit_xor")
 _MOMENTS = ("variance", "stddev", "skewness", "kurtosis")
 _LISTS = ("collect", "concat", "collect_distinct")
 _TAKES: Mapping[str, tuple[str, ...]] = {
@@ -37,7 +36,7 @@ _TAKES: Mapping[str, tuple[str, ...]] = {
     "geometric_mean": _NUMBERS,
     "any": _NUMBERS,
     "all": _NUMBERS,
-    **dict.fromkeys(_BITS, _NUMBERS),
+    **dict.fromkeys(BITS, _NUMBERS),
     **dict.fromkeys(_MOMENTS, _NUMBERS),
     **dict.fromkeys(PAIRS, _NUMBERS),
     "concat": ("text",),
@@ -51,6 +50,7 @@ _TAKES: Mapping[str, tuple[str, ...]] = {
     "arg_min": _ORDERED,
     "arg_max": _ORDERED,
     "mode": _ORDERED,
+    "quantile": _ORDERED,
     "median": _NUMBERS,
 }
 _IN_WORDS = {
@@ -58,8 +58,10 @@ _IN_WORDS = {
     "bool": "bool",
     "duration": "durations",
     "instant": "timestamps and dates",
-    "text": "text and decimals",
+    "text": "text, binary and decimals",
 }
+# Where not all of a family is meant.
+_PART_OF_IT = {"concat": "text and binary", **dict.fromkeys(BITS, "integers and bool")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +297,7 @@ def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
         return "order", _only
     if kind in ("any", "all"):
         return "number", lambda answers: answers[0].cast(pa.bool_())
-    if kind in _BITS:
+    if kind in BITS:
         return "bits", lambda answers: values.as_came(values.unbits(answers[0]))
     if kind in _MOMENTS:
         # A shift changes no distance from the mean, and uint64 shifted is int64.
@@ -451,33 +453,29 @@ def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
 
 
 def _check_fit(agg: Aggregation, values: Values) -> None:
-    taken = _TAKES.get(agg.kind)
-    if agg.kind == "quantile":
-        taken = _NUMBERS if _between(agg) else _ORDERED
-    held = values.original.type
-    unfit = (agg.kind in _BITS and pa.types.is_floating(held)) or (
-        agg.kind == "concat"
-        and (pa.types.is_decimal(held) or pa.types.is_fixed_size_binary(held))
-    )
-    if not unfit and (taken is None or values.family in taken):
+    between = agg.kind == "quantile" and _between(agg)
+    if _fits("median" if between else agg.kind, values):
         return
-    if unfit:
-        raise SpecError(
-            f"{agg!r} does not fit column {values.name!r}, which holds {held}: "
-            f"{agg.kind} takes "
-            + ("text and binary" if agg.kind == "concat" else "integers and bool")
-        )
-    assert taken is not None
-    fitting = [
-        kind for kind in KINDS if values.family in _TAKES.get(kind, (values.family,))
-    ]
-    if agg.kind == "quantile" and values.family in _ORDERED:
+    if between and values.family in _ORDERED:
         raise SpecError(
             f"{agg!r} lies between two values of column {values.name!r}, which holds "
             f"{values.type}: give interpolation='lower', 'higher' or 'nearest'"
         )
-    words = ", ".join(_IN_WORDS[family] for family in taken)
+    fitting = ", ".join(kind for kind in KINDS if _fits(kind, values))
+    words = ", ".join(_IN_WORDS[family] for family in _TAKES[agg.kind])
+    words = _PART_OF_IT.get(agg.kind, words)
     raise SpecError(
         f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
-        f"{agg.kind} takes {words}. For {values.type} there are {', '.join(fitting)}."
+        f"{agg.kind} takes {words}. For {values.type} there are {fitting}."
     )
+
+
+def _fits(kind: str, values: Values) -> bool:
+    held = values.original.type
+    if kind in BITS and pa.types.is_floating(held):
+        return False
+    if kind == "concat" and (
+        pa.types.is_decimal(held) or pa.types.is_fixed_size_binary(held)
+    ):
+        return False
+    return values.family in _TAKES.get(kind, (values.family,))

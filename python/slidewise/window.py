@@ -9,6 +9,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.choices import why_lines
 from slidewise.durations import WindowLike
 from slidewise.errors import ResultOverflowError, SnapshotError, SpecError
+from slidewise.feeds import NOTHING
 from slidewise.headers import read_header
 from slidewise.instants import Clock
 from slidewise.natives import Compiled, NativeAggregation
@@ -224,11 +225,16 @@ class Window(_core.Window):
         """
         plan, dtypes, _ = self._describe()
         found: dict[int, str | None] = {}
-        for (source, role, _), dtype in zip(plan.feeds, dtypes, strict=True):
+        pairs: set[int] = set()
+        for (source, role, _, beside), dtype in zip(plan.feeds, dtypes, strict=True):
+            if beside != NOTHING:
+                pairs |= {source, beside}
             if role != "time":
                 held = plan.dtype == "object" or source in plan.objects
                 dtype = "object" if held else dtype
                 found[source] = found.get(source) or dtype
+        for source in pairs:
+            found[source] = found.get(source) or "object"
         if plan.columns is None:
             return found.get(0)
         return {name: found.get(source) for source, name in enumerate(plan.columns)}

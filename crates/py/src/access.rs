@@ -20,10 +20,9 @@ use slidewise_core::aggregate::{Cell, DType};
 use slidewise_core::window::Refused;
 
 use crate::clock::Clock;
-use crate::columns::lookup;
 use crate::element::{Object, Store};
-use crate::errors::{broken, busy, noted};
-use crate::spec::{Feed, Nan, Role, Spec};
+use crate::errors::{broken, busy, noted, spec};
+use crate::spec::{Beside, Feed, Nan, Role, Spec};
 use crate::state::{Row, State, Types};
 use crate::value::{Loose, Misfit, is_object, key, loosen, misfit, small_int};
 use crate::window::Parts;
@@ -229,7 +228,7 @@ impl Access {
         if let (Some(from), Some(to), Some(lo), Some(hi)) = (from, to, lo, hi)
             && from > to
         {
-            return Err(crate::errors::spec(format!(
+            return Err(spec(format!(
                 "query(lo, hi) needs lo <= hi, got lo={} and hi={}",
                 lo.repr()?,
                 hi.repr()?
@@ -326,7 +325,7 @@ impl Access {
         let ticks = clock.rounded(clock.ticks(time)?)?;
         let wider = self.wider(py, value)?;
         let spec = self.widest(&wider);
-        let row = self.loose_row(py, spec, value)?;
+        let row = self.loose_row(py, spec, value, ticks)?;
         drop(entered);
         let mut state = self.lock(py)?;
         let mut dtypes = self.types(&state, &wider)?;
@@ -385,10 +384,7 @@ impl Access {
         };
         let mut found = Vec::new();
         for source in self.open_sources(py)? {
-            let get = |source: usize| match &self.spec().columns {
-                None => Ok(value.clone()),
-                Some(names) => lookup(value, names[source].bind(py), None),
-            };
+            let get = |source| self.spec().value_of(value, source);
             let feeds = self.spec().feeds.iter();
             for feed in feeds.filter(|feed| feed.is_open() && feed.source == source) {
                 if self.spec().counts(feed, get)? && is_object(&get(source)?)? {
@@ -431,9 +427,10 @@ impl Access {
         };
         let types = state.widened(self.spec(), wider.get());
         types.ok_or_else(|| {
-            busy(
-                "another thread inserted the first value of a column just now, and of \
-                 another kind: try again",
+            spec(
+                "an object came to a column without values, when numbers that would have \
+                 to be kept with it were there already: create the window with \
+                 dtype='object'",
             )
         })
     }
@@ -456,40 +453,36 @@ impl Access {
         py: Python<'_>,
         spec: &Spec,
         value: Option<&Bound<'_, PyAny>>,
+        ticks: i64,
     ) -> PyResult<Vec<Loose>> {
         let feeds = spec.feeds.iter();
         let value = value.filter(|value| !value.is_none());
         let Some(value) = value else {
             return Ok(feeds.map(|_| Loose::Null).collect());
         };
-        let Some(names) = &spec.columns else {
-            return feeds
-                .map(|feed| match feed.role {
-                    Role::Time => Ok(Loose::Null),
-                    role => self.loosen(spec, value, role),
-                })
-                .collect();
-        };
+        let get = |source| spec.value_of(value, source);
         feeds
-            .map(|feed| match feed.role {
-                Role::Time => Ok(Loose::Null),
-                role => {
-                    let get = |source: usize| lookup(value, names[source].bind(py), None);
-                    if !spec.counts(feed, get)? {
-                        return Ok(Loose::Null);
-                    }
-                    self.loosen(spec, &get(feed.source)?, role)
+            .map(|feed| {
+                if feed.role == Role::Time || !spec.counts(feed, get)? {
+                    return Ok(Loose::Null);
+                }
+                let value = get(feed.source)?;
+                match (feed.role, self.working_of(spec, py)) {
+                    (Role::Own(number), Some(working)) => match feed.beside {
+                        None => working.lift(number, &value, spec.nan),
+                        Some(Beside::Column(column)) => {
+                            working.lift_with(number, &value, &get(column)?, spec.nan)
+                        }
+                        Some(Beside::Time) => {
+                            let time = ticks.into_pyobject(py)?;
+                            working.lift_with(number, &value, time.as_any(), spec.nan)
+                        }
+                    },
+                    (Role::Key, _) => key(&value, spec.nan, self.store()),
+                    (role, _) => loosen(&value, role, self.store()),
                 }
             })
             .collect()
-    }
-
-    fn loosen(&self, spec: &Spec, value: &Bound<'_, PyAny>, role: Role) -> PyResult<Loose> {
-        match (role, self.working_of(spec, value.py())) {
-            (Role::Own(number), Some(working)) => working.lift(number, value, spec.nan),
-            (Role::Key, _) => key(value, spec.nan, self.store()),
-            _ => loosen(value, role, self.store()),
-        }
     }
 
     /// Decides what [`Access::insert`] may take the quick way from now on.
@@ -500,7 +493,7 @@ impl Access {
         let quick = match (&self.spec().feeds[..], &state.dtypes[..]) {
             _ if !plain => Quick::No,
             ([], _) => Quick::Rows,
-            ([feed], [Some(dtype)]) if feed.role == Role::Number => match dtype {
+            ([feed], [Some(dtype)]) if feed.role.is_number() => match dtype {
                 DType::I64 => Quick::Ints,
                 DType::F64 if self.spec().nan == Nan::Propagate => Quick::Floats,
                 _ => Quick::No,

@@ -8,8 +8,9 @@ use pyo3::prelude::*;
 use crate::access::Access;
 use crate::arrow::Numbers;
 use crate::clock::Clock;
-use crate::columns::{BulkReader, LooseColumn, for_each, native};
+use crate::columns::{BulkReader, for_each, native};
 use crate::errors::{noted, spec};
+use crate::settled::LooseColumn;
 use crate::spec::Spec;
 
 type Found<'py> = (Option<Bound<'py, PyAny>>, Option<Py<Spec>>);

@@ -3,146 +3,21 @@
 //! As with single values ([`crate::value`]), reading may run a user's code and happens
 //! before the window is locked; settling types happens under the lock, without Python.
 
-use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array, Float64Array, Int64Array};
+use arrow_array::{Float64Array, Int64Array};
 use arrow_schema::DataType;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyMapping, PyMemoryView, PyString};
-use slidewise_core::aggregate::column::Column;
-use slidewise_core::aggregate::{Cell, DType};
+use pyo3::types::{PyDict, PyFloat, PyList, PyMapping, PyMemoryView, PyString};
+use slidewise_core::aggregate::Cell;
 
 use crate::arrow::{self, Numbers};
-use crate::element::{Object, Store};
+use crate::element::Store;
 use crate::errors::{noted, spec};
-use crate::hashing::of_numbers;
 use crate::masks::masked;
 use crate::own::Working;
-use crate::spec::{Feed, Nan, Role, Spec};
-use crate::state::cells;
-use crate::value::{
-    Loose, Misfit, NAN_RAISED, SIGNALS_EVERY, breathe, described, key, loosen, misfit,
-};
-
-/// A feed's values before their type is known.
-pub(crate) enum LooseColumn {
-    Numbers(Numbers),
-    Values(Vec<Loose>),
-}
-
-/// A feed's values as the core takes them.
-pub(crate) enum SettledColumn {
-    Numbers(Numbers),
-    Cells(Vec<Cell<Object>>),
-}
-
-impl LooseColumn {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Numbers(numbers) => numbers.len(),
-            Self::Values(values) => values.len(),
-        }
-    }
-
-    /// Converts to the type of the column, which the first number decides.
-    ///
-    /// Leaves arrays in place: they may end with a finalizer of the user's, which must
-    /// not run before the window is unlocked.
-    pub(crate) fn settle(
-        &mut self,
-        role: Role,
-        dtype: &mut Option<DType>,
-        nan: Nan,
-    ) -> Result<SettledColumn, (Misfit, Option<usize>)> {
-        let numbers = match self {
-            Self::Numbers(Numbers::I64(ints)) => Numbers::I64(ints.clone()),
-            Self::Numbers(Numbers::F64(floats)) => Numbers::F64(floats.clone()),
-            Self::Values(values) => {
-                let settled = std::mem::take(values)
-                    .into_iter()
-                    .enumerate()
-                    .map(|(row, value)| {
-                        let cell = value.settle(role, dtype, nan);
-                        cell.map_err(|misfit| (misfit, Some(row)))
-                    });
-                return settled.collect::<Result<_, _>>().map(SettledColumn::Cells);
-            }
-        };
-        let numbers = match numbers {
-            Numbers::F64(floats) if nan != Nan::Propagate => without_nan(floats, nan)?,
-            other => other,
-        };
-        match role {
-            Role::Number => as_type(numbers, dtype),
-            Role::Presence => Ok(presence(&numbers)),
-            Role::Hash => Ok(Numbers::I64(of_numbers(&numbers))),
-            Role::Any | Role::Time | Role::Key | Role::Own(_) => Ok(numbers),
-        }
-        .map(SettledColumn::Numbers)
-    }
-}
-
-impl SettledColumn {
-    pub(crate) fn column(&self) -> Column<'_, Object> {
-        match self {
-            Self::Numbers(numbers) => numbers.column(),
-            Self::Cells(values) => cells(values),
-        }
-    }
-}
-
-fn as_type(
-    numbers: Numbers,
-    dtype: &mut Option<DType>,
-) -> Result<Numbers, (Misfit, Option<usize>)> {
-    let missing = match &numbers {
-        Numbers::I64(ints) => ints.null_count() == ints.len(),
-        Numbers::F64(floats) => floats.null_count() == floats.len(),
-    };
-    match (numbers, *dtype) {
-        (numbers, _) if missing => Ok(numbers),
-        (Numbers::F64(_), Some(DType::I64)) => Err((
-            Misfit(
-                "the values are float64, but this window holds int64: create it with \
-                 dtype='float64' to take both"
-                    .to_owned(),
-            ),
-            None,
-        )),
-        (Numbers::I64(ints), Some(DType::F64)) => {
-            Ok(Numbers::F64(ints.unary::<_, Float64Type>(|int| int as f64)))
-        }
-        (numbers, _) => {
-            *dtype = Some(match numbers {
-                Numbers::I64(_) => DType::I64,
-                Numbers::F64(_) => DType::F64,
-            });
-            Ok(numbers)
-        }
-    }
-}
-
-/// NaN made null, or refused.
-fn without_nan(floats: Float64Array, nan: Nan) -> Result<Numbers, (Misfit, Option<usize>)> {
-    let is_nan = |float: Option<f64>| float.is_some_and(f64::is_nan);
-    let Some(row) = floats.iter().position(is_nan) else {
-        return Ok(Numbers::F64(floats));
-    };
-    if nan == Nan::Raise {
-        return Err((Misfit(NAN_RAISED.to_owned()), Some(row)));
-    }
-    let kept = floats
-        .iter()
-        .map(|float| float.filter(|float| !float.is_nan()));
-    Ok(Numbers::F64(kept.collect()))
-}
-
-fn presence(numbers: &Numbers) -> Numbers {
-    Numbers::I64(match numbers {
-        Numbers::I64(ints) => ints.unary::<_, Int64Type>(|_| 0),
-        Numbers::F64(floats) => floats.unary::<_, Int64Type>(|_| 0),
-    })
-}
+use crate::settled::LooseColumn;
+use crate::spec::{Beside, Feed, Role, Spec};
+use crate::value::{Loose, Misfit, SIGNALS_EVERY, breathe, described, key, loosen, misfit, plain};
 
 /// Reads the values of a bulk insert, one column per feed.
 pub(crate) struct BulkReader<'a, 'py> {
@@ -161,7 +36,9 @@ impl<'py> BulkReader<'_, 'py> {
         };
         let Some(names) = &self.spec.columns else {
             let mut columns = self.nothing();
-            self.source(0, values, None, &[], &mut columns)?;
+            let mut sources = [values.clone()];
+            self.pairs(&mut sources, &[], &mut columns)?;
+            self.source(0, &sources[0], None, &[], &mut columns)?;
             if self.spec.feeds.is_empty() {
                 self.refuse_other_length(values)?;
             }
@@ -171,6 +48,7 @@ impl<'py> BulkReader<'_, 'py> {
             Some(mut sources) => {
                 let mut columns = self.nothing();
                 let masks = self.masks(&mut sources, names)?;
+                self.pairs(&mut sources, &masks, &mut columns)?;
                 for (at, (source, name)) in sources.iter().zip(names).enumerate() {
                     let name = name.bind(self.py).to_string_lossy();
                     self.source(at, source, Some(&name), &masks, &mut columns)?;
@@ -223,7 +101,8 @@ impl<'py> BulkReader<'_, 'py> {
         columns: &mut [Option<LooseColumn>],
     ) -> PyResult<()> {
         let feeds = self.spec.feeds.iter().enumerate();
-        let reads = |feed: &Feed| feed.source == source && feed.role != Role::Time;
+        let reads =
+            |feed: &Feed| feed.source == source && feed.role != Role::Time && feed.beside.is_none();
         let feeds: Vec<_> = feeds.filter(|(_, feed)| reads(feed)).collect();
         if feeds.is_empty() {
             return Ok(());
@@ -258,6 +137,35 @@ impl<'py> BulkReader<'_, 'py> {
             }
         }
         self.refuse_length(length, name)
+    }
+
+    /// Reads the feeds of two columns. Those become such as can be read again.
+    fn pairs(
+        &self,
+        sources: &mut [Bound<'py, PyAny>],
+        masks: &[Option<Vec<bool>>],
+        columns: &mut [Option<LooseColumn>],
+    ) -> PyResult<()> {
+        for (at, feed) in self.spec.feeds.iter().enumerate() {
+            let Some(beside) = feed.beside else { continue };
+            let mut again = |source: usize| -> PyResult<Bound<'py, PyAny>> {
+                sources[source] = self.helper("read_again", (&sources[source],))?;
+                Ok(sources[source].clone())
+            };
+            let by = again(feed.source)?;
+            let of = match beside {
+                Beside::Column(column) => again(column)?,
+                Beside::Time => PyList::new(self.py, self.ticks.values())?.into_any(),
+            };
+            let pairs = self.helper("read_pairs", (by, of, self.spec.nan.name()))?;
+            let mask = masks.get(at).and_then(Option::as_ref);
+            let column = self
+                .iterate(&pairs, &[(feed.role, mask)], None)?
+                .swap_remove(0);
+            self.refuse_length(column.len(), None)?;
+            columns[at] = Some(LooseColumn::Values(column));
+        }
+        Ok(())
     }
 
     pub(crate) fn refuse_length(&self, length: usize, name: Option<&str>) -> PyResult<()> {
@@ -396,8 +304,17 @@ impl<'py> BulkReader<'_, 'py> {
                     continue;
                 }
                 let name = names[feed.source].bind(self.py);
-                let value = lookup(&mapping, name, Some(row))?;
-                let value = self.loosen(&value, feed.role);
+                let value = plain(get(feed.source)?)?;
+                let value = match (feed.beside, feed.role, &self.working) {
+                    (Some(beside), Role::Own(number), Some(working)) => {
+                        let beside = match beside {
+                            Beside::Column(column) => plain(get(column)?)?,
+                            Beside::Time => self.tick(row)?,
+                        };
+                        working.lift_with(number, &value, &beside, self.spec.nan)
+                    }
+                    _ => self.loosen(&value, feed.role),
+                };
                 let name = name.to_string_lossy();
                 column.push(value.map_err(|error| self.placed(error, Some(&name), row))?);
             }
@@ -413,6 +330,14 @@ impl<'py> BulkReader<'_, 'py> {
     }
 }
 
+impl<'py> BulkReader<'_, 'py> {
+    /// The time of a row, if there is one.
+    fn tick(&self, row: usize) -> PyResult<Bound<'py, PyAny>> {
+        let tick = self.ticks.values().get(row).copied();
+        Ok(tick.into_pyobject(self.py)?.into_any())
+    }
+}
+
 fn refuse_lengths(times: usize, values: usize, name: Option<&str>) -> PyResult<()> {
     if times == values {
         return Ok(());
@@ -425,11 +350,25 @@ fn refuse_lengths(times: usize, values: usize, name: Option<&str>) -> PyResult<(
 
 fn role_name(role: Role) -> &'static str {
     match role {
-        Role::Number => "number",
+        Role::Number | Role::Typed => "number",
         Role::Any | Role::Key | Role::Own(_) => "any",
         Role::Hash => "hash",
         Role::Presence => "presence",
         Role::Time => "time",
+    }
+}
+
+impl Spec {
+    /// What a single entry has in a column.
+    pub(crate) fn value_of<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        source: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        plain(match &self.columns {
+            None => value.clone(),
+            Some(names) => lookup(value, names[source].bind(value.py()), None)?,
+        })
     }
 }
 

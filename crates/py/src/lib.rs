@@ -19,6 +19,7 @@ mod objects;
 mod own;
 mod own_tables;
 mod refusals;
+mod settled;
 mod sketches;
 mod snapshot;
 mod spec;

@@ -156,6 +156,19 @@ impl<'py> Working<'_, 'py> {
         Ok(Loose::Object(held))
     }
 
+    /// The partial of a value and of what goes with it; null where the value is missing.
+    pub(crate) fn lift_with(
+        &self,
+        number: usize,
+        value: &Bound<'py, PyAny>,
+        beside: &Bound<'py, PyAny>,
+        nan: Nan,
+    ) -> PyResult<Loose> {
+        let module = self.py.import("slidewise.ordered")?;
+        let pair = module.call_method1("pair", (value, beside, nan.name()))?;
+        self.lift(number, &pair, nan)
+    }
+
     fn get(&self, partial: &Object) -> PyResult<Bound<'py, PyAny>> {
         self.store.get(self.py, partial).ok_or_else(collected)
     }

@@ -21,6 +21,8 @@ use crate::own::Own;
 pub(crate) enum Role {
     /// Computed with: int64 or float64, whichever comes first unless it was asked for.
     Number,
+    /// Computed with in the type that its aggregation wants.
+    Typed,
     /// Collected: anything, as it is.
     Any,
     /// Compared with its equals: anything that can be a dict's key, each once.
@@ -35,7 +37,13 @@ pub(crate) enum Role {
     Time,
 }
 
-/// A column of the core: where its values come from and what they are for.
+impl Role {
+    /// Whether its values are numbers.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, Self::Number | Self::Typed)
+    }
+}
+
 /// What another column must be for a feed's value to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mask {
@@ -43,6 +51,16 @@ pub(crate) enum Mask {
     There,
 }
 
+/// What is lifted together with a value, for [`Role::Own`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Another column.
+    Column(usize),
+    /// The time, in ticks.
+    Time,
+}
+
+/// A column of the core: where its values come from and what they are for.
 #[derive(Clone, Debug)]
 pub(crate) struct Feed {
     /// Which column of the caller's; 0 where an entry is one value.
@@ -50,6 +68,7 @@ pub(crate) struct Feed {
     pub(crate) role: Role,
     /// Where it counts as missing: if another column is not as it should be.
     pub(crate) masks: Vec<(usize, Mask)>,
+    pub(crate) beside: Option<Beside>,
     /// `None` until the first value decides.
     pub(crate) dtype: Option<DType>,
 }
@@ -60,9 +79,20 @@ impl Feed {
         self.role == Role::Number && self.dtype.is_none()
     }
 
+    /// The caller's columns that it reads.
+    fn columns(&self) -> impl Iterator<Item = usize> {
+        let beside = match self.beside {
+            Some(Beside::Column(column)) => Some(column),
+            _ => None,
+        };
+        let masks = self.masks.iter().map(|(column, _)| *column);
+        masks.chain([self.source]).chain(beside)
+    }
+
     /// Whether it keeps the same of the same column.
     fn reads_as(&self, other: &Self) -> bool {
-        (self.source, self.role, &self.masks) == (other.source, other.role, &other.masks)
+        let parts = |feed: &Self| (feed.source, feed.role, feed.beside);
+        parts(self) == parts(other) && self.masks == other.masks
     }
 }
 
@@ -71,6 +101,13 @@ pub(crate) enum Nan {
     Propagate,
     Skip,
     Raise,
+}
+
+impl Nan {
+    pub(crate) fn name(self) -> &'static str {
+        let known = NANS.iter().find(|(_, known)| *known == self);
+        known.map_or("", |(name, _)| *name)
+    }
 }
 
 /// What windows of one make have in common; they share it.
@@ -177,9 +214,10 @@ impl Spec {
             && self.aggs.len() == self.timed.len()
             && self.aggs.len() == self.finished.len()
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
-            && self.feeds.iter().all(|feed| {
-                feed.source < sources && feed.masks.iter().all(|(at, _)| *at < sources)
-            });
+            && self
+                .feeds
+                .iter()
+                .all(|feed| feed.columns().all(|column| column < sources));
         if whole {
             return Ok(self);
         }
@@ -293,12 +331,15 @@ fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {
     Ok([read(&names[0])?, read(&names[1])?])
 }
 
-/// Column, role, and other columns with what they must be.
-type FeedTuple = (usize, String, Vec<(usize, String)>);
+/// Column, role, other columns with what they must be, and what goes with it.
+type FeedTuple = (usize, String, Vec<(usize, String)>, isize);
+
+const NOTHING: isize = -1;
+const TIME: isize = -2;
 
 const MASKS: [(&str, Mask); 2] = [("true", Mask::True), ("there", Mask::There)];
 
-fn read_feed((source, role, masks): &FeedTuple, dtype: Option<&str>) -> PyResult<Feed> {
+fn read_feed((source, role, masks, beside): &FeedTuple, dtype: Option<&str>) -> PyResult<Feed> {
     let typed = DTYPES.iter().find(|(name, _)| name == role);
     let typed = typed.map(|(_, dtype)| *dtype);
     let role = match role.strip_prefix("own") {
@@ -307,14 +348,14 @@ fn read_feed((source, role, masks): &FeedTuple, dtype: Option<&str>) -> PyResult
                 .parse()
                 .map_err(|_| broken("a role without a number"))?,
         ),
-        None if typed.is_some() => Role::Number,
+        None if typed.is_some() => Role::Typed,
         None => named("role", role, &ROLES)?,
     };
     let asked = dtype
         .map(|name| named("dtype", name, &DTYPES))
         .transpose()?;
     let dtype = match role {
-        Role::Number if typed.is_some() => typed,
+        Role::Typed => typed,
         Role::Number => asked.filter(|dtype| *dtype != DType::Object),
         Role::Any | Role::Key | Role::Own(_) => Some(DType::Object),
         Role::Hash | Role::Presence | Role::Time => Some(DType::I64),
@@ -322,10 +363,18 @@ fn read_feed((source, role, masks): &FeedTuple, dtype: Option<&str>) -> PyResult
     let masks = masks
         .iter()
         .map(|(source, kind)| Ok((*source, named("mask", kind, &MASKS)?)));
+    let beside = match *beside {
+        NOTHING => None,
+        TIME => Some(Beside::Time),
+        column => Some(Beside::Column(
+            usize::try_from(column).map_err(|_| broken("a feed beside no column"))?,
+        )),
+    };
     Ok(Feed {
         source: *source,
         role,
         masks: masks.collect::<PyResult<_>>()?,
+        beside,
         dtype,
     })
 }

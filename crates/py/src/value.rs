@@ -59,9 +59,13 @@ pub(crate) fn loosen(
 }
 
 /// Whether a value decides, if it is a column's first, that the column holds objects:
-/// neither a number, nor what can be converted to one without loss.
+/// neither a number that int64 or float64 holds, nor what can be converted to one without
+/// loss.
 pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if value.is_none() || value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
+    if let Ok(int) = value.cast::<PyInt>() {
+        return Ok(int.extract::<i64>().is_err());
+    }
+    if value.is_none() || value.is_instance_of::<PyFloat>() {
         return Ok(false);
     }
     let kind = value.get_type();
@@ -74,6 +78,21 @@ pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
         _ => {}
     }
     Ok(!kind.hasattr("__index__")? && !kind.hasattr("__float__")?)
+}
+
+/// What an Arrow scalar stands for, and numpy's uint64, whose sums would wrap, as an int;
+/// anything else as it is.
+pub(crate) fn plain<'py>(value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let kind = value.get_type();
+    let name = kind.name()?;
+    let name = name.to_string_lossy();
+    if name == "uint64" {
+        return value.call_method0("__index__");
+    }
+    if name.ends_with("Scalar") && kind.hasattr("as_py")? {
+        return value.call_method0("as_py");
+    }
+    Ok(value)
 }
 
 /// Reads a value for a feed of [`Role::Key`].
@@ -201,7 +220,7 @@ impl Loose {
                 Nan::Raise => return Err(Misfit(NAN_RAISED.to_owned())),
             }
         }
-        if role != Role::Number {
+        if !role.is_number() {
             return Ok(match self {
                 Self::Null => Cell::Null,
                 _ if role == Role::Presence => Cell::I64(0),
@@ -212,10 +231,10 @@ impl Loose {
                 Self::Big(text, _) => return Err(Misfit(text)),
             });
         }
-        self.into_number(dtype)
+        self.into_number(role, dtype)
     }
 
-    fn into_number(self, dtype: &mut Option<DType>) -> Result<Cell<Object>, Misfit> {
+    fn into_number(self, role: Role, dtype: &mut Option<DType>) -> Result<Cell<Object>, Misfit> {
         match (self, *dtype) {
             (Self::Null, _) => Ok(Cell::Null),
             (Self::Int(int), Some(DType::F64)) => Ok(Cell::F64(int as f64)),
@@ -223,22 +242,32 @@ impl Loose {
                 *dtype = Some(DType::I64);
                 Ok(Cell::I64(int))
             }
-            (Self::Float(float), Some(DType::I64)) => Err(Misfit(format!(
-                "{float:?} is a float, but this window holds int64: create it with \
-                 dtype='float64' to take both"
-            ))),
+            (Self::Float(float), Some(DType::I64)) => {
+                Err(Misfit(not_whole(role, format!("{float:?} is a float"))))
+            }
             (Self::Float(float), _) => {
                 *dtype = Some(DType::F64);
                 Ok(Cell::F64(float))
             }
             (Self::Big(_, Some(float)), Some(DType::F64)) => Ok(Cell::F64(float)),
             (Self::Big(text, _), _) => Err(Misfit(format!(
-                "{text} does not fit int64: create the window with dtype='float64' if \
-                 rounding is fine"
+                "{text} does not fit int64: create the window with dtype='object' for \
+                 exact sums and extremes, or with dtype='float64' if rounding is fine"
             ))),
             (Self::Object(_), _) => unreachable!("objects are refused by loosen"),
         }
     }
+}
+
+/// What to say where a column of int64 meets something else.
+pub(crate) fn not_whole(role: Role, found: String) -> String {
+    if role == Role::Typed {
+        return format!(
+            "{found}, and the aggregation of this column computes with int64: convert the \
+             values first, for example with int()"
+        );
+    }
+    format!("{found}, but this window holds int64: create it with dtype='float64' to take both")
 }
 
 /// Says in which column and row the misfit was.
@@ -332,8 +361,11 @@ impl<'py> Lowering<'_, 'py> {
             store,
             caller: "slidewise.Window",
         };
-        let answer = working.lower(number, term)?;
-        Ok(answer.unwrap_or_else(|| self.py.None().into_bound(self.py)))
+        match working.lower(number, term)? {
+            Some(ticks) if self.spec.timed[at] => (self.restore)(ticks.extract()?),
+            Some(answer) => Ok(answer),
+            None => Ok(self.py.None().into_bound(self.py)),
+        }
     }
 
     fn cell(&self, cell: Cell<Object>) -> PyResult<Bound<'py, PyAny>> {

@@ -475,7 +475,7 @@ impl Window {
         let dtypes = self.0.lock(py)?.dtypes.clone();
         let names = self.0.spec().feeds.iter().zip(dtypes).map(|(feed, dtype)| {
             let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
-            matches!(feed.role, Role::Number | Role::Any | Role::Key)
+            (feed.role.is_number() || matches!(feed.role, Role::Any | Role::Key))
                 .then(|| known.map(|(name, _)| *name))
                 .flatten()
         });

@@ -21,6 +21,7 @@ Costs are given as combines per row and window; a combine is a few machine opera
 """
 
 from slidewise.aggregations.base import (
+    BITS,
     HOLISTIC,
     KINDS,
     PAIRS,
@@ -83,6 +84,7 @@ from slidewise.aggregations.sums import (
 )
 
 __all__ = [
+    "BITS",
     "HOLISTIC",
     "KINDS",
     "PAIRS",

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from slidewise.errors import SpecError
 
-__all__ = ["HOLISTIC", "KINDS", "PAIRS", "Aggregation"]
+__all__ = ["BITS", "HOLISTIC", "KINDS", "PAIRS", "Aggregation"]
 
 KINDS = (
     "count",
@@ -49,6 +49,7 @@ HOLISTIC = ("count_distinct", "quantile", "median", "mode")
 
 # Of two columns, both of which they need.
 PAIRS = ("covariance", "correlation")
+BITS = ("bit_and", "bit_or", "bit_xor")
 
 _COMPARED = ("arg_min", "arg_max")
 _WITH_DDOF = ("variance", "stddev", "skewness", "kurtosis", "covariance")

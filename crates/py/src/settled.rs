@@ -1,0 +1,133 @@
+//! Whole columns of values, before and after the type of their column is settled.
+//!
+//! As with single values ([`crate::value`]): settling happens under the window's lock,
+//! where no Python code may run.
+
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, Float64Array};
+use slidewise_core::aggregate::column::Column;
+use slidewise_core::aggregate::{Cell, DType};
+
+use crate::arrow::Numbers;
+use crate::element::Object;
+use crate::hashing::of_numbers;
+use crate::spec::{Nan, Role};
+use crate::state::cells;
+use crate::value::{Loose, Misfit, NAN_RAISED, not_whole};
+
+/// A feed's values before their type is known.
+pub(crate) enum LooseColumn {
+    Numbers(Numbers),
+    Values(Vec<Loose>),
+}
+
+/// A feed's values as the core takes them.
+pub(crate) enum SettledColumn {
+    Numbers(Numbers),
+    Cells(Vec<Cell<Object>>),
+}
+
+impl LooseColumn {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.len(),
+            Self::Values(values) => values.len(),
+        }
+    }
+
+    /// Converts to the type of the column, which the first number decides.
+    ///
+    /// Leaves arrays in place: they may end with a finalizer of the user's, which must
+    /// not run before the window is unlocked.
+    pub(crate) fn settle(
+        &mut self,
+        role: Role,
+        dtype: &mut Option<DType>,
+        nan: Nan,
+    ) -> Result<SettledColumn, (Misfit, Option<usize>)> {
+        let numbers = match self {
+            Self::Numbers(Numbers::I64(ints)) => Numbers::I64(ints.clone()),
+            Self::Numbers(Numbers::F64(floats)) => Numbers::F64(floats.clone()),
+            Self::Values(values) => {
+                let settled = std::mem::take(values)
+                    .into_iter()
+                    .enumerate()
+                    .map(|(row, value)| {
+                        let cell = value.settle(role, dtype, nan);
+                        cell.map_err(|misfit| (misfit, Some(row)))
+                    });
+                return settled.collect::<Result<_, _>>().map(SettledColumn::Cells);
+            }
+        };
+        let numbers = match numbers {
+            Numbers::F64(floats) if nan != Nan::Propagate => without_nan(floats, nan)?,
+            other => other,
+        };
+        match role {
+            Role::Number | Role::Typed => as_type(numbers, role, dtype),
+            Role::Presence => Ok(presence(&numbers)),
+            Role::Hash => Ok(Numbers::I64(of_numbers(&numbers))),
+            Role::Any | Role::Time | Role::Key | Role::Own(_) => Ok(numbers),
+        }
+        .map(SettledColumn::Numbers)
+    }
+}
+
+impl SettledColumn {
+    pub(crate) fn column(&self) -> Column<'_, Object> {
+        match self {
+            Self::Numbers(numbers) => numbers.column(),
+            Self::Cells(values) => cells(values),
+        }
+    }
+}
+
+fn as_type(
+    numbers: Numbers,
+    role: Role,
+    dtype: &mut Option<DType>,
+) -> Result<Numbers, (Misfit, Option<usize>)> {
+    let missing = match &numbers {
+        Numbers::I64(ints) => ints.null_count() == ints.len(),
+        Numbers::F64(floats) => floats.null_count() == floats.len(),
+    };
+    match (numbers, *dtype) {
+        (numbers, _) if missing => Ok(numbers),
+        (Numbers::F64(_), Some(DType::I64)) => Err((
+            Misfit(not_whole(role, "the values are float64".to_owned())),
+            None,
+        )),
+        (Numbers::I64(ints), Some(DType::F64)) => {
+            Ok(Numbers::F64(ints.unary::<_, Float64Type>(|int| int as f64)))
+        }
+        (numbers, _) => {
+            *dtype = Some(match numbers {
+                Numbers::I64(_) => DType::I64,
+                Numbers::F64(_) => DType::F64,
+            });
+            Ok(numbers)
+        }
+    }
+}
+
+/// NaN made null, or refused.
+fn without_nan(floats: Float64Array, nan: Nan) -> Result<Numbers, (Misfit, Option<usize>)> {
+    let is_nan = |float: Option<f64>| float.is_some_and(f64::is_nan);
+    let Some(row) = floats.iter().position(is_nan) else {
+        return Ok(Numbers::F64(floats));
+    };
+    if nan == Nan::Raise {
+        return Err((Misfit(NAN_RAISED.to_owned()), Some(row)));
+    }
+    let kept = floats
+        .iter()
+        .map(|float| float.filter(|float| !float.is_nan()));
+    Ok(Numbers::F64(kept.collect()))
+}
+
+fn presence(numbers: &Numbers) -> Numbers {
+    Numbers::I64(match numbers {
+        Numbers::I64(ints) => ints.unary::<_, Int64Type>(|_| 0),
+        Numbers::F64(floats) => floats.unary::<_, Int64Type>(|_| 0),
+    })
+}
