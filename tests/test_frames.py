@@ -422,3 +422,73 @@ def test_empty_frames(make: Any) -> None:
     assert len(out) == 0
     assert type(out) is type(table)
     assert out.shape[1] == len(COLUMNS) + 2 * len(AGGS)
+
+
+# NumPy
+
+
+def arrays(**others):
+    return {
+        "t": np.array([1, 2, 4, 4]),
+        "k": np.array(["a", "b", "a", "b"]),
+        "x": np.array([10, 20, 30, 40], "int32"),
+        "y": np.array([0.5, np.nan, 1.5, 2.5]),
+        **others,
+    }
+
+
+def test_a_mapping_of_arrays_comes_back_as_one():
+    table = arrays()
+    aggs = {"n": sw.count(), "sum": sw.sum("x"), "top": sw.max("x"), "y": sw.max("y")}
+    out = sw.rolling(table, on="t", by="k", windows=[2], aggs=aggs)
+    want = sw.rolling(pa.table(table), on="t", by="k", windows=[2], aggs=aggs)
+    assert list(out) == want.column_names
+    assert all(out[name] is table[name] for name in table)
+    for name in ("n_2", "sum_2", "top_2", "y_2"):
+        assert type(out[name]) is np.ndarray
+        np.testing.assert_array_equal(out[name], want[name].to_numpy())
+    assert [out[name].dtype.name for name in ("n_2", "sum_2", "top_2", "y_2")] == [
+        *("int64", "int64", "int32", "float64")
+    ]
+
+
+def test_what_may_be_missing_is_masked_or_not_a_number():
+    aggs = {"sum": sw.sum("x"), "mean": sw.mean("x"), "when": sw.last("at")}
+    at = np.array(["2024-01-01"] * 4, "M8[D]")
+    out = sw.rolling(arrays(at=at), on="t", windows=[2], closed="left", aggs=aggs)
+    assert isinstance(out["sum_2"], np.ma.MaskedArray)
+    assert out["sum_2"].tolist() == [None, 10, 20, 20]
+    assert np.isnan(out["mean_2"]).tolist() == [True, False, False, False]
+    assert np.isnat(out["when_2"]).tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "m", "s", "ms", "us", "ns"])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_times_of_numpy_in_any_unit(unit, order):
+    times = np.array(["2024-01-01", "2024-01-02", "2024-01-05"]).astype(f"M8[{unit}]")
+    table = {
+        "t": times.astype(f"{order}M8[{unit}]"),
+        "x": np.array([1, 2, 3], f"{order}i8"),
+    }
+    out = sw.rolling(table, on="t", windows=["2d"], aggs={"s": sw.sum("x")})
+    assert out["s_2d"].tolist() == [1, 3, 3]
+    hops = sw.hopping(table, on="t", window="2d", aggs={"s": sw.sum("x")})
+    assert hops["s"].sum() == 6
+    assert hops["window_end"].dtype.kind == "M"
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"t": np.arange(3), "x": np.arange(2)}, "differ in length: t 3, x 2"),
+        ({"t": np.zeros((2, 2))}, "'t' has 2 dimensions"),
+        ({"t": [1, 2]}, "a dict of NumPy arrays, or .* makes one of it"),
+        ({}, "is no table"),
+        ({1: np.arange(3)}, "the name of a column is a str, got 1"),
+        ({"t": np.arange(2), "x": np.array([1, "a"], object)}, "has no Arrow type"),
+        ({"t": np.array(["NaT"], "M8[s]"), "x": np.arange(1)}, "no time in row 0"),
+    ],
+)
+def test_mappings_that_are_no_tables(table, message):
+    with pytest.raises(sw.SpecError, match=message):
+        sw.rolling(table, on="t", windows=[2], aggs={"s": sw.sum("x")})

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from slidewise.errors import SpecError
+from slidewise.numpy_frames import holds_arrays, numpy_frame
 
 __all__ = [
     "Frame",
@@ -86,6 +87,8 @@ def frame(table: Any) -> Frame:
         return _ArrowFrame(pa.Table.from_batches([table]), _as_batch)
     if isinstance(table, pa.Table):
         return _ArrowFrame(table, _as_table)
+    if holds_arrays(table):
+        return numpy_frame(table)
     if hasattr(table, "__arrow_c_stream__"):
         return _ArrowFrame(pa.table(table), _as_table)
     raise SpecError(_no_table(table))
@@ -148,7 +151,8 @@ def _no_table(table: Any) -> str:
     kind = f"{type(table).__module__}.{type(table).__qualname__}"
     return (
         f"{kind} is no table: give a pyarrow Table or RecordBatch, a pandas or polars "
-        "DataFrame, or anything with __arrow_c_stream__"
+        "DataFrame, a dict of NumPy arrays, or anything with __arrow_c_stream__"
+        + (" (pyarrow.table(...) makes one of it)" * isinstance(table, Mapping))
     )
 
 

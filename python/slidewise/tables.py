@@ -89,9 +89,10 @@ def rolling(
 
     Args:
         table: A pyarrow Table or RecordBatch, a pandas or polars DataFrame, a polars
-            LazyFrame (which stays lazy), or anything with `__arrow_c_stream__`, such as
-            a DuckDB relation (which comes back as a pyarrow Table). In pandas the names
-            of index levels work like columns.
+            LazyFrame (which stays lazy), a dict of NumPy arrays (NaN is a value there,
+            and what is whole and may be missing comes back masked), or anything with
+            `__arrow_c_stream__`, such as a DuckDB relation (which comes back as a
+            pyarrow Table). In pandas the names of index levels work like columns.
         on: The column of event times: timestamps of any unit and zone, dates, durations
             or integers.
         windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`,
