@@ -42,7 +42,17 @@ class Values:
     def only(self, mask: pa.Array, *why: str) -> "Values":
         """A view with nulls where the mask is not true."""
         other = copy(self)
-        for form in ("number", "order", "rows", "halves", "bits", "hashes", "codes"):
+        for form in (
+            "number",
+            "float64",
+            "logs",
+            "order",
+            "rows",
+            "halves",
+            "bits",
+            "hashes",
+            "codes",
+        ):
             other.__dict__.pop(form, None)
         for form in ("_distinct", "_sorted", "_ranks"):
             other.__dict__.pop(form, None)
@@ -83,6 +93,16 @@ class Values:
         if self.family in ("number", "bool"):
             return self.original.cast(_INT64)
         return self.order
+
+    @cached_property
+    def float64(self) -> pa.Array:
+        """As float64, the nearest one."""
+        return self.number.cast(pa.float64(), safe=False)
+
+    @cached_property
+    def logs(self) -> pa.Array:
+        """Natural logarithms: -inf of zero, NaN of what is negative."""
+        return pc.ln(self.float64)
 
     @cached_property
     def order(self) -> pa.Array:
@@ -255,8 +275,6 @@ class Feeds:
             self.absolute.append(form not in ("rows", "codes") and not ranked)
             if form in ("high", "low"):
                 column = values.halves[form == "low"]
-            elif form == "float64":
-                column = values.number.cast(pa.float64())
             else:
                 column = getattr(values, form)
             self.columns.append(column)

@@ -276,8 +276,10 @@ def _plan_plain(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     at = feeds.add(values, form)
     counts = agg.kind in ("count", "count_distinct")
     present = None if counts else ("count", at, -1, 0)
-    call = (agg.asked, at, -1, agg.ddof)
-    keeps = finish is not _only and agg.kind not in ("any", "all")
+    asked = "mean" if agg.kind == "geometric_mean" else agg.asked
+    call = (asked, at, -1, agg.ddof)
+    made = ("any", "all", "geometric_mean")
+    keeps = finish is not _only and agg.kind not in made
     return Plan((call,), finish, present, values.name, keeps, (values.name,))
 
 
@@ -295,6 +297,8 @@ def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
         return "order", lambda answers: values.as_came(values.unorder(answers[0]))
     if kind in ("min_count", "max_count"):
         return "order", _only
+    if kind == "geometric_mean":
+        return "logs", lambda answers: pc.exp(answers[0])
     if kind in ("any", "all"):
         return "number", lambda answers: answers[0].cast(pa.bool_())
     if kind in BITS:

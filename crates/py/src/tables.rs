@@ -100,6 +100,7 @@ pub(crate) fn way(kind: &str, number: u32) -> &'static str {
         Way::Moments => "moments",
         Way::Ends => "ends",
         Way::Values => "values",
+        Way::Places => "places",
         Way::Combines => "combines",
     }
 }

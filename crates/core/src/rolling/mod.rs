@@ -130,6 +130,8 @@ pub enum Way {
     Ends,
     /// By the values that a window holds.
     Values,
+    /// By the rows that may still be the extreme one.
+    Places,
     /// By the combines of any monoid.
     Combines,
 }
@@ -139,6 +141,7 @@ impl Way {
         match kernels::way(kind) {
             Some(way) => way,
             None if kind.is_holistic() => Self::Values,
+            None if matches!(kind, Kind::ArgMin | Kind::ArgMax) => Self::Places,
             None => Self::Combines,
         }
     }
@@ -157,7 +160,7 @@ fn rolling_sorted(
     let whole = raw && !request.times.is_empty();
     let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
         .zip(request.aggs.iter().copied())
-        .partition(|(_, agg)| agg.kind.is_holistic());
+        .partition(|(_, agg)| agg.kind.is_holistic() || holistic::knows_places(request, agg));
     let (fast, others): (Vec<_>, Vec<_>) = monoids
         .into_iter()
         .partition(|(_, agg)| whole && kernels::knows(agg, request.columns));

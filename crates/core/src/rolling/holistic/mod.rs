@@ -8,6 +8,7 @@
 //! - quantiles: ranks as a set of bits, with a cursor at each quantile ([`Ranked`])
 //! - modes: counts by rank below a tree of maxima ([`Frequent`])
 //! - distinct counts: counts by code ([`Distinct`])
+//! - places of extremes: those that may still be one ([`Places`]); whole tables only
 //!
 //! Whole table: two pointers move forward, so every row enters and leaves once. As of
 //! arrival: a window moves from one row's range of times to that of the next to arrive,
@@ -17,6 +18,7 @@
 mod bags;
 mod bits;
 mod codes;
+mod places;
 mod stretch;
 
 use super::bounds::{Pointers, clamp};
@@ -26,6 +28,8 @@ use super::{Error, Length, Output, PATIENCE, Request, Span};
 use crate::aggregate::holistic::word_of;
 use crate::aggregate::{AggSpec, DType, Kind};
 use bags::{Bag, Distinct, Frequent, Ranked};
+use places::Places;
+pub(super) use places::knows as knows_places;
 
 /// Where an answer goes, and what was asked.
 type Asked = (usize, Kind);
@@ -101,6 +105,15 @@ struct Column<'a> {
     dtype: DType,
 }
 
+impl<'a> Column<'a> {
+    fn new(dense: &'a Dense<'_>, dtype: DType) -> Self {
+        Self {
+            words: Words::new(dense),
+            dtype,
+        }
+    }
+}
+
 /// Rows of a stretch beside those that several windows take.
 const LEAST_STRETCH: usize = 1 << 14;
 
@@ -125,6 +138,16 @@ pub(super) fn answer(
         proceed,
         countdown: PATIENCE,
     };
+    let (places, asked): (Vec<_>, Vec<_>) = asked
+        .iter()
+        .copied()
+        .partition(|(_, agg)| !agg.kind.is_holistic());
+    for one in &places {
+        let by = one.1.by.expect("there is a column to compare");
+        let dense = sorted.column(&request.columns[by]);
+        let by = Column::new(&dense, request.columns[by].dtype());
+        run.spans(&mut Places::new(request, sorted, &by, one))?;
+    }
     let mut columns: Vec<usize> = asked.iter().filter_map(|(_, agg)| agg.of).collect();
     columns.sort_unstable();
     columns.dedup();
@@ -132,10 +155,7 @@ pub(super) fn answer(
         let here = asked.iter().filter(|(_, agg)| agg.of == Some(of));
         let here: Vec<Asked> = here.map(|(index, agg)| (*index, agg.kind)).collect();
         let dense = sorted.column(&request.columns[of]);
-        let column = Column {
-            words: Words::new(&dense),
-            dtype: request.columns[of].dtype(),
-        };
+        let column = Column::new(&dense, request.columns[of].dtype());
         run.column(&column, &here)?;
     }
     Ok(())

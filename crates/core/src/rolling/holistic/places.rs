@@ -1,0 +1,100 @@
+//! `arg_min` and `arg_max`: the rows of a window that may still be its extreme one.
+//!
+//! They lie in a queue, the oldest first and each more extreme than the next (SlickDeque,
+//! Algorithm 2): a row that enters puts out those it outdoes, and the first of the queue
+//! is the answer. Of equal ones the older stays in front. It serves windows whose ends
+//! only move forward.
+
+use std::collections::VecDeque;
+
+use super::bags::Bag;
+use super::{Column, Request, Sorted};
+use crate::aggregate::holistic::NAN;
+use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
+
+pub(super) struct Places<'a> {
+    request: &'a Request<'a>,
+    sorted: &'a Sorted<'a>,
+    by: &'a Column<'a>,
+    /// Where the answer goes, and the column it is of.
+    agg: usize,
+    of: usize,
+    min: bool,
+    /// What is compared, the greater the more extreme, and the position it has.
+    candidates: VecDeque<(i64, usize)>,
+}
+
+/// Whether [`Places`] answers it.
+pub(in crate::rolling) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
+    let forward = request.arrival.is_none() && request.lifted.is_none();
+    forward && matches!(agg.kind, Kind::ArgMin | Kind::ArgMax)
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(
+        request: &'a Request<'a>,
+        sorted: &'a Sorted<'a>,
+        by: &'a Column<'a>,
+        (agg, asked): &(usize, AggSpec),
+    ) -> Self {
+        Self {
+            request,
+            sorted,
+            by,
+            agg: *agg,
+            of: asked.of.expect("there is a column to pick from"),
+            min: asked.kind == Kind::ArgMin,
+            candidates: VecDeque::new(),
+        }
+    }
+}
+
+impl Bag for Places<'_> {
+    fn end(&self) -> usize {
+        self.by.words.len()
+    }
+
+    fn renew(&mut self, _from: usize, _to: usize) {
+        self.candidates.clear();
+    }
+
+    #[inline]
+    fn enter(&mut self, position: usize) {
+        let Some(word) = self.by.words.get(position) else {
+            return;
+        };
+        let absorbs = self.by.dtype == DType::F64 && word == NAN;
+        let extreme = if self.min && !absorbs { !word } else { word };
+        while let Some((other, _)) = self.candidates.back()
+            && *other < extreme
+        {
+            self.candidates.pop_back();
+        }
+        self.candidates.push_back((extreme, position));
+    }
+
+    #[inline]
+    fn leave(&mut self, position: usize) {
+        if self
+            .candidates
+            .front()
+            .is_some_and(|(_, at)| *at == position)
+        {
+            self.candidates.pop_front();
+        }
+    }
+
+    #[inline]
+    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+        let Some((_, position)) = self.candidates.front() else {
+            return put(self.agg, Answer::Null);
+        };
+        let row = self.sorted.row(*position);
+        let answer = match self.request.columns[self.of].cell(row) {
+            Cell::I64(int) => Answer::I64(int),
+            Cell::F64(float) => Answer::F64(float),
+            Cell::Null | Cell::Object(_) => Answer::Null,
+        };
+        put(self.agg, answer);
+    }
+}
