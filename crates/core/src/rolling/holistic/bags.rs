@@ -1,6 +1,7 @@
 //! Bags: what a window holds, as rows enter and leave it in any order.
 
 use super::bits::Bits;
+use super::codes::Codes;
 use super::stretch::{NONE, Stretch};
 use super::{Asked, Column};
 use crate::aggregate::holistic::{NAN, Quantile, between, value_of};
@@ -231,23 +232,23 @@ impl Bag for Frequent<'_> {
     }
 }
 
-/// Distinct counts: how often each value is there, by codes for the whole column.
+/// Distinct counts: how often each value is there, by its code.
 pub(super) struct Distinct<'a> {
-    codes: &'a [u32],
+    codes: Codes<'a>,
     asked: Vec<usize>,
     counts: Vec<u32>,
     distinct: i64,
 }
 
 impl<'a> Distinct<'a> {
-    pub(super) fn new(codes: &'a [u32], different: usize, asked: &[Asked]) -> Self {
+    pub(super) fn new(column: &'a Column<'a>, asked: &[Asked]) -> Self {
         let counted = asked
             .iter()
             .filter(|(_, kind)| *kind == Kind::CountDistinct);
         Self {
-            codes,
+            codes: Codes::new(&column.words),
             asked: counted.map(|(index, _)| *index).collect(),
-            counts: vec![0; different],
+            counts: Vec::new(),
             distinct: 0,
         }
     }
@@ -255,18 +256,19 @@ impl<'a> Distinct<'a> {
 
 impl Bag for Distinct<'_> {
     fn end(&self) -> usize {
-        self.codes.len()
+        self.codes.end()
     }
 
-    /// Codes are for all positions: there is nothing to make ready, only to empty.
-    fn renew(&mut self, _from: usize, _to: usize) {
-        self.counts.fill(0);
+    fn renew(&mut self, from: usize, to: usize) {
+        let different = self.codes.take_in(from, to);
+        self.counts.clear();
+        self.counts.resize(different, 0);
         self.distinct = 0;
     }
 
     #[inline]
     fn enter(&mut self, position: usize) {
-        let code = self.codes[position];
+        let code = self.codes.at(position);
         if code != NONE {
             let count = &mut self.counts[code as usize];
             self.distinct += i64::from(*count == 0);
@@ -276,7 +278,7 @@ impl Bag for Distinct<'_> {
 
     #[inline]
     fn leave(&mut self, position: usize) {
-        let code = self.codes[position];
+        let code = self.codes.at(position);
         if code != NONE {
             let count = &mut self.counts[code as usize];
             *count -= 1;

@@ -1,27 +1,92 @@
-//! Small numbers for the different values of a column, by hashing.
+//! Small numbers for the different values of a column.
+//!
+//! Where values are near one another, a code is the distance from the least. Others are
+//! hashed, a stretch at a time that is some times as long as the windows in it: so the
+//! table stays in the cache where those are short.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::Words;
 use super::stretch::NONE;
 
-/// A code per position, [`NONE`] where there is no value, and how many codes there are.
-pub(super) fn codes(words: &Words<'_>) -> (Vec<u32>, usize) {
-    match words.spread() {
-        None => (vec![NONE; words.len()], 0),
-        Some((least, spread)) if spread < 2 * words.len() as u64 + 1_024 => {
-            let code = |word: i64| word.wrapping_sub(least) as u32;
-            let codes = (0..words.len()).map(|at| words.get(at).map_or(NONE, code));
-            (codes.collect(), spread as usize + 1)
-        }
-        Some(_) => hashed(words),
-    }
+pub(super) enum Codes<'a> {
+    Near {
+        words: &'a Words<'a>,
+        least: i64,
+        different: usize,
+    },
+    Hashed(Hashed<'a>),
 }
 
-fn hashed(words: &Words<'_>) -> (Vec<u32>, usize) {
-    let mut table = Table::new();
-    let codes = (0..words.len()).map(|at| words.get(at).map_or(NONE, |word| table.code(word)));
-    (codes.collect(), table.words.len())
+pub(super) struct Hashed<'a> {
+    words: &'a Words<'a>,
+    table: Table,
+    /// The first position that has a code, and the codes from there on.
+    base: usize,
+    codes: Vec<u32>,
+}
+
+impl<'a> Codes<'a> {
+    pub(super) fn new(words: &'a Words<'a>) -> Self {
+        let (least, spread) = words.spread().unwrap_or((0, 0));
+        if spread < 2 * words.len() as u64 + 1_024 {
+            let different = spread as usize + 1;
+            return Self::Near {
+                words,
+                least,
+                different,
+            };
+        }
+        Self::Hashed(Hashed {
+            words,
+            table: Table::new(),
+            base: 0,
+            codes: Vec::new(),
+        })
+    }
+
+    /// Positions from here on have no code before [`Codes::take_in`].
+    pub(super) fn end(&self) -> usize {
+        match self {
+            Self::Near { words, .. } => words.len(),
+            Self::Hashed(hashed) => hashed.base + hashed.codes.len(),
+        }
+    }
+
+    /// Makes codes for the positions `from..to`; others mean nothing from then on. Gives
+    /// a number that is larger than all codes.
+    pub(super) fn take_in(&mut self, from: usize, to: usize) -> usize {
+        match self {
+            Self::Near { different, .. } => *different,
+            Self::Hashed(hashed) => {
+                let Hashed {
+                    words,
+                    table,
+                    base,
+                    codes,
+                } = hashed;
+                table.clear();
+                *base = from;
+                codes.clear();
+                codes.extend(
+                    (from..to).map(|at| words.get(at).map_or(NONE, |word| table.code(word))),
+                );
+                table.words.len()
+            }
+        }
+    }
+
+    /// The code at a position, [`NONE`] where there is no value.
+    #[inline]
+    pub(super) fn at(&self, position: usize) -> u32 {
+        match self {
+            Self::Near { words, least, .. } => {
+                let code = |word: i64| word.wrapping_sub(*least) as u32;
+                words.get(position).map_or(NONE, code)
+            }
+            Self::Hashed(hashed) => hashed.codes[position - hashed.base],
+        }
+    }
 }
 
 /// Open addressing; a slot is free, or the code of a word in `words`.
@@ -39,6 +104,11 @@ impl Table {
             words: Vec::new(),
             seed: RandomState::new().hash_one(0) | 1,
         }
+    }
+
+    fn clear(&mut self) {
+        self.slots.fill(NONE);
+        self.words.clear();
     }
 
     #[inline]
@@ -90,19 +160,24 @@ mod tests {
         for scale in [1, 1 << 40] {
             let values: Vec<i64> = (0..3_000_i64).map(|at| at * at % 701 * scale - 9).collect();
             let words = Words::of(&values);
-            let (codes, different) = codes(&words);
-            let mut pairs: Vec<(i64, u32)> = values.iter().copied().zip(codes).collect();
-            pairs.sort_unstable();
-            pairs.dedup();
-            assert!(
-                pairs.windows(2).all(|two| two[0].0 < two[1].0),
-                "scale {scale}"
-            );
-            let mut used: Vec<u32> = pairs.iter().map(|pair| pair.1).collect();
-            used.sort_unstable();
-            used.dedup();
-            assert_eq!(used.len(), pairs.len(), "scale {scale}");
-            assert!(used.iter().all(|code| (*code as usize) < different));
+            let mut codes = Codes::new(&words);
+            for (from, to) in [(0, 1_000), (700, 3_000)] {
+                let different = codes.take_in(from, to);
+                let code = |position: usize| (values[position], codes.at(position));
+                let mut pairs: Vec<(i64, u32)> = (from..to).map(code).collect();
+                pairs.sort_unstable();
+                pairs.dedup();
+                assert!(
+                    pairs.windows(2).all(|two| two[0].0 < two[1].0),
+                    "scale {scale}"
+                );
+                let mut used: Vec<u32> = pairs.iter().map(|pair| pair.1).collect();
+                used.sort_unstable();
+                used.dedup();
+                assert_eq!(used.len(), pairs.len(), "scale {scale}");
+                assert!(used.iter().all(|code| (*code as usize) < different));
+                assert!(codes.end() >= to);
+            }
         }
     }
 }

@@ -197,8 +197,7 @@ impl Run<'_, '_> {
             self.spans(&mut Frequent::new(column, asked))?;
         }
         if any(|kind| kind == Kind::CountDistinct) {
-            let (codes, different) = codes::codes(&column.words);
-            self.spans(&mut Distinct::new(&codes, different, asked))?;
+            self.spans(&mut Distinct::new(column, asked))?;
         }
         Ok(())
     }
