@@ -11,9 +11,12 @@ BENCH_CORE := $(RUST) cargo bench --quiet --locked -p slidewise-core --bench win
 # Where a benchmark writes its record, if `make bench RECORD=bench/record/today` asks.
 record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 
-# Stamps live inside the environment they describe, so that removing it is enough.
-DEPS := $(VENV)/.deps
+# Stamps live inside the environment they describe, so that removing it is enough: the
+# environment itself, slidewise in it with what it runs on, and all tools for developers.
+BASE := $(VENV)/.base
 CORE := $(VENV)/.core
+DEPS := $(VENV)/.deps
+DEV  := $(DEPS) $(CORE)
 
 RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
                 $(shell find crates -name '*.rs' -o -name Cargo.toml)
@@ -35,7 +38,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
 		$(firstword $(MAKEFILE_LIST))
 
-dev: $(CORE) ## a virtual environment in .venv with slidewise and all tools in it
+dev: $(DEV) ## a virtual environment in .venv with slidewise and all tools in it
 
 quick: $(DEPS) ## while developing: a build in seconds that runs slower; then .venv/bin/pytest
 	@test -e $(CORE) || $(MAKE) dev
@@ -45,7 +48,7 @@ quick: $(DEPS) ## while developing: a build in seconds that runs slower; then .v
 demo: $(CORE) ## the main job on a generated trip stream: table, Parquet, picture
 	@$(BIN)/slidewise demo --out $(OUT)
 
-demo-spark: $(CORE) ## both engines on the same trips: in process, Spark as a table and as a stream
+demo-spark: $(DEV) ## both engines on the same trips: in process, Spark as a table and as a stream
 	@$(BIN)/slidewise demo --engine spark
 
 test: lint test-core test-python ## everything that must pass: lint, cargo tests, pytest
@@ -62,29 +65,29 @@ test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=10000000 before
 		$(RUST) cargo test --locked -p slidewise-core --test oracle
 
 FAULTS ?= 300
-test-faults: $(CORE) ## errors of users, injected: FAULTS=300 scripts per algorithm, a million
+test-faults: $(DEV) ## errors of users, injected: FAULTS=300 scripts per algorithm, a million
 	SLIDEWISE_FAULT_SCRIPTS=$(FAULTS) $(BIN)/pytest tests/test_own_faults.py -q -k kth_call
 
-test-matrix: $(CORE) ## every algorithm with every aggregation: SCRIPTS=1000000 for each pair
+test-matrix: $(DEV) ## every algorithm with every aggregation: SCRIPTS=1000000 for each pair
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) $(BIN)/pytest tests/test_matrix.py -q
 
 STREAMS ?= 100
 STEPS   ?= 30
-test-streams: $(CORE) ## Spark streams against tables: STREAMS=100 scripts of STEPS=30 batches
+test-streams: $(DEV) ## Spark streams against tables: STREAMS=100 scripts of STEPS=30 batches
 	SLIDEWISE_STREAMS=$(STREAMS) SLIDEWISE_STEPS=$(STEPS) \
 		$(BIN)/pytest tests/spark/test_stream.py -q -k like_tables
 
 DRIVERS ?= 5
 WORKERS ?= 15
-test-kills: $(CORE) ## kills of Spark drivers and workers: DRIVERS=5 WORKERS=15 for each sink
+test-kills: $(DEV) ## kills of Spark drivers and workers: DRIVERS=5 WORKERS=15 for each sink
 	SLIDEWISE_DRIVER_KILLS=$(DRIVERS) SLIDEWISE_WORKER_KILLS=$(WORKERS) \
 		$(BIN)/pytest tests/spark/test_kills.py -q -s
 
-test-python: $(CORE) ## the tests of the Python package, through the built module
+test-python: $(DEV) ## the tests of the Python package, through the built module
 	@$(BIN)/python tools/kafka.py --once
 	$(BIN)/pytest
 
-kafka: $(CORE) ## Kafka and Spark's connector for it, into .kafka: the tests run against them
+kafka: $(DEV) ## Kafka and Spark's connector for it, into .kafka: the tests run against them
 	@$(BIN)/python tools/kafka.py
 
 lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
@@ -96,7 +99,7 @@ lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
 	@printf 'unsafe blocks, functions and impls in crates/: '
 	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern)' crates | wc -l
 
-bench: bench-core bench-rolling $(CORE) ## all figures: the core, Window and rolling; RECORD=prefix keeps them
+bench: bench-core bench-rolling $(DEV) ## all figures: the core, Window and rolling; RECORD=prefix keeps them
 	$(BIN)/python -m bench.python_window $(call record,window)
 	$(BIN)/python -m bench.python_tables $(call record,tables)
 
@@ -117,26 +120,26 @@ bench-latency: $(DEPS) ## how long single calls take, with a picture; RECORD=pre
 		$(ARGS) --json $(or $(if $(RECORD),$(abspath $(RECORD)).json),$(CURDIR)/target/latency.json)
 	$(BIN)/python -m bench.latency $(or $(RECORD),target/latency).json
 
-bench-native: $(CORE) ## aggregations through Numba and Python, and sketches; RECORD=prefix
+bench-native: $(DEV) ## aggregations through Numba and Python, and sketches; RECORD=prefix
 	$(BIN)/python -m bench.python_native $(ARGS) $(call record,native)
 
-bench-spark: $(CORE) ## batch on Spark beside its own frames; ARGS="--filter slidewise", RECORD=prefix
+bench-spark: $(DEV) ## batch on Spark beside its own frames; ARGS="--filter slidewise", RECORD=prefix
 	$(BIN)/python -m bench.spark_batch $(ARGS) $(call record,spark-batch)
 
-bench-streams: $(CORE) ## streams on Spark beside its own; ARGS="--filter keys", RECORD=prefix
+bench-streams: $(DEV) ## streams on Spark beside its own; ARGS="--filter keys", RECORD=prefix
 	$(BIN)/python -m bench.spark_stream $(ARGS) $(call record,spark-stream)
 
-bench-peers: $(CORE) ## tables beside peers, -> docs/speed.md; PEERS= an environment with them
+bench-peers: $(DEV) ## tables beside peers, -> docs/speed.md; PEERS= an environment with them
 	PYTHONPATH=$(CURDIR):$(CURDIR)/python $(or $(PEERS),$(VENV))/bin/python \
 		-m bench.rolling_peers $(ARGS) --out docs $(call record,peers)
 
-soak: $(CORE) ## a long run in which memory must not grow; ARGS="--native 1000000" for a short one
+soak: $(DEV) ## a long run in which memory must not grow; ARGS="--native 1000000" for a short one
 	$(BIN)/python -m bench.soak $(ARGS)
 
-soak-spark: $(CORE) ## a long stream on Spark, likewise; ARGS="--minutes 30"
+soak-spark: $(DEV) ## a long stream on Spark, likewise; ARGS="--minutes 30"
 	$(BIN)/python -m bench.spark_soak $(ARGS)
 
-docs: $(CORE) ## the pages that are made from the code
+docs: $(DEV) ## the pages that are made from the code
 	$(BIN)/python tools/aggregation_page.py
 
 format: $(DEPS) ## put the code into its standard form
@@ -152,14 +155,19 @@ clean: ## remove everything that was built
 	rm -f python/slidewise/_core*.so
 	find bench python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(DEPS): requirements-dev.lock tools/find-python
+$(BASE): requirements-dev.lock tools/find-python
 	@python=$$(PYTHON=$(PYTHON) tools/find-python) || exit 1; \
 		echo "Making $(VENV) with $$python"; \
 		"$$python" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --constraint requirements-dev.lock maturin
+	@touch $@
+
+$(DEPS): $(BASE)
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
 	@touch $@
 
-$(CORE): $(DEPS) $(RUST_SOURCES)
+$(CORE): $(BASE) $(RUST_SOURCES)
 	@echo "Building slidewise (optimised; the first time takes a minute or two)"
-	@$(RUST) $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(RUST) $(BIN)/python -m pip install --quiet --no-build-isolation \
+		--constraint requirements-dev.lock --editable '.[cli,plot]'
 	@touch $@
