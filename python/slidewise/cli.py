@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from slidewise import rolling_command, stream_command
+from slidewise import bench_command, rolling_command, stream_command
 from slidewise.aggregations import KINDS, Aggregation, sketches
 from slidewise.cards import algorithms
 from slidewise.durations import WindowLike, rows
@@ -33,7 +33,7 @@ examples:
   slidewise rolling trips.csv ... --arrival stoptime     (as of each row's arrival)
   slidewise rolling years.parquet ... --memory 4GB -o features.parquet
   slidewise rolling years.parquet ... --engine spark -o features.parquet
-  slidewise stream incoming/ --on starttime --by "start station id" --window 1h \
+  slidewise stream incoming/ --on starttime --by "start station id" --window 1h \\
       --agg n=count --late 10m --checkpoint state/ -o features/
 """
 
@@ -204,6 +204,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_explain(commands)
     _add_algorithms(commands)
+    _add_bench(commands)
     return parser
 
 
@@ -326,6 +327,11 @@ def _add_algorithms(commands: Any) -> None:
         "the algorithms: order, laws, costs, paper",
         _algorithms,
     )
+
+
+def _add_bench(commands: Any) -> None:
+    about = "how fast this machine is, beside pandas and polars"
+    bench_command.add_options(_command(commands, "bench", about, bench_command.run))
 
 
 def _command(commands: Any, name: str, about: str, run: Any) -> argparse.ArgumentParser:
