@@ -3,6 +3,8 @@
 //! Nothing here can overflow: distances between times are taken as unsigned 64-bit
 //! numbers, which every pair of int64 times has.
 
+use super::vectors::{Work, widest};
+
 /// Which ends belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
@@ -97,6 +99,23 @@ impl<'a> Pointers<'a> {
         if lo.len() < LANES * LEAST_LANE {
             return self.fill_one_by_one(position, base, lo, hi);
         }
+        widest(Fill {
+            pointers: self,
+            length,
+            position,
+            base,
+            lo,
+            hi,
+        });
+    }
+
+    #[inline(always)]
+    fn fill_side_by_side(
+        &mut self,
+        length: i64,
+        (position, base): (usize, usize),
+        (lo, hi): (&mut [usize], &mut [usize]),
+    ) {
         self.fill_hi(position, base, hi);
         let reach = length - i64::from(!self.span.closed.left());
         // Times ascend: where the first does not leave int64, no other one does.
@@ -256,7 +275,29 @@ impl<'a> Pointers<'a> {
     }
 }
 
+/// Windows of many rows.
+struct Fill<'a, 'b> {
+    pointers: &'a mut Pointers<'b>,
+    length: i64,
+    position: usize,
+    base: usize,
+    lo: &'a mut [usize],
+    hi: &'a mut [usize],
+}
+
+impl Work for Fill<'_, '_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn work(self) {
+        let place = (self.position, self.base);
+        self.pointers
+            .fill_side_by_side(self.length, place, (self.lo, self.hi));
+    }
+}
+
 /// Whether two neighbours are equal; without a branch per pair, for vector registers.
+#[inline(always)]
 fn any_equal(times: &[i64]) -> bool {
     let pairs = times.iter().zip(&times[1..]);
     pairs.fold(false, |any, (a, b)| any | (a == b))

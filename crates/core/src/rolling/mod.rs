@@ -30,6 +30,7 @@ mod place;
 pub mod sliding;
 mod sorted;
 mod table;
+mod vectors;
 
 use std::sync::Arc;
 

@@ -138,7 +138,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    fn new(present: Vec<bool>) -> Self {
+    pub fn new(present: Vec<bool>) -> Self {
         let mut count = 0;
         let mut counts = Vec::with_capacity(present.len() + 1);
         counts.push(0);

@@ -39,7 +39,7 @@ pub(super) trait Scan {
     fn renew(&mut self, _lo: usize, _hi: usize, _fresh: bool) {}
     /// Whether a fold has lost so many digits that what it is lowered to takes a flip.
     #[inline(always)]
-    fn is_worn(&self, _fold: Self::Fold, _lowered: Self::Lowered) -> bool {
+    fn is_worn(&self, _fold: Self::Fold, _lowered: Self::Lowered, _count: f64) -> bool {
         false
     }
 }
@@ -74,9 +74,14 @@ impl<'a, S: Scan> Flip<'a, S> {
         }
     }
 
+    /// The next window, which begins at `lo`, has nothing to do with those before it.
+    pub(super) fn restart(&mut self, lo: usize) {
+        (self.mid, self.hi) = (lo, lo);
+    }
+
     /// What each window of a block is lowered to; it follows that of the last call.
-    pub(super) fn answer(&mut self, block: &Block<'_>, lowered: &mut Vec<S::Lowered>) {
-        lowered.resize(block.lo.len(), S::Lowered::default());
+    #[inline(always)]
+    pub(super) fn answer(&mut self, block: &Block<'_>, lowered: &mut [S::Lowered]) {
         let mut at = 0;
         while at < block.lo.len() {
             let (lo, hi) = (block.lo[at], block.hi[at]);
@@ -151,13 +156,16 @@ impl<'a, S: Scan> Flip<'a, S> {
         for ((slot, &lo), &hi) in lowered.iter_mut().zip(lo).zip(hi) {
             let (fold, count) = fold(lo, hi);
             *slot = self.scan.lower(fold, count);
-            any |= self.scan.is_worn(fold, *slot);
+            any |= self.scan.is_worn(fold, *slot, count);
         }
         if !S::WEARS || !any {
             return None;
         }
         let mut windows = lowered.iter().zip(lo).zip(hi);
-        windows.position(|((lowered, &lo), &hi)| self.scan.is_worn(fold(lo, hi).0, *lowered))
+        windows.position(|((lowered, &lo), &hi)| {
+            let (fold, count) = fold(lo, hi);
+            self.scan.is_worn(fold, *lowered, count)
+        })
     }
 
     /// One window, far from the one before it: there is no use in writing down the folds
@@ -170,7 +178,7 @@ impl<'a, S: Scan> Flip<'a, S> {
         let count = self.counts.float(lo, hi);
         let fold = self.scan.join(self.suffixes[lo - self.base], self.back);
         let lowered = self.scan.lower(fold, count);
-        if !self.scan.is_worn(fold, lowered) {
+        if !self.scan.is_worn(fold, lowered, count) {
             return lowered;
         }
         self.flip(lo, hi, false);
@@ -182,8 +190,9 @@ impl<'a, S: Scan> Flip<'a, S> {
         self.scan.renew(lo, hi, fresh);
         self.fold_suffixes(lo, hi);
         let whole = self.suffixes[0];
-        let lowered = self.scan.lower(whole, self.counts.float(lo, hi));
-        if self.scan.is_worn(whole, lowered) {
+        let count = self.counts.float(lo, hi);
+        let lowered = self.scan.lower(whole, count);
+        if self.scan.is_worn(whole, lowered, count) {
             // From very far off, the first look only comes near.
             self.scan.renew(lo, hi, false);
             self.fold_suffixes(lo, hi);

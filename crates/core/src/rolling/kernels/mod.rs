@@ -9,7 +9,11 @@
 //! - first and last: a look at the ends
 
 mod flip;
+mod grid;
 mod parts;
+mod running;
+#[cfg(test)]
+mod running_tests;
 mod scans;
 mod sink;
 
@@ -35,6 +39,14 @@ struct Block<'a> {
 impl Block<'_> {
     fn windows(&self) -> impl ExactSizeIterator<Item = (usize, usize)> {
         self.lo.iter().copied().zip(self.hi.iter().copied())
+    }
+
+    fn between(&self, from: usize, until: usize) -> Block<'_> {
+        Block {
+            lo: &self.lo[from..until],
+            hi: &self.hi[from..until],
+            own: self.own,
+        }
     }
 }
 

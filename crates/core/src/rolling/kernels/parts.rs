@@ -1,12 +1,14 @@
 //! Parts: one fold of one column over the windows of a span, and what is made of it.
 
 use super::flip::{Flip, Scan};
+use super::running::{Running, Terms};
 use super::scans::{Extreme, Moments, Number, Sum, Values};
 use super::sink::Sink;
 use super::{Block, Counts};
 use crate::aggregate::{AggSpec, Kind, extreme_value};
 use crate::rolling::Error;
 use crate::rolling::sorted::{Dense, Numbers};
+use crate::rolling::vectors::{Work, widest};
 
 /// What is folded. Aggregations that need the same of one column share a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,28 @@ pub(super) trait Part {
     fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error>;
 }
 
+/// What a part does, compiled for more than one kind of processor.
+trait Kernel {
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error>;
+}
+
+impl<K: Kernel> Part for K {
+    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+        widest(Run(self, block, sink))
+    }
+}
+
+struct Run<'a, 'b, K>(&'a mut K, &'a Block<'a>, &'a mut Sink<'b>);
+
+impl<K: Kernel> Work for Run<'_, '_, K> {
+    type Out = Result<(), Error>;
+
+    #[inline(always)]
+    fn work(self) -> Self::Out {
+        self.0.run(self.1, self.2)
+    }
+}
+
 /// An aggregation and its place among those asked for.
 pub(super) type Asked = (usize, AggSpec);
 
@@ -60,7 +84,7 @@ pub(super) fn part<'a>(
         Some(Numbers::F64(values)) => {
             let values = Values::new(values, counts);
             match what {
-                What::Sum => Folded::boxed(Sum(values), counts, asked),
+                What::Sum => Summed::boxed(Sum(values), counts, asked),
                 what => of_number(what, values, counts, asked),
             }
         }
@@ -76,7 +100,7 @@ fn of_number<'a, V: Number + 'a>(
 ) -> Box<dyn Part + 'a> {
     match what {
         What::Extreme { min } => Folded::boxed(Extreme { values, min }, counts, asked),
-        What::Moments => Folded::boxed(Moments::new(values, counts), counts, asked),
+        What::Moments => Summed::<_, 2>::boxed(Moments::new(values, counts), counts, asked),
         What::End { last } => End::boxed(values, counts, last, asked),
         What::Count | What::Sum => Box::new(Count { counts, asked }),
     }
@@ -87,8 +111,9 @@ struct Count<'a> {
     asked: Vec<Asked>,
 }
 
-impl Part for Count<'_> {
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+impl Kernel for Count<'_> {
+    #[inline(always)]
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
         for (index, _) in &self.asked {
             let counts = block
                 .windows()
@@ -103,8 +128,8 @@ impl Part for Count<'_> {
 /// run along with the windows, so that nothing is kept per row of the column.
 struct ExactSum<'a> {
     values: Values<'a, i64>,
-    young: Running,
-    old: Running,
+    young: Prefix,
+    old: Prefix,
     /// The greatest value so far, up to its sign.
     greatest: u64,
     counts: Counts<'a>,
@@ -112,7 +137,7 @@ struct ExactSum<'a> {
 }
 
 /// The running sum of a column up to `at`, and those of a block from there on to `end`.
-struct Running {
+struct Prefix {
     at: usize,
     end: usize,
     sum: i128,
@@ -122,7 +147,7 @@ struct Running {
     wide: Vec<i128>,
 }
 
-impl Running {
+impl Prefix {
     fn new() -> Self {
         Self {
             at: 0,
@@ -135,6 +160,7 @@ impl Running {
     }
 
     /// Sums from `first` on, up to all of `..end`; narrow ones must fit.
+    #[inline(always)]
     fn run(&mut self, values: Values<'_, i64>, first: usize, end: usize, is_wide: bool) {
         let value = |at| values.map(at, 0, |value| value);
         let known = first.min(self.end);
@@ -167,8 +193,8 @@ impl<'a> ExactSum<'a> {
     fn boxed(values: Values<'a, i64>, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
         Box::new(Self {
             values,
-            young: Running::new(),
-            old: Running::new(),
+            young: Prefix::new(),
+            old: Prefix::new(),
             greatest: 0,
             counts,
             asked,
@@ -176,7 +202,8 @@ impl<'a> ExactSum<'a> {
     }
 
     /// Brings both ends to a block; says whether 64 bits hold all its sums.
-    fn run(&mut self, block: &Block<'_>) -> bool {
+    #[inline(always)]
+    fn bring(&mut self, block: &Block<'_>) -> bool {
         let ends = |places: &[usize]| (places[0], places[places.len() - 1]);
         let ((oldest, old), (youngest, young)) = (ends(block.lo), ends(block.hi));
         let new = &self.values.all[self.young.at..young];
@@ -213,9 +240,10 @@ impl<'a> ExactSum<'a> {
     }
 }
 
-impl Part for ExactSum<'_> {
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let narrow = self.run(block);
+impl Kernel for ExactSum<'_> {
+    #[inline(always)]
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let narrow = self.bring(block);
         let counts = || block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
         for (index, agg) in &self.asked {
             match (narrow, agg.kind) {
@@ -287,8 +315,9 @@ fn nearest(present: impl ExactSizeIterator<Item = (usize, bool)>) -> Vec<usize> 
     places
 }
 
-impl<V: Number> Part for End<'_, V> {
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+impl<V: Number> Kernel for End<'_, V> {
+    #[inline(always)]
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
         for (index, _) in &self.asked {
             let values = block
                 .windows()
@@ -319,14 +348,59 @@ impl<'a, S: Finish + 'a> Folded<'a, S> {
     }
 }
 
-impl<S: Finish> Part for Folded<'_, S> {
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+impl<S: Finish> Kernel for Folded<'_, S> {
+    #[inline(always)]
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+        self.lowered.resize(block.lo.len(), S::Lowered::default());
         self.flip.answer(block, &mut self.lowered);
         for (index, agg) in &self.asked {
             let counts = block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
             let lowered = self.lowered.iter().copied().zip(counts);
             let least = self.flip.scan.finish((*index, agg), lowered, sink);
             sink.leave_out(*index, block, self.counts, least);
+        }
+        Ok(())
+    }
+}
+
+/// What running sums answer.
+struct Summed<'a, S: Scan, const K: usize> {
+    running: Running<'a, S, K>,
+    /// How many values each window holds, and what it is lowered to.
+    floats: Vec<f64>,
+    lowered: Vec<f64>,
+    counts: Counts<'a>,
+    asked: Vec<Asked>,
+}
+
+impl<'a, S: Finish + Terms<K> + 'a, const K: usize> Summed<'a, S, K> {
+    fn boxed(terms: S, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
+        Box::new(Self {
+            running: Running::new(terms, counts),
+            floats: Vec::new(),
+            lowered: Vec::new(),
+            counts,
+            asked,
+        })
+    }
+}
+
+impl<S: Finish + Terms<K>, const K: usize> Kernel for Summed<'_, S, K> {
+    #[inline(always)]
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let counts = block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
+        self.floats.clear();
+        self.floats.extend(counts);
+        self.lowered.resize(block.lo.len(), 0.0);
+        self.running.answer(block, &self.floats, &mut self.lowered);
+        let fewest = self.floats.iter().copied().fold(f64::INFINITY, f64::min);
+        for (index, agg) in &self.asked {
+            let counts = self.floats.iter().copied();
+            let lowered = self.lowered.iter().copied().zip(counts);
+            let least = self.running.flip.scan.finish((*index, agg), lowered, sink);
+            if fewest < least as f64 {
+                sink.leave_out(*index, block, self.counts, least);
+            }
         }
         Ok(())
     }
@@ -344,6 +418,7 @@ trait Finish: Scan {
 }
 
 impl Finish for Sum<'_> {
+    #[inline(always)]
     fn finish(
         &self,
         (index, agg): (usize, &AggSpec),
@@ -359,6 +434,7 @@ impl Finish for Sum<'_> {
 }
 
 impl<V: Number> Finish for Extreme<'_, V> {
+    #[inline(always)]
     fn finish(
         &self,
         (index, _): (usize, &AggSpec),
@@ -372,6 +448,7 @@ impl<V: Number> Finish for Extreme<'_, V> {
 }
 
 impl<V: Number> Finish for Moments<'_, V> {
+    #[inline(always)]
     fn finish(
         &self,
         (index, agg): (usize, &AggSpec),
@@ -379,7 +456,7 @@ impl<V: Number> Finish for Moments<'_, V> {
         sink: &mut Sink<'_>,
     ) -> usize {
         let ddof = f64::from(agg.ddof);
-        let variances = squares.map(|(squares, count)| squares / (count - ddof));
+        let variances = squares.map(|(squares, count)| squares / (count * (count - ddof)));
         match agg.kind {
             Kind::Stddev => sink.numbers(index, variances.map(f64::sqrt)),
             _ => sink.numbers(index, variances),

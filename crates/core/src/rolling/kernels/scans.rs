@@ -1,7 +1,10 @@
 //! What the flip kernel folds: sums with their errors, extremes, moments.
 
+use std::ops::Range;
+
 use super::Counts;
 use super::flip::Scan;
+use super::running::Terms;
 use crate::aggregate::twofold::{Twofold, two_sum};
 use crate::aggregate::{DType, extreme_word};
 use crate::rolling::Output;
@@ -18,6 +21,8 @@ pub(super) trait Number: Copy + Sized {
     fn distance(self, pivot: Self) -> f64;
     /// The value of this type nearest to a mean; any, if there is no mean.
     fn pivot(mean: f64) -> Self;
+    /// The value at about such a distance; this one at none.
+    fn moved(self, distance: f64) -> Self;
 }
 
 impl Number for i64 {
@@ -50,6 +55,9 @@ impl Number for i64 {
     fn pivot(mean: f64) -> Self {
         mean as i64
     }
+    fn moved(self, distance: f64) -> Self {
+        self.saturating_add(distance as i64)
+    }
 }
 
 impl Number for f64 {
@@ -78,6 +86,10 @@ impl Number for f64 {
     }
     fn pivot(mean: f64) -> Self {
         if mean.is_finite() { mean } else { 0.0 }
+    }
+    fn moved(self, distance: f64) -> Self {
+        let there = self + distance;
+        if there.is_finite() { there } else { 0.0 }
     }
 }
 
@@ -115,8 +127,93 @@ impl<'a, V: Number> Values<'a, V> {
     }
 }
 
+impl<V: Number> Values<'_, V> {
+    /// What `of` makes of one value after the other, or `missing`.
+    #[inline(always)]
+    fn each<R: Copy>(
+        &self,
+        rows: Range<usize>,
+        missing: R,
+        of: impl Fn(V) -> R,
+        mut take: impl FnMut(R),
+    ) {
+        let values = &self.all[rows.clone()];
+        match self.present {
+            None => values.iter().for_each(|value| take(of(*value))),
+            Some(present) => {
+                for (value, there) in values.iter().zip(&present[rows]) {
+                    let value = of(*value);
+                    take(if *there { value } else { missing });
+                }
+            }
+        }
+    }
+}
+
+impl<V: Number> Values<'_, V> {
+    /// Likewise, with a slot for each.
+    #[inline(always)]
+    fn fill<T: Copy, R>(
+        &self,
+        rows: Range<usize>,
+        missing: T,
+        of: impl Fn(V) -> T,
+        slots: &mut [R],
+        mut take: impl FnMut(T) -> R,
+    ) {
+        let values = &self.all[rows.clone()];
+        match self.present {
+            None => {
+                for (slot, value) in slots.iter_mut().zip(values) {
+                    *slot = take(of(*value));
+                }
+            }
+            Some(present) => {
+                let values = values.iter().zip(&present[rows]);
+                for (slot, (value, there)) in slots.iter_mut().zip(values) {
+                    let value = of(*value);
+                    *slot = take(if *there { value } else { missing });
+                }
+            }
+        }
+    }
+
+    /// Likewise for so many rows from two places on.
+    #[inline(always)]
+    fn fill_both<'s, T: Copy, R: 's>(
+        &self,
+        (from, count): ([usize; 2], usize),
+        missing: T,
+        of: impl Fn(V) -> T,
+        slots: impl Iterator<Item = (&'s mut R, &'s mut R)>,
+        mut take: impl FnMut([T; 2]) -> [R; 2],
+    ) {
+        let rows = from.map(|from| from..from + count);
+        let [first, second] = rows.clone().map(|rows| &self.all[rows]);
+        let values = first.iter().zip(second);
+        match self.present {
+            None => {
+                for ((a, b), (first, second)) in slots.zip(values) {
+                    [*a, *b] = take([of(*first), of(*second)]);
+                }
+            }
+            Some(present) => {
+                let [there, also] = rows.map(|rows| &present[rows]);
+                let there = there.iter().zip(also);
+                for (((a, b), (first, second)), (there, also)) in slots.zip(values).zip(there) {
+                    let [first, second] = [of(*first), of(*second)];
+                    [*a, *b] = take([
+                        if *there { first } else { missing },
+                        if *also { second } else { missing },
+                    ]);
+                }
+            }
+        }
+    }
+}
+
 /// The sum of floats with its error.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Sum<'a>(pub(super) Values<'a, f64>);
 
 impl Scan for Sum<'_> {
@@ -137,6 +234,45 @@ impl Scan for Sum<'_> {
     #[inline(always)]
     fn lower(&self, fold: Twofold, _count: f64) -> f64 {
         fold.value()
+    }
+}
+
+impl Terms<1> for Sum<'_> {
+    const CANCELS: bool = true;
+
+    #[inline(always)]
+    fn each(&self, rows: Range<usize>, mut take: impl FnMut([f64; 1])) {
+        self.0.each(rows, 0.0, |value| value, |term| take([term]));
+    }
+    #[inline(always)]
+    fn fill<R>(&self, rows: Range<usize>, slots: &mut [R], take: impl FnMut([f64; 1]) -> R) {
+        self.0.fill(rows, [0.0], |value| [value], slots, take);
+    }
+    #[inline(always)]
+    fn fill_both<'s, R: 's>(
+        &self,
+        from: [usize; 2],
+        count: usize,
+        slots: impl Iterator<Item = (&'s mut R, &'s mut R)>,
+        take: impl FnMut([[f64; 1]; 2]) -> [R; 2],
+    ) {
+        self.0
+            .fill_both((from, count), [0.0], |value| [value], slots, take);
+    }
+    fn begin(&mut self, _lo: usize, _hi: usize) {}
+    #[inline(always)]
+    fn answer(&self, [sum]: [f64; 1], _count: f64) -> f64 {
+        sum
+    }
+    #[inline(always)]
+    fn margin(&self, _sums: [f64; 1], _answer: f64, _count: f64, _least: f64) -> f64 {
+        0.0
+    }
+    #[inline(always)]
+    fn look(&self, lo: usize, hi: usize, _count: f64) -> f64 {
+        let mut sum = Twofold::EMPTY;
+        self.each(lo..hi, |[term]| sum = sum.plus(term));
+        sum.value()
     }
 }
 
@@ -174,7 +310,7 @@ impl<V: Number> Scan for Extreme<'_, V> {
 /// The pivot is the mean of the window at the last flip. A window whose mean has gone
 /// far from it loses digits in `second − first²/n`; then a flip is due. After that flip
 /// the mean must move away again by five times the deviation, so flips stay rare.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Moments<'a, V> {
     values: Values<'a, V>,
     counts: Counts<'a>,
@@ -231,7 +367,7 @@ impl<V: Number> Scan for Moments<'_, V> {
             errors[1] + second_error,
         ]
     }
-    /// The sum of squared distances from the mean.
+    /// The sum of squared distances from the mean, for each value.
     #[inline(always)]
     fn lower(&self, [first, second, first_error, second_error]: Distances, count: f64) -> f64 {
         let twofold = |sum, error| Twofold { sum, error };
@@ -239,7 +375,7 @@ impl<V: Number> Scan for Moments<'_, V> {
         let drift = first * (first / count);
         let squares = twofold(second, second_error).plus(-drift).value();
         // NaN stays; what rounding made negative does not.
-        if squares < 0.0 { 0.0 } else { squares }
+        if squares < 0.0 { 0.0 } else { squares * count }
     }
     fn renew(&mut self, lo: usize, hi: usize, fresh: bool) {
         if fresh {
@@ -256,7 +392,74 @@ impl<V: Number> Scan for Moments<'_, V> {
     }
     /// A window without any deviation is worn too, unless the pivot is its one value.
     #[inline(always)]
-    fn is_worn(&self, fold: Distances, squares: f64) -> bool {
-        squares < WEAR * fold[1]
+    fn is_worn(&self, fold: Distances, squares: f64, count: f64) -> bool {
+        squares < WEAR * fold[1] * count
+    }
+}
+
+impl<V: Number> Terms<2> for Moments<'_, V> {
+    const CANCELS: bool = false;
+
+    #[inline(always)]
+    fn each(&self, rows: Range<usize>, mut take: impl FnMut([f64; 2])) {
+        let pivot = self.pivot;
+        let distance = |value: V| value.distance(pivot);
+        self.values.each(rows, 0.0, distance, |distance| {
+            take([distance, distance * distance])
+        });
+    }
+    #[inline(always)]
+    fn fill<R>(&self, rows: Range<usize>, slots: &mut [R], take: impl FnMut([f64; 2]) -> R) {
+        let pivot = self.pivot;
+        let terms = |value: V| {
+            let distance = value.distance(pivot);
+            [distance, distance * distance]
+        };
+        self.values.fill(rows, [0.0; 2], terms, slots, take);
+    }
+    #[inline(always)]
+    fn fill_both<'s, R: 's>(
+        &self,
+        from: [usize; 2],
+        count: usize,
+        slots: impl Iterator<Item = (&'s mut R, &'s mut R)>,
+        take: impl FnMut([[f64; 2]; 2]) -> [R; 2],
+    ) {
+        let pivot = self.pivot;
+        let terms = |value: V| {
+            let distance = value.distance(pivot);
+            [distance, distance * distance]
+        };
+        self.values
+            .fill_both((from, count), [0.0; 2], terms, slots, take);
+    }
+    fn begin(&mut self, lo: usize, hi: usize) {
+        let Some(first) = (lo..hi).find(|at| self.values.is_there(*at)) else {
+            return;
+        };
+        self.pivot = self.values.all[first];
+        let mut near = 0.0;
+        self.each(lo..hi, |terms| near += terms[0]);
+        self.pivot = self.pivot.moved(near / self.counts.float(lo, hi));
+    }
+    #[inline(always)]
+    fn answer(&self, [first, second]: [f64; 2], count: f64) -> f64 {
+        let squares = second * count - first * first;
+        if squares < 0.0 { 0.0 } else { squares }
+    }
+    #[inline(always)]
+    fn margin(&self, sums: [f64; 2], squares: f64, count: f64, least: f64) -> f64 {
+        let worn = squares - WEAR * (sums[1] * count);
+        worn.min(sums[1] - least * count)
+    }
+    #[inline(always)]
+    fn look(&self, lo: usize, hi: usize, count: f64) -> f64 {
+        let mut near = *self;
+        near.begin(lo, hi);
+        let mut sums = [0.0; 2];
+        near.each(lo..hi, |terms| {
+            sums = [sums[0] + terms[0], sums[1] + terms[1]]
+        });
+        near.answer(sums, count)
     }
 }

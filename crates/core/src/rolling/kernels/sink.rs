@@ -20,6 +20,7 @@ impl Sink<'_> {
         self.rows.map_or(self.start + at, |rows| rows[at])
     }
 
+    #[inline(always)]
     pub(super) fn numbers<V: Number>(
         &mut self,
         index: usize,
@@ -66,6 +67,7 @@ impl Sink<'_> {
     }
 
     /// Windows of less than `least` values have no answer.
+    #[inline(always)]
     pub(super) fn leave_out(
         &mut self,
         index: usize,

@@ -1,0 +1,508 @@
+//! Running sums of floats: every window as the difference of two sums on a [`Grid`],
+//! which are exact, so that nothing is worn by subtracting for however long.
+//!
+//! ```text
+//!     old anchor . . lo . . . . . . young anchor . . . hi
+//!      sum of a window = between the anchors + young[hi] − old[lo]
+//! ```
+//!
+//! An *epoch* has one grid, and one pivot that terms are distances from. It ends
+//!
+//! - at a term that its grid does not take, or (of sums) of which it would lose digits,
+//! - at a window so far from the pivot that digits cancel,
+//! - where terms have lost digits: with the last one that is great enough for what the
+//!   others lost not to count.
+//!
+//! Each begins with a look at all rows of a window. Where that comes too often, or the
+//! terms are beyond any grid (NaN, infinities, the largest and the smallest floats), two
+//! stacks ([`Flip`]) answer. When an epoch begins is decided by the rows and windows of a
+//! group alone: a window that shares nothing with the one before it begins another.
+
+use std::ops::Range;
+
+use super::flip::{Flip, Scan};
+use super::grid::{Grid, MOST, ROOM, Units};
+use super::{Block, Counts};
+
+/// What is added up over rows: `K` terms for each, which share a grid or its square.
+pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
+    /// Whether a lost digit counts by the size of the sum, not by that of its terms.
+    const CANCELS: bool;
+
+    /// The terms of one row after the other.
+    fn each(&self, rows: Range<usize>, take: impl FnMut([f64; K]));
+    /// Likewise, with a slot for each row.
+    fn fill<R>(&self, rows: Range<usize>, slots: &mut [R], take: impl FnMut([f64; K]) -> R);
+    /// Likewise for so many rows from two places on.
+    fn fill_both<'s, R: 's>(
+        &self,
+        from: [usize; 2],
+        count: usize,
+        slots: impl Iterator<Item = (&'s mut R, &'s mut R)>,
+        take: impl FnMut([[f64; K]; 2]) -> [R; 2],
+    );
+    /// The window is about to begin an epoch: terms may change.
+    fn begin(&mut self, lo: usize, hi: usize);
+    /// From the sums of a window with so many values.
+    fn answer(&self, sums: [f64; K], count: f64) -> f64;
+    /// Negative where digits have cancelled; `least` is what a sum of squares must reach.
+    fn margin(&self, sums: [f64; K], answer: f64, count: f64, least: f64) -> f64;
+    /// The answer for rows with so many values, by looking at each.
+    fn look(&self, lo: usize, hi: usize, count: f64) -> f64;
+}
+
+/// Rows of windows that are looked at one by one: where digits have cancelled, and until
+/// a longer one shares rows with the one before it.
+const FEW: usize = 8;
+/// Rows looked at to begin epochs, for each row of the windows so far.
+const PATIENCE: usize = 32;
+
+/// Biased sums up to a row: coarse ones, then fine ones.
+type Sums<const K: usize> = [[f64; K]; 2];
+
+/// One end of the windows. Anchors are a fixed number of rows from one another, so that
+/// answers do not depend on which windows are asked for together.
+struct Side<const K: usize> {
+    anchor: usize,
+    /// Sums from the anchor on, for so many rows.
+    sums: Vec<Sums<K>>,
+    filled: usize,
+}
+
+impl<const K: usize> Side<K> {
+    fn new() -> Self {
+        Self {
+            anchor: 0,
+            sums: vec![[[0.0; K]; 2]; ROOM + 1],
+            filled: 0,
+        }
+    }
+
+    fn begin(&mut self, anchor: usize, start: Sums<K>) {
+        (self.anchor, self.filled) = (anchor, 0);
+        self.sums[0] = start;
+    }
+
+    /// Sums up to a row, which is at most [`ROOM`] rows from the anchor.
+    #[inline(always)]
+    fn reach(&mut self, row: usize, terms: impl Terms<K>) {
+        let from = self.anchor + self.filled;
+        if row <= from {
+            return;
+        }
+        let mut sum = self.sums[self.filled];
+        let slots = &mut self.sums[self.filled + 1..];
+        terms.fill(from..row, slots, |terms| {
+            sum = add(sum, terms);
+            sum
+        });
+        self.filled = row - self.anchor;
+    }
+}
+
+/// Likewise for two sides. A sum waits for the one before it; two of them wait together.
+#[inline(always)]
+fn reach_both<const K: usize>(
+    (young, hi): (&mut Side<K>, usize),
+    (old, lo): (&mut Side<K>, usize),
+    terms: impl Terms<K>,
+) {
+    let from = [young.anchor + young.filled, old.anchor + old.filled];
+    let both = hi.saturating_sub(from[0]).min(lo.saturating_sub(from[1]));
+    let mut sums = [young.sums[young.filled], old.sums[old.filled]];
+    let slots = young.sums[young.filled + 1..].iter_mut();
+    let slots = slots.zip(&mut old.sums[old.filled + 1..]);
+    terms.fill_both(from, both, slots, |[newer, older]| {
+        sums = [add(sums[0], newer), add(sums[1], older)];
+        sums
+    });
+    young.filled += both;
+    old.filled += both;
+    young.reach(hi, terms);
+    old.reach(lo, terms);
+}
+
+pub(super) struct Running<'a, T: Scan, const K: usize> {
+    pub(super) flip: Flip<'a, T>,
+    counts: Counts<'a>,
+    grids: [Grid; K],
+    /// The end of the last window.
+    end: usize,
+    /// No epoch has begun yet.
+    is_idle: bool,
+    /// What windows that begin up to here may rely on.
+    mid: usize,
+    /// Two stacks answer up to `mid`.
+    is_wild: bool,
+    /// Some terms have lost digits.
+    is_inexact: bool,
+    /// All rows before it are known to fit.
+    seen: usize,
+    /// The sums from the old side's anchor to the young one's.
+    between: [Units; K],
+    young: Side<K>,
+    old: Side<K>,
+    /// Since a window that shared nothing with the one before it: its start, and the rows
+    /// looked at to begin epochs.
+    since: usize,
+    looked: usize,
+}
+
+impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
+    pub(super) fn new(terms: T, counts: Counts<'a>) -> Self {
+        Self {
+            flip: Flip::new(terms, counts),
+            counts,
+            grids: [Grid::ZERO; K],
+            end: 0,
+            is_idle: true,
+            mid: 0,
+            is_wild: false,
+            is_inexact: false,
+            seen: 0,
+            between: [[0; 2]; K],
+            young: Side::new(),
+            old: Side::new(),
+            since: 0,
+            looked: 0,
+        }
+    }
+
+    /// What each window of a block is lowered to; it follows that of the last call.
+    #[inline(always)]
+    pub(super) fn answer(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) {
+        let (last, mut at) = (block.lo.len() - 1, 0);
+        let apart = block.lo[last] >= block.hi[0] && self.apart(block);
+        let long = block.hi[last] - block.lo[0] > MOST;
+        while at <= last {
+            let (lo, hi) = (block.lo[at], block.hi[at]);
+            let fresh = lo >= self.end && hi > lo;
+            if fresh {
+                (self.is_idle, self.since, self.looked) = (true, lo, 0);
+            }
+            if fresh || (self.is_idle && hi - lo <= FEW) {
+                lowered[at] = self.flip.scan.look(lo, hi, counts[at]);
+                (self.end, at) = (hi, at + 1);
+                continue;
+            }
+            if self.is_idle || lo > self.mid || (hi - lo > MOST && !self.is_wild) {
+                self.begin(lo, hi);
+                self.is_idle = false;
+            }
+            let mut until = at + block.lo[at..].partition_point(|lo| *lo <= self.mid).max(1);
+            if apart {
+                until = at + 1 + self.shared(&block.lo[at + 1..until], &block.hi[at..until]);
+            }
+            if !self.is_wild && long {
+                let mut windows = block.windows().take(until).skip(at + 1);
+                until = windows
+                    .position(|(lo, hi)| hi - lo > MOST)
+                    .map_or(until, |k| at + 1 + k);
+            }
+            let part = block.between(at, until);
+            at += if self.is_wild {
+                self.wild(&part, &mut lowered[at..until]);
+                part.lo.len()
+            } else {
+                self.run(&part, &counts[at..until], &mut lowered[at..until])
+            };
+            self.end = block.hi[at - 1];
+        }
+    }
+
+    /// Whether any window may share nothing with the one before it.
+    fn apart(&self, block: &Block<'_>) -> bool {
+        const STEP: usize = 32;
+        let stretches = block.lo.chunks(STEP).zip(block.hi.chunks(STEP));
+        let mut end = block.hi[0];
+        let mut any = false;
+        for (lo, hi) in stretches {
+            any |= lo[lo.len() - 1] >= end;
+            end = hi[hi.len() - 1];
+        }
+        any
+    }
+
+    /// How many windows share something with the one before, or are empty.
+    fn shared(&self, lo: &[usize], hi: &[usize]) -> usize {
+        let mut pairs = lo.iter().zip(hi.windows(2));
+        let apart = pairs.position(|(lo, ends)| *lo >= ends[0] && ends[1] > *lo);
+        apart.unwrap_or(lo.len())
+    }
+
+    /// Windows of an epoch; gives how many were answered, one at least.
+    #[inline(always)]
+    fn run(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) -> usize {
+        let (lo, hi) = (block.lo[0], block.hi[0]);
+        let mut count = block.lo.len();
+        if self.refused(hi).is_some() {
+            self.begin(lo, hi);
+            if self.is_wild {
+                self.wild(&block.between(0, 1), &mut lowered[..1]);
+                return 1;
+            }
+            count = block.lo.partition_point(|lo| *lo <= self.mid);
+        }
+        self.follow(lo, hi);
+        let room = |ends: &[usize], side: &Side<K>| {
+            let most = side.anchor + ROOM;
+            match ends[ends.len() - 1] <= most {
+                true => ends.len(),
+                false => ends.partition_point(|end| *end <= most),
+            }
+        };
+        count = room(&block.hi[..count], &self.young);
+        count = room(&block.lo[..count], &self.old);
+        if let Some(bad) = self.refused(block.hi[count - 1]) {
+            count = block.hi[..count].partition_point(|hi| *hi <= bad);
+        }
+        let block = block.between(0, count);
+        let terms = self.flip.scan;
+        reach_both(
+            (&mut self.young, block.hi[count - 1]),
+            (&mut self.old, block.lo[count - 1]),
+            terms,
+        );
+        self.seen = block.hi[count - 1];
+        let spent = self.join(&block, &counts[..count], &mut lowered[..count]);
+        let Some(at) = spent.and_then(|first| self.mend(first, &block, &mut lowered[..count]))
+        else {
+            return count;
+        };
+        self.begin(block.lo[at], block.hi[at]);
+        if self.is_wild {
+            self.flip
+                .answer(&block.between(at, at + 1), &mut lowered[at..=at]);
+        } else {
+            let terms = &self.flip.scan;
+            lowered[at] = terms.answer(self.sums(self.between), counts[at]);
+        }
+        at + 1
+    }
+
+    /// The first new row whose terms this epoch does not take.
+    #[inline(always)]
+    fn refused(&self, end: usize) -> Option<usize> {
+        let grid = self.grids[0];
+        let exact = T::CANCELS && !self.is_inexact;
+        let fits = |term: f64| grid.takes(term) & (!exact | grid.holds(term));
+        let rows = self.seen..end.max(self.seen);
+        let terms = self.flip.scan;
+        let mut all = true;
+        terms.each(rows.clone(), |terms| all &= fits(terms[0]));
+        if all {
+            return None;
+        }
+        let mut at = rows.start;
+        let mut bad = None;
+        terms.each(rows, |terms| {
+            if bad.is_none() && !fits(terms[0]) {
+                bad = Some(at);
+            }
+            at += 1;
+        });
+        bad
+    }
+
+    /// Brings the anchors to a window.
+    #[inline(always)]
+    fn follow(&mut self, lo: usize, hi: usize) {
+        let terms = self.flip.scan;
+        let start = self.start();
+        for (side, end, sign) in [(&mut self.young, hi, 1), (&mut self.old, lo, -1)] {
+            while end > side.anchor + ROOM {
+                side.reach(side.anchor + ROOM, terms);
+                let sums = side.sums[ROOM];
+                for (of, grid) in self.grids.iter().enumerate() {
+                    let units = grid.units([sums[0][of], sums[1][of]]);
+                    self.between[of][0] += sign * units[0];
+                    self.between[of][1] += sign * units[1];
+                }
+                side.begin(side.anchor + ROOM, start);
+            }
+        }
+    }
+
+    fn start(&self) -> Sums<K> {
+        let mut start = [[0.0; K]; 2];
+        for (of, grid) in self.grids.iter().enumerate() {
+            let bias = grid.bias();
+            (start[0][of], start[1][of]) = (bias[0], bias[1]);
+        }
+        start
+    }
+
+    /// Answers windows; gives the first whose digits have cancelled.
+    #[inline(always)]
+    fn join(&self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) -> Option<usize> {
+        let between = self.floats(self.between);
+        let terms = self.flip.scan;
+        let least = self.grids[K - 1].limit * SMALL;
+        let (young, old) = (&self.young.sums[..], &self.old.sums[..]);
+        let (first_young, first_old) = (self.young.anchor, self.old.anchor);
+        let mut margin = f64::INFINITY;
+        let ends = block.lo.iter().zip(block.hi);
+        for ((slot, &count), (&lo, &hi)) in lowered.iter_mut().zip(counts).zip(ends) {
+            let sums = window(between, &young[hi - first_young], &old[lo - first_old]);
+            *slot = terms.answer(sums, count);
+            margin = margin.min(terms.margin(sums, *slot, count, least));
+        }
+        if margin >= 0.0 {
+            return None;
+        }
+        (0..lowered.len()).find(|at| self.is_spent(between, block, *at, lowered[*at]))
+    }
+
+    fn is_spent(&self, between: Sums<K>, block: &Block<'_>, at: usize, answer: f64) -> bool {
+        let (lo, hi) = (block.lo[at], block.hi[at]);
+        let young = &self.young.sums[hi - self.young.anchor];
+        let old = &self.old.sums[lo - self.old.anchor];
+        let (sums, count) = (window(between, young, old), self.counts.float(lo, hi));
+        let least = self.grids[K - 1].limit * SMALL;
+        self.flip.scan.margin(sums, answer, count, least) < 0.0
+    }
+
+    /// Looks at all rows of short windows from `first` on whose digits have cancelled;
+    /// gives the first long one.
+    fn mend(&self, first: usize, block: &Block<'_>, lowered: &mut [f64]) -> Option<usize> {
+        let between = self.floats(self.between);
+        for (at, answer) in lowered.iter_mut().enumerate().skip(first) {
+            if !self.is_spent(between, block, at, *answer) {
+                continue;
+            }
+            let (lo, hi) = (block.lo[at], block.hi[at]);
+            if hi - lo > FEW {
+                return Some(at);
+            }
+            *answer = self.flip.scan.look(lo, hi, self.counts.float(lo, hi));
+        }
+        None
+    }
+
+    fn floats(&self, between: [Units; K]) -> Sums<K> {
+        let mut floats = [[0.0; K]; 2];
+        for (of, grid) in self.grids.iter().enumerate() {
+            let both = grid.floats(between[of]);
+            (floats[0][of], floats[1][of]) = (both[0], both[1]);
+        }
+        floats
+    }
+
+    fn sums(&self, between: [Units; K]) -> [f64; K] {
+        let [coarse, fine] = self.floats(between);
+        std::array::from_fn(|of| coarse[of] + fine[of])
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, lo: usize, hi: usize) {
+        self.looked += hi - lo;
+        let tired = self.looked > PATIENCE * (hi - self.since) + 4096;
+        self.seen = hi;
+        (self.mid, self.is_inexact, self.is_wild) = (usize::MAX, false, false);
+        if lo == hi {
+            self.grids = [Grid::ZERO; K];
+            self.between = [[0; 2]; K];
+            self.anchor(lo, hi);
+            return;
+        }
+        if hi - lo > MOST || tired {
+            self.be_wild(lo, if tired { usize::MAX } else { hi - 1 });
+            return;
+        }
+        self.flip.scan.begin(lo, hi);
+        let terms = self.flip.scan;
+        let (mut most, mut strange) = (0.0, false);
+        terms.each(lo..hi, |terms| {
+            let size = terms[0].abs();
+            most = if size > most { size } else { most };
+            strange |= !size.is_finite();
+        });
+        let last = |found: &dyn Fn(f64) -> bool| {
+            let (mut at, mut last) = (lo, lo);
+            terms.each(lo..hi, |terms| {
+                last = if found(terms[0].abs()) { at } else { last };
+                at += 1;
+            });
+            last
+        };
+        if strange {
+            self.be_wild(lo, last(&|size| !size.is_finite()));
+            return;
+        }
+        let Some(grid) = Grid::new(most) else {
+            self.be_wild(lo, hi - 1);
+            return;
+        };
+        let mut exact = true;
+        if T::CANCELS {
+            terms.each(lo..hi, |terms| exact &= grid.holds(terms[0]));
+        }
+        if !exact {
+            // Windows with a term like this have a sum that makes up for lost digits.
+            (self.is_inexact, self.mid) = (true, last(&|size| size > most / 4.0));
+        }
+        self.grids = std::array::from_fn(|of| if of == 0 { grid } else { grid.squared() });
+        self.between = self.total(lo, hi);
+        self.anchor(lo, hi);
+    }
+
+    fn anchor(&mut self, lo: usize, hi: usize) {
+        let start = self.start();
+        self.old.begin(lo, start);
+        self.young.begin(hi, start);
+    }
+
+    /// Windows beyond any grid.
+    #[inline(never)]
+    fn wild(&mut self, block: &Block<'_>, lowered: &mut [f64]) {
+        self.flip.answer(block, lowered);
+    }
+
+    fn be_wild(&mut self, lo: usize, mid: usize) {
+        (self.is_wild, self.mid) = (true, mid);
+        self.flip.restart(lo);
+    }
+
+    /// The sums over rows.
+    fn total(&self, lo: usize, hi: usize) -> [Units; K] {
+        let mut total = [[0; 2]; K];
+        let start = self.start();
+        for from in (lo..hi).step_by(ROOM) {
+            let mut sums = start;
+            let rows = from..hi.min(from + ROOM);
+            self.flip.scan.each(rows, |terms| sums = add(sums, terms));
+            for (of, grid) in self.grids.iter().enumerate() {
+                let units = grid.units([sums[0][of], sums[1][of]]);
+                for level in 0..2 {
+                    total[of][level] += units[level];
+                }
+            }
+        }
+        total
+    }
+}
+
+/// What a sum of squares must reach, for each value and in parts of the greatest square,
+/// for what its terms lost not to count.
+const SMALL: f64 = 1.0 / (1 << 28) as f64;
+
+#[inline(always)]
+fn window<const K: usize>(between: Sums<K>, young: &Sums<K>, old: &Sums<K>) -> [f64; K] {
+    let mut sums = [0.0; K];
+    for of in 0..K {
+        let coarse = between[0][of] + (young[0][of] - old[0][of]);
+        let fine = between[1][of] + (young[1][of] - old[1][of]);
+        sums[of] = coarse + fine;
+    }
+    sums
+}
+
+#[inline(always)]
+fn add<const K: usize>([coarse, fine]: Sums<K>, terms: [f64; K]) -> Sums<K> {
+    let mut sums = [coarse, fine];
+    for of in 0..K {
+        let [coarse, fine] = Grid::add([coarse[of], fine[of]], terms[of]);
+        (sums[0][of], sums[1][of]) = (coarse, fine);
+    }
+    sums
+}
