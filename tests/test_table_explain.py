@@ -41,8 +41,8 @@ def test_aggregations_that_share_a_fold_stand_together() -> None:
         "med": sw.median("km"),
     }
     text = told(aggs=aggs, windows=2)
-    assert "s=sum('km'), avg=mean('km'): one fold by two stacks" in text
-    assert "sd=stddev('km'), var=variance('km'): one fold by two stacks, of" in text
+    assert "s=sum('km'), avg=mean('km'): running sums on a grid" in text
+    assert "sd=stddev('km'), var=variance('km'): running sums, exact on a grid" in text
     assert "skew=skewness('km'), kurt=kurtosis('km'): one fold" in text
     assert "med=median('km'): by the values" in text
 
