@@ -281,6 +281,29 @@ def test_explain(capsys):
     assert "the last 9 rows" in capsys.readouterr().out
 
 
+def test_explain_looks_at_a_file(tmp_path, capsys):
+    source = tmp_path / "trips.parquet"
+    pq.write_table(pa.table({"t": [2, 1], "k": ["a", "a"]}), source)
+    assert run("explain", source, *ROLL, "--by", "k", "--threads", "2") == 0
+    said = capsys.readouterr().out
+    assert "rolling over t: 2 rows, windows of their own per k, not in order" in said
+    assert "2 threads share the keys out" in said
+
+
+def test_threads_answer_alike(tmp_path, capsys):
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    table = pa.table({"t": range(1000), "k": [i % 7 for i in range(1000)]})
+    pq.write_table(table, source)
+    asked = ("rolling", source, *ROLL, "--by", "k", "-o", target)
+    assert run(*asked, "--threads", "3") == 0
+    expected = sw.rolling(table, on="t", by="k", windows=3, aggs={"n": sw.count()})
+    assert pq.read_table(target)["n_3"].to_pylist() == expected["n_3"].to_pylist()
+    capsys.readouterr()
+    for more in (["--threads", "0"], ["--threads", "2", "--memory", "1MB"]):
+        assert run(*asked, *more) == 2
+        assert "threads" in capsys.readouterr().err
+
+
 def test_algorithms(capsys):
     assert run("algorithms") == 0
     said = capsys.readouterr().out

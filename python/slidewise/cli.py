@@ -317,7 +317,12 @@ def _add_explain(commands: Any) -> None:
     parser = _command(
         commands, "explain", "what a rolling command would compute, in words", _explain
     )
+    parser.add_argument(
+        "file", nargs="?", help="also say how this file's table would be answered"
+    )
     _add_spec(parser)
+    rolling_command.add_time_format(parser)
+    rolling_command.add_threads(parser)
 
 
 def _add_algorithms(commands: Any) -> None:
@@ -424,7 +429,11 @@ def _how_called() -> str:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    print("\n".join(_in_words(_spec(options))))
+    spec = _spec(options)
+    print("\n".join(_in_words(spec)))
+    if options.file is not None:
+        print()
+        rolling_command.explain(options, spec)
 
 
 def _in_words(spec: Spec) -> list[str]:

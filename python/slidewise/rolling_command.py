@@ -17,7 +17,7 @@ from slidewise.progress import Progress
 from slidewise.spec import Spec
 from slidewise.texts import format_table, rate
 
-__all__ = ["add_options", "run"]
+__all__ = ["add_options", "add_threads", "add_time_format", "explain", "run"]
 
 _PREVIEW = 10
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -27,11 +27,7 @@ _TIMES_THE_TABLE = 3
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command, beside those that make a `Spec`."""
-    parser.add_argument(
-        "--time-format",
-        metavar="FORMAT",
-        help='how times are written, as for strptime: "%%m/%%d/%%y %%H:%%M:%%S"',
-    )
+    add_time_format(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -57,6 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="for files that go by disk: rows need not come out in the order of the "
         "file, but key by key and in order of time, which is quicker",
     )
+    add_threads(parser)
     parser.add_argument(
         "--engine",
         choices=("local", "spark"),
@@ -75,6 +72,41 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_time_format(parser: argparse.ArgumentParser) -> None:
+    """How the times of a file are written."""
+    parser.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help='how times are written, as for strptime: "%%m/%%d/%%y %%H:%%M:%%S"',
+    )
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """How many threads may work on a table in memory."""
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many threads may work on a table in memory: keys, or windows, are "
+        "shared out among them (default: 1)",
+    )
+
+
+def explain(options: argparse.Namespace, spec: Spec) -> None:
+    """Says how the table in a file would be answered.
+
+    Raises:
+        SpecError: If the spec does not fit the file.
+    """
+    from slidewise import files
+    from slidewise.explaining import explain_spec
+
+    times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
+    table = files.read_table(options.file, time_format=options.time_format, on=times)
+    print(explain_spec(table, spec, threads=options.threads))
+
+
 def run(options: argparse.Namespace, spec: Spec) -> None:
     """Does what the command says.
 
@@ -86,6 +118,10 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     if options.plot is not None:
         plot.check(options.plot)
     if options.engine == "spark":
+        if options.threads != 1:
+            raise SpecError(
+                "--threads does not go with --engine spark, which has cores"
+            )
         _on_spark(options, spec)
         return
     if options.then_by is not None:
@@ -107,7 +143,7 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
             options.file, time_format=options.time_format, on=times, progress=done
         )
     with progress.stage("rolling"):
-        table = tables.rolling_spec(table, spec)
+        table = tables.rolling_spec(table, spec, threads=options.threads)
     if options.output is not None:
         with progress.stage("writing"):
             files.write_table(table, options.output)
@@ -127,6 +163,11 @@ def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
             f"{options.file} is to go by disk, batch by batch: give -o FILE for the "
             "results, and no --plot, which draws from a table in memory "
             "(--memory unlimited reads the whole file)"
+        )
+    if options.threads != 1:
+        raise SpecError(
+            f"{options.file} is to go by disk, where one thread works: leave --threads "
+            "out (--memory unlimited reads the whole file)"
         )
     progress = Progress(quiet=options.quiet)
     count = rolling_file(
