@@ -152,7 +152,7 @@ def test_missing_times_in_data_frames(missing: Any) -> None:
         ),
         (
             sw.sum("name"),
-            "sum takes integers and floats, bool, durations. For string there",
+            "sum takes integers, floats, decimals, bool and durations. For",
         ),
         (sw.sum("name"), "For string there are count, min, max, .* collect"),
         (

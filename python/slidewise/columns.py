@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise import _core
+from slidewise.decimals import parts_of
 from slidewise.errors import SpecError
 from slidewise.natives import Compiled
 
@@ -49,6 +50,7 @@ class Values:
             "order",
             "rows",
             "halves",
+            "decimal",
             "bits",
             "hashes",
             "codes",
@@ -199,6 +201,11 @@ class Values:
         return high.cast(_INT64), low.cast(_INT64)
 
     @cached_property
+    def decimal(self) -> tuple[pa.Array, ...]:
+        """The parts of decimals that are summed apart."""
+        return parts_of(self.original)
+
+    @cached_property
     def _distinct(self) -> tuple[pa.Array, pa.Array]:
         """Codes into a dictionary, and how to sort that dictionary."""
         encoded = self.original.dictionary_encode()
@@ -275,6 +282,8 @@ class Feeds:
             self.absolute.append(form not in ("rows", "codes") and not ranked)
             if form in ("high", "low"):
                 column = values.halves[form == "low"]
+            elif form.startswith("decimal"):
+                column = values.decimal[int(form.removeprefix("decimal"))]
             else:
                 column = getattr(values, form)
             self.columns.append(column)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from slidewise.aggregations import BITS, KINDS, PAIRS, Aggregation, Sketch
 from slidewise.columns import Columns, Feeds, Values, group_codes, row_numbers
+from slidewise.decimals import can_sum, from_parts
 from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.natives import Compiled, NativeAggregation
 from slidewise.own import Functions
@@ -61,7 +62,11 @@ _IN_WORDS = {
     "text": "text, binary and decimals",
 }
 # Where not all of a family is meant.
-_PART_OF_IT = {"concat": "text and binary", **dict.fromkeys(BITS, "integers and bool")}
+_PART_OF_IT = {
+    "sum": "integers, floats, decimals, bool and durations",
+    "concat": "text and binary",
+    **dict.fromkeys(BITS, "integers and bool"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +125,8 @@ def plan(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
         return _plan_pick(agg, values, feeds)
     if agg.kind in ("top_k", "bottom_k"):
         return _plan_best(agg, values, feeds)
-    if agg.kind == "sum" and pa.types.is_uint64(values.original.type):
-        return _plan_sum_uint64(values, feeds)
+    if agg.kind == "sum":
+        return _plan_sum(agg, values, feeds)
     if agg.kind == "range":
         return _plan_range(values, feeds)
     return _plan_plain(agg, values, feeds)
@@ -430,6 +435,15 @@ def _plan_range(values: Values, feeds: Feeds) -> Plan:
     )
 
 
+def _plan_sum(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    held = values.original.type
+    if pa.types.is_uint64(held):
+        return _plan_sum_uint64(values, feeds)
+    if can_sum(held):
+        return _plan_sum_decimal(values, feeds)
+    return _plan_plain(agg, values, feeds)
+
+
 def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
     """Sums the halves apart, and puts them together if they fit."""
     high, low = feeds.add(values, "high"), feeds.add(values, "low")
@@ -456,6 +470,18 @@ def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
     )
 
 
+def _plan_sum_decimal(values: Values, feeds: Feeds) -> Plan:
+    at = [feeds.add(values, f"decimal{part}") for part in range(len(values.decimal))]
+    return Plan(
+        calls=tuple(("sum", part, -1, 0) for part in at),
+        finish=partial(from_parts, scale=values.original.type.scale),
+        present=("count", at[0], -1, 0),
+        source=values.name,
+        keeps=False,
+        reads=(values.name,),
+    )
+
+
 def _check_fit(agg: Aggregation, values: Values) -> None:
     between = agg.kind == "quantile" and _between(agg)
     if _fits("median" if between else agg.kind, values):
@@ -476,6 +502,8 @@ def _check_fit(agg: Aggregation, values: Values) -> None:
 
 def _fits(kind: str, values: Values) -> bool:
     held = values.original.type
+    if kind == "sum" and can_sum(held):
+        return True
     if kind in BITS and pa.types.is_floating(held):
         return False
     if kind == "concat" and (

@@ -1,0 +1,75 @@
+"""Sums of decimals, exactly: a decimal128 is an integer of 128 bits and a scale.
+
+The integer is summed in four parts of 32 bits, whose sums each fit int64, and put
+together again from the top, in 256 bits on the way.
+"""
+
+import decimal
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.errors import ResultOverflowError
+
+__all__ = ["DIGITS", "can_sum", "from_parts", "parts_of"]
+
+# What decimal128 holds at most.
+DIGITS = 38
+
+_BITS = 32
+_LOW = 2**_BITS - 1
+_INT64, _UINT64 = pa.int64(), pa.uint64()
+
+
+def can_sum(kind: pa.DataType) -> bool:
+    """Whether this is a type of decimals of at most 128 bits."""
+    return bool(pa.types.is_decimal(kind) and kind.precision <= DIGITS)
+
+
+def parts_of(array: pa.Array) -> tuple[pa.Array, ...]:
+    """The four parts as int64, the top one, which has the sign, first.
+
+    Example:
+        >>> array = pa.array([decimal.Decimal("-0.01"), None])
+        >>> [part.to_pylist() for part in parts_of(array)]
+        [[-1, None], [4294967295, None], [4294967295, None], [4294967295, None]]
+    """
+    array = array.cast(pa.decimal128(DIGITS, array.type.scale))
+    words = pa.Array.from_buffers(
+        _INT64, 2 * len(array), [None, array.buffers()[1]], offset=2 * array.offset
+    )
+    even = pa.array(range(0, 2 * len(array), 2), _INT64)
+    high, low = words.take(pc.add(even, 1)), words.take(even).view(_UINT64)
+    parts = (
+        pc.shift_right(high, pa.scalar(_BITS, _INT64)),
+        pc.bit_wise_and(high, pa.scalar(_LOW, _INT64)),
+        pc.shift_right(low, pa.scalar(_BITS, _UINT64)).cast(_INT64),
+        pc.bit_wise_and(low, pa.scalar(_LOW, _UINT64)).cast(_INT64),
+    )
+    there = array.is_valid()
+    return tuple(pc.if_else(there, part, None) for part in parts)
+
+
+def from_parts(sums: Sequence[pa.Array], scale: int) -> pa.Array:
+    """The decimals of which these are the sums of parts.
+
+    Raises:
+        ResultOverflowError: If one takes more than 38 digits; its `row` says which.
+
+    Example:
+        >>> array = pa.array([decimal.Decimal("-0.01"), None])
+        >>> from_parts(parts_of(array), 2).to_pylist()
+        [Decimal('-0.01'), None]
+    """
+    step = pa.scalar(decimal.Decimal(2**_BITS), pa.decimal256(10, 0))
+    whole = sums[0].cast(pa.decimal256(19, 0))
+    for part in sums[1:]:
+        whole = pc.add(pc.multiply(whole, step), part.cast(pa.decimal256(19, 0)))
+    limit = pa.scalar(decimal.Decimal(10**DIGITS), pa.decimal256(DIGITS + 1, 0))
+    beyond = pc.index(pc.greater_equal(pc.abs(whole), limit), True).as_py()
+    if beyond >= 0:
+        error = ResultOverflowError(f"the sum takes more than {DIGITS} digits")
+        error.row = beyond  # type: ignore[attr-defined]
+        raise error
+    return whole.cast(pa.decimal128(DIGITS, 0)).view(pa.decimal128(DIGITS, scale))

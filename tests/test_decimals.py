@@ -1,0 +1,85 @@
+"""Sums of decimals over tables: exact to the last digit, or refused."""
+
+import random
+from decimal import Decimal, localcontext
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise.decimals import from_parts, parts_of
+
+ENDS = [10**38 - 1, 1 - 10**38, 2**64, -(2**64), 2**32 - 1, -(2**32), 2**96, -1, 0]
+
+
+def total(values):
+    with localcontext(prec=100):
+        return sum(values[1:], values[0]) if values else None
+
+
+@pytest.mark.parametrize("scale", [0, 2, 38])
+def test_parts_make_the_whole(scale):
+    array = pa.array([None, *map(Decimal, ENDS)], pa.decimal128(38, 0))
+    array = array.view(pa.decimal128(38, scale)).slice(1)
+    parts = parts_of(array)
+    assert all(0 <= part.as_py() < 2**32 for low in parts[1:] for part in low)
+    assert from_parts(parts, scale).equals(array)
+
+
+@pytest.mark.parametrize(("digits", "scale"), [(5, 2), (18, 0), (38, 9), (9, -3)])
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_are_exact(digits, scale, seed):
+    rng = random.Random(f"{digits} {scale} {seed}")
+    most = 10 ** (digits - 2)
+    values = [
+        None
+        if rng.random() < 0.2
+        else Decimal(rng.randrange(-most, most)).scaleb(-scale)
+        for _ in range(60)
+    ]
+    flags = [rng.random() < 0.5 for _ in values]
+    table = pa.table(
+        {
+            "t": range(60),
+            "x": pa.array(values, pa.decimal128(digits, scale)),
+            "w": flags,
+        }
+    ).slice(7)
+    aggs = {"all": sw.sum("x"), "some": sw.sum("x", where="w"), "top": sw.max("x")}
+    out = sw.rolling(table, on="t", windows=9, aggs=aggs)
+    assert out["all_9"].type == pa.decimal128(38, scale)
+    for row, answers in enumerate(out.to_pylist(), start=7):
+        inside = range(max(7, row - 8), row + 1)
+        there = [at for at in inside if values[at] is not None]
+        assert answers["all_9"] == total([values[at] for at in there])
+        assert answers["some_9"] == total([values[at] for at in there if flags[at]])
+    keyed = sw.KeyedWindows(on="t", windows=9, aggs=aggs, late=1000)
+    batches = table.to_batches(max_chunksize=11)
+    rng.shuffle(batches)
+    for batch in batches:
+        keyed.ingest(batch)
+    keyed.advance(10_000)
+    assert keyed.collect().sort_by("t").combine_chunks() == out.combine_chunks()
+
+
+def test_a_sum_of_too_many_digits():
+    values = [Decimal(9 * 10**37), Decimal(10**37), Decimal(-(10**37))]
+    table = pa.table({"t": [1, 2, 2], "x": pa.array(values, pa.decimal128(38, 0))})
+    assert sw.rolling(table, on="t", windows=2, aggs={"s": sw.sum("x")})["s_2"][
+        1
+    ].as_py() == Decimal(9 * 10**37)
+    with pytest.raises(sw.ResultOverflowError, match=r"row 1 .* more than 38 digits"):
+        sw.rolling(table.slice(0, 2), on="t", windows=2, aggs={"s": sw.sum("x")})
+
+
+def test_polars_keeps_decimals():
+    table = pl.DataFrame({"t": [1, 2], "x": [Decimal("0.10"), Decimal("0.20")]})
+    out = sw.rolling(table, on="t", windows=2, aggs={"s": sw.sum("x")})
+    assert out["s_2"].to_list() == [Decimal("0.10"), Decimal("0.30")]
+
+
+def test_wider_decimals_are_refused():
+    table = pa.table({"t": [1], "x": pa.array([Decimal(1)], pa.decimal256(50, 0))})
+    with pytest.raises(sw.SpecError, match="does not fit column 'x'"):
+        sw.rolling(table, on="t", windows=2, aggs={"s": sw.sum("x")})
