@@ -142,6 +142,8 @@ def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str
             "bytes_written",
             "pages_read",
             "pages_written",
+            "shelved",
+            "cached",
             "seconds",
         ):
             figure[key] = round(statistics.median(one[key] for one in told), 3)

@@ -93,10 +93,10 @@ class Killing(operator.Operator):
 
     def plant(self, batch: int) -> None:
         """Every cached state forgets its rows; its token is not that of the state."""
-        for place, (token, shard) in list(operator._cache.items()):
+        for place, (token, shard, shelf) in list(operator._cache.items()):
             stale = copy.copy(shard)
             stale.slots = []
-            operator._cache[place] = (f"{token} of another attempt", stale)
+            operator._cache[place] = (f"{token} of another attempt", stale, shelf)
             claim(self.folder, "stale cache", batch)
 
 

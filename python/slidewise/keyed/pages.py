@@ -58,7 +58,7 @@ TRAFFIC = ("pages_read", "bytes_read", "pages_written", "bytes_written")
 class Store(Protocol):
     """Where the bytes of pages lie."""
 
-    def get(self, page: int) -> bytes | None:
+    def get(self, page: int) -> bytes | memoryview | None:
         """The bytes of a page; None if there is none."""
 
     def put(self, page: int, blob: bytes) -> None:
@@ -210,7 +210,7 @@ class Pages:
         page: bytes = header + body
         return page
 
-    def _decode(self, page: int, blob: bytes) -> Node:
+    def _decode(self, page: int, blob: bytes | memoryview) -> Node:
         try:
             magic, version, level, count, checksum = _HEADER.unpack_from(blob)
             if magic != _MAGIC or version != _VERSION:

@@ -266,7 +266,9 @@ class Forest:
     def _cover(self, page: int, ends: Sequence[int], cover: Cover) -> None:
         node = self.pages[page]
         if node.level == 0:
-            cover.rows.append(node.rows)
+            start = bisect_left(ticks_of(node.rows[TIME]), ends[0])
+            if start < len(node.rows):
+                cover.rows.append(node.rows.slice(start))
             return
         whole = []
         for child in node.children:

@@ -29,6 +29,7 @@ from slidewise.keyed.job import CORRECTION, Job, flagged
 from slidewise.keyed.shard import Shard
 from slidewise.spark.guard import GUARDED, Guard
 from slidewise.spark.packing import read_rows, write_rows
+from slidewise.spark.shelf import Shelf, Shelved, folder
 
 __all__ = ["METRICS", "OUTPUT", "Operator"]
 
@@ -43,6 +44,7 @@ _COUNTS = (
     "bytes_read",
     "bytes_written",
     "cached",
+    "shelved",
     "calls",
 )
 OUTPUT = StructType(
@@ -61,8 +63,9 @@ _ANSWERS = 1 << 16
 # Decoded pages that a shard keeps from one batch to the next.
 _DECODED = 4096
 
-# By query and bucket: the token of the state that a shard stands for, and the shard.
-_cache: dict[tuple[str, int], tuple[str, Shard]] = {}
+# By query and bucket: the token of the state that a shard stands for, the shard, and
+# the pages on this node's disk.
+_cache: dict[tuple[str, int], tuple[str, Shard, Shelf | None]] = {}
 
 
 class StatePages:
@@ -184,14 +187,21 @@ class Turn:
         state = {} if found is None else json.loads(bytes(found[0]))
         self._timer: int | None = state.get("timer")
         # Taken out: a call that fails leaves nothing behind to be trusted.
-        token, shard = _cache.pop(self._key, ("", None))
-        store = StatePages(operator._pages)
-        if shard is not None and token == state.get("token"):
-            shard.reopen(store)
+        self._token: str = state.get("token", "")
+        self._shelf: Shelf | None
+        token, shard, self._shelf = _cache.pop(self._key, ("", None, None))
+        is_ours = shard is not None and token == self._token
+        if not is_ours:
+            place, name = folder(), f"{query}-{bucket}"
+            on_disk = None if place is None else Shelf.at(name, place, self._token)
+            self._shelf = on_disk
+        self._store = Shelved(StatePages(operator._pages), self._shelf)
+        if shard is not None and is_ours:
+            shard.reopen(self._store)
             self._counts["cached"] = 1
         else:
             directory = state.get("shard")
-            shard = Shard(operator._job, store, directory and directory.encode())
+            shard = Shard(operator._job, self._store, directory and directory.encode())
         self.shard = shard
 
     def advance(self, watermark: int | None) -> None:
@@ -228,8 +238,10 @@ class Turn:
         state = {"token": token, "timer": self._wake(watermark)}
         state["shard"] = directory.decode()
         operator._directory.update((json.dumps(state).encode(),))
+        self._counts["shelved"] = self._store.hits
+        self._store.keep(self._token, token)
         shard.trim(_DECODED)
-        _cache[self._key] = (token, shard)
+        _cache[self._key] = (token, shard, self._shelf)
 
     def _wake(self, watermark: int | None) -> int | None:
         """Sets the timer for what is due next; gives it."""

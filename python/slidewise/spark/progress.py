@@ -23,7 +23,8 @@ def metrics(progress: Any) -> dict[str, float]:
         `rows` taken in and how many of them were `late`, `answers` given and how many
         of them were `corrections`, `pages_read`
         and `pages_written` of the state with their bytes, `calls` of the operator and
-        how many of them found their state `cached` in the process, and the `seconds`
+        how many of them found their state `cached` in the process, how many pages
+        were not read from it but `shelved` on the node, and the `seconds`
         spent in them, summed over all tasks. Empty before the first micro-batch.
 
     Raises:

@@ -145,6 +145,25 @@ impl Op {
         )
     }
 
+    /// Whether [`Component::absorb`] is there: it reads no words but its own.
+    pub fn absorbs(self) -> bool {
+        matches!(
+            self,
+            Self::Rows
+                | Self::Count
+                | Self::SumI
+                | Self::SumF
+                | Self::Extreme { .. }
+                | Self::First
+                | Self::Last
+                | Self::Any
+                | Self::All
+                | Self::BitAnd
+                | Self::BitOr
+                | Self::BitXor
+        )
+    }
+
     /// Whether a combine gives one of its operands.
     pub fn selective(self) -> bool {
         matches!(
@@ -284,6 +303,38 @@ impl Component {
                 put(out, at, moment.to_words());
             }
             Op::Best { k, .. } => merge_best(&a[at..], &b[at..], k as usize, &mut out[at..]),
+        }
+    }
+
+    /// `acc := acc ⊗ row`, of a complete row: what [`Self::lift`] and [`Self::combine`]
+    /// give, without the partial between them. For operations that [`Op::absorbs`].
+    #[inline]
+    pub fn absorb(&self, acc: &mut [u64], row: &[u64]) {
+        let at = self.at;
+        let bits = row[self.col];
+        match self.op {
+            Op::Rows | Op::Count => acc[at] = acc[at].wrapping_add(1),
+            Op::SumI => {
+                let sum = get_i128(acc, at).wrapping_add(i128::from(bits as i64));
+                put_i128(acc, at, sum);
+            }
+            Op::SumF => {
+                let value = f64::from_bits(bits) + 0.0;
+                let sum = Twofold::from_words(&acc[at..]).plus(value);
+                put(acc, at, sum.to_words());
+            }
+            Op::Extreme { min } => {
+                let word = extreme_word(bits, self.dtype, min);
+                acc[at] = (acc[at] as i64).max(word) as u64;
+            }
+            Op::First if acc[at + 1] == VALUE => {}
+            Op::First | Op::Last => put(acc, at, [bits, VALUE]),
+            Op::Any => acc[at] |= u64::from(self.is_true(bits)),
+            Op::All => acc[at] &= u64::from(self.is_true(bits)),
+            Op::BitAnd => acc[at] &= bits,
+            Op::BitOr => acc[at] |= bits,
+            Op::BitXor => acc[at] ^= bits,
+            _ => unreachable!("{:?} reads other words", self.op),
         }
     }
 

@@ -36,6 +36,8 @@ pub struct RecordPlan {
     lowers: Vec<Lower>,
     words: usize,
     commutative: bool,
+    /// Whether every component takes a row in without the others.
+    absorbs: bool,
     /// Whether sums of floats are told from no values by a count: what has been
     /// subtracted from does not show it.
     counted: bool,
@@ -81,6 +83,7 @@ impl RecordPlan {
             lowers: Vec::new(),
             words: 0,
             commutative: true,
+            absorbs: true,
             counted,
         };
         for agg in aggs {
@@ -104,6 +107,7 @@ impl RecordPlan {
         self.components.push(Component { op, col, dtype, at });
         self.words += op.words();
         self.commutative &= op.commutative();
+        self.absorbs &= op.absorbs();
         at
     }
 
@@ -367,6 +371,15 @@ impl<R: Words + Slot, P: Words> Monoid for Record<R, P> {
             a.as_ref()[words.clone()] == b.as_ref()[words]
         })
     }
+    fn absorb(&self, acc: &mut P, value: &R) {
+        if !self.plan.absorbs {
+            *acc = self.combine(acc, &self.lift(value));
+            return;
+        }
+        for component in &self.plan.components {
+            component.absorb(acc.as_mut(), value.as_ref());
+        }
+    }
     fn fold(&self, run: &[R]) -> P {
         let mut out = self.identity();
         if !run.is_empty() {
@@ -438,5 +451,36 @@ impl<T, R: Words + Slot, P: Words> Aggregation<T> for Record<R, P> {
     fn answers(&self, partial: &P, out: &mut Vec<Answer<T>>) {
         let lowers = self.plan.lowers.iter();
         out.extend(lowers.map(|lower| lower.answer(partial.as_ref())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_absorbed_as_it_is_lifted_and_combined() {
+        use Kind::{All, Any, BitAnd, BitOr, BitXor, Count, First, Last, Max, Min, Sum};
+        let agg = |kind, col| AggSpec {
+            kind,
+            of: Some(col),
+            by: None,
+            ddof: 1,
+        };
+        let ints = [Any, All, BitAnd, BitOr, BitXor, Sum, Min, Max, First, Last];
+        let floats = [Count, Sum, Min, Max];
+        let ints = ints.into_iter().map(|kind| agg(kind, 0));
+        let aggs: Vec<_> = ints.chain(floats.map(|kind| agg(kind, 1))).collect();
+        let record =
+            Record::<[u64; 2], Box<[u64]>>::new(RecordPlan::new(&aggs, &[DType::I64, DType::F64]));
+        assert!(record.plan.absorbs);
+        let (mut absorbed, mut combined) = (record.identity(), record.identity());
+        for step in 0_i64..200 {
+            let float = [0.1, -0.0, 1e300, -3.5, 1e-9][step as usize % 5];
+            let row = [(step * 37 % 11 - 5) as u64, f64::to_bits(float)];
+            record.absorb(&mut absorbed, &row);
+            combined = record.combine(&combined, &record.lift(&row));
+            assert_eq!(absorbed, combined, "step {step}");
+        }
     }
 }
