@@ -14,23 +14,50 @@
 //! A window that shares nothing with the one before it starts with a flip too. So the
 //! answers of a group do not depend on what came before it.
 
+use std::ops::Range;
+
 use super::{Block, Counts};
 
 /// Windows between two looks whether any is worn.
 const LANES: usize = 64;
 
 /// What is folded: a column, and an associative operation over it.
-pub(super) trait Scan {
+pub(super) trait Scan: Copy {
     type Fold: Copy;
     /// What a window's fold is lowered to.
     type Lowered: Copy + Default;
-    /// Whether folds may lose digits, see [`Self::is_worn`].
+    /// Whether folds may lose digits, see [`Self::is_worn`]; only then do counts matter.
     const WEARS: bool = false;
 
     fn identity(&self) -> Self::Fold;
     /// `fold ⊗ value[at]`.
     fn absorb(&self, fold: Self::Fold, at: usize) -> Self::Fold;
     fn join(&self, older: Self::Fold, younger: Self::Fold) -> Self::Fold;
+    /// Writes down `fold` with one row after the other; gives the last.
+    #[inline(always)]
+    fn forward(
+        &self,
+        rows: Range<usize>,
+        fold: Self::Fold,
+        slots: &mut [Self::Fold],
+    ) -> Self::Fold {
+        let mut fold = fold;
+        for (slot, at) in slots.iter_mut().zip(rows) {
+            fold = self.absorb(fold, at);
+            *slot = fold;
+        }
+        fold
+    }
+    /// Writes down the fold of each row and all behind it.
+    #[inline(always)]
+    fn backward(&self, rows: Range<usize>, slots: &mut [Self::Fold]) {
+        let identity = self.identity();
+        let mut fold = identity;
+        for (slot, at) in slots.iter_mut().zip(rows).rev() {
+            fold = self.join(self.absorb(identity, at), fold);
+            *slot = fold;
+        }
+    }
     /// From a fold over so many values.
     fn lower(&self, fold: Self::Fold, count: f64) -> Self::Lowered;
 
@@ -119,12 +146,10 @@ impl<'a, S: Scan> Flip<'a, S> {
         let (first, end) = (self.hi, hi[hi.len() - 1]);
         let room = (end - first + 1).max(self.backs.len());
         self.backs.resize(room, self.back);
-        let mut back = self.back;
-        self.backs[0] = back;
-        for (slot, at) in self.backs[1..].iter_mut().zip(first..end) {
-            back = self.scan.absorb(back, at);
-            *slot = back;
-        }
+        self.backs[0] = self.back;
+        let scan = self.scan;
+        let slots = &mut self.backs[1..=end - first];
+        let back = scan.forward(first..end, self.back, slots);
         for from in (0..lo.len()).step_by(LANES) {
             let until = lo.len().min(from + LANES);
             let windows = (&lo[from..until], &hi[from..until]);
@@ -148,17 +173,21 @@ impl<'a, S: Scan> Flip<'a, S> {
         first: usize,
         lowered: &mut [S::Lowered],
     ) -> Option<usize> {
+        let (scan, counts, base) = (self.scan, self.counts, self.base);
+        let (suffixes, backs) = (&self.suffixes[..], &self.backs[..]);
         let fold = |lo: usize, hi: usize| {
-            let (front, back) = (self.suffixes[lo - self.base], self.backs[hi - first]);
-            (self.scan.join(front, back), self.counts.float(lo, hi))
+            let fold = scan.join(suffixes[lo - base], backs[hi - first]);
+            (fold, if S::WEARS { counts.float(lo, hi) } else { 0.0 })
         };
         let mut any = false;
         for ((slot, &lo), &hi) in lowered.iter_mut().zip(lo).zip(hi) {
             let (fold, count) = fold(lo, hi);
-            *slot = self.scan.lower(fold, count);
-            any |= self.scan.is_worn(fold, *slot, count);
+            *slot = scan.lower(fold, count);
+            if S::WEARS {
+                any |= scan.is_worn(fold, *slot, count);
+            }
         }
-        if !S::WEARS || !any {
+        if !any {
             return None;
         }
         let mut windows = lowered.iter().zip(lo).zip(hi);
@@ -203,14 +232,10 @@ impl<'a, S: Scan> Flip<'a, S> {
 
     fn fold_suffixes(&mut self, lo: usize, hi: usize) {
         let identity = self.scan.identity();
-        let mut fold = identity;
         // What stays from before is written over; only growth is filled.
         self.suffixes.truncate(hi - lo + 1);
-        self.suffixes.resize(hi - lo + 1, fold);
+        self.suffixes.resize(hi - lo + 1, identity);
         self.suffixes[hi - lo] = identity;
-        for (suffix, at) in self.suffixes[..hi - lo].iter_mut().zip(lo..hi).rev() {
-            fold = self.scan.join(self.scan.absorb(identity, at), fold);
-            *suffix = fold;
-        }
+        self.scan.backward(lo..hi, &mut self.suffixes[..hi - lo]);
     }
 }

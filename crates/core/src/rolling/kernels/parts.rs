@@ -99,7 +99,7 @@ fn of_number<'a, V: Number + 'a>(
     asked: Vec<Asked>,
 ) -> Box<dyn Part + 'a> {
     match what {
-        What::Extreme { min } => Folded::boxed(Extreme { values, min }, counts, asked),
+        What::Extreme { min } => Extremes::boxed(Extreme { values, min }, counts, asked),
         What::Moments => Summed::<_, 2>::boxed(Moments::new(values, counts), counts, asked),
         What::End { last } => End::boxed(values, counts, last, asked),
         What::Count | What::Sum => Box::new(Count { counts, asked }),
@@ -329,35 +329,35 @@ impl<V: Number> Kernel for End<'_, V> {
     }
 }
 
-/// What two stacks fold.
-struct Folded<'a, S: Scan> {
-    flip: Flip<'a, S>,
-    lowered: Vec<S::Lowered>,
+/// The greatest or the least value of each window, by two stacks.
+struct Extremes<'a, V: Number> {
+    flip: Flip<'a, Extreme<'a, V>>,
+    words: Vec<i64>,
     counts: Counts<'a>,
     asked: Vec<Asked>,
 }
 
-impl<'a, S: Finish + 'a> Folded<'a, S> {
-    fn boxed(scan: S, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
+impl<'a, V: Number + 'a> Extremes<'a, V> {
+    fn boxed(extreme: Extreme<'a, V>, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
         Box::new(Self {
-            flip: Flip::new(scan, counts),
-            lowered: Vec::new(),
+            flip: Flip::new(extreme, counts),
+            words: Vec::new(),
             counts,
             asked,
         })
     }
 }
 
-impl<S: Finish> Kernel for Folded<'_, S> {
+impl<V: Number> Kernel for Extremes<'_, V> {
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
-        self.lowered.resize(block.lo.len(), S::Lowered::default());
-        self.flip.answer(block, &mut self.lowered);
-        for (index, agg) in &self.asked {
-            let counts = block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
-            let lowered = self.lowered.iter().copied().zip(counts);
-            let least = self.flip.scan.finish((*index, agg), lowered, sink);
-            sink.leave_out(*index, block, self.counts, least);
+        self.words.resize(block.lo.len(), 0);
+        self.flip.answer(block, &mut self.words);
+        let min = self.flip.scan.min;
+        for (index, _) in &self.asked {
+            let value = |word: &i64| V::of_bits(extreme_value(*word, V::DTYPE, min));
+            sink.numbers(*index, self.words.iter().map(value));
+            sink.leave_out(*index, block, self.counts, 1);
         }
         Ok(())
     }
@@ -407,12 +407,12 @@ impl<S: Finish + Terms<K>, const K: usize> Kernel for Summed<'_, S, K> {
 }
 
 /// From what windows are lowered to, each with the number of its values, to answers.
-trait Finish: Scan {
+trait Finish {
     /// Gives how many values an answer takes.
     fn finish(
         &self,
         asked: (usize, &AggSpec),
-        lowered: impl ExactSizeIterator<Item = (Self::Lowered, f64)>,
+        lowered: impl ExactSizeIterator<Item = (f64, f64)>,
         sink: &mut Sink<'_>,
     ) -> usize;
 }
@@ -429,20 +429,6 @@ impl Finish for Sum<'_> {
             Kind::Mean => sink.numbers(index, sums.map(|(sum, count)| sum / count)),
             _ => sink.numbers(index, sums.map(|(sum, _)| sum)),
         }
-        1
-    }
-}
-
-impl<V: Number> Finish for Extreme<'_, V> {
-    #[inline(always)]
-    fn finish(
-        &self,
-        (index, _): (usize, &AggSpec),
-        words: impl ExactSizeIterator<Item = (i64, f64)>,
-        sink: &mut Sink<'_>,
-    ) -> usize {
-        let value = |word| V::of_bits(extreme_value(word, V::DTYPE, self.min));
-        sink.numbers(index, words.map(|(word, _)| value(word)));
         1
     }
 }

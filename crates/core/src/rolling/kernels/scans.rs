@@ -277,7 +277,7 @@ impl Terms<1> for Sum<'_> {
 }
 
 /// The greatest of order-preserving words.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Extreme<'a, V> {
     pub(super) values: Values<'a, V>,
     pub(super) min: bool,
@@ -298,6 +298,26 @@ impl<V: Number> Scan for Extreme<'_, V> {
     #[inline(always)]
     fn join(&self, older: i64, younger: i64) -> i64 {
         older.max(younger)
+    }
+    #[inline(always)]
+    fn forward(&self, rows: Range<usize>, fold: i64, slots: &mut [i64]) -> i64 {
+        let mut fold = fold;
+        let word = |value: V| extreme_word(value.bits(), V::DTYPE, self.min);
+        self.values.fill(rows, i64::MIN, word, slots, |word| {
+            fold = fold.max(word);
+            fold
+        });
+        fold
+    }
+    #[inline(always)]
+    fn backward(&self, rows: Range<usize>, slots: &mut [i64]) {
+        let word = |value: V| extreme_word(value.bits(), V::DTYPE, self.min);
+        self.values.fill(rows, i64::MIN, word, slots, |word| word);
+        let mut fold = i64::MIN;
+        for slot in slots.iter_mut().rev() {
+            fold = fold.max(*slot);
+            *slot = fold;
+        }
     }
     #[inline(always)]
     fn lower(&self, fold: i64, _count: f64) -> i64 {
