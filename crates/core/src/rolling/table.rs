@@ -95,11 +95,22 @@ impl<'a> Table<'a> {
         });
         let work = |part, proceed: &mut dyn FnMut() -> bool| self.part(&part, proceed);
         let mut answers = parallel::each(self.request.threads, parts.collect(), work, proceed)?;
-        let ranks = self.layout().ranks.as_deref();
+        let Self {
+            request,
+            rows,
+            times,
+            arrival,
+            columns,
+            asked,
+        } = self;
+        let layout = asked.map_or(rows, |asked| asked.layout);
+        // What has been read makes room for what is brought back.
+        drop((times, arrival, columns));
+        let ranks = layout.ranks.as_deref();
         if answers.len() == 1 && ranks.is_none() {
             return Ok(answers.remove(0));
         }
-        let starts = &self.layout().starts;
+        let starts = &layout.starts;
         let mut bases: Vec<usize> = groups.iter().map(|groups| starts[groups.start]).collect();
         bases.push(starts[starts.len() - 1]);
         let places = Places {
@@ -108,17 +119,17 @@ impl<'a> Table<'a> {
         };
         // Each part's columns leave it one after the other, in the order of the spans.
         let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
-        let mut joined = Vec::with_capacity(self.request.spans.len());
-        for span in 0..self.request.spans.len() {
+        let mut joined = Vec::with_capacity(request.spans.len());
+        for span in 0..request.spans.len() {
             let slice = spans.iter().position(|spans| spans.contains(&span));
             let slice = slice.expect("spans cover all");
             let parts = answers.iter_mut().skip(slice).step_by(spans.len());
             let parts = parts.map(|part| part.next().expect("an answer per span"));
             let mut parts: Vec<_> = parts.map(Vec::into_iter).collect();
-            let mut columns = Vec::with_capacity(self.request.aggs.len());
-            for _ in self.request.aggs {
+            let mut columns = Vec::with_capacity(request.aggs.len());
+            for _ in request.aggs {
                 let column = parts.iter_mut().filter_map(Iterator::next).collect();
-                columns.push(places.join(column, self.request.threads, proceed)?);
+                columns.push(places.join(column, request.threads, proceed)?);
             }
             joined.push(columns);
         }

@@ -5,7 +5,8 @@
 //! from there.
 //!
 //! - counts and sums of integers: differences of running sums, which are exact
-//! - sums of floats, extremes, moments: two stacks, nothing subtracted ([`flip`])
+//! - sums of floats, moments: differences of running sums on a grid, exact too ([`running`])
+//! - extremes, and what no grid takes: two stacks, nothing subtracted ([`flip`])
 //! - first and last: a look at the ends
 
 mod flip;

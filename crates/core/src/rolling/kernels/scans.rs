@@ -1,4 +1,4 @@
-//! What the flip kernel folds: sums with their errors, extremes, moments.
+//! What kernels fold and add up: sums with their errors, extremes, moments.
 
 use std::ops::Range;
 
@@ -327,9 +327,10 @@ impl<V: Number> Scan for Extreme<'_, V> {
 
 /// Sums of distances from a pivot, and of their squares, each with its error.
 ///
-/// The pivot is the mean of the window at the last flip. A window whose mean has gone
-/// far from it loses digits in `second − first²/n`; then a flip is due. After that flip
-/// the mean must move away again by five times the deviation, so flips stay rare.
+/// The pivot is the mean of the window at the last flip, or when the epoch began. A window
+/// whose mean has gone far from it loses digits in `second − first²/n`; then another flip
+/// or epoch is due. After that the mean must move away again by five times the deviation,
+/// so both stay rare.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments<'a, V> {
     values: Values<'a, V>,
@@ -465,12 +466,19 @@ impl<V: Number> Terms<2> for Moments<'_, V> {
     #[inline(always)]
     fn answer(&self, [first, second]: [f64; 2], count: f64) -> f64 {
         let squares = second * count - first * first;
-        if squares < 0.0 { 0.0 } else { squares }
+        // One value does not deviate, unless it is NaN or infinite.
+        let alone = (count < 2.0) & (second < f64::INFINITY);
+        if (squares < 0.0) | alone {
+            0.0
+        } else {
+            squares
+        }
     }
     #[inline(always)]
     fn margin(&self, sums: [f64; 2], squares: f64, count: f64, least: f64) -> f64 {
         let worn = squares - WEAR * (sums[1] * count);
-        worn.min(sums[1] - least * count)
+        let margin = worn.min(sums[1] - least * count);
+        if count < 2.0 { 0.0 } else { margin }
     }
     #[inline(always)]
     fn look(&self, lo: usize, hi: usize, count: f64) -> f64 {
