@@ -5,6 +5,8 @@
 - huge windows: 20 keys with 10,000 or 1,000,000 rows in 24 h, 1,000 new ones per key
   and micro-batch, `emit="arrival"`, 1 h + 24 h; and with 10 % of the rows late by up to
   1 h. The rows so far come by `initial=`.
+- restart: the first of these, killed with all its processes (-9) after a few
+  micro-batches: from the start of the next process to its first micro-batch in a sink.
 - hops: windows of 60 and of 1,440 slides; beside Spark's `window()` at 60.
 
 Two Parquet files per micro-batch, a sink that keeps nothing, changelog checkpoints.
@@ -29,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from bench.measure import machine
 from bench.spark_batch import tree_seconds
+from bench.spark_restart import seconds_to_first
 
 import slidewise as sw
 from slidewise.spark import hopping, metrics, rolling, session
@@ -39,6 +42,11 @@ SCHEMA = pa.schema(
 )
 AGGS = {"n": sw.count(), "sum": sw.sum("v"), "max": sw.max("v")}
 WINDOWS = ["1h", "24h"]
+CONFIG = {
+    "spark.driver.memory": "6g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.showConsoleProgress": "false",
+}
 # Micro-batches that are not counted.
 WARM = 3
 # Per micro-batch, so that both cores read.
@@ -178,6 +186,15 @@ def cases(options: argparse.Namespace, spark: Any, folder: Path) -> Iterator[Any
 
     yield "keys: slidewise, 1h+24h, update", ours_keys
     yield "keys: Spark, running sum", theirs_keys
+    for engine in ("slidewise", "spark"):
+
+        def restart(engine: str = engine) -> dict[str, Any]:
+            place = folder / "restart"
+            source = _again(place, lambda: many_keys(place, 30, rows, options.keys))
+            found = seconds_to_first(source.folder, engine, options.restarts)
+            return {"first_result_s": statistics.median(found), "all": found}
+
+        yield f"restart after kill -9: {engine}", restart
     for entries in options.entries:
         for late in (0.0, 0.1):
 
@@ -240,18 +257,14 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=50_000)
     parser.add_argument("--events", type=int, default=500_000)
     parser.add_argument("--entries", type=int, nargs="*", default=[10_000, 1_000_000])
+    parser.add_argument("--restarts", type=int, default=5)
     parser.add_argument("--filter", default="")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     facts = {**machine(), "load": f"{os.getloadavg()[0]:.1f}"}
     for name, value in facts.items():
         print(f"{name:<10} {value}")
-    config = {
-        "spark.driver.memory": "6g",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    spark = session("bench", master="local[2]", config=config)
+    spark = session("bench", master="local[2]", config=CONFIG)
     figures = []
     with tempfile.TemporaryDirectory() as folder:
         for name, measure in cases(options, spark, Path(folder)):

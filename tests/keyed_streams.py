@@ -10,6 +10,7 @@ import pytest
 import slidewise as sw
 from slidewise.keyed import shard, tree
 
+NEAR = 2.0**-48
 FOLDED = {
     "n": sw.count(),
     "there": sw.count("x"),
@@ -121,7 +122,7 @@ def assert_same(ours: pa.Table, expected: pa.Table, by: list[str]) -> None:
             assert [x is None for x in mine] == [x is None for x in theirs], name
             mine = [x for x in mine if x is not None]
             theirs = [x for x in theirs if x is not None]
-            theirs = pytest.approx(theirs, rel=1e-9, abs=1e-6, nan_ok=True)
+            theirs = pytest.approx(theirs, rel=NEAR, abs=0, nan_ok=True)
         assert mine == theirs, name
 
 

@@ -10,6 +10,10 @@ import pyarrow.compute as pc
 import slidewise as sw
 from slidewise.spec import Spec
 
+# Both of two answers are within 2⁻⁵⁰ · Σ|x| / |Σx| of the true one; of these values,
+# the sums are about as large as those of their sizes.
+NEAR = 2.0**-48
+
 AGGS = {
     "n": sw.count(),
     "have": sw.count("i"),
@@ -67,7 +71,9 @@ def same(got: pa.Table, expected: pa.Table) -> None:
         ours, theirs = got[name].combine_chunks(), expected[name].combine_chunks()
         if pa.types.is_floating(ours.type):
             assert ours.is_null().equals(theirs.is_null()), name
-            near = pc.less_equal(pc.abs(pc.subtract(ours, theirs)), 1e-6)
+            apart = pc.abs(pc.subtract(ours, theirs))
+            largest = pc.max_element_wise(pc.abs(ours), pc.abs(theirs))
+            near = pc.less_equal(apart, pc.multiply(largest, NEAR))
             assert pc.all(near).as_py() in (True, None), name
         else:
             assert ours.equals(theirs), name

@@ -1,6 +1,8 @@
 """A Kafka broker of the tests' own, on loopback, from what `make kafka` has fetched."""
 
+import faulthandler
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -14,7 +16,11 @@ from slidewise.spark.java import java
 
 KAFKA = Path(__file__).resolve().parents[2] / ".kafka"
 _SECONDS = 60
-_QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
+# A broker without memory must end, and not leave its clients to try for ever.
+_QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx384m"]
+_QUICK += ["-XX:+ExitOnOutOfMemoryError"]
+# For as long as tests may take with a broker: clients wait for one that is gone.
+_LONGEST = 300
 
 
 def connector() -> str:
@@ -49,7 +55,10 @@ def broker(folder: Path) -> Iterator[str]:
         f"log.dirs={folder / 'logs'}\n"
         "num.partitions=2\n"
         "offsets.topic.replication.factor=1\n"
-        "group.initial.rebalance.delay.ms=0\n",
+        "offsets.topic.num.partitions=1\n"
+        "group.initial.rebalance.delay.ms=0\n"
+        # It takes half of the memory otherwise, and nothing is compacted here.
+        "log.cleaner.enable=false\n",
         encoding="utf-8",
     )
     program = [java(), *_QUICK, "-cp", str(KAFKA / "broker" / "*")]
@@ -67,10 +76,28 @@ def broker(folder: Path) -> Iterator[str]:
         )
     try:
         _wait(ours, running, folder / "log")
-        yield address
+        with _limited(folder / "log"):
+            yield address
     finally:
         running.kill()
         running.wait()
+
+
+@contextmanager
+def _limited(log: Path) -> Iterator[None]:
+    """Fails what waits too long; says where it stood, and what the broker said."""
+
+    def late(_number: int, _frame: object) -> None:
+        faulthandler.dump_traceback(all_threads=True)
+        raise TimeoutError(f"no end after {_LONGEST} s; {log.read_text()[-2000:]}")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(_LONGEST)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _free_ports() -> tuple[int, int]:

@@ -48,6 +48,8 @@ ROLLING: dict[str, Any] = {
 GAP = dt.timedelta(seconds=5)
 NOTHING = dt.timedelta()
 START = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+# What two answers may be apart that are both within 2⁻⁵⁰ of the true one.
+NEAR = 2.0**-48
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
@@ -277,6 +279,6 @@ def assert_same(ours: pa.Table, expected: pa.Table, by: Sequence[str]) -> None:
             same = a == b or (
                 isinstance(a, float)
                 and isinstance(b, float)
-                and abs(a - b) <= 1e-9 * max(abs(b), 1.0)
+                and abs(a - b) <= NEAR * max(abs(a), abs(b))
             )
             assert same, f"{name} of {ours.slice(at, 1).to_pylist()}: {a}, not {b}"

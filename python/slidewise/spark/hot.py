@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 )
 
 from slidewise.columns import group_codes
+from slidewise.errors import SpecError
 from slidewise.frames import frame
 from slidewise.requests import Request
 from slidewise.spark.columns import column, key_column
@@ -143,9 +144,19 @@ def find_cuts(
         options: Whether to look at all.
         tasks: How many tasks there are.
         schema: That of the DataFrame, in Arrow.
+
+    Raises:
+        SpecError: If a number of pieces is asked for, and keys cannot be cut.
     """
-    if options.split is False or why_uncut(spec) is not None:
+    if options.split is False:
         return None
+    if (why := why_uncut(spec)) is not None:
+        if options.split == "auto":
+            return None
+        raise SpecError(
+            f"split={options.split} cannot be done: {why}; leave split= out, and keys "
+            "stay whole"
+        )
     least = _LEAST_HOT if options.split == "auto" else _LEAST_BY_HAND
     total = int(df.count())
     alone = least if options.split != "auto" else 2 * least
