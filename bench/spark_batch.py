@@ -77,12 +77,14 @@ def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
         (f"slidewise, split=False: {one}", options.hot, lambda: ours(heat, False)),
         (f"Spark, segment tree: {one}", options.hot, lambda: theirs(heat, True)),
     ]
-    figures = []
-    for case, count, make in cases:
-        if options.filter in case:
-            figures.append(measured(case, count, make, options.repeat))
+    asked = [case for case in cases if options.filter in case[0]]
+    runs: dict[str, list[tuple[float, float]]] = {case: [] for case, _, _ in asked}
+    # In turn, so that no case has a colder compiler than another.
+    for _ in range(options.repeat + 1):
+        for case, count, make in asked:
+            runs[case].append(measured(count, make))
     spark.stop()
-    return figures
+    return [told(case, runs[case]) for case, _, _ in asked]
 
 
 def write(path: Path, count: int, keys: int, *, days: int) -> str:
@@ -124,16 +126,17 @@ def theirs(df: Any, tree: bool) -> Any:
     return df.withColumns(columns)
 
 
-def measured(
-    case: str, count: int, make: Callable[[], Any], repeat: int
-) -> dict[str, Any]:
-    """Runs a case: the first run compiles, the others count."""
-    walls, cpus = [], []
-    for _ in range(repeat + 1):
-        wall, cpu = time.perf_counter(), tree_seconds()
-        make().write.format("noop").mode("overwrite").save()
-        walls.append(round(time.perf_counter() - wall, 2))
-        cpus.append(round((tree_seconds() - cpu) / count * 1e6, 2))
+def measured(count: int, make: Callable[[], Any]) -> tuple[float, float]:
+    """Runs a case: seconds of the clock, and microseconds of CPU per row."""
+    wall, cpu = time.perf_counter(), tree_seconds()
+    make().write.format("noop").mode("overwrite").save()
+    wall, cpu = time.perf_counter() - wall, tree_seconds() - cpu
+    return round(wall, 2), round(cpu / count * 1e6, 2)
+
+
+def told(case: str, runs: list[tuple[float, float]]) -> dict[str, Any]:
+    """What the runs of a case come to: the first one compiles, the others count."""
+    walls, cpus = ([run[at] for run in runs] for at in (0, 1))
     figure = {
         "case": case,
         "first_wall_s": walls[0],
