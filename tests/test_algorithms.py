@@ -146,7 +146,7 @@ def test_parameters_are_checked():
         of("fiba_published", bulk=2)
     with pytest.raises(sw.SpecError, match=r"no argument bulk=: .*'btree' takes ar"):
         of("btree", bulk=True)
-    with pytest.raises(sw.SpecError, match="capacity= takes an int from 1 on; got 0"):
+    with pytest.raises(sw.SpecError, match="capacity= takes an int from 1 to 2"):
         of("flat_fat", capacity=0)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.columns import decoded
 from slidewise.errors import SpecError
 from slidewise.instants import SIZES, Clock, numpy_unit, zone_named
 from slidewise.ordered import is_missing, pair
@@ -200,7 +201,7 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
     if array is None or isinstance(array, list):
         return array
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        array = decoded(array)
     held = array.type
     if role in ("any", "hash") and pa.types.is_uint64(held):
         return list(array.to_pylist())
@@ -465,11 +466,21 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
         if values.dtype == object:
             return None
         return _one(pa.Array.from_pandas(values))
+    if _holds_python_objects(values):
+        return list(values)
     if isinstance(values, pa.ChunkedArray) or hasattr(values, "__arrow_c_stream__"):
         return _one(pa.chunked_array(values))
     if hasattr(values, "__arrow_c_array__"):
         return pa.array(values)
     return None
+
+
+def _holds_python_objects(values: Any) -> bool:
+    """Whether this is a polars Series of objects, which gives Arrow their addresses."""
+    polars = sys.modules.get("polars")
+    if polars is None or not isinstance(values, polars.Series):
+        return False
+    return bool(values.dtype == polars.Object)
 
 
 def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:

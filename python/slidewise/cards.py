@@ -131,9 +131,11 @@ _CARDS = (
         space=_ONE_PARTIAL,
         differs="infinities and NaN are kept apart, so that they leave no trace "
         "(but not beside an aggregation of your own)",
-        choose="for integer sums and counts in order, where it is exact. On floats "
-        "every subtraction leaves a rounding error until the window has been empty, "
-        "and a value as large as 1e16 takes digits of the others along as it leaves",
+        choose="for integer sums and counts in order, where it is exact. On floats, "
+        "and for variance and stddev of integers too, every subtraction leaves a "
+        "rounding error until the window has been empty, and a value far larger than "
+        "the others (1e16 for sums, 1e8 for deviations) takes their digits along as it "
+        "leaves",
     ),
     Card(
         name="slick_deque",
@@ -151,7 +153,8 @@ _CARDS = (
         "are outdone",
         differs="for one range Inv is subtract_on_evict",
         choose="for min and max of random data, of which few candidates are kept; for "
-        "many ranges over one stream",
+        "many ranges over one stream. Inv subtracts: floats and deviations lose digits "
+        "as with subtract_on_evict",
     ),
     Card(
         name="amta",

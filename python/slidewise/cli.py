@@ -275,7 +275,8 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
         "--nan",
         choices=NAN,
         default="propagate",
-        help="what a NaN does (default: propagate)",
+        help="what a NaN does (default: propagate); written in CSV, NaN is a missing "
+        "value",
     )
     parser.add_argument(
         "--min-rows",

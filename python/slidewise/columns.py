@@ -78,7 +78,8 @@ class Values:
         kind = self.original.type
         if pa.types.is_boolean(kind):
             return "bool"
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        whole = pa.types.is_integer(kind) or pa.types.is_null(kind)
+        if whole or pa.types.is_floating(kind):
             return "number"
         if pa.types.is_duration(kind):
             return "duration"
@@ -146,11 +147,15 @@ class Values:
 
     def unbits(self, answers: pa.Array) -> pa.Array:
         """Brings back what the kernel made of `bits`."""
+        if pa.types.is_null(self.original.type):
+            return pa.nulls(len(answers))
         kind = self.original.type
         return answers.view(kind) if pa.types.is_uint64(kind) else answers.cast(kind)
 
     def unorder(self, answers: pa.Array) -> pa.Array:
         """Brings back what the kernel picked from `order`."""
+        if pa.types.is_null(self.original.type):
+            return pa.nulls(len(answers))
         kind = self.original.type
         if self.family == "text":
             return pc.take(self._sorted, answers)
@@ -316,6 +321,27 @@ def _plain(column: pa.Array) -> pa.Array:
     return column
 
 
+def decoded(column: pa.Array) -> pa.Array:
+    """The values of a dictionary's codes; any other column as it is."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    return _plain(column.dictionary).take(column.indices)
+
+
+def lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column in another type.
+
+    Raises:
+        pyarrow.ArrowInvalid: If a value would not be the same.
+    """
+    if column.type == kind:
+        return column
+    cast = column.cast(kind)
+    if not cast.cast(column.type).equals(column):
+        raise pa.ArrowInvalid(f"{column.type} does not go into {kind} without loss")
+    return cast
+
+
 def _is_sortable(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_string(kind)
@@ -378,7 +404,9 @@ def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
         # A dictionary may hold a key twice, or null; its values decide.
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
-        column = pc.add(column, pa.scalar(0.0, column.type))  # −0.0 and 0.0 are one key
+        # −0.0 and 0.0 are one key, and so is NaN, whatever its bits.
+        column = pc.add(column.cast(pa.float64()), 0.0)
+        column = pc.if_else(pc.is_nan(column), float("nan"), column)
     try:
         encoded = column.dictionary_encode(null_encoding="encode")
     except pa.ArrowNotImplementedError as error:

@@ -131,7 +131,10 @@ def rows(n: int) -> Rows:
         >>> sw.rows(100)
         rows(100)
     """
-    return Rows(_positive(n, "number of rows"))
+    number = _positive(n, "number of rows")
+    if number >= 2**63:
+        raise SpecError(f"a window holds fewer than 2**63 rows, got {number}")
+    return Rows(number)
 
 
 def session(gap: str | timedelta | SupportsIndex) -> Session:

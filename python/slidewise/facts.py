@@ -100,7 +100,7 @@ def checked_options(
             )
         allowed = known[name]
         fits = isinstance(value, int) and (
-            value >= 1 if allowed is None else value in allowed
+            1 <= value < 2**63 if allowed is None else value in allowed
         )
         if not fits:
             raise SpecError(f"{name}= takes {_choices(allowed)}; got {value!r}")
@@ -109,7 +109,7 @@ def checked_options(
 
 def _choices(allowed: Sequence[int] | None) -> str:
     if allowed is None:
-        return "an int from 1 on"
+        return "an int from 1 to 2**63 - 1"
     if tuple(allowed) == (0, 1):
         return "True or False"
     return "one of " + ", ".join(map(str, allowed))

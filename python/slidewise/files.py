@@ -14,12 +14,13 @@ import errno
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pa_parquet
@@ -29,7 +30,14 @@ from slidewise.frames import frame, require
 from slidewise.parsing import parse_times
 from slidewise.sinks import writing
 
-__all__ = ["delimiter_of", "kind_of", "read_table", "told_as", "write_table"]
+__all__ = [
+    "delimiter_of",
+    "kind_of",
+    "read_table",
+    "refuse_twice",
+    "told_as",
+    "write_table",
+]
 
 Progress = Callable[[float], None]
 
@@ -98,10 +106,24 @@ def read_table(
             table = _read_arrow(file, progress)
         else:
             table = _read_text(file, kind, compression, times, progress)
+    refuse_twice(file, table.column_names)
     require(frame(table), wanted or times)
     if wanted is not None:
         table = table.select(wanted)
     return _with_times(table, times, time_format)
+
+
+def refuse_twice(file: Path, names: Sequence[str]) -> None:
+    """Refuses a file with two columns of a name, which no result could tell apart.
+
+    Raises:
+        SpecError: Naming the column.
+    """
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(
+                f"{file} has {names.count(name)} columns {name!r}: rename all but one"
+            )
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
@@ -163,7 +185,10 @@ def told_as(file: Path, kind: str) -> Iterator[None]:
     except (
         pa.ArrowException,
         UnicodeDecodeError,
+        UnicodeEncodeError,
         json.JSONDecodeError,
+        OverflowError,
+        RecursionError,
         OSError,
     ) as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -214,7 +239,8 @@ def _read_text(
         if compression is not None:
             stream = pa.CompressedInputStream(stream, compression)
         if kind == "CSV":
-            return _read_csv(stream, start, times)
+            types = dict.fromkeys(times, pa.string())
+            return _with_large_ints(_read_csv(stream, start, types), file, types)
         if start.lstrip().startswith(b"["):
             parts = iter(lambda: stream.read(_BLOCK), b"")
             return _from_objects(json.loads(b"".join(parts)))
@@ -228,7 +254,29 @@ def delimiter_of(start: bytes) -> str:
     return max(",;\t|", key=header.count)
 
 
-def _read_csv(stream: Any, start: bytes, times: Sequence[str]) -> pa.Table:
+def _with_large_ints(
+    table: pa.Table, file: Path, types: Mapping[str, pa.DataType]
+) -> pa.Table:
+    """Whole numbers beyond int64 as uint64, instead of rounded to floats."""
+    large = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.type == pa.float64() and pc.max(column).as_py() is not None:
+            ends = pc.min_max(column).as_py()
+            if ends["min"] >= 0 and 2**63 <= ends["max"] < 2**65:
+                large[name] = pa.uint64()
+    if not large or table.column_names.count(next(iter(large))) > 1:
+        return table
+    _, compression = kind_of(file)
+    with pa.input_stream(str(file), compression=compression) as stream:
+        start = stream.read(_START)
+    with pa.input_stream(str(file), compression=compression) as stream:
+        try:
+            return _read_csv(stream, start, {**types, **large})
+        except pa.ArrowInvalid:
+            return table  # they were floats
+
+
+def _read_csv(stream: Any, start: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
     table = pa_csv.read_csv(
         stream,
         read_options=pa_csv.ReadOptions(block_size=_BLOCK),
@@ -236,7 +284,7 @@ def _read_csv(stream: Any, start: bytes, times: Sequence[str]) -> pa.Table:
             delimiter=delimiter_of(start), newlines_in_values=True
         ),
         convert_options=pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(times, pa.string()),
+            column_types=types,
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),

@@ -90,7 +90,10 @@ def frame(table: Any) -> Frame:
     if holds_arrays(table):
         return numpy_frame(table)
     if hasattr(table, "__arrow_c_stream__"):
-        return _ArrowFrame(pa.table(table), _as_table)
+        try:
+            return _ArrowFrame(pa.table(table), _as_table)
+        except (pa.ArrowInvalid, ValueError) as error:  # a stream of no columns
+            raise SpecError(_no_table(table)) from error
     raise SpecError(_no_table(table))
 
 
@@ -226,6 +229,11 @@ class _PolarsFrame:
         return int(self._table.height)
 
     def column(self, name: str) -> pa.Array:
+        if self._table.schema[name] == sys.modules["polars"].Object:
+            raise SpecError(
+                f"column {name!r} holds Python objects, which have no Arrow type: cast "
+                "it first"
+            )
         return self._table.get_column(name).rechunk().to_arrow()
 
     def never_null(self, name: str) -> bool:  # noqa: ARG002

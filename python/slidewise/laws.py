@@ -70,6 +70,7 @@ def check_laws(
     laws.associativity()
     laws.inverse()
     laws.commutativity()
+    laws.lower()
     laws.codec()
 
 
@@ -99,7 +100,7 @@ class _Laws:
         self._functions = functions
         self._random = random.Random(0)
         lift = functions.lift or _itself
-        lifted = [lift(sample) for sample in samples]
+        lifted = [self._unchanged("lift", lift, sample) for sample in samples]
         pairs = [self._combine(p, q) for p, q in self._some(lifted, 2, len(lifted))]
         both = zip(pairs, itertools.cycle(lifted))
         self._partials = lifted + pairs + [self._combine(p, q) for p, q in both]
@@ -149,6 +150,12 @@ class _Laws:
                 told = f"combine(p, q) is {one!r}, combine(q, p) is {other!r}"
                 self._fail("is not commutative, as it claims", told, p, q)
 
+    def lower(self) -> None:
+        """An answer leaves the partial as it was."""
+        lower = self._functions.lower
+        for partial in self._partials[:_TRIES] if lower is not None else ():
+            self._unchanged("lower", lower, partial)
+
     def codec(self) -> None:
         """What is written can be read."""
         encode, decode = self._functions.encode, self._functions.decode
@@ -169,10 +176,10 @@ class _Laws:
     def _combine(self, older: Any, younger: Any) -> Any:
         return self._unchanged("combine", self._functions.combine, older, younger)
 
-    def _unchanged(self, name: str, function: Any, first: Any, second: Any) -> Any:
-        before = _copies(first, second)
-        result = function(first, second)
-        for old, new in zip(before, (first, second), strict=False):
+    def _unchanged(self, name: str, function: Any, *arguments: Any) -> Any:
+        before = _copies(*arguments)
+        result = function(*arguments)
+        for old, new in zip(before, arguments, strict=False):
             if not _same(old, new):
                 told = f"{name} made {new!r} of an argument that was {old!r}"
                 self._fail("changes its arguments, which are shared", told)

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from slidewise.columns import group_codes
+from slidewise.columns import decoded, group_codes, lossless
 from slidewise.errors import SpecError
 from slidewise.frames import Frame, require
 from slidewise.requests import Moments, Request
@@ -42,7 +42,7 @@ def _ticks_as(times: TimeColumn, target: Frame) -> pa.Array:
         if _kind(column.type) != _kind(times.original.type):
             raise SpecError(refusal)
         try:
-            column = column.cast(times.original.type)
+            column = lossless(column, times.original.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SpecError(refusal) from error
     return read_times(column, times.name).ticks
@@ -72,7 +72,9 @@ def _share_codes(target: Frame, request: Request) -> pa.Array | None:
     together = []
     for (name, own), (_, other) in zip(ours, theirs, strict=True):
         try:
-            together.append((name, pa.concat_arrays([own, _as_type(other, own.type)])))
+            own = decoded(own)
+            theirs_as_ours = _key_as(decoded(other), own.type)
+            together.append((name, pa.concat_arrays([own, theirs_as_ours])))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SpecError(
                 f"the key {name!r} is {own.type} in the table, and {other.type} in "
@@ -85,7 +87,29 @@ def _share_codes(target: Frame, request: Request) -> pa.Array | None:
     return codes.slice(rows)
 
 
-def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return column if column.type == kind else column.cast(kind)
+def _key_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A key in another type, in which it stays what it is.
+
+    Raises:
+        pyarrow.ArrowInvalid: If it does not.
+    """
+    if _sort_of_key(column.type) != _sort_of_key(kind):
+        raise pa.ArrowInvalid("keys of different kinds are never equal")
+    return lossless(column, kind)
+
+
+def _sort_of_key(kind: pa.DataType) -> str:
+    types = pa.types
+    if types.is_boolean(kind):
+        return "bool"
+    if types.is_integer(kind):
+        return "integer"
+    if types.is_floating(kind):
+        return "float"
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return _kind(kind)
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        return "text"
+    if kind in (pa.binary(), pa.large_binary(), pa.binary_view()):
+        return "binary"
+    return "null" if types.is_null(kind) else str(kind)

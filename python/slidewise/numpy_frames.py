@@ -19,6 +19,8 @@ __all__ = ["holds_arrays", "numpy_frame"]
 
 # The units of datetime64 and timedelta64 that Arrow has, too.
 _UNITS = ("s", "ms", "us", "ns")
+# Those that are whole seconds, always.
+_COARSE = ("W", "D", "h", "m")
 
 
 def holds_arrays(table: Any) -> bool:
@@ -55,17 +57,16 @@ class _NumpyFrame:
         return len(next(iter(self._table.values())))
 
     def column(self, name: str) -> pa.Array:
-        values = self._table[name]
-        kind = values.dtype.kind
-        if kind in "mM":
-            unit = sys.modules["numpy"].datetime_data(values.dtype)[0]
-            dates = kind == "M" and unit == "D"
-            if unit not in _UNITS and not dates:
-                values = values.astype(f"{kind}8[s]")
-        if kind != "O":
+        numpy = sys.modules["numpy"]
+        values, mask = self._table[name], None
+        if isinstance(values, numpy.ma.MaskedArray):
+            mask, values = numpy.ma.getmaskarray(values), values.data
+        if values.dtype.kind in "mM":
+            values = _in_known_unit(name, values)
+        elif values.dtype.kind != "O":
             values = values.astype(values.dtype.newbyteorder("="), copy=False)
         try:
-            array = pa.array(values, from_pandas=False)
+            array = pa.array(values, mask=mask, from_pandas=False)
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise SpecError(
                 f"column {name!r} of type {values.dtype} has no Arrow type: {error}"
@@ -73,7 +74,9 @@ class _NumpyFrame:
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
     def never_null(self, name: str) -> bool:
-        return self._table[name].dtype.kind in "iubf"
+        values = self._table[name]
+        masked = isinstance(values, sys.modules["numpy"].ma.MaskedArray)
+        return values.dtype.kind in "iubf" and not masked
 
     def flavour(self, name: str) -> Any:  # noqa: ARG002
         return None
@@ -93,6 +96,20 @@ def _length(name: object, values: Any) -> int:
             f"column {name!r} has {values.ndim} dimensions: give an array with one"
         )
     return len(values)
+
+
+def _in_known_unit(name: str, values: Any) -> Any:
+    """Times in a unit that Arrow has, the same to the last tick."""
+    kind = values.dtype.kind
+    unit, count = sys.modules["numpy"].datetime_data(values.dtype)
+    if count != 1 or unit not in (*_UNITS, *_COARSE):
+        raise SpecError(
+            f"column {name!r} of type {values.dtype} is in no unit that is kept: cast "
+            f"it, for example to {kind}8[us]"
+        )
+    if unit in _COARSE and not (kind == "M" and unit == "D"):
+        unit = "s"
+    return values.astype(f"{kind}8[{unit}]")
 
 
 def _as_numpy(result: "Result") -> Any:

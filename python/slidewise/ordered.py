@@ -118,8 +118,13 @@ def _refused_nan(value: Any, nan: str) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None or pandas' NA."""
-    return value is None or type(value).__name__ == "NAType"
+    """Whether a value is None, pandas' NA, or a NaT."""
+    if value is None:
+        return True
+    kind = type(value).__name__
+    if kind in ("datetime64", "timedelta64"):
+        return bool(value != value)
+    return kind in ("NAType", "NaTType")
 
 
 def _row_of(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -117,6 +117,8 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
 
     if options.plot is not None:
         plot.check(options.plot)
+    if options.output is not None and options.engine == "local":
+        _check_output(Path(options.output))
     if options.engine == "spark":
         if options.threads != 1:
             raise SpecError(
@@ -131,6 +133,19 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
         _in_memory(options, spec)
     else:
         _by_disk(options, spec, memory)
+
+
+def _check_output(file: Path) -> None:
+    """What is wrong with the output is said before the work is done."""
+    from slidewise.files import kind_of
+
+    _, compression = kind_of(file)
+    if compression:
+        raise SpecError(
+            f"{file.name}: compressed text is read, not written; try .parquet"
+        )
+    if not file.resolve().parent.is_dir():
+        raise SpecError(f"-o {file}: there is no folder {str(file.parent)!r}")
 
 
 def _in_memory(options: argparse.Namespace, spec: Spec) -> None:

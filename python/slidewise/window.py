@@ -284,8 +284,11 @@ class Window(_core.Window):
         """
         return draw(self)
 
-    def _repr_svg_(self) -> str:
-        return self.to_svg()
+    def _repr_svg_(self) -> str | None:
+        try:
+            return self.to_svg()
+        except Exception:  # noqa: BLE001 - a notebook shows the repr instead
+            return None
 
     def __repr__(self) -> str:
         plan = self._describe()[0]

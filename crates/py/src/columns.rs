@@ -248,7 +248,7 @@ impl<'py> BulkReader<'_, 'py> {
                     column.push(Loose::Null);
                     continue;
                 }
-                let value = self.loosen(&value, *role);
+                let value = self.loosen(&plain(value.clone())?, *role);
                 column.push(value.map_err(|error| self.placed(error, name, row))?);
             }
             Ok(())

@@ -7,7 +7,7 @@
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell, DType, Kind};
 
@@ -80,19 +80,27 @@ pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!kind.hasattr("__index__")? && !kind.hasattr("__float__")?)
 }
 
-/// What an Arrow scalar stands for, and numpy's uint64, whose sums would wrap, as an int;
-/// anything else as it is.
+/// What an Arrow scalar stands for; a NaT as None; numpy's uint64, whose sums would wrap,
+/// as an int. Anything else as it is.
 pub(crate) fn plain<'py>(value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let usual = value.is_none()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyString>();
+    if usual {
+        return Ok(value);
+    }
     let kind = value.get_type();
-    let name = kind.name()?;
-    let name = name.to_string_lossy();
-    if name == "uint64" {
-        return value.call_method0("__index__");
+    let missing = || Ok(value.py().None().into_bound(value.py()));
+    match &*kind.name()?.to_string_lossy() {
+        "NaTType" | "NAType" => missing(),
+        "datetime64" | "timedelta64" if value.ne(&value)? => missing(),
+        "uint64" => value.call_method0("__index__"),
+        scalar if scalar.ends_with("Scalar") && kind.hasattr("as_py")? => {
+            value.call_method0("as_py")
+        }
+        _ => Ok(value),
     }
-    if name.ends_with("Scalar") && kind.hasattr("as_py")? {
-        return value.call_method0("as_py");
-    }
-    Ok(value)
 }
 
 /// Reads a value for a feed of [`Role::Key`].

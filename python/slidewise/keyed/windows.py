@@ -131,7 +131,9 @@ class KeyedWindows:
         job, rows = self._prepared(batch)
         ticks = job.ticks(rows)
         rows, late = job.by_lateness(rows, self._watermark)
-        answers = self._whole(lambda shard: shard.ingest(rows, self._watermark))
+        answers = self._whole(
+            lambda shard: self._fitting(shard.ingest(rows, self._watermark))
+        )
         if answers is not None:
             self._answers.append(
                 flagged(answers, late=False) if self._flags else answers
@@ -166,7 +168,7 @@ class KeyedWindows:
             ahead = self._job.tick(watermark)
         if self._watermark is not None and ahead <= self._watermark:
             return
-        answers = self._whole(lambda shard: shard.advance(ahead))
+        answers = self._whole(lambda shard: self._fitting(shard.advance(ahead)))
         self._watermark = ahead
         if answers is not None:
             self._answers.append(
@@ -184,10 +186,32 @@ class KeyedWindows:
         schema = self._job.output
         if self._flags:
             schema = schema.append(pa.field(LATE, pa.bool_()))
-        answers, self._answers = self._answers, []
-        return pa.concat_tables(
-            [schema.empty_table(), *answers], promote_options="permissive"
+        collected = pa.concat_tables(
+            [schema.empty_table(), *self._answers], promote_options="permissive"
         )
+        self._answers = []
+        return collected
+
+    def _fitting(self, answers: pa.Table | None) -> pa.Table | None:
+        """Answers that go into a table with those that wait.
+
+        Raises:
+            SpecError: If they do not.
+        """
+        if answers is None or self._job is None:
+            return answers
+        waiting = [table.schema for table in self._answers]
+        try:
+            pa.unify_schemas(
+                [self._job.output, *waiting, answers.schema],
+                promote_options="permissive",
+            )
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise SpecError(
+                f"answers of an aggregation of your own changed their type ({error}): "
+                "say what it gives with returns=, such as returns=float"
+            ) from error
+        return answers
 
     @property
     def watermark(self) -> Any:

@@ -387,6 +387,14 @@ impl Component {
         }
     }
 
+    /// Whether these words can be a partial of it, so that no combine fails on them.
+    pub fn can_hold(&self, partial: &[u64]) -> bool {
+        match self.op {
+            Op::Best { k, .. } => partial[self.at] <= u64::from(k),
+            _ => true,
+        }
+    }
+
     /// A higher moment of two parts, neither of them empty.
     fn merged_moment(&self, a: &[u64], b: &[u64]) -> Twofold {
         let floats = self.dtype == DType::F64;

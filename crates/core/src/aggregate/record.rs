@@ -393,7 +393,12 @@ impl<R: Words + Slot, P: Words> Monoid for Record<R, P> {
         sized(R::read(input)?, self.plan.columns)
     }
     fn read_partial(&self, input: &mut Reader<'_>) -> Result<P> {
-        sized(P::read(input)?, self.plan.words)
+        let partial = sized(P::read(input)?, self.plan.words)?;
+        let mut components = self.plan.components.iter();
+        match components.all(|component| component.can_hold(partial.as_ref())) {
+            true => Ok(partial),
+            false => damaged("more of the best values than were asked for"),
+        }
     }
 }
 

@@ -38,6 +38,9 @@ use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
+/// So many leaves are made before there are values for them, at most.
+const AHEAD: usize = 1 << 16;
+
 /// Which leaves hold a value; the others are ⊥.
 #[derive(Clone, Debug)]
 enum Live {
@@ -385,9 +388,10 @@ pub struct FlatFatQueue<M: Monoid> {
 }
 
 impl<M: Monoid> FlatFatQueue<M> {
-    /// An empty queue with room for `capacity` values, rounded up to a power of two.
+    /// An empty queue with room for `capacity` values, rounded up to a power of two. A
+    /// very large one is grown into, so that a number alone takes no memory.
     pub fn new(monoid: M, capacity: usize) -> Self {
-        let least = capacity.max(1).next_power_of_two();
+        let least = capacity.clamp(1, AHEAD).next_power_of_two();
         Self {
             fat: FlatFat::with_capacity(monoid, least),
             least,

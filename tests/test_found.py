@@ -1,0 +1,257 @@
+"""What hunts for bugs found, one test each: none of it comes back."""
+
+import math
+import struct
+import zlib
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise import cli, files
+
+
+def many_or_number(total):
+    return total if total < 10 else "many"
+
+
+def test_answers_that_change_their_type_lose_nothing():
+    own = sw.aggregation(combine=lambda a, b: a + b, identity=0, lower=many_or_number)
+    keyed = sw.KeyedWindows(on="t", windows=5, aggs={"o": own("x")}, emit="arrival")
+    keyed.ingest(pa.table({"t": [1], "x": [1]}))
+    with pytest.raises(sw.SpecError, match="returns="):
+        keyed.ingest(pa.table({"t": [2], "x": [50]}))
+    keyed.ingest(pa.table({"t": [3], "x": [2]}))
+    assert keyed.collect()["o_5"].to_pylist() == [1, 3]
+
+
+@pytest.mark.parametrize("capacity", [10**12, 2**63 - 1])
+def test_a_large_capacity_is_grown_into(capacity):
+    window = sw.Window(sw.sum(), algorithm="flat_fat", capacity=capacity)
+    window.insert_many(range(100_000), [1] * 100_000)
+    assert window.query() == 100_000
+    assert sw.Window.from_bytes(window.to_bytes()).query() == 100_000
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "parameter"), [("flat_fat", "capacity"), ("daba_late", "latency")]
+)
+def test_parameters_beyond_int64(algorithm, parameter):
+    with pytest.raises(sw.SpecError, match=parameter):
+        sw.Window(sw.sum(), algorithm=algorithm, **{parameter: 2**64})
+
+
+def test_more_rows_than_there_can_be():
+    with pytest.raises(sw.SpecError, match=r"fewer than 2\*\*63 rows"):
+        sw.rows(2**64)
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["a", "b"])])
+def test_categories_of_polars_in_a_window(dtype):
+    window = sw.Window({"last": sw.last("x"), "n": sw.count_distinct("x")})
+    window.insert_many(
+        [1, 2, 3], pl.DataFrame({"x": pl.Series(["a", "b", "a"], dtype=dtype)})
+    )
+    assert window.query() == {"last": "a", "n": 2}
+
+
+def test_objects_of_polars_are_not_their_addresses():
+    things = [object(), object()]
+    series = pl.Series(things, dtype=pl.Object)
+    window = sw.Window(sw.collect())
+    window.insert_many([1, 2], series)
+    assert window.query() == things
+    table = pl.DataFrame({"t": [1, 2], "o": series})
+    with pytest.raises(sw.SpecError, match="'o' holds Python objects"):
+        sw.rolling(table, on="t", windows=1, aggs={"l": sw.collect("o")})
+
+
+@pytest.mark.parametrize("missing", [pd.NaT, pd.NA, np.datetime64("NaT"), None])
+def test_no_time_is_a_missing_value(missing):
+    window = sw.Window({"n": sw.count("x"), "top": sw.max("x")})
+    window.insert(0, {"x": pd.Timestamp("2024")})
+    window.insert(1, {"x": missing})
+    window.insert_many([2, 3], [{"x": missing}, {"x": missing}])
+    assert window.query() == {"n": 1, "top": pd.Timestamp("2024")}
+
+
+def test_a_picture_that_cannot_be_is_left_out():
+    window = sw.Window(sw.sum(), algorithm="daba_lite")
+    window.insert(1, 2**62)
+    window.insert(1, 2**62)
+    assert window._repr_svg_() is None
+    assert "beyond int64" in repr(window)
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ({"lower": lambda p: p.pop(), "lift": lambda v: [v]}, "lower made"),
+        ({"lift": lambda v: v.append(1) or v}, "lift made"),
+    ],
+)
+def test_functions_that_change_their_argument(functions, message):
+    own = sw.aggregation(combine=lambda a, b: a + b, identity=[], **functions)
+    with pytest.raises(sw.LawError, match=message):
+        sw.check_laws(own, [[1], [2]])
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["btree", "fiba_published", "flat_fat", "reactive"]
+)
+def test_a_snapshot_with_more_of_the_best_than_there_are(algorithm):
+    window = sw.Window(sw.top_k(k=2), algorithm=algorithm, ties="keep")
+    window.insert_many([1, 2, 3], [1.0, 2.0, 3.0])
+    blob = window.to_bytes()
+    (header,) = struct.unpack_from("<I", blob, 12)
+    for at in range(24 + header, len(blob) - 12):
+        damaged = bytearray(blob)
+        struct.pack_into("<Q", damaged, at, 2**61)
+        damaged[-4:] = struct.pack("<I", zlib.crc32(bytes(damaged[:-4])))
+        try:
+            sw.Window.from_bytes(bytes(damaged)).query()
+        except sw.SnapshotError:
+            continue  # anything else is a panic, which pytest reports
+
+
+# at=
+
+
+def test_moments_keep_their_time_of_day():
+    table = pa.table({"t": pa.array([0, 1], pa.date32())})
+    noon = pa.table({"t": pa.array([86_400 + 43_200], pa.timestamp("s"))})
+    midnight = pa.table({"t": pa.array([86_400], pa.timestamp("s"))})
+    asked = {"on": "t", "windows": "1d", "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match="without loss"):
+        sw.rolling(table, at=noon, **asked)
+    assert sw.rolling(table, at=midnight, **asked)["n_1d"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (pa.array([True]), pa.array([2])),
+        (pa.array([1]), pa.array(["1"])),
+        (pa.array([1], pa.date32()), pa.array([86_405], pa.timestamp("s"))),
+        (pa.array([1], pa.timestamp("s")), pa.array([1], pa.timestamp("s", "UTC"))),
+        (pa.array([1]), pa.array([1.0])),
+    ],
+)
+def test_keys_of_other_kinds_are_not_the_same(ours, theirs):
+    table, at = pa.table({"t": [1], "k": ours}), pa.table({"t": [1], "k": theirs})
+    with pytest.raises(sw.SpecError, match="cast one of them"):
+        sw.rolling(table, on="t", by="k", windows=3, at=at, aggs={"n": sw.count()})
+
+
+@pytest.mark.parametrize("other", ["a", pd.Categorical(["a"])[0]])
+def test_categories_as_keys_at_other_rows(other):
+    table = pd.DataFrame({"t": [1, 2], "k": pd.Categorical(["a", "b"])})
+    for at in (table, pd.DataFrame({"t": [1], "k": [other]})):
+        out = sw.rolling(
+            table, on="t", by="k", windows=3, at=at, aggs={"n": sw.count()}
+        )
+        assert out["n_3"].tolist() == [1] * len(at)
+
+
+# Tables
+
+
+def test_units_of_numpy_that_are_not_kept():
+    for unit in ("10s", "ps", "M"):
+        table = {"t": np.arange(3), "x": np.arange(3).astype(f"M8[{unit}]")}
+        with pytest.raises(sw.SpecError, match="in no unit that is kept"):
+            sw.rolling(table, on="t", windows=1, aggs={"x": sw.max("x")})
+    weeks = {"t": np.arange(2), "x": np.arange(2).astype("M8[W]")}
+    out = sw.rolling(weeks, on="t", windows=1, aggs={"x": sw.max("x")})
+    assert out["x_1"].tolist() == weeks["x"].astype("M8[s]").tolist()
+
+
+def test_masked_arrays_stay_exact():
+    large = np.ma.masked_array([2**53 + 1, 7, 2**62 + 1], mask=[False, True, False])
+    out = sw.rolling(
+        {"t": np.arange(3), "x": large}, on="t", windows=1, aggs={"s": sw.sum("x")}
+    )
+    assert out["s_1"].tolist() == [2**53 + 1, None, 2**62 + 1]
+
+
+def test_a_column_of_nothing():
+    table = pa.table({"t": [1, 2], "x": pa.nulls(2)})
+    aggs = {
+        "sum": sw.sum("x"),
+        "top": sw.max("x"),
+        "n": sw.count("x"),
+        "m": sw.mode("x"),
+    }
+    out = sw.rolling(table, on="t", windows=2, aggs=aggs)
+    assert out["n_2"].to_pylist() == [0, 0]
+    for name in ("sum_2", "top_2", "m_2"):
+        assert out[name].to_pylist() == [None, None]
+
+
+def test_not_a_number_is_one_key_whatever_its_bits():
+    keys = pa.array(np.array([math.nan, -math.nan, math.nan]))
+    table = pa.table({"t": [1, 2, 3], "k": keys})
+    aggs = {"n": sw.count(), "kinds": sw.collect_distinct("k")}
+    out = sw.rolling(table, on="t", by="k", windows=5, aggs=aggs)
+    assert out["n_5"].to_pylist() == [1, 2, 3]
+    assert all(len(kinds) == 1 for kinds in out["kinds_5"].to_pylist())
+
+
+def test_a_series_is_no_table():
+    for series in (pd.Series([1, 2]), pl.Series([1, 2])):
+        with pytest.raises(sw.SpecError, match="is no table"):
+            sw.rolling(series, on="t", windows=1, aggs={"n": sw.count()})
+
+
+# Files
+
+ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
+
+
+def test_ids_beyond_int64_in_a_csv(tmp_path, capsys):
+    file = tmp_path / "ids.csv"
+    file.write_text("t,k\n1,18446744073709551615\n2,18446744073709551614\n")
+    assert cli.main(["rolling", str(file), *ROLL, "--by", "k"]) == 0
+    out = capsys.readouterr().out
+    assert "18446744073709551615  1    1" in out
+    assert "18446744073709551614  2    1" in out
+    file.write_text("t,x\n1,1e19\n2,0.5\n")
+    assert files.read_table(file)["x"].to_pylist() == [1e19, 0.5]
+    file.write_text("t,x\n1,1e19\n2,3e18\n")
+    assert files.read_table(file)["x"].to_pylist() == [1e19, 3e18]
+
+
+@pytest.mark.parametrize("by_disk", [[], ["--memory", "1MB", "-o"]])
+def test_columns_of_one_name_in_a_file(tmp_path, capsys, by_disk):
+    file = tmp_path / "twice.csv"
+    file.write_text("t,x,x\n1,1,2\n")
+    if by_disk:
+        by_disk = [*by_disk, str(tmp_path / "out.parquet")]
+    assert cli.main(["rolling", str(file), *ROLL, *by_disk]) == 2
+    assert "has 2 columns 'x'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"t": 1, "x": 18446744073709551615}]',
+        '[{"t": 1, "x": "\\ud800"}]',
+        "[" * 100_000,
+    ],
+)
+def test_json_that_cannot_be_held(tmp_path, capsys, text):
+    file = tmp_path / "odd.json"
+    file.write_text(text)
+    assert cli.main(["rolling", str(file), *ROLL]) == 2
+    assert "cannot be read as JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["nowhere/out.csv", "out.xyz", "out.csv.gz"])
+def test_outputs_are_looked_at_first(tmp_path, capsys, output):
+    missing = tmp_path / "there-is-no-such.csv"
+    given = [str(missing), *ROLL, "-o", str(tmp_path / output)]
+    assert cli.main(["rolling", *given]) == 2
+    assert "there-is-no-such" not in capsys.readouterr().err
