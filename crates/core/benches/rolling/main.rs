@@ -32,6 +32,7 @@ fn main() {
         ("sum f64", one(Kind::Sum)),
         ("mean f64", one(Kind::Mean)),
         ("sum i64", vec![(Kind::Sum, 1)]),
+        ("mean i64", vec![(Kind::Mean, 1)]),
         ("max f64", one(Kind::Max)),
         ("min i64", vec![(Kind::Min, 1)]),
         ("stddev f64", one(Kind::Stddev)),

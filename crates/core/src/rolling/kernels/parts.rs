@@ -1,5 +1,7 @@
 //! Parts: one fold of one column over the windows of a span, and what is made of it.
 
+use std::mem::take;
+
 use super::flip::{Flip, Scan};
 use super::running::{Running, Terms};
 use super::scans::{Extreme, Moments, Number, Sum, Values};
@@ -132,6 +134,9 @@ struct ExactSum<'a> {
     old: Prefix,
     /// The greatest value so far, up to its sign.
     greatest: u64,
+    /// Of each window, as floats: its sum, and how many values it holds.
+    sums: Vec<f64>,
+    floats: Vec<f64>,
     counts: Counts<'a>,
     asked: Vec<Asked>,
 }
@@ -196,6 +201,8 @@ impl<'a> ExactSum<'a> {
             young: Prefix::new(),
             old: Prefix::new(),
             greatest: 0,
+            sums: Vec::new(),
+            floats: Vec::new(),
             counts,
             asked,
         })
@@ -244,18 +251,26 @@ impl Kernel for ExactSum<'_> {
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
         let narrow = self.bring(block);
-        let counts = || block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
+        let is_mean = |(_, agg): &Asked| agg.kind == Kind::Mean;
+        if self.asked.iter().any(is_mean) {
+            // Written down before they are divided, which vector registers do.
+            let (mut sums, mut floats) = (take(&mut self.sums), take(&mut self.floats));
+            sums.clear();
+            floats.clear();
+            match narrow {
+                true => sums.extend(self.narrow(block).map(|sum| sum as f64)),
+                false => sums.extend(self.wide(block).map(|sum| sum as f64)),
+            }
+            floats.extend(block.windows().map(|(lo, hi)| self.counts.float(lo, hi)));
+            (self.sums, self.floats) = (sums, floats);
+        }
         for (index, agg) in &self.asked {
             match (narrow, agg.kind) {
                 (true, Kind::Sum) => sink.numbers(*index, self.narrow(block)),
                 (false, Kind::Sum) => sink.wide_integers(*index, self.wide(block))?,
-                (true, _) => {
-                    let sums = self.narrow(block).zip(counts());
-                    sink.numbers(*index, sums.map(|(sum, count)| sum as f64 / count));
-                }
-                (false, _) => {
-                    let sums = self.wide(block).zip(counts());
-                    sink.numbers(*index, sums.map(|(sum, count)| sum as f64 / count));
+                _ => {
+                    let sums = self.sums.iter().zip(&self.floats);
+                    sink.numbers(*index, sums.map(|(sum, count)| sum / count));
                 }
             }
             sink.leave_out(*index, block, self.counts, 1);
