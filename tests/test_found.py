@@ -1,8 +1,12 @@
 """What hunts for bugs found, one test each: none of it comes back."""
 
 import math
+import pickle
 import struct
 import zlib
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -12,6 +16,7 @@ import pytest
 
 import slidewise as sw
 from slidewise import cli, files
+from slidewise.forms import read_form
 
 
 def many_or_number(total):
@@ -255,3 +260,50 @@ def test_outputs_are_looked_at_first(tmp_path, capsys, output):
     given = [str(missing), *ROLL, "-o", str(tmp_path / output)]
     assert cli.main(["rolling", *given]) == 2
     assert "there-is-no-such" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [Decimal("1.50"), Decimal("-2E+7"), Decimal("0.1")],
+        [timedelta(days=-1, microseconds=5), timedelta(hours=3)],
+        [Fraction(-1, 3), Fraction(10**40, 7)],
+        [("a", Decimal(1)), ("b", Decimal(2))],
+    ],
+)
+def test_objects_of_the_standard_library_go_into_snapshots(values):
+    aggs = {"all": sw.collect("x"), "top": sw.max("x"), "kinds": sw.count_distinct("x")}
+    window = sw.Window(aggs)
+    window.insert_many(range(len(values)), [{"x": value} for value in values])
+    for again in (
+        sw.Window.from_bytes(window.to_bytes()),
+        pickle.loads(pickle.dumps(window)),
+    ):
+        assert again.query() == window.query()
+        assert again.query()["all"] == values
+        assert again.to_bytes() == window.to_bytes()
+
+
+def test_what_has_no_form_names_a_way_that_is_there():
+    window = sw.Window(sw.max())
+    window.insert(1, pd.Timestamp("2024"))
+    with pytest.raises(sw.SnapshotError, match="convert the values"):
+        window.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "text", ["d1 2", "d9999999999 0 0", "nspam", "q1/0", "q1", "x"]
+)
+def test_forms_that_are_none(text):
+    with pytest.raises(sw.SnapshotError):
+        read_form(text)
+
+
+def test_keyed_windows_are_checked_when_they_are_made():
+    given = {"on": "t", "windows": 5, "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match="emit='all' does not fit rolling"):
+        sw.KeyedWindows(**given, emit="all")
+    with pytest.raises(sw.SpecError, match="on=, windows=, aggs=, is missing"):
+        sw.KeyedWindows()
+    with pytest.raises(sw.SpecError, match="a Spec, or aggs=, is missing"):
+        sw.KeyedWindows(on="t", window=5)

@@ -229,6 +229,11 @@ def _folds(request: Request) -> Iterator[tuple[str, list[str], int]]:
         words, each = _WAYS[kind]
         if request.spec.arrival is not None and kind == "combines":
             words = "one record, combined along the tree: O(log n) per row"
+        if request.spec.arrival is not None and kind == "values":
+            words = (
+                "by the values in the window, which goes from row to row as they "
+                "arrived: a step for each row between, few where order is nearly kept"
+            )
         yield words, names, each
 
 

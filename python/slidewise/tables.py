@@ -128,7 +128,9 @@ def rolling(
         ResultOverflowError: If an integer result does not fit its type.
 
     Cost: O(n log n) to sort what is not sorted; then per window ≤ 3 combines per row,
-    whatever its length. With `arrival=`, O(log n) combines per row and window.
+    whatever its length. With `arrival=`, O(log n) combines per row and window; for
+    quantiles, modes and distinct counts a step for each row that lies between a window
+    and the one of the next row to arrive, which is up to n where order is random.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw

@@ -5,9 +5,7 @@
 //! is no pickle in it, and nothing in the bytes names code.
 
 use pyo3::prelude::*;
-use pyo3::types::{
-    PyBool, PyBytes, PyDate, PyDateTime, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple,
-};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use slidewise_core::snapshot::{Codec, Damaged, Reader, Result, Writer, damaged};
 
 use crate::element::{Held, KEY, Store, canonical};
@@ -32,8 +30,8 @@ mod tag {
     pub(super) const TUPLE: u8 = 9;
     pub(super) const LIST: u8 = 10;
     pub(super) const DICT: u8 = 11;
-    /// A date or a datetime, as text.
-    pub(super) const MOMENT: u8 = 12;
+    /// A value of the standard library, as text: see `slidewise.forms`.
+    pub(super) const FORM: u8 = 12;
     /// A partial: the number of its aggregation, then the value. Only as a whole slot.
     pub(super) const PARTIAL: u8 = 13;
     /// A partial as bytes of its aggregation's codec. Only as a whole slot.
@@ -89,10 +87,11 @@ fn write_partial(
     write_value(partial, &mut plain, DEPTH)?;
     let plain = plain.finish().map_err(|why| {
         let why = why.0.replace("a collected", "a partial with a");
-        refused(Damaged(format!(
-            "{why}: give {} a codec, or codec=\"pickle\"",
-            working.name(number)
-        )))
+        let way_out = match working.is_built_in(number) {
+            true => "convert the values before they are inserted".to_owned(),
+            false => format!("give {} a codec, or codec=\"pickle\"", working.name(number)),
+        };
+        refused(Damaged(format!("{why}: {way_out}")))
     })?;
     tag::PARTIAL.write(out);
     owner.write(out);
@@ -123,14 +122,25 @@ fn write_value(value: &Bound<'_, PyAny>, out: &mut Writer, depth: usize) -> PyRe
         }
     } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
         sized(tag::BYTES, bytes.as_bytes(), out);
-    } else if value.is_exact_instance_of::<PyDateTime>() || value.is_exact_instance_of::<PyDate>() {
-        let module = value.py().import("slidewise.instants")?;
-        let text: String = module.call_method1("write_moment", (value,))?.extract()?;
-        sized(tag::MOMENT, text.as_bytes(), out);
+    } else if let Some(text) = form_of(value)? {
+        sized(tag::FORM, text.as_bytes(), out);
     } else {
         write_container(value, out, depth)?;
     }
     Ok(())
+}
+
+/// The text that stands for a value of the standard library, if its type has one.
+fn form_of(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let module = value.get_type().module()?;
+    if !matches!(
+        &*module.to_string_lossy(),
+        "datetime" | "decimal" | "fractions"
+    ) {
+        return Ok(None);
+    }
+    let forms = value.py().import("slidewise.forms")?;
+    forms.call_method1("write_form", (value,))?.extract()
 }
 
 fn write_container(value: &Bound<'_, PyAny>, out: &mut Writer, depth: usize) -> PyResult<()> {
@@ -151,7 +161,7 @@ fn write_container(value: &Bound<'_, PyAny>, out: &mut Writer, depth: usize) -> 
     } else {
         out.refuse(format!(
             "a collected {} has no form in bytes; None, bool, int, float, str, bytes, date, \
-             datetime, tuple, list and dict have",
+             datetime, timedelta, Decimal, Fraction, tuple, list and dict have",
             value.get_type().fully_qualified_name()?
         ));
         return Ok(());
@@ -244,7 +254,7 @@ fn skim_value(tag: u8, input: &mut Reader<'_>, depth: usize) -> Result<()> {
             let length = input.length::<u8>()?;
             input.take(length)?;
         }
-        tag::STR | tag::MOMENT => {
+        tag::STR | tag::FORM => {
             read_text(input)?;
         }
         tag::TUPLE | tag::LIST | tag::DICT if depth > 0 => {
@@ -341,10 +351,10 @@ fn build_tagged<'py>(
             .into_any(),
         tag::FLOAT => PyFloat::new(py, f64::read(input).map_err(refused)?).into_any(),
         tag::STR => PyString::new(py, read_text(input).map_err(refused)?).into_any(),
-        tag::MOMENT => {
+        tag::FORM => {
             let text = read_text(input).map_err(refused)?;
-            py.import("slidewise.instants")?
-                .call_method1("read_moment", (text,))?
+            py.import("slidewise.forms")?
+                .call_method1("read_form", (text,))?
         }
         tag::BYTES => PyBytes::new(py, sized_bytes(input)?).into_any(),
         tag::BIG => {

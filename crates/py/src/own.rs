@@ -30,6 +30,8 @@ const AHEAD: usize = 1 << 10;
 pub(crate) struct Own {
     /// For messages.
     name: String,
+    /// Whether it is one of ours, over objects.
+    built_in: bool,
     pub(crate) commutative: bool,
     invertible: bool,
     /// `None` once the garbage collector has cleared it.
@@ -55,6 +57,8 @@ impl Own {
         let (encode, decode) = (given("encode")?, given("decode")?);
         Ok(Self {
             name: functions.getattr("label")?.extract()?,
+            built_in: (functions.getattr("name")?.extract::<Option<String>>()?)
+                .is_some_and(|name| name.starts_with("slidewise.ordered:")),
             commutative: functions.getattr("commutative")?.extract()?,
             invertible: given("inverse")?.is_some(),
             functions: Mutex::new(Some(Arc::new(Functions {
@@ -271,6 +275,10 @@ impl<'py> Working<'_, 'py> {
         };
         let partial = decode.bind(self.py).call1((PyBytes::new(self.py, bytes),));
         partial.map_err(|error| self.noted(error, "decoding a partial of", own))
+    }
+
+    pub(crate) fn is_built_in(&self, number: usize) -> bool {
+        self.own[number].built_in
     }
 
     pub(crate) fn name(&self, number: usize) -> &str {

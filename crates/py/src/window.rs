@@ -430,7 +430,7 @@ impl Window {
     ///
     /// A window restored from them goes on as if nothing had happened, down to the last
     /// bit of a float. Collected values can be None, bool, int, float, str, bytes,
-    /// datetime, date, and tuples, lists and dicts of these.
+    /// datetime, date, timedelta, Decimal, Fraction, and tuples, lists and dicts of these.
     ///
     /// Raises:
     ///     SnapshotError: If a collected value is of another type, or the zone of the

@@ -30,6 +30,7 @@ __all__ = [
     "LATE",
     "LATE_ROWS",
     "Job",
+    "check_emit",
     "check_late_rows",
     "flagged",
 ]
@@ -41,6 +42,21 @@ LATE_ROWS = ("drop", "flag", "correct")
 EMITS = ("arrival", "final", "update", "slide")
 _INT64_MIN = -(2**63)
 _NO_KEY = 0x9E3779B97F4A7C15 - 2**64
+
+
+def check_emit(emit: str, spec: Spec) -> None:
+    """Refuses a way to answer that does not fit the windows.
+
+    Raises:
+        SpecError: Naming those that do.
+    """
+    allowed = ("slide",) if spec.is_hopping else EMITS[:3]
+    if emit not in allowed:
+        raise SpecError(
+            f"emit={emit!r} does not fit "
+            f"{'hopping' if spec.is_hopping else 'rolling'}: it is one of "
+            f"{', '.join(map(repr, allowed))}"
+        )
 
 
 @dataclass(frozen=True)
@@ -72,13 +88,7 @@ class Job:
             SpecError: Naming it, and the way out.
         """
         spec = self.spec
-        allowed = ("slide",) if spec.is_hopping else EMITS[:3]
-        if self.emit not in allowed:
-            raise SpecError(
-                f"emit={self.emit!r} does not fit "
-                f"{'hopping' if spec.is_hopping else 'rolling'}: it is one of "
-                f"{', '.join(map(repr, allowed))}"
-            )
+        check_emit(self.emit, spec)
         empty = self.schema.empty_table()
         needed = [*spec.columns, *self.then_by]
         if self.deletes is not None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from slidewise.durations import Length, Rows, WindowLike, parse_offset
 from slidewise.errors import SnapshotError, SpecError
 from slidewise.frames import frame, require
-from slidewise.keyed.job import LATE, Job, check_late_rows, flagged
+from slidewise.keyed.job import LATE, Job, check_emit, check_late_rows, flagged
 from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.shard import Shard
 from slidewise.spec import Spec
@@ -94,6 +94,7 @@ class KeyedWindows:
         self._spec = _spec(spec, request)
         hops = "slide" if self._spec.is_hopping else "final"
         self._emit = hops if emit is None else emit
+        check_emit(self._emit, self._spec)
         self._then_by = (then_by,) if isinstance(then_by, str) else tuple(then_by)
         self._late_rows = check_late_rows(late_rows)
         if late_rows == "flag" and self._emit not in ("arrival", "final"):
@@ -396,6 +397,12 @@ class KeyedWindows:
 def _spec(spec: Spec | None, request: Mapping[str, Any]) -> Spec:
     if spec is None:
         make = Spec.make_hopping if "window" in request else Spec.make
+        window = "window" if "window" in request else "windows"
+        missing = [name for name in ("on", window, "aggs") if name not in request]
+        if missing:
+            raise SpecError(
+                f"a Spec, or {', '.join(f'{name}=' for name in missing)}, is missing"
+            )
         return make(**request)
     if request:
         raise SpecError(
