@@ -8,7 +8,12 @@ from slidewise import _core
 from slidewise.aggregations import Aggregation
 from slidewise.choices import why_lines
 from slidewise.durations import WindowLike
-from slidewise.errors import ResultOverflowError, SnapshotError, SpecError
+from slidewise.errors import (
+    ResultOverflowError,
+    SnapshotError,
+    SpecError,
+    WindowBusyError,
+)
 from slidewise.feeds import NOTHING
 from slidewise.headers import read_header
 from slidewise.instants import Clock
@@ -287,6 +292,8 @@ class Window(_core.Window):
     def _repr_svg_(self) -> str | None:
         try:
             return self.to_svg()
+        except WindowBusyError:
+            raise
         except Exception:  # noqa: BLE001 - a notebook shows the repr instead
             return None
 

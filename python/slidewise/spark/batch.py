@@ -75,6 +75,9 @@ def with_flags(answers: Any, options: StreamOptions) -> Any:
     """Answers with the columns by which those of a stream say what they are."""
     names = [CORRECTION] if options.corrects else []
     names += [LATE] if options.flags else []
+    # Spark Connect refuses to add no columns.
+    if not names:
+        return answers
     return answers.withColumns({name: sf.lit(False) for name in names})
 
 
