@@ -109,6 +109,20 @@ def run(
         yield accepted, answers, watermark, windows
 
 
+def stream_of(
+    seed: int, spec: dict[str, object], lates: tuple[int, ...] = (0, 30)
+) -> tuple[pa.Table, pa.Table, int]:
+    """What a stream accepted, what it answered, and its last watermark."""
+    stream = Stream(seed)
+    windows = sw.KeyedWindows(**spec, late=stream.random.choice(lates))
+    accepted, answers = [], []
+    for rows, answered, _, after in run(stream, windows, spec, 12):
+        accepted.append(rows)
+        answers.append(answered)
+        windows = after
+    return pa.concat_tables(accepted), pa.concat_tables(answers), windows.watermark
+
+
 def assert_same(ours: pa.Table, expected: pa.Table, by: list[str]) -> None:
     """The same rows, floats up to rounding."""
     assert ours.column_names == expected.column_names

@@ -5,7 +5,16 @@ import pyarrow.compute as pc
 import pytest
 
 import slidewise as sw
-from keyed_streams import ASKED, FOLDED, WHOLE, Stream, assert_same, page, run
+from keyed_streams import (
+    ASKED,
+    FOLDED,
+    WHOLE,
+    Stream,
+    assert_same,
+    page,
+    run,
+    stream_of,
+)
 
 __all__ = ["page"]
 
@@ -17,19 +26,11 @@ def test_final_answers_are_those_of_the_whole_table(
     page: int, seed: int, by: list[str], asked: dict[str, object]
 ) -> None:
     """Every accepted row is answered once, as `rolling` does over all of them."""
-    stream = Stream(seed * 1000 + page)
     spec: dict[str, object] = {"on": "t", "by": by, **asked}
-    late = stream.random.choice([0, 3, 50])
-    windows = sw.KeyedWindows(**spec, late=late)
-    accepted, answers = [], []
-    for rows, answered, _, after in run(stream, windows, spec, 12):
-        accepted.append(rows)
-        answers.append(answered)
-        windows = after
-    table = pa.concat_tables(accepted)
+    table, answers, watermark = stream_of(seed * 1000 + page, spec, (0, 3, 50))
     expected = sw.rolling(table, **spec)
-    expected = expected.filter(pc.less_equal(expected["t"], windows.watermark))
-    assert_same(pa.concat_tables(answers), expected, ["id"])
+    expected = expected.filter(pc.less_equal(expected["t"], watermark))
+    assert_same(answers, expected, ["id"])
 
 
 @pytest.mark.parametrize("asked", ASKED[:4], ids=range(4))
@@ -150,7 +151,6 @@ def test_slides_are_the_hops_of_the_whole_table(
     page: int, seed: int, grid: tuple[int, int, int], aggs: dict[str, object]
 ) -> None:
     """Every window that is over is answered once."""
-    stream = Stream(seed * 1000 + page + 3)
     length, every, offset = grid
     spec: dict[str, object] = {
         "on": "t",
@@ -160,12 +160,7 @@ def test_slides_are_the_hops_of_the_whole_table(
         "offset": offset,
         "aggs": aggs,
     }
-    windows = sw.KeyedWindows(**spec, late=stream.random.choice([0, 30]))
-    accepted, answers = [], []
-    for rows, answered, _, after in run(stream, windows, spec, 12):
-        accepted.append(rows)
-        answers.append(answered)
-        windows = after
-    expected = sw.hopping(pa.concat_tables(accepted), **spec)
-    over = pc.less_equal(expected["window_end"], windows.watermark + 1)
-    assert_same(pa.concat_tables(answers), expected.filter(over), ["key", "window_end"])
+    table, answers, watermark = stream_of(seed * 1000 + page + 3, spec)
+    expected = sw.hopping(table, **spec)
+    over = pc.less_equal(expected["window_end"], watermark + 1)
+    assert_same(answers, expected.filter(over), ["key", "window_end"])

@@ -5,21 +5,9 @@ import pyarrow.compute as pc
 import pytest
 
 import slidewise as sw
-from keyed_streams import FOLDED, WHOLE, Stream, assert_same, page, run
+from keyed_streams import FOLDED, WHOLE, assert_same, page, stream_of
 
 __all__ = ["page"]
-
-
-def stream_of(seed: int, spec: dict[str, object]) -> tuple[pa.Table, pa.Table, int]:
-    """What a stream accepted, what it answered, and its last watermark."""
-    stream = Stream(seed)
-    windows = sw.KeyedWindows(**spec, late=stream.random.choice([0, 30]))
-    accepted, answers = [], []
-    for rows, answered, _, after in run(stream, windows, spec, 12):
-        accepted.append(rows)
-        answers.append(answered)
-        windows = after
-    return pa.concat_tables(accepted), pa.concat_tables(answers), windows.watermark
 
 
 @pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])

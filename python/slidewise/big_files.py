@@ -21,7 +21,7 @@ from slidewise import _core
 from slidewise.batches import Order, result_schema, rolled
 from slidewise.columns import Values
 from slidewise.errors import SpecError
-from slidewise.files import Progress, kind_of
+from slidewise.files import Progress, written_kind
 from slidewise.frames import frame, refuse_taken, require
 from slidewise.parsing import is_text, parse_times
 from slidewise.progress import Progress as Stages
@@ -112,11 +112,7 @@ class _Job:
         self._time_format = time_format
         self._folder = folder
         self._target = target
-        self._kind, compression = kind_of(target)
-        if compression:
-            raise SpecError(
-                f"{target.name}: compressed text is read, not written; try .parquet"
-            )
+        self._kind = written_kind(target)
         self._times = [spec.on] + ([spec.arrival] if spec.arrival else [])
         self._scan = Scan(source, self._times)
         nothing = frame(self._scan.schema.empty_table())

@@ -409,9 +409,8 @@ def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, 
     Raises:
         SpecError: If it must be true and holds anything but booleans.
     """
-    array = as_array(values)
-    if array is None or isinstance(array, list):
-        array = list(values) if array is None else array
+    array = read_again(values)
+    if isinstance(array, list):
         return array, bytes(_holds(value, true, skip_nan, name) for value in array)
     if true and not pa.types.is_boolean(array.type):
         if array.null_count == len(array):

@@ -37,6 +37,7 @@ __all__ = [
     "refuse_twice",
     "told_as",
     "write_table",
+    "written_kind",
 ]
 
 Progress = Callable[[float], None]
@@ -149,13 +150,22 @@ def write_table(table: pa.Table, path: str | Path) -> None:
         ['{"x": 1}', '{"x": null}']
     """
     file = Path(path)
+    with writing(file, written_kind(file), table.schema) as sink:
+        sink.write_table(table)
+
+
+def written_kind(file: Path) -> str:
+    """What a file that is to be written will be, by its name.
+
+    Raises:
+        SpecError: If the name says nothing, or it is one that is only read.
+    """
     kind, compression = kind_of(file)
     if compression:
         raise SpecError(
             f"{file.name}: compressed text is read, not written; try .parquet"
         )
-    with writing(file, kind, table.schema) as sink:
-        sink.write_table(table)
+    return kind
 
 
 def kind_of(file: Path) -> tuple[str, str | None]:
@@ -240,7 +250,8 @@ def _read_text(
             stream = pa.CompressedInputStream(stream, compression)
         if kind == "CSV":
             types = dict.fromkeys(times, pa.string())
-            return _with_large_ints(_read_csv(stream, start, types), file, types)
+            table = _read_csv(stream, start, types)
+            return _with_large_ints(table, file, compression, start, types)
         if start.lstrip().startswith(b"["):
             parts = iter(lambda: stream.read(_BLOCK), b"")
             return _from_objects(json.loads(b"".join(parts)))
@@ -255,20 +266,26 @@ def delimiter_of(start: bytes) -> str:
 
 
 def _with_large_ints(
-    table: pa.Table, file: Path, types: Mapping[str, pa.DataType]
+    table: pa.Table,
+    file: Path,
+    compression: str | None,
+    start: bytes,
+    types: Mapping[str, pa.DataType],
 ) -> pa.Table:
     """Whole numbers beyond int64 as uint64, instead of rounded to floats."""
     large = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.type == pa.float64() and pc.max(column).as_py() is not None:
-            ends = pc.min_max(column).as_py()
-            if ends["min"] >= 0 and 2**63 <= ends["max"] < 2**65:
-                large[name] = pa.uint64()
-    if not large or table.column_names.count(next(iter(large))) > 1:
+        if column.type != pa.float64():
+            continue
+        ends = pc.min_max(column).as_py()
+        if (
+            ends["max"] is not None
+            and ends["min"] >= 0
+            and 2**63 <= ends["max"] < 2**65
+        ):
+            large[name] = pa.uint64()
+    if not large:
         return table
-    _, compression = kind_of(file)
-    with pa.input_stream(str(file), compression=compression) as stream:
-        start = stream.read(_START)
     with pa.input_stream(str(file), compression=compression) as stream:
         try:
             return _read_csv(stream, start, {**types, **large})

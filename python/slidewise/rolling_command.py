@@ -137,13 +137,9 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
 
 def _check_output(file: Path) -> None:
     """What is wrong with the output is said before the work is done."""
-    from slidewise.files import kind_of
+    from slidewise.files import written_kind
 
-    _, compression = kind_of(file)
-    if compression:
-        raise SpecError(
-            f"{file.name}: compressed text is read, not written; try .parquet"
-        )
+    written_kind(file)
     if not file.resolve().parent.is_dir():
         raise SpecError(f"-o {file}: there is no folder {str(file.parent)!r}")
 
