@@ -11,7 +11,7 @@ import pytest
 
 import slidewise as sw
 from random_tables import AGGS, BY, in_pieces, random_table, same, sorted_by
-from slidewise.batches import Order, rolled
+from slidewise.batches import AFTER, BEFORE, OWN, Order, rolled
 from slidewise.spec import Spec
 from slidewise.tables import rolling_spec
 
@@ -70,29 +70,46 @@ def test_as_of_arrival(seed: int, together: bool) -> None:
         same(pa.concat_tables(parts), expected)
 
 
-def test_rows_that_are_seen_and_not_answered() -> None:
-    rng = random.Random(5)
-    table = random_table(rng, 200, keys=2, span=100)
-    spec = Spec.make(on="t", by="k", windows=[7, 20], aggs=AGGS)
-    expected = rolling_spec(table, spec)
-    cut = [0, 30, 31, 80, 1000]
+def in_time_pieces(table: pa.Table, cut: list[int], back: int, ahead: int) -> pa.Table:
+    """Rows with their piece, once for each that sees them, and their role there."""
     parts = []
     for piece, (start, end) in enumerate(pairwise(cut)):
-        for lo, hi, warm in ((start - 20, start, True), (start, end, False)):
+        for lo, hi, role in (
+            (start - back, start, BEFORE),
+            (start, end, OWN),
+            (end, end + ahead, AFTER),
+        ):
             late = pc.greater_equal(table["t"], lo)
             some = table.filter(pc.and_(late, pc.less(table["t"], hi)))
-            marks = {"piece": pa.scalar(piece, pa.int32()), "warm": pa.scalar(warm)}
+            marks = {"piece": pa.scalar(piece, pa.int32()), "role": pa.scalar(role)}
             for name, mark in marks.items():
                 some = some.append_column(name, pa.repeat(mark, len(some)))
             parts.append(some)
-    rows = pa.concat_tables(parts).sort_by(
-        [(name, "ascending") for name in ("k", "piece", "t", "row")]
-    )
+    return pa.concat_tables(parts)
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+@pytest.mark.parametrize("offset", [None, 9, -4, -31])
+@pytest.mark.parametrize("arrival", [None, "a"])
+def test_rows_that_are_seen_and_not_answered(
+    closed: str, offset: Any, arrival: Any
+) -> None:
+    rng = random.Random(f"{closed} {offset} {arrival}")
+    table = random_table(rng, 200, keys=2, span=100)
+    asked: dict[str, Any] = {"on": "t", "windows": [7, 20], "aggs": AGGS}
+    asked |= {"closed": closed, "offset": offset, "arrival": arrival}
+    spec = Spec.make(by="k", **asked)
+    expected = rolling_spec(table, spec, table if arrival else None)
+    shift = offset or 0
+    cut = [0, 30, 31, 80, 1000]
+    rows = in_time_pieces(table, cut, back=20 + shift, ahead=max(0, -shift))
+    names = ("k", "piece", arrival or "t", "row")
+    rows = rows.sort_by([(name, "ascending") for name in names])
     cutting = replace(spec, by=("k", "piece"))
     for most in (1, 8, 300):
-        order = Order(warm="warm", least=1)
+        order = Order(roles="role", together=True, least=rng.choice([1, 20]))
         got = list(rolled(in_pieces(rng, rows, most), cutting, rows.schema, order))
-        same(pa.concat_tables(got).drop_columns(["piece", "warm"]), expected)
+        same(pa.concat_tables(got).drop_columns(["piece", "role"]), expected)
 
 
 def test_keys_that_share_a_run() -> None:

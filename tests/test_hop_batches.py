@@ -1,9 +1,12 @@
 """Hopping over batches gives what hopping over the whole table gives."""
 
 import random
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import slidewise as sw
@@ -51,6 +54,36 @@ def test_hops_over_random_batches(
                 aggs=AGGS,
             )
             expect_same(table, spec, rng)
+
+
+@pytest.mark.parametrize(("window", "every"), [(10, 10), (10, 3), (3, 10), (200, 30)])
+def test_windows_of_pieces_of_time(window: int, every: int) -> None:
+    rng = random.Random(f"{window} {every}")
+    table = random_table(rng, 150, keys=3, span=200)
+    asked: dict[str, Any] = {"on": "t", "window": window, "every": every, "aggs": AGGS}
+    spec = Spec.make_hopping(by="k", **asked)
+    parts = []
+    for piece, (start, end) in enumerate(pairwise([None, 40, 41, 90, None])):
+        lo = -1 if start is None else start - window
+        seen = pc.and_(
+            pc.greater(table["t"], lo), pc.less(table["t"], 999 if end is None else end)
+        )
+        some = table.filter(seen)
+        for name, mark in (("piece", piece), ("after", start), ("until", end)):
+            column = pa.repeat(pa.scalar(mark, pa.int64()), len(some))
+            some = some.append_column(name, column)
+        parts.append(some)
+    cutting = replace(spec, by=("k", "piece"))
+    rows = sorted_by(pa.concat_tables(parts), cutting)
+    expected = hopping_spec(table, spec)
+    for most, least in ((1, 1), (9, 20), (500, 1)):
+        order = Order(within=("after", "until"), least=least)
+        pieces = in_pieces(rng, rows, most)
+        got = pa.concat_tables(hopped(pieces, cutting, rows.schema, order))
+        same(
+            numbered(got.drop_columns(["piece"]), spec),
+            numbered(expected, spec),
+        )
 
 
 @pytest.mark.parametrize("gap", [1, 5, 30, 2**62])

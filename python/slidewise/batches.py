@@ -13,6 +13,9 @@ from the same kernel as over a whole table. New rows are gathered until they are
 as the past: then no row is looked at more than twice on average, and at most twice the
 longest window is in memory beside the batch. As of arrival any row may be needed again
 by one that arrives very late, and the past is the key as a whole.
+
+Of a run that is a piece of a key, rows of the pieces beside it may come as well, to be
+seen and not answered: those before it, and those after it that windows reach ahead to.
 """
 
 from bisect import bisect_left
@@ -31,7 +34,20 @@ from slidewise.spec import Spec
 from slidewise.tables import rolling_spec
 from slidewise.times import read_times
 
-__all__ = ["Order", "checked", "named_row", "result_schema", "rolled", "run_codes"]
+__all__ = [
+    "AFTER",
+    "BEFORE",
+    "OWN",
+    "Order",
+    "checked",
+    "named_row",
+    "result_schema",
+    "rolled",
+    "run_codes",
+]
+
+# What a row is to its run: seen by its rows, or one of them.
+BEFORE, OWN, AFTER = 0, 1, 2
 
 # As many rows are computed together at least: a call costs about a millisecond.
 _LEAST = 1 << 16
@@ -47,14 +63,18 @@ class Order:
         runs: Columns whose equal values stand together, such that all rows of a key
             have the same ones: the keys themselves, by default.
         together: Rows of equal arrival see one another.
-        warm: A column of booleans: rows where it is true are seen and not answered.
-            They stand in front of the others of their run.
+        roles: A column that says whether a row is `OWN`, or stands `BEFORE` or `AFTER`
+            those of its run, and is seen and not answered. As of arrival, with
+            `together`, they stand in any order.
+        within: Two columns of ticks: only windows at a distance are answered that end
+            later than the first, and no later than the second; a null is no bound.
         least: So many rows are computed together at least.
     """
 
     runs: tuple[str, ...] | None = None
     together: bool = False
-    warm: str | None = None
+    roles: str | None = None
+    within: tuple[str, str] | None = None
     least: int = _LEAST
 
 
@@ -103,10 +123,13 @@ def rolled(
     """
     run = _Rolling(spec, schema, order or Order())
     for batch in batches:
-        for warm, rows in _sections(batch, run.order.warm):
-            if warm:
-                if run.waits:
-                    yield from run.settle(done=True)
+        for role, rows in _sections(batch, run.sections):
+            if role == AFTER:
+                run.look_ahead(rows)
+                continue
+            if run.closed if role == OWN else run.waits:
+                yield from run.settle(done=True)
+            if role == BEFORE:
                 run.warm_up(rows)
                 continue
             run.take(rows)
@@ -125,9 +148,13 @@ class _Rolling:
         self._schema = result_schema(spec, schema)
         self._reads = list(dict.fromkeys([*spec.columns, *self._runs]))
         self._past = schema.empty_table().select(self._reads)
+        self._ahead = self._past
         self._waiting: list[pa.Table] = [schema.empty_table()]
         self._count = 0
         self._reach = _Reach.of(spec, schema)
+        # As of arrival, rows that are only seen stand among the others.
+        self._among = order.roles if spec.arrival is not None else None
+        self.sections = None if self._among else order.roles
 
     def take(self, rows: pa.Table) -> None:
         """More rows to answer."""
@@ -140,10 +167,20 @@ class _Rolling:
         checked(rows, self._spec)
         self._past = _behind(self._past, _copied(rows.select(self._reads)))
 
+    def look_ahead(self, rows: pa.Table) -> None:
+        """More rows to see, of a run that has no more to answer."""
+        checked(rows, self._spec)
+        self._ahead = _behind(self._ahead, _copied(rows.select(self._reads)))
+
+    @property
+    def closed(self) -> bool:
+        """Whether no more rows to answer can come of the run at hand."""
+        return len(self._ahead) > 0
+
     @property
     def waits(self) -> bool:
-        """Whether there are rows to answer."""
-        return self._count > 0
+        """Whether a run is at hand that is not done with."""
+        return self._count > 0 or self.closed
 
     @property
     def enough(self) -> bool:
@@ -156,6 +193,8 @@ class _Rolling:
         seen = _behind(self._past, rows.select(self._reads))
         history = self._past.num_rows
         end = seen.num_rows
+        if self.closed:
+            seen, self._ahead = _behind(seen, self._ahead), self._ahead.slice(0, 0)
         keep = end
         if not done and end:
             start = _open_run(seen, self._runs)
@@ -201,6 +240,11 @@ class _Rolling:
         by_moment = self._reach.shifted or (
             self._spec.arrival is not None and self.order.together
         )
+        own = None
+        if self._among is not None:
+            assert by_moment, "roles as of arrival take rows that arrive together"
+            own = pc.equal(_column(rows, self._among), OWN)
+            rows = rows.filter(own)
         source = frame(seen if by_moment else seen.slice(0, ready))
 
         def named(row: int) -> str:
@@ -209,7 +253,7 @@ class _Rolling:
         request = Request(source, self._spec, history=history, named=named)
         moments = None
         if by_moment:
-            moments = _moments_in(request, history, ready)
+            moments = _moments_in(request, history, ready, own)
         answers = request.ask(moments)
         columns = [result.array for window in answers for result in window.values()]
         arrays = [*rows.columns, *columns]
@@ -255,16 +299,22 @@ class _Reach:
         return cls(back, ahead, rows, waits, shifted)
 
 
-def _moments_in(request: Request, history: int, ready: int) -> Moments:
-    """The rows between, as moments."""
-    count = ready - history
-    groups = request.groups
-    arrival = request.arrival
+def _moments_in(
+    request: Request, history: int, ready: int, own: pa.Array | None
+) -> Moments:
+    """The rows between, or some of them, as moments."""
+
+    def some(column: pa.Array | None) -> pa.Array | None:
+        if column is None:
+            return None
+        between = column.slice(history, ready - history)
+        return between if own is None else between.filter(own)
+
     return Moments(
-        times=request.times.ticks.slice(history, count),
+        times=some(request.times.ticks),
         since=None,
-        groups=None if groups is None else groups.slice(history, count),
-        arrival=None if arrival is None else arrival.ticks.slice(history, count),
+        groups=some(request.groups),
+        arrival=some(request.arrival and request.arrival.ticks),
         called="row",
     )
 
@@ -321,21 +371,20 @@ def _copied(rows: pa.Table) -> pa.Table:
 
 
 def _sections(
-    batch: pa.RecordBatch, warm: str | None
-) -> Iterator[tuple[bool, pa.Table]]:
-    """Rows that follow one another and are all warm, or all not."""
+    batch: pa.RecordBatch, roles: str | None
+) -> Iterator[tuple[int, pa.Table]]:
+    """Rows that follow one another and have the same role."""
     rows = pa.Table.from_batches([batch])
-    if warm is None:
-        yield False, rows
+    if roles is None:
+        yield OWN, rows
         return
-    flags = _column(rows, warm)
+    runs = pc.run_end_encode(_column(rows, roles))
     start = 0
-    while start < len(flags):
-        flag = flags[start].as_py()
-        turn = pc.index(flags.slice(start), not flag).as_py()
-        count = len(flags) - start if turn < 0 else turn
-        yield flag, rows.slice(start, count)
-        start += count
+    for role, end in zip(
+        runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True
+    ):
+        yield role, rows.slice(start, end - start)
+        start = end
 
 
 def checked(rows: pa.Table, spec: Spec) -> None:

@@ -48,7 +48,7 @@ def hopped(
         batches: Sorted by key and time.
         spec: What is asked.
         schema: That of the batches.
-        order: What else is known of their order; of no concern are `together`, `warm`.
+        order: What else is known of their order; of no concern are `together`, `roles`.
 
     Raises:
         SpecError: If the spec does not fit, or a row has no time.
@@ -76,9 +76,12 @@ class _Hopping:
     def __init__(self, spec: Spec, schema: pa.Schema, order: Order) -> None:
         self._spec = spec
         self._least = order.least
+        self._within = order.within
         self._schema = hop_schema(spec, schema)
         self._runs = spec.by if order.runs is None else order.runs
-        self._reads = list(dict.fromkeys([*spec.columns, *self._runs]))
+        self._reads = list(
+            dict.fromkeys([*spec.columns, *self._runs, *(order.within or ())])
+        )
         self._rows = [schema.empty_table().select(self._reads)]
         self._kept = self._count = 0
         # Where the last window ends that has been answered, of the run that is held.
@@ -107,6 +110,7 @@ class _Hopping:
         going = pc.equal(runs, -1 if done else codes[-1])
         over = pc.or_(pc.invert(going), self._over(request, windows.ends))
         due = windows.only(pc.and_(over, self._fresh(windows, runs, codes[0])))
+        due = self._own(rows, due)
         if len(due.ends):
             yield self._table(request, due)
         passed = windows.only(pc.and_(going, over))
@@ -134,6 +138,19 @@ class _Hopping:
         # The rows that were held stand in front, and they are of one run.
         later = pc.greater(windows.ends, self._answered)
         return pc.or_(later, pc.not_equal(runs, first))
+
+    def _own(self, rows: pa.Table, windows: Windows) -> Windows:
+        """Those that this run answers."""
+        if self._within is None or not len(windows.ends):
+            return windows
+        after, until = (
+            frame(rows).column(name).take(windows.rows) for name in self._within
+        )
+        mine = pc.and_(
+            pc.fill_null(pc.greater(windows.ends, after), True),
+            pc.fill_null(pc.less_equal(windows.ends, until), True),
+        )
+        return windows.only(mine)
 
     def _over(self, request: Request, ends: pa.Array) -> pa.Array:
         """Whether no row comes any more that a window of the last run would hold."""

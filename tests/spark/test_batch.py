@@ -13,7 +13,7 @@ from shared_aggregations import Longest
 
 import slidewise as sw
 from random_tables import AGGS, random_table, same
-from slidewise.spark import hopping, hot, rolling
+from slidewise.spark import hopping, hot, pieces, rolling
 
 DATA = Path(
     os.environ.get(
@@ -106,32 +106,96 @@ def test_hops_and_sessions(spark: Any, windows: dict[str, Any]) -> None:
     table = timed(random_table(random.Random(4), 300, keys=4, span=200))
     asked = {"on": "t", "by": ["k", "g"], "aggs": AGGS, **windows}
     frame = hopping(in_spark(spark, table), then_by="row", **asked)
-    got, expected = frame.toArrow(), sw.hopping(table, **asked)
-    order = [(name, "ascending") for name in ("k", "g", "window_end")]
+    expect_same_windows(frame, sw.hopping(table, **asked), ["k", "g"])
+
+
+SPLIT: list[Any] = [
+    ("auto", None, {}),
+    (3, "k", {}),
+    ("auto", ["k", "z"], {"closed": "left"}),
+    (4, "k", {"closed": "neither", "offset": "20ms"}),
+    (3, ["k", "z"], {"closed": "both", "offset": "-40ms"}),
+    (5, "k", {"windows": ["9ms", sw.rows(1), sw.rows(40)], "ties": "rows"}),
+    ("auto", None, {"windows": sw.rows(300)}),
+    (4, "k", {"arrival": "a"}),
+    (3, None, {"arrival": "a", "offset": "-9ms", "closed": "left"}),
+]
+
+
+@pytest.fixture
+def small_is_hot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hot, "_LEAST_HOT", 60)
+    monkeypatch.setattr(hot, "_LEAST_BY_HAND", 40)
+
+
+def with_zeros(rng: random.Random) -> pa.Table:
+    table = timed(random_table(rng, 600, keys=3, span=2_000))
+    zeros = [rng.choice([0.0, -0.0, None]) for _ in range(600)]
+    return table.append_column("z", pa.array(zeros, pa.float64()))
+
+
+def is_cut(frame: Any) -> bool:
+    return pieces.PIECE in frame._jdf.queryExecution().toString()
+
+
+@pytest.mark.parametrize(("split", "by", "more"), SPLIT)
+@pytest.mark.usefixtures("small_is_hot")
+def test_hot_keys_are_cut(spark: Any, split: Any, by: Any, more: Any) -> None:
+    table = with_zeros(random.Random(f"{by} {more}"))
+    asked = {"on": "t", "by": by, "windows": ["3ms", "90ms"], "aggs": AGGS, **more}
+    df = in_spark(spark, table)
+    frame = rolling(df, then_by="row", split=split, partitions=8, **asked)
+    assert frame.columns == [*table.column_names, *frame.columns[table.num_columns :]]
+    assert is_cut(frame)
+    arrived = {"at": table} if "arrival" in more else {}
+    expect_same(frame, sw.rolling(table, **asked, **arrived))
+
+
+@pytest.mark.parametrize(
+    ("split", "by", "hops"),
+    [
+        ("auto", None, {"window": "10ms", "every": "3ms"}),
+        (3, "k", {"window": "60ms", "offset": "7ms"}),
+        (5, ["k", "z"], {"window": "3ms", "every": "40ms"}),
+    ],
+)
+@pytest.mark.usefixtures("small_is_hot")
+def test_windows_of_hot_keys(spark: Any, split: Any, by: Any, hops: Any) -> None:
+    table = with_zeros(random.Random(f"{by}"))
+    asked = {"on": "t", "by": by, "aggs": AGGS, **hops}
+    df = in_spark(spark, table)
+    frame = hopping(df, then_by="row", split=split, partitions=8, **asked)
+    assert is_cut(frame)
+    expect_same_windows(frame, sw.hopping(table, **asked), by or [])
+
+
+def expect_same_windows(frame: Any, expected: pa.Table, by: str | list[str]) -> None:
+    names = [*([by] if isinstance(by, str) else by), "window_end"]
+    order = [(name, "ascending") for name in names]
     numbers = pa.array(range(len(expected)), pa.int64())
-    got = got.sort_by(order).append_column("row", numbers)
+    got = frame.toArrow().sort_by(order).append_column("row", numbers)
     expected = expected.sort_by(order).append_column("row", numbers)
     same(got, expected.cast(got.schema))
 
 
-@pytest.mark.parametrize("split", ["auto", 3])
-@pytest.mark.parametrize("by", [None, "k", ["k", "z"]])
-def test_hot_keys_are_cut(
-    spark: Any, by: Any, split: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("small_is_hot")
+def test_a_cut_that_sees_too_few_rows_is_none(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hot, "_LEAST_HOT", 60)
-    monkeypatch.setattr(hot, "_LEAST_BY_HAND", 40)
-    rng = random.Random(f"{by}")
-    table = timed(random_table(rng, 600, keys=3, span=2_000))
-    zeros = [rng.choice([0.0, -0.0, None]) for _ in range(600)]
-    table = table.append_column("z", pa.array(zeros, pa.float64()))
-    asked = {"on": "t", "by": by, "windows": ["3ms", "90ms"], "aggs": AGGS}
+    table = timed(random_table(random.Random(2), 600, keys=1, span=2_000))
+    asked = {"on": "t", "windows": sw.rows(30), "aggs": {"n": sw.count("i")}}
     df = in_spark(spark, table)
-    frame = rolling(df, then_by="row", split=split, partitions=8, **asked)
-    assert frame.columns == [*table.column_names, *frame.columns[table.num_columns :]]
-    text = frame._jdf.queryExecution().toString()
-    assert hot.MARK in text
-    expect_same(frame, sw.rolling(table, **asked))
+
+    def too_few(ticks: Any, start: int, *_: Any) -> Any:
+        return pieces.Cut(start, start - 5_000, start, counted=29)
+
+    monkeypatch.setattr(hot, "_cut", too_few)
+    assert not is_cut(rolling(df, then_by="row", split=3, **asked))
+    # What would happen if rows were gone that had been counted.
+    monkeypatch.setattr(hot, "_with_rows_enough", lambda df, spec, cuts: cuts)
+    frame = rolling(df, then_by="row", split=3, **asked)
+    with pytest.raises(Exception, match="the rows have changed since"):
+        frame.collect()
 
 
 def test_keys_are_cut_in_the_midst_of_any_time(

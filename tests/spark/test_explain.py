@@ -40,9 +40,10 @@ def test_hot_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ("other", "words"),
     [
         ({"split": False}, "none is looked for: split=False"),
-        ({"arrival": "t"}, "as of arrival any row may see any other one of its key"),
-        ({"windows": sw.rows(3), "then_by": "x"}, "how far back rows(3) reaches"),
-        ({"offset": "-5m"}, "offset= is negative"),
+        (
+            {"windows": sw.rows(3), "arrival": "t", "then_by": "x"},
+            "as of arrival, rows(3) are the youngest of all",
+        ),
         ({"by": None}, "bring all rows to one task"),
         ({"windows": ["1h", "2h"]}, "a frame per window"),
     ],
@@ -55,6 +56,11 @@ def test_hops(trips: Any) -> None:
     said = explain(trips, on="t", window="1h", every="5m", aggs={"n": sw.count()})
     assert said.startswith("hopping over t, over all rows: 1h × n=count()")
     assert "copies each row into every window" in said
+    hops = {"on": "t", "aggs": {"n": sw.count()}}
+    said = explain(trips, window="1h", empty=True, **hops)
+    assert "none is cut: empty=True answers windows between rows" in said
+    said = explain(trips, window=sw.session("1h"), **hops)
+    assert "none is cut: where a session begins" in said
 
 
 def test_streams(spark: Any) -> None:

@@ -46,7 +46,10 @@ def trips(spark: Any) -> Any:
         ({"late_rows": "keep"}, "late_rows= is one of drop, flag, correct"),
         ({"split": "no"}, "split= is 'auto', False, or a number of pieces"),
         ({"split": 0}, "split= is an integer, 1 or more; got 0"),
-        ({"split": 3, "arrival": "t"}, "split=3 cannot be done: as of arrival any row"),
+        (
+            {"split": 3, "arrival": "t", "windows": sw.rows(2), "then_by": "x"},
+            "split=3 cannot be done: as of arrival, rows.2. are the youngest of all",
+        ),
         ({"partitions": 0}, "partitions= is an integer, 1 or more; got 0"),
         ({"aggs": {"T": sw.count()}, "windows": "1h"}, None),
     ],

@@ -20,6 +20,7 @@ from slidewise.keyed.job import CORRECTION, LATE
 from slidewise.spark import hot
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions, StreamOptions
+from slidewise.spark.pieces import PIECE, Bounds, Cuts, in_pieces
 from slidewise.spark.schemas import arrow_schema, with_results
 from slidewise.spark.workers import answer
 from slidewise.spec import Spec
@@ -53,7 +54,7 @@ class Job:
     spec: Spec
     schema: StructType
     tasks: int
-    cuts: hot.Cuts | None
+    cuts: Cuts | None
     then_by: tuple[str, ...]
 
 
@@ -127,27 +128,35 @@ def _run(df: Any, job: Job) -> Any:
     spec = job.spec
     order = Order(together=True)
     keys = [key_column(df, name) for name in spec.by]
-    rows = df
+    rows = _needed(df, job)
+    bounds = None
     if job.cuts is not None:
-        rows = hot.cut(df, spec, job.cuts)
+        rows = in_pieces(rows, spec, job.cuts)
         # One after the other, so that no two pieces of a key fall to one task.
         place = sf.xxhash64(*keys) if keys else sf.lit(0)
-        piece = sf.shiftright(column(hot.MARK), 1)
-        place = sf.pmod(place + piece, sf.lit(job.tasks)).cast("int")
+        place = sf.pmod(place + column(PIECE), sf.lit(job.tasks)).cast("int")
         rows = rows.repartitionById(job.tasks, place)
-        keys.append(column(hot.MARK))
-        spec = replace(spec, by=(*spec.by, hot.PIECE))
-        order = replace(order, warm=hot.WARM)
+        keys.append(column(PIECE))
+        spec = replace(spec, by=(*spec.by, PIECE))
+        bounds = Bounds.of(job.cuts)
     elif keys:
         rows = rows.repartition(job.tasks, *keys)
     else:
         rows = rows.repartition(1)
     times = [spec.arrival or spec.on, *job.then_by]
     rows = rows.sortWithinPartitions(*keys, *map(column, times))
-    run = answer(spec, order, tuple(rows.columns), tuple(job.schema.names))
+    run = answer(spec, order, bounds, tuple(rows.columns), tuple(job.schema.names))
     # PySpark takes names with dots and backticks apart here; the workers know them.
     plain = rows.toDF(*(f"_{at}" for at in range(len(rows.columns))))
     return plain.mapInArrow(run, job.schema)
+
+
+def _needed(df: Any, job: Job) -> Any:
+    """The rows with what goes through the shuffle: windows leave other columns out."""
+    if not job.spec.is_hopping:
+        return df
+    names = dict.fromkeys([*job.spec.columns, *job.then_by])
+    return df.select(*map(column, names))
 
 
 def _tasks(df: Any, options: BatchOptions) -> int:

@@ -159,6 +159,7 @@ def hopping(
     marker: str | None = None,
     deletes: str | None = None,
     partitions: int | None = None,
+    split: str | bool | int = "auto",
 ) -> Any:
     """Aggregates over windows at a distance from one another, batch or streaming.
 
@@ -187,6 +188,7 @@ def hopping(
         marker: See `rolling`.
         deletes: See `rolling`.
         partitions: See `rolling`.
+        split: See `rolling`. Sessions are not cut, nor is anything with `empty=True`.
 
     Returns:
         A DataFrame, or a function of one.
@@ -211,7 +213,7 @@ def hopping(
         nan=nan,
         min_rows=min_rows,
     )
-    batch = BatchOptions.make(partitions=partitions, split=False, then_by=then_by)
+    batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     return _applied(
         df,
         spec,

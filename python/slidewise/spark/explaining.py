@@ -168,7 +168,7 @@ def _hot_keys(job: Job, options: BatchOptions) -> list[str]:
 
 def _memory(spec: Spec) -> str:
     if spec.arrival is not None:
-        return "one key as a whole: any row may be needed by one that arrives later"
+        return "one key, or its piece, as a whole: any row may be needed by a later one"
     longest = max(spec.windows, key=lambda window: window.length)
     if longest.is_session:
         return "the longest session of one key, and a batch"

@@ -4,14 +4,14 @@ import pickle
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
+from operator import methodcaller
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import cloudpickle
 
 from slidewise.batches import Order, rolled
 from slidewise.hop_batches import hopped
-from slidewise.spark.hot import MARK, PIECE, WARM
+from slidewise.spark.pieces import Bounds
 from slidewise.spec import Spec
 
 __all__ = ["Answer", "answer"]
@@ -23,13 +23,18 @@ _ROWS = 1 << 15
 
 
 def answer(
-    spec: Spec, order: Order, come: tuple[str, ...], go: tuple[str, ...]
+    spec: Spec,
+    order: Order,
+    bounds: Bounds | None,
+    come: tuple[str, ...],
+    go: tuple[str, ...],
 ) -> Answer:
     """A function for `mapInArrow`.
 
     Args:
         spec: What is asked.
         order: What is known of the order of rows.
+        bounds: Of pieces, if keys are cut.
         come: The names of the columns that come.
         go: The columns that go back.
     """
@@ -37,26 +42,34 @@ def answer(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spec = _unpickled(blob)
-        named = (_unmarked(batch.rename_columns(come)) for batch in batches)
+        named: Iterator[pa.RecordBatch] = map(
+            methodcaller("rename_columns", come), batches
+        )
+        if bounds is not None:
+            named = _in_pieces(named, spec, bounds)
+        own = order if bounds is None else bounds.order(spec, order)
         first = next(named, None)
         if first is None:
             return
         answered = hopped if spec.is_hopping else rolled
-        for part in answered(chain([first], named), spec, first.schema, order):
+        for part in answered(chain([first], named), spec, first.schema, own):
             yield from part.select(go).to_batches(max_chunksize=_ROWS)
 
     return run
 
 
-def _unmarked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch with what its marks say, if it has any, in columns."""
-    if MARK not in batch.schema.names:
-        return batch
-    marks = batch.column(MARK)
-    warm = pc.equal(pc.bit_wise_and(marks, 1), 0)
-    return batch.append_column(PIECE, pc.shift_right(marks, 1)).append_column(
-        WARM, warm
-    )
+def _in_pieces(
+    batches: Iterator[pa.RecordBatch], spec: Spec, bounds: Bounds
+) -> Iterator[pa.RecordBatch]:
+    """Batches with what their rows are to their piece."""
+    watch = bounds.watch()
+    for batch in batches:
+        marked = bounds.marked(batch, spec)
+        if watch is not None:
+            watch.take(marked)
+        yield marked
+    if watch is not None:
+        watch.check()
 
 
 @lru_cache(maxsize=16)
