@@ -86,6 +86,23 @@ def test_windows_of_pieces_of_time(window: int, every: int) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "asked", [{"window": 12, "every": 5}, {"window": sw.session(9)}]
+)
+def test_keys_that_share_a_run(asked: dict[str, Any]) -> None:
+    rng = random.Random(6)
+    table = random_table(rng, 150, keys=4, span=300)
+    run = pc.fill_null(pc.bit_wise_and(table["k"], 1), 7)
+    table = table.append_column("run", run)
+    spec = Spec.make_hopping(on="t", by="k", aggs=AGGS, **asked)
+    rows = table.sort_by([(name, "ascending") for name in ("run", "t", "row")])
+    expected = numbered(hopping_spec(table, spec), spec)
+    for most in (1, 7, 40):
+        order = Order(runs=("run",), least=1)
+        got = list(hopped(in_pieces(rng, rows, most), spec, rows.schema, order))
+        same(numbered(pa.concat_tables(got), spec), expected)
+
+
 @pytest.mark.parametrize("gap", [1, 5, 30, 2**62])
 def test_sessions_over_random_batches(gap: int) -> None:
     rng = random.Random(gap)

@@ -115,7 +115,7 @@ class _Hopping:
             yield self._table(request, due)
         passed = windows.only(pc.and_(going, over))
         if len(passed.ends):
-            self._answered = passed.ends[-1].as_py()
+            self._answered = pc.max(passed.ends).as_py()
         elif done or codes[0] != codes[-1]:
             self._answered = None
         ahead = windows.only(pc.and_(going, pc.invert(over)))

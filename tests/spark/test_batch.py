@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pytest
 from shared_aggregations import Longest
 
 import slidewise as sw
 from random_tables import AGGS, random_table, same
-from slidewise.spark import hopping, hot, pieces, rolling
+from slidewise.spark import hopping, hot, pieces, rolling, sorting
 
 DATA = Path(
     os.environ.get(
@@ -25,7 +26,7 @@ DATA = Path(
 def timed(table: pa.Table) -> pa.Table:
     """Integer times as timestamps, some milliseconds apart."""
     for name in ("t", "a"):
-        ticks = pa.compute.multiply(table[name], 1000)
+        ticks = pc.multiply(table[name], 1000)
         at = table.column_names.index(name)
         table = table.set_column(at, name, ticks.cast(pa.timestamp("us", "UTC")))
     return table
@@ -214,6 +215,49 @@ def test_keys_are_cut_in_the_midst_of_any_time(
         asked = {"on": on, "windows": window, "aggs": {"n": sw.count()}}
         frame = rolling(in_spark(spark, table), split=4, **asked)
         expect_same(frame, sw.rolling(table, **asked))
+
+
+PLAIN = {
+    "n": sw.count(),
+    "sum": sw.sum("i"),
+    "max": sw.max("x"),
+    "dev": sw.stddev("x"),
+    "mid": sw.median("i"),
+}
+
+
+@pytest.mark.parametrize("split", [False, 3])
+@pytest.mark.parametrize("kind", ["instant", "day", "tick"])
+@pytest.mark.usefixtures("small_is_hot")
+def test_rows_sorted_by_one_number(spark: Any, kind: str, split: Any) -> None:
+    table = random_table(random.Random(kind), 600, keys=9, span=2_000)
+    ticks = pc.subtract(table["t"], 1_000).cast(pa.int32())
+    columns = {
+        "instant": ticks.cast(pa.int64()).cast(pa.timestamp("us", "UTC")),
+        "day": ticks.cast(pa.date32()),
+        "tick": ticks.cast(pa.int16()),
+    }
+    table = table.set_column(table.column_names.index("t"), "t", columns[kind])
+    windows = {"instant": ["9us", "80us"], "day": ["9d", "80d"], "tick": [9, 80]}[kind]
+    df = in_spark(spark, table)
+    asked = {"on": "t", "by": ["k", "g"], "aggs": PLAIN}
+    frame = rolling(df, windows=windows, split=split, partitions=3, **asked)
+    assert sorting.RUN in frame._jdf.queryExecution().toString()
+    expect_same(frame, sw.rolling(table, windows=windows, **asked))
+    frame = hopping(df, window=windows[0], split=split, partitions=3, **asked)
+    expect_same_windows(
+        frame, sw.hopping(table, window=windows[0], **asked), ["k", "g"]
+    )
+
+
+def test_times_beyond_the_number(spark: Any) -> None:
+    rows = "id % 2 k", "timestamp_micros(if(id > 2, 9223372036854775807, id)) t"
+    df = spark.range(5).selectExpr(*rows)
+    asked = {"on": "t", "by": "k", "windows": "1h", "aggs": {"n": sw.count()}}
+    with pytest.raises(Exception, match="drop such rows, or say then_by='t'"):
+        rolling(df, **asked).toArrow()
+    got = rolling(df, then_by="t", **asked).select("n_1h").toArrow()
+    assert sorted(got["n_1h"].to_pylist()) == [1, 1, 1, 1, 2]
 
 
 def test_all_types_of_keys_and_values(spark: Any) -> None:

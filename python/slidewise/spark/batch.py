@@ -2,7 +2,8 @@
 
     repartition(n, keys) → sortWithinPartitions(keys, time) → mapInArrow
 
-One shuffle and one sort, whatever the number of windows and aggregations. The number of
+One shuffle and one sort (by one number where that will do: `sorting`), whatever the
+number of windows and aggregations. The number of
 partitions is given, so that adaptive execution neither merges nor splits them. Keys of
 very many rows are cut into pieces of time first (`hot`).
 """
@@ -22,6 +23,7 @@ from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.pieces import PIECE, Bounds, Cuts, in_pieces
 from slidewise.spark.schemas import arrow_schema, with_results
+from slidewise.spark.sorting import RUN, by_one_number, placed, with_runs
 from slidewise.spark.workers import answer
 from slidewise.spec import Spec
 
@@ -49,6 +51,7 @@ class Job:
         tasks: How many tasks sort and answer.
         cuts: Where hot keys are cut, or None.
         then_by: What orders rows of equal time.
+        in_runs: Whether rows are sorted by one number (`sorting`).
     """
 
     spec: Spec
@@ -56,6 +59,7 @@ class Job:
     tasks: int
     cuts: Cuts | None
     then_by: tuple[str, ...]
+    in_runs: bool
 
 
 def answered(df: Any, spec: Spec, options: BatchOptions) -> Any:
@@ -120,8 +124,9 @@ def planned(df: Any, spec: Spec, options: BatchOptions) -> Job:
     schema = with_results(df, spec, options.then_by)
     tasks = _tasks(df, options)
     cuts = hot.find_cuts(df, spec, options, tasks, arrow_schema(df))
-    alone = not spec.by and cuts is None
-    return Job(spec, schema, 1 if alone else tasks, cuts, options.then_by)
+    tasks = 1 if not spec.by and cuts is None else tasks
+    in_runs = by_one_number(df, spec, options.then_by, cuts, tasks)
+    return Job(spec, schema, tasks, cuts, options.then_by, in_runs)
 
 
 def _run(df: Any, job: Job) -> Any:
@@ -132,19 +137,22 @@ def _run(df: Any, job: Job) -> Any:
     bounds = None
     if job.cuts is not None:
         rows = in_pieces(rows, spec, job.cuts)
-        # One after the other, so that no two pieces of a key fall to one task.
-        place = sf.xxhash64(*keys) if keys else sf.lit(0)
-        place = sf.pmod(place + column(PIECE), sf.lit(job.tasks)).cast("int")
-        rows = rows.repartitionById(job.tasks, place)
+        rows = placed(rows, spec, job.tasks)
         keys.append(column(PIECE))
-        spec = replace(spec, by=(*spec.by, PIECE))
         bounds = Bounds.of(job.cuts)
     elif keys:
         rows = rows.repartition(job.tasks, *keys)
     else:
         rows = rows.repartition(1)
-    times = [spec.arrival or spec.on, *job.then_by]
-    rows = rows.sortWithinPartitions(*keys, *map(column, times))
+    if job.in_runs:
+        rows, number = with_runs(rows, spec, job.cuts, job.tasks)
+        rows = rows.sortWithinPartitions(number)
+        order = replace(order, runs=(RUN,))
+    else:
+        times = [spec.arrival or spec.on, *job.then_by]
+        rows = rows.sortWithinPartitions(*keys, *map(column, times))
+    if bounds is not None:
+        spec = replace(spec, by=(*spec.by, PIECE))
     run = answer(spec, order, bounds, tuple(rows.columns), tuple(job.schema.names))
     # PySpark takes names with dots and backticks apart here; the workers know them.
     plain = rows.toDF(*(f"_{at}" for at in range(len(rows.columns))))

@@ -9,6 +9,7 @@ from slidewise.keyed.tree import PAGE
 from slidewise.spark import hot
 from slidewise.spark.batch import Job, planned
 from slidewise.spark.options import BatchOptions, StreamOptions
+from slidewise.spark.sorting import RUNS
 from slidewise.spark.stream import buckets_of, job_of
 from slidewise.spec import Spec
 
@@ -37,7 +38,7 @@ def explained_batch(df: Any, spec: Spec, options: BatchOptions) -> str:
             *_hot_keys(job, options),
             "",
             "memory of a task",
-            f"  {_memory(spec)}",
+            f"  {_memory(job)}",
             "",
             "Spark's own frames",
             f"  {_frames(spec)}",
@@ -131,6 +132,8 @@ def _steps(job: Job) -> list[str]:
     keys = ", ".join(spec.by)
     times = [spec.arrival or spec.on, *job.then_by]
     order = ", ".join([*spec.by, *(["piece"] if job.cuts else []), *times])
+    if job.in_runs:
+        order = f"one number, of {RUNS} groups of keys and {spec.on}"
     if job.cuts is not None:
         first = f"cut hot keys, and spread the pieces over {_count(job.tasks, 'task')}"
     elif keys:
@@ -166,13 +169,15 @@ def _hot_keys(job: Job, options: BatchOptions) -> list[str]:
     return lines
 
 
-def _memory(spec: Spec) -> str:
+def _memory(job: Job) -> str:
+    spec = job.spec
     if spec.arrival is not None:
         return "one key, or its piece, as a whole: any row may be needed by a later one"
     longest = max(spec.windows, key=lambda window: window.length)
+    whose = f"{'a group of keys' if job.in_runs else 'one key'}"
     if longest.is_session:
-        return "the longest session of one key, and a batch"
-    return f"about twice what one key has within {longest.label}, and a batch"
+        return f"the longest session of {whose}, and a batch"
+    return f"about twice what {whose} has within {longest.label}, and a batch"
 
 
 def _frames(spec: Spec) -> str:

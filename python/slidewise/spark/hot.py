@@ -13,9 +13,11 @@ Where windows are long, the warm rows are what a cut costs; a key is cut into no
 pieces than keep them below half of its rows.
 
 How many rows keys have, and where they lie in time, a count of all rows and a sample of
-them tell: where to cut need not be exact, only the cuts themselves.
+them tell: where to cut need not be exact, only the cuts themselves. Neither is taken of
+a table that Spark's plan expects to be small.
 """
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from math import ceil
@@ -23,6 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 
 from slidewise.columns import group_codes
 from slidewise.errors import SpecError
@@ -39,10 +42,16 @@ __all__ = ["find_cuts", "why_uncut"]
 # A task of fewer rows is not worth a cut; asked for by hand, it may be.
 _LEAST_HOT = 1_000_000
 _LEAST_BY_HAND = 10_000
+# A key, a time and a value; tables that Spark expects to be smaller are not counted.
+_LEAST_BYTES = 16
 _SAMPLE = 50_000
 # Each row is compared with all starts of its key.
 _MOST_PIECES = 64
 _MOST_WARM = 0.5
+
+# What Spark writes beside each step of a plan; the first one is the last step.
+_SIZE = re.compile(r"sizeInBytes=([0-9.E+]+) ([KMGTPE]?i?)B")
+_UNITS = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +129,13 @@ def find_cuts(
             "stay whole"
         )
     least = _LEAST_HOT if options.split == "auto" else _LEAST_BY_HAND
+    if tasks < 2:
+        return None
+    if options.split == "auto" and _is_small(df, 2 * least * _LEAST_BYTES):
+        return None
     total = int(df.count())
     alone = least if options.split != "auto" else 2 * least
-    if total < alone or tasks < 2:
+    if total < alone:
         return None
     share = min(1.0, _SAMPLE / total)
     keys = [key_column(df, name).alias(f"{KEY}{at}") for at, name in _numbered(spec)]
@@ -148,6 +161,18 @@ def find_cuts(
         return None
     cuts = _cuts(rows, spec, places, share)
     return _with_rows_enough(df, spec, cuts) if reach.rows else cuts
+
+
+def _is_small(df: Any, least: int) -> bool:
+    """Whether Spark expects fewer bytes, by its plan: no job runs for that."""
+    try:
+        said = df.sparkSession.sql("EXPLAIN COST SELECT * FROM {rows}", rows=df)
+        found = _SIZE.search(said.first()[0])
+    except PySparkException:
+        return False
+    if found is None:
+        return False
+    return float(found[1]) * 1024.0 ** _UNITS.index(found[2]) < least
 
 
 def _numbered(spec: Spec) -> list[tuple[int, str]]:

@@ -9,10 +9,13 @@ from operator import methodcaller
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from slidewise.batches import Order, rolled
+from slidewise.batches import Order, checked, rolled
+from slidewise.frames import frame
 from slidewise.hop_batches import hopped
 from slidewise.spark.pieces import Bounds
+from slidewise.spark.sorting import RUN, check_times
 from slidewise.spec import Spec
+from slidewise.times import read_times
 
 __all__ = ["Answer", "answer"]
 
@@ -45,6 +48,8 @@ def answer(
         named: Iterator[pa.RecordBatch] = map(
             methodcaller("rename_columns", come), batches
         )
+        if order.runs == (RUN,):
+            named = _in_runs(named, spec)
         if bounds is not None:
             named = _in_pieces(named, spec, bounds)
         own = order if bounds is None else bounds.order(spec, order)
@@ -56,6 +61,15 @@ def answer(
             yield from part.select(go).to_batches(max_chunksize=_ROWS)
 
     return run
+
+
+def _in_runs(batches: Iterator[pa.RecordBatch], spec: Spec) -> Iterator[pa.RecordBatch]:
+    """Batches of which all times were in the number that sorted them."""
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        checked(table, spec)
+        check_times(read_times(frame(table).column(spec.on), spec.on).ticks, spec.on)
+        yield batch
 
 
 def _in_pieces(
