@@ -211,6 +211,69 @@ def test_a_series_is_no_table():
             sw.rolling(series, on="t", windows=1, aggs={"n": sw.count()})
 
 
+@pytest.mark.parametrize("missing", [pd.NA, math.nan])
+def test_text_keeps_its_missing_value(missing):
+    dtype = pd.StringDtype(na_value=missing)
+    table = pd.DataFrame({"t": [1, 2], "x": pd.array(["a", None], dtype=dtype)})
+    out = sw.rolling(table, on="t", windows=1, aggs={"x": sw.last("x")})
+    assert out["x_1"].dtype == dtype
+    assert out["x_1"].isna().tolist() == [False, True]
+    hopped = sw.hopping(table, on="t", by="x", window=1, aggs={"n": sw.count()})
+    assert hopped["x"].dtype == dtype
+
+
+def test_half_floats_as_keys():
+    table = pa.table({"t": [1, 2, 3], "k": pa.array(np.array([1, 2, 1], np.float16))})
+    keyed = sw.KeyedWindows(
+        on="t", by="k", windows=5, aggs={"n": sw.count()}, emit="arrival"
+    )
+    keyed.ingest(table)
+    out = sw.rolling(table, on="t", by="k", windows=5, aggs={"n": sw.count()})
+    assert keyed.collect()["n_5"].to_pylist() == out["n_5"].to_pylist() == [1, 1, 2]
+
+
+def test_days_that_end():
+    last = pa.array([2**31 - 1], pa.int32()).view(pa.date32())
+    with pytest.raises(sw.SpecError, match="beyond the days that column 'd'"):
+        sw.hopping(pa.table({"d": last}), on="d", window="1d", aggs={"n": sw.count()})
+
+
+def test_types_of_polars_that_arrow_lacks():
+    table = pl.DataFrame({"t": [1, 2], "x": pl.Series([1, 2], dtype=pl.Int128)})
+    with pytest.raises(sw.SpecError, match="'x' holds Int128"):
+        sw.rolling(table, on="t", windows=1, aggs={"s": sw.sum("x")})
+    out = sw.rolling(table, on="t", windows=1, aggs={"n": sw.count()})
+    assert out.schema["x"] == pl.Int128
+
+
+def test_categories_of_polars_in_lists():
+    kind = pl.List(pl.Enum(["a", "b"]))
+    table = pl.DataFrame({"t": [1, 2], "x": pl.Series([["a"], ["b", "a"]], dtype=kind)})
+    out = sw.rolling(table, on="t", windows=1, aggs={"x": sw.last("x")})
+    assert out["x_1"].to_list() == [["a"], ["b", "a"]]
+    assert out.schema["x_1"] == kind
+    with pytest.raises(sw.SpecError, match="cannot be a key"):
+        sw.rolling(table, on="t", by="x", windows=1, aggs={"n": sw.count()})
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_more_windows_than_there_can_be(empty):
+    table = pa.table({"t": [0, 2**62]})
+    asked = {"on": "t", "every": 1, "window": 2**61, "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match=r"there are \d{19} windows.* larger every="):
+        sw.hopping(table, **asked, empty=empty)
+
+
+@pytest.mark.parametrize("keys", [[3, 0, 3, 9], [7, 8, 7, 8], [-1, 2, -1, 2]])
+def test_whole_numbers_as_keys(keys):
+    rows = [*keys, *keys, *keys]
+    table = pa.table({"t": range(12), "k": rows, "x": [float(at) for at in range(12)]})
+    asked = {"on": "t", "windows": 6, "aggs": {"s": sw.sum("x"), "n": sw.count()}}
+    out = sw.rolling(table, by="k", **asked)
+    text = table.set_column(1, "k", table["k"].cast(pa.string()))
+    assert out.drop(["k"]).equals(sw.rolling(text, by="k", **asked).drop(["k"]))
+
+
 # Files
 
 ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
@@ -227,6 +290,67 @@ def test_ids_beyond_int64_in_a_csv(tmp_path, capsys):
     assert files.read_table(file)["x"].to_pylist() == [1e19, 0.5]
     file.write_text("t,x\n1,1e19\n2,3e18\n")
     assert files.read_table(file)["x"].to_pylist() == [1e19, 3e18]
+
+
+@pytest.mark.parametrize("memory", ["unlimited", "1MB"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("18446744073709551615\n18446744073709551614\n5\n", pa.uint64()),
+        ("1e19\n0.5\n1\n", pa.float64()),
+        ("18446744073709551615\n-1\n1\n", pa.float64()),
+        ("18446744073709551616\n1\n1\n", pa.float64()),
+    ],
+)
+def test_ids_beyond_int64_by_disk(tmp_path, memory, text, expected):
+    file, out = tmp_path / "ids.csv", tmp_path / "out.parquet"
+    lines = [f"{at},{value}" for at, value in enumerate(text.split())]
+    file.write_text("\n".join(["t,x", *lines, ""]))
+    given = [*ROLL, "--agg", "top=max:x", "--memory", memory, "-o", str(out), "--quiet"]
+    assert cli.main(["rolling", str(file), *given]) == 0
+    table = files.read_table(out)
+    assert table.schema.field("top_3").type == expected
+    first = text.split()[0]
+    exact = float(first) if expected == pa.float64() else int(first)
+    assert table["top_3"][0].as_py() == exact
+
+
+@pytest.mark.parametrize("memory", ["unlimited", "1MB"])
+@pytest.mark.parametrize("window", ["3", "1h"])
+def test_a_csv_without_rows(tmp_path, memory, window):
+    file, out = tmp_path / "empty.csv", tmp_path / "out.parquet"
+    file.write_text("t,x\n")
+    given = ["--on", "t", "--window", window, "--agg", "n=count", "--memory", memory]
+    assert cli.main(["rolling", str(file), *given, "-o", str(out), "--quiet"]) == 0
+    assert files.read_table(out).column_names == ["t", "x", f"n_{window}"]
+
+
+@pytest.mark.parametrize("size", ["0", "0MB", "0.1"])
+def test_no_memory_at_all(tmp_path, capsys, size):
+    file = tmp_path / "rows.csv"
+    file.write_text("t\n1\n")
+    out = str(tmp_path / "out.parquet")
+    assert cli.main(["rolling", str(file), *ROLL, "--memory", size, "-o", out]) == 2
+    assert f"--memory {size} leaves no memory" in capsys.readouterr().err
+
+
+def test_an_aggregation_that_is_nearly_one(tmp_path, capsys):
+    file = tmp_path / "rows.csv"
+    file.write_text("t\n1\n")
+    given = ["--on", "t", "--window", "3", "--agg", "n=cout"]
+    assert cli.main(["rolling", str(file), *given]) == 2
+    assert "Did you mean 'count'?" in capsys.readouterr().err
+
+
+def test_a_picture_of_large_whole_times(tmp_path):
+    pytest.importorskip("matplotlib")
+    file, picture = tmp_path / "rows.csv", tmp_path / "rows.svg"
+    rows = [f"{2**60 + 700 * at},{at}" for at in range(20)]
+    file.write_text("\n".join(["t,x", *rows, ""]))
+    given = ["--on", "t", "--window", "2000", "--agg", "s=sum:x", "--quiet"]
+    out = ["-o", str(tmp_path / "out.csv"), "--plot", str(picture)]
+    assert cli.main(["rolling", str(file), *given, *out]) == 0
+    assert picture.stat().st_size > 0
 
 
 @pytest.mark.parametrize("by_disk", [[], ["--memory", "1MB", "-o"]])

@@ -21,7 +21,7 @@ from slidewise import _core
 from slidewise.batches import Order, result_schema, rolled
 from slidewise.columns import Values
 from slidewise.errors import SpecError
-from slidewise.files import Progress, written_kind
+from slidewise.files import Progress, times_of_nothing, written_kind
 from slidewise.frames import frame, refuse_taken, require
 from slidewise.parsing import is_text, parse_times
 from slidewise.progress import Progress as Stages
@@ -199,7 +199,7 @@ class _Job:
         rows = self._scan.schema.empty_table().select(list(wanted))
         for name in self._times:
             rows = self._with_times(rows, name, 0, {})
-        return rows.schema
+        return times_of_nothing(rows, self._scan.path, self._spec).schema
 
     def _check_times(self, rows: pa.Table, first: int) -> None:
         for name in self._times:

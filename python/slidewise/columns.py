@@ -395,6 +395,9 @@ def _codes_by_value(column: pa.Array) -> pa.Array | None:
     ends = pc.min_max(column).as_py()
     if ends["max"] - ends["min"] >= len(column) or ends["max"] > _LARGEST:
         return None
+    if ends["min"] >= 0 and ends["max"] < len(column):
+        # Some codes may go to no row; the column as it is takes no memory.
+        return column.cast(_INT64)
     return pc.subtract(column.cast(_INT64), pa.scalar(ends["min"], _INT64))
 
 

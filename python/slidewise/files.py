@@ -29,12 +29,14 @@ from slidewise.errors import SpecError
 from slidewise.frames import frame, require
 from slidewise.parsing import parse_times
 from slidewise.sinks import writing
+from slidewise.spec import Spec
 
 __all__ = [
     "delimiter_of",
     "kind_of",
     "read_table",
     "refuse_twice",
+    "times_of_nothing",
     "told_as",
     "write_table",
     "written_kind",
@@ -56,6 +58,7 @@ _KINDS = {
     ".jsonl": "JSON",
     ".ndjson": "JSON",
 }
+_TEXTS = ("CSV", "JSON")
 # One object or one quoted field must fit into a block.
 _BLOCK = 1 << 23
 # Enough of a text to see its delimiter, or the bracket of an array.
@@ -351,6 +354,22 @@ def _gathered(
         if progress is not None:
             progress((index + 1) / count)
     return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def times_of_nothing(table: pa.Table, file: Path, spec: Spec) -> pa.Table:
+    """The table of a text without rows, whose times are what the windows ask for.
+
+    Example:
+        >>> import slidewise as sw
+        >>> empty = pa.table({"t": pa.nulls(0, pa.timestamp("us"))})
+        >>> spec = Spec.make(on="t", windows=5, aggs={"n": sw.count()})
+        >>> times_of_nothing(empty, Path("empty.csv"), spec).schema.field("t").type
+        DataType(int64)
+    """
+    if table.num_rows or not spec.counts_ticks or kind_of(file)[0] not in _TEXTS:
+        return table
+    place = table.column_names.index(spec.on)
+    return table.set_column(place, spec.on, pa.nulls(0, pa.int64()))
 
 
 def _with_times(

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from slidewise.errors import SpecError
 from slidewise.numpy_frames import holds_arrays, numpy_frame
+from slidewise.parsing import is_text
 
 __all__ = [
     "Frame",
@@ -234,7 +235,14 @@ class _PolarsFrame:
                 f"column {name!r} holds Python objects, which have no Arrow type: cast "
                 "it first"
             )
-        return self._table.get_column(name).rechunk().to_arrow()
+        try:
+            return self._table.get_column(name).rechunk().to_arrow()
+        except pa.ArrowInvalid as error:
+            raise SpecError(
+                f"column {name!r} holds {self._table.schema[name]}, which pyarrow "
+                f"{pa.__version__} has no type for ({error}): cast it first, whole "
+                "numbers to Int64, UInt64 or Decimal(38, 0)"
+            ) from error
 
     def never_null(self, name: str) -> bool:  # noqa: ARG002
         return False
@@ -326,6 +334,9 @@ class _PandasFrame:
         array, flavour = result.array, result.flavour
         if isinstance(flavour, pandas.ArrowDtype):
             return array.to_pandas(types_mapper=pandas.ArrowDtype).array
+        if isinstance(flavour, pandas.StringDtype) and is_text(array.type):
+            # With the missing value of the column, which is NaN or NA.
+            return flavour.__from_arrow__(array.cast(pa.large_string()))
         masked = isinstance(flavour, pandas.api.extensions.ExtensionDtype) and hasattr(
             flavour, "numpy_dtype"
         )

@@ -191,5 +191,8 @@ def windows_in(request: Request, spec: Spec) -> Windows:
             f"column {spec.on!r} to a coarser unit"
         ) from None
     except MemoryError as error:
-        raise SpecError(f"{error}: give a larger every=, or leave empty= out") from None
+        raise SpecError(
+            f"there are {error} windows, more than memory or a table can hold: give a "
+            f"larger every={'' if not spec.empty else ', or leave empty= out'}"
+        ) from None
     return Windows(*(pa.array(column) for column in found))

@@ -309,5 +309,5 @@ def _numpy(table: pa.Table, name: str) -> Any:
     """A column for matplotlib: numbers as floats (null is NaN), times as times."""
     column = table.column(name)
     if _is_number(table, name):
-        column = column.cast(pa.float64())
+        column = column.cast(pa.float64(), safe=False)
     return column.to_numpy()

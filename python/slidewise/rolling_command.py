@@ -104,6 +104,7 @@ def explain(options: argparse.Namespace, spec: Spec) -> None:
 
     times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
     table = files.read_table(options.file, time_format=options.time_format, on=times)
+    table = files.times_of_nothing(table, Path(options.file), spec)
     print(explain_spec(table, spec, threads=options.threads))
 
 
@@ -153,6 +154,7 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
         table = files.read_table(
             options.file, time_format=options.time_format, on=times, progress=done
         )
+        table = files.times_of_nothing(table, Path(options.file), spec)
     with progress.stage("rolling"):
         table = tables.rolling_spec(table, spec, threads=options.threads)
     if options.output is not None:
@@ -218,7 +220,13 @@ def _size(text: str) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
     if match is None:
         raise SpecError(f"--memory takes a size such as 500MB or 4GB, got {text!r}")
-    return int(float(match[1]) * _SIZES[match[2].upper()])
+    size = int(float(match[1]) * _SIZES[match[2].upper()])
+    if size == 0:
+        raise SpecError(
+            f"--memory {text} leaves no memory at all: give what may be taken, such as "
+            "500MB"
+        )
+    return size
 
 
 def _free_memory() -> int | None:

@@ -24,12 +24,16 @@ __all__ = ["Scan"]
 
 _BLOCK = 1 << 22
 _ROWS = 1 << 16
-# What a column of text is tried as, one after the other, as Arrow does for whole files.
+# What a column of text is tried as, one after the other, as for whole files.
 _LADDER = (
     pa.int64(),
+    pa.uint64(),
     pa.float64(),
     pa.string(),
 )
+# A column that begins with nothing may hold anything; what Arrow takes for floats may
+# be whole numbers beyond int64.
+_BEGIN = {pa.null(): pa.int64(), pa.float64(): pa.uint64()}
 _FAILED = re.compile(r"In CSV column #(\d+)")
 
 
@@ -61,6 +65,11 @@ class Scan:
         with told_as(self._file, self._kind):
             self.schema = self._open_schema()
         refuse_twice(self._file, self.schema.names)
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._file
 
     @property
     def bytes(self) -> int:
@@ -157,8 +166,7 @@ class Scan:
         with self._stream() as stream:
             schema: pa.Schema = self._csv(stream, None).schema
         for field in schema:
-            # A column that begins with nothing may hold anything.
-            kind = _LADDER[0] if pa.types.is_null(field.type) else field.type
+            kind = _BEGIN.get(field.type, field.type)
             self._csv_types.setdefault(field.name, kind)
         while not self._is_readable(schema.names):
             pass

@@ -203,6 +203,11 @@ class Spec:
         return any(window.every or window.is_session for window in self.windows)
 
     @property
+    def counts_ticks(self) -> bool:
+        """Whether windows are whole numbers, in the units of integer times."""
+        return any("integer" in window.kind for window in self.windows)
+
+    @property
     def results(self) -> tuple[str, ...]:
         """Names of the result columns, window by window."""
         if self.is_hopping:

@@ -47,7 +47,13 @@ class TimeColumn:
         """
         kind = self.original.type
         if pa.types.is_date32(kind):
-            return ticks.cast(pa.int32()).view(kind)
+            try:
+                return ticks.cast(pa.int32()).view(kind)
+            except pa.ArrowInvalid as error:
+                raise SpecError(
+                    f"a window begins or ends beyond the days that column "
+                    f"{self.name!r} (date32) can hold: cast it to timestamps"
+                ) from error
         if not pa.types.is_integer(kind):
             return ticks.view(kind)
         try:

@@ -17,7 +17,7 @@ use twox_hash::XxHash64;
 
 use crate::arrow::{Column, Numbers, import};
 use crate::errors::{noted, spec};
-use crate::value::{Loose, described};
+use crate::value::{Loose, described, plain};
 
 /// Of integers and text, as that of Spark SQL's `xxhash64`.
 const PLAIN: u64 = 42;
@@ -94,7 +94,6 @@ fn other(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
     let kind = value.get_type();
     let doing = |error| noted(value.py(), error, "converting a value");
     match kind.name()?.to_string().as_str() {
-        "NAType" => return Ok(Loose::Null),
         "bool" | "bool_" => {
             let flag = value.is_truthy().map_err(doing)?;
             return Ok(Loose::Int(of_int(i64::from(flag))));
@@ -119,10 +118,11 @@ fn other(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
 
 /// The hash of a value, for a question about it; `None` where it is missing.
 pub(crate) fn of_value(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    let value = plain(value.clone())?;
     if value.is_none() {
         return Ok(None);
     }
-    Ok(match loosen(value)? {
+    Ok(match loosen(&value)? {
         Loose::Int(hash) => Some(hash),
         Loose::Float(nan) => Some(of_float(nan)),
         _ => None,

@@ -197,12 +197,10 @@ fn found(
     ))
 }
 
-/// The message says all that the caller needs to write a better one: a row, or none.
+/// The message says all that the caller needs to write a better one: a row, or a number.
 fn refused(refusal: Refusal) -> PyErr {
     match refusal {
         Refusal::Beyond { row } => pyo3::exceptions::PyOverflowError::new_err(row),
-        Refusal::TooMany => {
-            pyo3::exceptions::PyMemoryError::new_err(format!("more than {} windows", frames::MOST))
-        }
+        Refusal::TooMany { count } => pyo3::exceptions::PyMemoryError::new_err(count),
     }
 }

@@ -9,7 +9,7 @@ use crate::arrow::Numbers;
 use crate::columns::BulkReader;
 use crate::errors::spec as refused;
 use crate::spec::{Feed, Mask, Nan, Spec};
-use crate::value::described;
+use crate::value::{described, plain};
 
 /// Per feed, which rows count; `None` where all do.
 pub(crate) type Masks = Vec<Option<Vec<bool>>>;
@@ -31,10 +31,11 @@ impl Spec {
 }
 
 fn holds(value: &Bound<'_, PyAny>, mask: Mask, nan: Nan) -> PyResult<bool> {
-    let kind = value.get_type();
-    if value.is_none() || kind.name()? == "NAType" {
+    let value = plain(value.clone())?;
+    if value.is_none() {
         return Ok(false);
     }
+    let kind = value.get_type();
     if mask == Mask::There {
         let float = value.cast::<PyFloat>();
         let is_nan = float.is_ok_and(|float| float.value().is_nan());
@@ -48,7 +49,7 @@ fn holds(value: &Bound<'_, PyAny>, mask: Mask, nan: Nan) -> PyResult<bool> {
     }
     Err(refused(format!(
         "where= takes a column of booleans, and {} is none",
-        described(value)
+        described(&value)
     )))
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
     let kind = value.get_type();
     match &*kind.name()?.to_string_lossy() {
-        "NAType" | "bool_" | "bool" | "dict" => return Ok(false),
+        "bool_" | "bool" | "dict" => return Ok(false),
         // These convert, but not without loss; numpy's are said to and do not.
         "Decimal" | "Fraction" | "str_" | "bytes_" | "datetime64" | "timedelta64" => {
             return Ok(true);
@@ -80,7 +80,7 @@ pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!kind.hasattr("__index__")? && !kind.hasattr("__float__")?)
 }
 
-/// What an Arrow scalar stands for; a NaT as None; numpy's uint64, whose sums would wrap,
+/// What an Arrow scalar stands for; a NaT and pandas' NA as None; numpy's uint64, whose sums would wrap,
 /// as an int. Anything else as it is.
 pub(crate) fn plain<'py>(value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let usual = value.is_none()
@@ -108,9 +108,6 @@ pub(crate) fn key(value: &Bound<'_, PyAny>, nan: Nan, store: Option<&Store>) -> 
     let Some(store) = store.filter(|_| !value.is_none()) else {
         return Ok(Loose::Null);
     };
-    if value.get_type().name()? == "NAType" {
-        return Ok(Loose::Null);
-    }
     if value
         .cast::<PyFloat>()
         .is_ok_and(|float| float.value().is_nan())
@@ -149,8 +146,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
     let name = kind.name()?.to_string();
     let doing = |error| noted(value.py(), error, "converting a value");
     match name.as_str() {
-        // pandas.NA: missing. numpy's bool has no __index__, and is an int to us.
-        "NAType" => return Ok(Loose::Null),
+        // numpy's bool has no __index__, and is an int to us.
         "bool" | "bool_" => return Ok(Loose::Int(i64::from(value.is_truthy().map_err(doing)?))),
         _ => {}
     }

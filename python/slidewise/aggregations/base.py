@@ -1,5 +1,6 @@
 """What an aggregation is: its kind and the columns it is of."""
 
+import difflib
 from dataclasses import dataclass, field
 
 from slidewise.errors import SpecError
@@ -99,8 +100,12 @@ class Aggregation:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
+            near = difflib.get_close_matches(str(self.kind), KINDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
             known = ", ".join(KINDS)
-            raise SpecError(f"unknown aggregation {self.kind!r}; there are {known}")
+            raise SpecError(
+                f"unknown aggregation {self.kind!r}; there are {known}.{hint}"
+            )
         for column in (self.of, self.by, self.where):
             if column is not None and not isinstance(column, str):
                 raise SpecError(

@@ -321,7 +321,7 @@ class Job:
         for name in self.spec.by:
             column = rows.column(name).combine_chunks()
             if pa.types.is_floating(column.type):
-                column = pc.add(column, pa.scalar(0.0, column.type))
+                column = pc.add(column.cast(pa.float64()), 0.0)
             own = pc.fill_null(Values(name, column).hashes, _NO_KEY)
             mixed = own if mixed is None else pc.add(pc.multiply(mixed, 31), own)
         if mixed is None:

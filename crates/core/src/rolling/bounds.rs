@@ -63,9 +63,12 @@ impl Closed {
     }
 }
 
-/// Stretches of rows that are gone through side by side, and how long they are at least.
-const LANES: usize = 4;
-const LEAST_LANE: usize = 32;
+/// Rows whose windows are found together, and rows that they are looked for among: twice
+/// as many, which is enough but for one time in some hundred.
+const ROWS: usize = 8;
+const KEYS: usize = 16;
+/// Rows between two looks whether any are peers.
+const STRETCH: usize = 32;
 
 /// The window of each row of a group in turn, as a range of positions that only moves
 /// forward.
@@ -96,7 +99,7 @@ impl<'a> Pointers<'a> {
         let Length::Time(length) = self.span.length else {
             return self.fill_one_by_one(position, base, lo, hi);
         };
-        if lo.len() < LANES * LEAST_LANE {
+        if lo.len() < ROWS {
             return self.fill_one_by_one(position, base, lo, hi);
         }
         widest(Fill {
@@ -110,19 +113,21 @@ impl<'a> Pointers<'a> {
     }
 
     #[inline(always)]
-    fn fill_side_by_side(
+    fn fill_together(
         &mut self,
         length: i64,
         (position, base): (usize, usize),
         (lo, hi): (&mut [usize], &mut [usize]),
     ) {
-        self.fill_hi(position, base, hi);
         let reach = length - i64::from(!self.span.closed.left());
         // Times ascend: where the first does not leave int64, no other one does.
         match self.times[position].checked_sub(reach) {
             Some(_) => self.fill_lo(position, base, lo, |now| now - reach),
             None => self.fill_lo(position, base, lo, |now| now.saturating_sub(reach)),
         }
+        // Last, as it goes backwards: times come from memory sooner where they are first
+        // read as they lie.
+        self.fill_hi(position, base, hi);
     }
 
     fn fill_one_by_one(
@@ -138,8 +143,9 @@ impl<'a> Pointers<'a> {
         }
     }
 
-    /// Each search goes on where the one of the row before ended, so that a row waits for
-    /// the one before it. Some stretches of rows are gone through side by side instead.
+    /// Row after row, each search would wait for the one before it. Those of a few rows
+    /// look at the same keys instead, in vector registers, and only the last of them is
+    /// waited for.
     #[inline(always)]
     fn fill_lo(
         &mut self,
@@ -148,36 +154,40 @@ impl<'a> Pointers<'a> {
         lo: &mut [usize],
         least: impl Fn(i64) -> i64,
     ) {
-        let (count, lane) = (lo.len(), lo.len() / LANES);
-        let now = &self.times[position..position + count];
-        let mut starts = [self.lo; LANES];
-        for index in 1..LANES {
-            let first = index * lane;
-            starts[index] =
-                self.first_inside(starts[index - 1], position + first, least(now[first]));
-        }
-        for row in 0..lane {
-            for (index, start) in starts.iter_mut().enumerate() {
-                let at = index * lane + row;
-                *start = self.stride(*start, least(now[at]));
-                lo[at] = base + *start;
+        let now = &self.times[position..position + lo.len()];
+        let (blocks, rest) = now.as_chunks::<ROWS>();
+        let (slots, rest_slots) = lo.as_chunks_mut::<ROWS>();
+        for (now, slots) in blocks.iter().zip(slots) {
+            let least = now.map(&least);
+            let keys = self.times[self.lo..].first_chunk::<KEYS>();
+            if let Some(keys) = keys
+                && keys[KEYS - 1] >= least[ROWS - 1]
+            {
+                let mut found = [base + self.lo; ROWS];
+                for key in keys {
+                    for (found, least) in found.iter_mut().zip(&least) {
+                        *found += usize::from(key < least);
+                    }
+                }
+                self.lo += outside(keys, least[ROWS - 1]);
+                *slots = found;
+            } else {
+                self.step(&least, base, slots);
             }
         }
-        self.lo = starts[LANES - 1];
-        for at in LANES * lane..count {
-            self.lo = self.forward(self.lo, least(now[at]));
-            lo[at] = base + self.lo;
+        for (now, slot) in rest.iter().zip(rest_slots) {
+            self.lo = self.forward(self.lo, least(*now));
+            *slot = base + self.lo;
         }
     }
 
-    /// The first position in `from..=to` whose time is inside; that of `to` is.
-    #[inline(always)]
-    fn first_inside(&self, from: usize, to: usize, least: i64) -> usize {
-        // Cache line after cache line, which is what brings them here in time.
-        let lines = self.times[from..to].chunks_exact(8);
-        let passed = lines.take_while(|line| line[7] < least).count() * 8;
-        let rest = self.times[from + passed..to].iter();
-        from + passed + rest.take(8).filter(|time| **time < least).count()
+    /// Rows whose windows begin far from one another, or at the end of the table.
+    #[inline(never)]
+    fn step(&mut self, least: &[i64; ROWS], base: usize, slots: &mut [usize; ROWS]) {
+        for (slot, least) in slots.iter_mut().zip(least) {
+            self.lo = self.forward(self.lo, *least);
+            *slot = base + self.lo;
+        }
     }
 
     #[inline(always)]
@@ -195,8 +205,8 @@ impl<'a> Pointers<'a> {
             let mut end = base + position + count + peers;
             hi[count - 1] = end;
             // Most stretches have no peers at all.
-            for from in (0..count).step_by(LEAST_LANE).rev() {
-                let now = &now[from..count.min(from + LEAST_LANE + 1)];
+            for from in (0..count).step_by(STRETCH).rev() {
+                let now = &now[from..count.min(from + STRETCH + 1)];
                 let hi = &mut hi[from..from + now.len()];
                 if !any_equal(now) {
                     end = hi[0];
@@ -256,21 +266,6 @@ impl<'a> Pointers<'a> {
         lo
     }
 
-    /// The same for vector registers, which look at eight rows as fast.
-    #[inline(always)]
-    fn stride(&self, mut lo: usize, least: i64) -> usize {
-        while let Some(eight) = self.times[lo..].first_chunk::<8>() {
-            let (first, second) = eight.split_first_chunk::<4>().expect("four of eight");
-            let second = second.first_chunk().expect("as many are left");
-            let count = outside(first, least) + outside(second, least);
-            lo += count;
-            if count < 8 {
-                return lo;
-            }
-        }
-        self.forward(lo, least)
-    }
-
     #[inline(always)]
     fn move_hi(&mut self, position: usize, now: i64) {
         if self.span.closed.right() {
@@ -306,14 +301,14 @@ impl Work for Fill<'_, '_> {
     fn work(self) {
         let place = (self.position, self.base);
         self.pointers
-            .fill_side_by_side(self.length, place, (self.lo, self.hi));
+            .fill_together(self.length, place, (self.lo, self.hi));
     }
 }
 
+/// How many of these times are before the least one inside.
 #[inline(always)]
-fn outside(four: &[i64; 4], least: i64) -> usize {
-    let outside = four.map(|time| usize::from(time < least));
-    (outside[0] + outside[1]) + (outside[2] + outside[3])
+fn outside<const N: usize>(times: &[i64; N], least: i64) -> usize {
+    times.iter().map(|time| usize::from(*time < least)).sum()
 }
 
 /// Whether two neighbours are equal; without a branch per pair, for vector registers.
@@ -380,5 +375,50 @@ mod tests {
         let mut pointers = Pointers::new(&times, span, Ties::Rows);
         let ranges: Vec<_> = (0..5).map(|position| pointers.at(position)).collect();
         assert_eq!(ranges, [(0, 1), (0, 2), (0, 3), (0, 4), (4, 5)]);
+    }
+
+    #[test]
+    fn windows_found_together_are_those_found_one_by_one() {
+        let mut state = 7_u64;
+        let mut next = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below
+        };
+        for round in 0..300 {
+            // Steady, with peers, and with gaps that throw many rows out at once.
+            let gap = [1, 2, 1000][round % 3];
+            let mut now = [0, i64::MIN, i64::MAX - 40_000_000][round / 3 % 3];
+            let times: Vec<i64> = (0..1 + next(400))
+                .map(|_| {
+                    let most = if next(50) == 0 { 40 * gap } else { gap };
+                    now += next(most + 1) as i64;
+                    now
+                })
+                .collect();
+            for closed in [Closed::Right, Closed::Left, Closed::Both, Closed::Neither] {
+                for ties in [Ties::Peers, Ties::Rows] {
+                    let span = Span {
+                        length: Length::Time(1 + next(30 * gap) as i64),
+                        closed,
+                        offset: 0,
+                    };
+                    let mut one_by_one = Pointers::new(&times, span, ties);
+                    let mut together = Pointers::new(&times, span, ties);
+                    let mut position = 0;
+                    while position < times.len() {
+                        let count = (1 + next(150) as usize).min(times.len() - position);
+                        let (mut lo, mut hi) = (vec![0; count], vec![0; count]);
+                        together.fill(position, 5, &mut lo, &mut hi);
+                        for (at, (lo, hi)) in lo.into_iter().zip(hi).enumerate() {
+                            let (from, to) = one_by_one.at(position + at);
+                            assert_eq!((lo, hi), (5 + from, 5 + to), "{span:?} {ties:?}");
+                        }
+                        position += count;
+                    }
+                }
+            }
+        }
     }
 }

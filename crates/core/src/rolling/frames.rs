@@ -30,23 +30,24 @@ pub struct Frames {
 pub enum Refusal {
     /// A window that reaches past int64, because of this row.
     Beyond { row: usize },
-    /// More windows than [`MOST`].
-    TooMany,
+    /// So many windows: more than [`MOST`], or than there is memory for.
+    TooMany { count: i128 },
 }
 
-/// So many windows at most; four columns of them take 64 GiB.
+/// So many windows at most.
 pub const MOST: usize = i32::MAX as usize;
+/// So many are not worth counting before they are made.
+const FEW: i128 = 1 << 20;
+/// What a window takes at least: where it begins and ends, its group and row, the
+/// positions of its rows, and an answer. Memory is asked for that much, and not touched.
+const BYTES: usize = 64;
 
 impl Frames {
-    fn push(&mut self, (start, end): (i64, i64), group: usize, row: usize) -> Result<(), Refusal> {
-        if self.ends.len() == MOST {
-            return Err(Refusal::TooMany);
-        }
+    fn push(&mut self, (start, end): (i64, i64), group: usize, row: usize) {
         self.starts.push(start);
         self.ends.push(end);
         self.groups.push(group as i64);
         self.rows.push(row as i64);
-        Ok(())
     }
 }
 
@@ -59,6 +60,46 @@ impl Hop {
     fn first(&self, time: i64) -> i128 {
         let since = i128::from(time) - i128::from(self.length) - i128::from(self.offset);
         since.div_euclid(i128::from(self.every)) + 1
+    }
+
+    /// The last window that begins no later than a time.
+    fn last(&self, time: i64) -> i128 {
+        (i128::from(time) - i128::from(self.offset)).div_euclid(i128::from(self.every))
+    }
+
+    /// How many windows there are at most, for rows in order.
+    fn at_most(&self, times: &[i64]) -> i128 {
+        let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
+            return 0;
+        };
+        let apart = self.last(last) - self.first(first) + 1;
+        let each = i128::from(self.length) / i128::from(self.every) + 1;
+        match self.empty {
+            true => apart.max(0),
+            false => apart.clamp(0, each * times.len() as i128),
+        }
+    }
+
+    /// How many there are.
+    fn count(&self, times: &[i64]) -> i128 {
+        if self.empty {
+            let mut held = times
+                .iter()
+                .map(|time| (self.first(*time), self.last(*time)));
+            let mut held_too = held.clone();
+            let first = held.find(|(first, last)| first <= last);
+            let last = held_too.rfind(|(first, last)| first <= last);
+            return first
+                .zip(last)
+                .map_or(0, |(first, last)| last.1 - first.0 + 1);
+        }
+        let (mut count, mut next) = (0, i128::MIN);
+        for time in times {
+            let (first, last) = (self.first(*time).max(next), self.last(*time));
+            count += (last - first + 1).max(0);
+            next = next.max(last + 1);
+        }
+        count
     }
 
     /// The window, or which row is to blame if int64 cannot hold it.
@@ -81,6 +122,7 @@ pub fn hops(
     hop: &Hop,
 ) -> Result<Frames, Refusal> {
     let sorted = Sorted::new(groups, times, count);
+    check_count(&sorted, hop)?;
     let mut frames = Frames::default();
     for (group, ends) in sorted.starts.windows(2).enumerate() {
         let times = &sorted.times[ends[0]..ends[1]];
@@ -107,13 +149,28 @@ pub fn hops(
             let row = sorted.row(ends[0] + oldest);
             let from = unsaid.filter(|_| hop.empty).unwrap_or(index);
             for index in from..=index {
-                frames.push(hop.window(index, row)?, group, row)?;
+                frames.push(hop.window(index, row)?, group, row);
             }
             index += 1;
             unsaid = Some(index);
         }
     }
     Ok(frames)
+}
+
+/// Refuses more windows than there can be, before any is made.
+fn check_count(sorted: &Sorted<'_>, hop: &Hop) -> Result<(), Refusal> {
+    let groups = || sorted.starts.windows(2);
+    let times = |ends: &[usize]| &sorted.times[ends[0]..ends[1]];
+    if groups().map(|ends| hop.at_most(times(ends))).sum::<i128>() <= FEW {
+        return Ok(());
+    }
+    let count: i128 = groups().map(|ends| hop.count(times(ends))).sum();
+    let room = |count: usize| Vec::<[u8; BYTES]>::new().try_reserve_exact(count).is_ok();
+    match usize::try_from(count) {
+        Ok(few) if few <= MOST && room(few) => Ok(()),
+        _ => Err(Refusal::TooMany { count }),
+    }
 }
 
 /// Windows `[start, end]` from the first to the last of rows that follow one another at a
@@ -132,7 +189,7 @@ pub fn sessions(
         let mut from = ends[0];
         for session in times.chunk_by(apart) {
             let window = (session[0], session[session.len() - 1]);
-            frames.push(window, group, sorted.row(from))?;
+            frames.push(window, group, sorted.row(from));
             from += session.len();
         }
     }
@@ -162,7 +219,12 @@ mod tests {
                     };
                     let starts: Vec<i64> = (-40..40).filter(holds).collect();
                     assert_eq!(found.starts, starts, "{hop:?}");
+                    assert_eq!(hop.count(&times), starts.len() as i128, "{hop:?}");
+                    assert!(hop.at_most(&times) >= starts.len() as i128, "{hop:?}");
                     let all = hops(&times, None, 0, &Hop { empty: true, ..hop }).unwrap();
+                    let hop = Hop { empty: true, ..hop };
+                    assert_eq!(hop.count(&times), all.starts.len() as i128, "{hop:?}");
+                    assert!(hop.at_most(&times) >= all.starts.len() as i128, "{hop:?}");
                     let (Some(first), Some(last)) = (starts.first(), starts.last()) else {
                         assert!(all.starts.is_empty());
                         continue;
@@ -185,6 +247,21 @@ mod tests {
         for (time, within) in [(i64::MAX, false), (i64::MAX - 20, true), (i64::MIN, false)] {
             assert_eq!(hops(&[time], None, 0, &hop).is_ok(), within, "{time}");
         }
+    }
+
+    #[test]
+    fn more_windows_than_there_can_be_are_refused_unmade() {
+        let hop = Hop {
+            length: 1 << 40,
+            every: 1,
+            offset: 0,
+            empty: false,
+        };
+        let found = hops(&[0, 5, 1 << 41], None, 0, &hop);
+        let count = (1 << 41) + 5;
+        assert_eq!(found, Err(Refusal::TooMany { count }));
+        let all = hops(&[0, i64::MAX / 2], None, 0, &Hop { empty: true, ..hop });
+        assert!(matches!(all, Err(Refusal::TooMany { .. })));
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use super::order::Order;
+use super::vectors::is_sorted;
 use crate::aggregate::column::{Column, Validity, Values};
 use crate::memory::zeroed;
 
 /// Whether rows lie by group, and by time in each.
 pub fn in_order(groups: Option<&[i64]>, times: &[i64]) -> bool {
     let Some(groups) = groups else {
-        return times.is_sorted();
+        return is_sorted(times);
     };
     let rows = groups.iter().zip(times);
     groups.len() == times.len() && rows.is_sorted()
@@ -43,8 +44,8 @@ impl Layout {
             Some(groups) => Self::by_group(groups, count),
         };
         let gathered = layout.gather(times);
-        let is_sorted = |ends: &[usize]| gathered[ends[0]..ends[1]].is_sorted();
-        if !by_time || layout.starts.windows(2).all(is_sorted) {
+        let ascend = |ends: &[usize]| is_sorted(&gathered[ends[0]..ends[1]]);
+        if !by_time || layout.starts.windows(2).all(ascend) {
             return (layout, gathered);
         }
         drop(gathered);
@@ -55,7 +56,7 @@ impl Layout {
 
     fn by_group(groups: &[i64], count: usize) -> Self {
         let starts = starts(groups, count);
-        let ranks = (!groups.is_sorted()).then(|| ranks(groups, &starts));
+        let ranks = (!is_sorted(groups)).then(|| ranks(groups, &starts));
         Self { ranks, starts }
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::Request;
 use super::order::Order;
+use super::vectors::is_sorted;
 use crate::aggregate::column::{Column, Values};
 
 /// Rows by group, then by time, then as in the table.
@@ -61,7 +62,7 @@ impl<'a> Sorted<'a> {
 
     /// Groups have codes in `0..count`.
     pub fn new(groups: Option<&[i64]>, times: &'a [i64], count: usize) -> Self {
-        if groups.is_none() && times.is_sorted() {
+        if groups.is_none() && is_sorted(times) {
             return Self::in_order(vec![0, times.len()], times, None);
         }
         let (rows, starts) = Order::new(groups, times, count).into_parts();

@@ -33,3 +33,22 @@ fn is_wide() -> bool {
 fn with_avx2<W: Work>(work: W) -> W::Out {
     work.work()
 }
+
+/// Whether values ascend. Some thousand are looked at without a branch for each.
+pub fn is_sorted(values: &[i64]) -> bool {
+    const STRETCH: usize = 1024;
+    let mut starts = (0..values.len()).step_by(STRETCH);
+    starts.all(|from| widest(Ascend(&values[from..values.len().min(from + STRETCH + 1)])))
+}
+
+struct Ascend<'a>(&'a [i64]);
+
+impl Work for Ascend<'_> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn work(self) -> bool {
+        let pairs = self.0.iter().zip(self.0.get(1..).unwrap_or_default());
+        pairs.fold(true, |all, (a, b)| all & (a <= b))
+    }
+}

@@ -63,9 +63,16 @@ impl Counts<'_> {
 
     #[inline(always)]
     fn float(self, lo: usize, hi: usize) -> f64 {
-        // As int64, which converts in one instruction.
-        self.of(lo, hi) as i64 as f64
+        small(self.of(lo, hi))
     }
+}
+
+/// A number below 2⁵² as a float, by its bits: vector registers have no other way before
+/// AVX-512.
+#[inline(always)]
+fn small(count: usize) -> f64 {
+    const WHOLE: f64 = (1_u64 << 52) as f64;
+    f64::from_bits(WHOLE.to_bits() | count as u64) - WHOLE
 }
 
 /// What a kernel does for an aggregation, if there is one.

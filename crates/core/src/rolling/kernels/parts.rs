@@ -1,6 +1,7 @@
 //! Parts: one fold of one column over the windows of a span, and what is made of it.
 
 use std::mem::take;
+use std::ops::Range;
 
 use super::flip::{Flip, Scan};
 use super::running::{Running, Terms};
@@ -117,10 +118,14 @@ impl Kernel for Count<'_> {
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
         for (index, _) in &self.asked {
-            let counts = block
-                .windows()
-                .map(|(lo, hi)| self.counts.of(lo, hi) as i64);
-            sink.numbers(*index, counts);
+            let windows = block.windows();
+            match self.counts.0 {
+                None => sink.numbers(*index, windows.map(|(lo, hi)| (hi - lo) as i64)),
+                Some(presence) => {
+                    let count = |(lo, hi)| presence.count(lo, hi) as i64;
+                    sink.numbers(*index, windows.map(count));
+                }
+            }
         }
         Ok(())
     }
@@ -164,34 +169,70 @@ impl Prefix {
         }
     }
 
-    /// Sums from `first` on, up to all of `..end`; narrow ones must fit.
-    #[inline(always)]
-    fn run(&mut self, values: Values<'_, i64>, first: usize, end: usize, is_wide: bool) {
-        let value = |at| values.map(at, 0, |value| value);
-        let known = first.min(self.end);
+    /// From here on sums are those from `first` on, up to all of `..end`: their slots.
+    fn begin(
+        &mut self,
+        values: Values<'_, i64>,
+        Range { start, end }: Range<usize>,
+        is_wide: bool,
+    ) {
+        let value = |at| values.map(at, 0, i128::from);
+        let known = start.min(self.end);
         self.sum += match self.is_wide {
             true => self.wide[known - self.at],
             false => i128::from(self.narrow[known - self.at]),
         };
-        self.sum += (known..first).map(|at| i128::from(value(at))).sum::<i128>();
-        (self.at, self.end, self.is_wide) = (first, end, is_wide);
-        let count = end - first + 1;
-        if is_wide {
-            self.wide.resize(count.max(self.wide.len()), 0);
-            let mut sum = 0_i128;
-            for (slot, at) in self.wide[1..].iter_mut().zip(first..end) {
-                sum += i128::from(value(at));
-                *slot = sum;
-            }
-        } else {
+        self.sum += (known..start).map(value).sum::<i128>();
+        (self.at, self.end, self.is_wide) = (start, end, is_wide);
+        let count = end - start + 1;
+        if !is_wide {
             self.narrow.resize(count.max(self.narrow.len()), 0);
-            let mut sum = 0_i64;
-            for (slot, at) in self.narrow[1..].iter_mut().zip(first..end) {
-                sum += value(at);
-                *slot = sum;
-            }
+            return;
+        }
+        self.wide.resize(count.max(self.wide.len()), 0);
+        let mut sum = 0_i128;
+        for (slot, at) in self.wide[1..].iter_mut().zip(start..end) {
+            sum += value(at);
+            *slot = sum;
         }
     }
+
+    /// Narrow sums from the `done`th row on, `sum` being that of the rows before it.
+    #[inline(always)]
+    fn reach(&mut self, values: Values<'_, i64>, done: usize, sum: i64) {
+        let (mut sum, rows) = (sum, self.at + done..self.end);
+        values.fill(
+            rows,
+            0,
+            |value| value,
+            &mut self.narrow[done + 1..],
+            |value| {
+                sum += value;
+                sum
+            },
+        );
+    }
+}
+
+/// Narrow sums of both ends, side by side.
+#[inline(always)]
+fn reach_both(values: Values<'_, i64>, young: &mut Prefix, old: &mut Prefix) {
+    let both = (young.end - young.at).min(old.end - old.at);
+    let mut sums = [0_i64; 2];
+    let slots = young.narrow[1..].iter_mut().zip(&mut old.narrow[1..]);
+    let from = ([young.at, old.at], both);
+    values.fill_both(
+        from,
+        0,
+        |value| value,
+        slots,
+        |[newer, older]| {
+            sums = [sums[0] + newer, sums[1] + older];
+            sums
+        },
+    );
+    young.reach(values, both, sums[0]);
+    old.reach(values, both, sums[1]);
 }
 
 impl<'a> ExactSum<'a> {
@@ -224,8 +265,11 @@ impl<'a> ExactSum<'a> {
         let most = longest.max(young - youngest).max(old - oldest);
         let bound = self.greatest.checked_mul(most as u64);
         let narrow = bound.is_some_and(|bound| bound <= i64::MAX as u64);
-        self.young.run(self.values, youngest, young, !narrow);
-        self.old.run(self.values, oldest, old, !narrow);
+        self.young.begin(self.values, youngest..young, !narrow);
+        self.old.begin(self.values, oldest..old, !narrow);
+        if narrow {
+            reach_both(self.values, &mut self.young, &mut self.old);
+        }
         narrow
     }
 
@@ -233,9 +277,10 @@ impl<'a> ExactSum<'a> {
     fn narrow<'b>(&'b self, block: &'b Block<'_>) -> impl ExactSizeIterator<Item = i64> + 'b {
         let apart = (self.young.sum - self.old.sum) as i64;
         let (youngest, oldest) = (self.young.at, self.old.at);
+        let (young, old) = (&self.young.narrow[..], &self.old.narrow[..]);
         block.windows().map(move |(lo, hi)| {
-            let young = self.young.narrow[hi - youngest];
-            apart.wrapping_add(young.wrapping_sub(self.old.narrow[lo - oldest]))
+            let within = young[hi - youngest].wrapping_sub(old[lo - oldest]);
+            apart.wrapping_add(within)
         })
     }
 
@@ -334,10 +379,13 @@ impl<V: Number> Kernel for End<'_, V> {
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
         for (index, _) in &self.asked {
-            let values = block
-                .windows()
-                .map(|window| self.values.all[self.place(window)]);
-            sink.numbers(*index, values);
+            let all = self.values.all;
+            let windows = block.windows();
+            match (&self.places, self.last, block.own) {
+                (None, false, true) => sink.numbers(*index, windows.map(|(lo, _)| all[lo])),
+                (None, true, true) => sink.numbers(*index, windows.map(|(_, hi)| all[hi - 1])),
+                _ => sink.numbers(*index, windows.map(|window| all[self.place(window)])),
+            }
             sink.leave_out(*index, block, self.counts, 1);
         }
         Ok(())

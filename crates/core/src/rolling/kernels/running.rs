@@ -22,31 +22,49 @@ use std::ops::Range;
 
 use super::flip::{Flip, Scan};
 use super::grid::{Grid, MOST, ROOM, Units};
+use super::scans::{Number, Values};
 use super::{Block, Counts};
 
 /// What is added up over rows: `K` terms for each, which share a grid or its square.
 pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
     /// Whether a lost digit counts by the size of the sum, not by that of its terms.
     const CANCELS: bool;
+    type Value: Number;
+
+    /// What terms are made of.
+    fn column(&self) -> Values<'_, Self::Value>;
+    /// The terms of a value; what is missing has zeros.
+    fn terms(&self) -> impl Fn(Self::Value) -> [f64; K];
 
     /// The terms of one row after the other.
-    fn each(&self, rows: Range<usize>, take: impl FnMut([f64; K]));
+    #[inline(always)]
+    fn each(&self, rows: Range<usize>, take: impl FnMut([f64; K])) {
+        self.column().each(rows, [0.0; K], self.terms(), take);
+    }
     /// Likewise, with a slot for each row.
-    fn fill<R>(&self, rows: Range<usize>, slots: &mut [R], take: impl FnMut([f64; K]) -> R);
+    #[inline(always)]
+    fn fill<R>(&self, rows: Range<usize>, slots: &mut [R], take: impl FnMut([f64; K]) -> R) {
+        let terms = self.terms();
+        self.column().fill(rows, [0.0; K], terms, slots, take);
+    }
     /// Likewise for so many rows from two places on.
+    #[inline(always)]
     fn fill_both<'s, R: 's>(
         &self,
         from: [usize; 2],
         count: usize,
         slots: impl Iterator<Item = (&'s mut R, &'s mut R)>,
         take: impl FnMut([[f64; K]; 2]) -> [R; 2],
-    );
+    ) {
+        let (from, terms) = ((from, count), self.terms());
+        self.column().fill_both(from, [0.0; K], terms, slots, take);
+    }
     /// The window is about to begin an epoch: terms may change.
     fn begin(&mut self, lo: usize, hi: usize);
     /// From the sums of a window with so many values.
     fn answer(&self, sums: [f64; K], count: f64) -> f64;
-    /// Negative where digits have cancelled; `least` is what a sum of squares must reach.
-    fn margin(&self, sums: [f64; K], answer: f64, count: f64, least: f64) -> f64;
+    /// Whether digits have cancelled; `least` is what a sum of squares must reach.
+    fn is_spent(&self, sums: [f64; K], answer: f64, count: f64, least: f64) -> bool;
     /// The answer for rows with so many values, by looking at each.
     fn look(&self, lo: usize, hi: usize, count: f64) -> f64;
 }
@@ -340,14 +358,14 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
         let least = self.grids[K - 1].limit * SMALL;
         let (young, old) = (&self.young.sums[..], &self.old.sums[..]);
         let (first_young, first_old) = (self.young.anchor, self.old.anchor);
-        let mut margin = f64::INFINITY;
+        let mut any = false;
         let ends = block.lo.iter().zip(block.hi);
         for ((slot, &count), (&lo, &hi)) in lowered.iter_mut().zip(counts).zip(ends) {
             let sums = window(between, &young[hi - first_young], &old[lo - first_old]);
             *slot = terms.answer(sums, count);
-            margin = margin.min(terms.margin(sums, *slot, count, least));
+            any |= terms.is_spent(sums, *slot, count, least);
         }
-        if margin >= 0.0 {
+        if !any {
             return None;
         }
         (0..lowered.len()).find(|at| self.is_spent(between, block, *at, lowered[*at]))
@@ -359,7 +377,7 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
         let old = &self.old.sums[lo - self.old.anchor];
         let (sums, count) = (window(between, young, old), self.counts.float(lo, hi));
         let least = self.grids[K - 1].limit * SMALL;
-        self.flip.scan.margin(sums, answer, count, least) < 0.0
+        self.flip.scan.is_spent(sums, answer, count, least)
     }
 
     /// Looks at all rows of short windows from `first` on whose digits have cancelled;

@@ -130,7 +130,7 @@ impl<'a, V: Number> Values<'a, V> {
 impl<V: Number> Values<'_, V> {
     /// What `of` makes of one value after the other, or `missing`.
     #[inline(always)]
-    fn each<R: Copy>(
+    pub(super) fn each<R: Copy>(
         &self,
         rows: Range<usize>,
         missing: R,
@@ -153,7 +153,7 @@ impl<V: Number> Values<'_, V> {
 impl<V: Number> Values<'_, V> {
     /// Likewise, with a slot for each.
     #[inline(always)]
-    fn fill<T: Copy, R>(
+    pub(super) fn fill<T: Copy, R>(
         &self,
         rows: Range<usize>,
         missing: T,
@@ -180,7 +180,7 @@ impl<V: Number> Values<'_, V> {
 
     /// Likewise for so many rows from two places on.
     #[inline(always)]
-    fn fill_both<'s, T: Copy, R: 's>(
+    pub(super) fn fill_both<'s, T: Copy, R: 's>(
         &self,
         (from, count): ([usize; 2], usize),
         missing: T,
@@ -239,25 +239,15 @@ impl Scan for Sum<'_> {
 
 impl Terms<1> for Sum<'_> {
     const CANCELS: bool = true;
+    type Value = f64;
 
     #[inline(always)]
-    fn each(&self, rows: Range<usize>, mut take: impl FnMut([f64; 1])) {
-        self.0.each(rows, 0.0, |value| value, |term| take([term]));
-    }
-    #[inline(always)]
-    fn fill<R>(&self, rows: Range<usize>, slots: &mut [R], take: impl FnMut([f64; 1]) -> R) {
-        self.0.fill(rows, [0.0], |value| [value], slots, take);
-    }
-    #[inline(always)]
-    fn fill_both<'s, R: 's>(
-        &self,
-        from: [usize; 2],
-        count: usize,
-        slots: impl Iterator<Item = (&'s mut R, &'s mut R)>,
-        take: impl FnMut([[f64; 1]; 2]) -> [R; 2],
-    ) {
+    fn column(&self) -> Values<'_, f64> {
         self.0
-            .fill_both((from, count), [0.0], |value| [value], slots, take);
+    }
+    #[inline(always)]
+    fn terms(&self) -> impl Fn(f64) -> [f64; 1] {
+        |value| [value]
     }
     fn begin(&mut self, _lo: usize, _hi: usize) {}
     #[inline(always)]
@@ -265,8 +255,8 @@ impl Terms<1> for Sum<'_> {
         sum
     }
     #[inline(always)]
-    fn margin(&self, _sums: [f64; 1], _answer: f64, _count: f64, _least: f64) -> f64 {
-        0.0
+    fn is_spent(&self, _sums: [f64; 1], _answer: f64, _count: f64, _least: f64) -> bool {
+        false
     }
     #[inline(always)]
     fn look(&self, lo: usize, hi: usize, _count: f64) -> f64 {
@@ -281,6 +271,15 @@ impl Terms<1> for Sum<'_> {
 pub(super) struct Extreme<'a, V> {
     pub(super) values: Values<'a, V>,
     pub(super) min: bool,
+}
+
+impl<V: Number> Extreme<'_, V> {
+    /// Written down before they are compared, which vector registers do.
+    #[inline(always)]
+    fn words(&self, rows: Range<usize>, slots: &mut [i64]) {
+        let word = |value: V| extreme_word(value.bits(), V::DTYPE, self.min);
+        self.values.fill(rows, i64::MIN, word, slots, |word| word);
+    }
 }
 
 impl<V: Number> Scan for Extreme<'_, V> {
@@ -302,17 +301,17 @@ impl<V: Number> Scan for Extreme<'_, V> {
     #[inline(always)]
     fn forward(&self, rows: Range<usize>, fold: i64, slots: &mut [i64]) -> i64 {
         let mut fold = fold;
-        let word = |value: V| extreme_word(value.bits(), V::DTYPE, self.min);
-        self.values.fill(rows, i64::MIN, word, slots, |word| {
-            fold = fold.max(word);
-            fold
-        });
+        let slots = &mut slots[..rows.len()];
+        self.words(rows, slots);
+        for slot in slots {
+            fold = fold.max(*slot);
+            *slot = fold;
+        }
         fold
     }
     #[inline(always)]
     fn backward(&self, rows: Range<usize>, slots: &mut [i64]) {
-        let word = |value: V| extreme_word(value.bits(), V::DTYPE, self.min);
-        self.values.fill(rows, i64::MIN, word, slots, |word| word);
+        self.words(rows, slots);
         let mut fold = i64::MIN;
         for slot in slots.iter_mut().rev() {
             fold = fold.max(*slot);
@@ -420,39 +419,19 @@ impl<V: Number> Scan for Moments<'_, V> {
 
 impl<V: Number> Terms<2> for Moments<'_, V> {
     const CANCELS: bool = false;
+    type Value = V;
 
     #[inline(always)]
-    fn each(&self, rows: Range<usize>, mut take: impl FnMut([f64; 2])) {
-        let pivot = self.pivot;
-        let distance = |value: V| value.distance(pivot);
-        self.values.each(rows, 0.0, distance, |distance| {
-            take([distance, distance * distance])
-        });
-    }
-    #[inline(always)]
-    fn fill<R>(&self, rows: Range<usize>, slots: &mut [R], take: impl FnMut([f64; 2]) -> R) {
-        let pivot = self.pivot;
-        let terms = |value: V| {
-            let distance = value.distance(pivot);
-            [distance, distance * distance]
-        };
-        self.values.fill(rows, [0.0; 2], terms, slots, take);
-    }
-    #[inline(always)]
-    fn fill_both<'s, R: 's>(
-        &self,
-        from: [usize; 2],
-        count: usize,
-        slots: impl Iterator<Item = (&'s mut R, &'s mut R)>,
-        take: impl FnMut([[f64; 2]; 2]) -> [R; 2],
-    ) {
-        let pivot = self.pivot;
-        let terms = |value: V| {
-            let distance = value.distance(pivot);
-            [distance, distance * distance]
-        };
+    fn column(&self) -> Values<'_, V> {
         self.values
-            .fill_both((from, count), [0.0; 2], terms, slots, take);
+    }
+    #[inline(always)]
+    fn terms(&self) -> impl Fn(V) -> [f64; 2] {
+        let pivot = self.pivot;
+        move |value| {
+            let distance = value.distance(pivot);
+            [distance, distance * distance]
+        }
     }
     fn begin(&mut self, lo: usize, hi: usize) {
         let Some(first) = (lo..hi).find(|at| self.values.is_there(*at)) else {
@@ -475,10 +454,9 @@ impl<V: Number> Terms<2> for Moments<'_, V> {
         }
     }
     #[inline(always)]
-    fn margin(&self, sums: [f64; 2], squares: f64, count: f64, least: f64) -> f64 {
-        let worn = squares - WEAR * (sums[1] * count);
-        let margin = worn.min(sums[1] - least * count);
-        if count < 2.0 { 0.0 } else { margin }
+    fn is_spent(&self, sums: [f64; 2], squares: f64, count: f64, least: f64) -> bool {
+        let is_worn = squares < WEAR * (sums[1] * count);
+        (is_worn | (sums[1] < least * count)) & (count >= 2.0)
     }
     #[inline(always)]
     fn look(&self, lo: usize, hi: usize, count: f64) -> f64 {
