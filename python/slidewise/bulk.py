@@ -55,6 +55,8 @@ def read_times(
     array, kind = _times_array(times)
     if array is None or isinstance(array, list):
         return None
+    if not isinstance(array, _Ticks) and len(array) == 0:
+        return clock or plan.clock_for("int", "", None), pa.array([], pa.int64())
     if array.null_count:
         row = pc.index(pc.is_null(array), True).as_py()
         raise SpecError(
@@ -203,16 +205,16 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
     if pa.types.is_dictionary(array.type):
         array = decoded(array)
     held = array.type
+    if array.null_count == len(array):
+        return pa.nulls(len(array), pa.int64())
+    if role == "presence" and not pa.types.is_floating(held):
+        return pc.if_else(pc.is_valid(array), 0, None).cast(pa.int64())
     if role in ("any", "hash") and pa.types.is_uint64(held):
         return list(array.to_pylist())
     if pa.types.is_integer(held):
         return _as_int64(array, "values")
     if pa.types.is_floating(held):
         return array.cast(pa.float64())
-    if pa.types.is_null(held):
-        return array.cast(pa.int64())
-    if role == "presence":
-        return pc.if_else(pc.is_valid(array), 0, None).cast(pa.int64())
     if role in ("any", "hash"):
         return list(array.to_pylist())
     if pa.types.is_boolean(held):
@@ -433,7 +435,7 @@ def _holds(value: Any, true: bool, skip_nan: bool, name: str) -> bool:
     if is_missing(value):
         return False
     if not true:
-        return not (skip_nan and isinstance(value, float) and value != value)
+        return not (skip_nan and _is_nan(value))
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     raise SpecError(f"where={name!r} takes a column of booleans, got {value!r:.60}")
@@ -463,7 +465,8 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
         values, (pandas.Series, pandas.Index, pandas.api.extensions.ExtensionArray)
     ):
         if values.dtype == object:
-            return None
+            # NaN is how pandas writes a missing value here, whatever the others are.
+            return [None if _is_nan(value) else value for value in values]
         return _one(pa.Array.from_pandas(values))
     if _holds_python_objects(values):
         return list(values)
@@ -472,6 +475,10 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
     if hasattr(values, "__arrow_c_array__"):
         return pa.array(values)
     return None
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
 
 
 def _holds_python_objects(values: Any) -> bool:

@@ -43,21 +43,10 @@ class Values:
     def only(self, mask: pa.Array, *why: str) -> "Values":
         """A view with nulls where the mask is not true."""
         other = copy(self)
-        for form in (
-            "number",
-            "float64",
-            "logs",
-            "order",
-            "rows",
-            "halves",
-            "decimal",
-            "bits",
-            "hashes",
-            "codes",
-        ):
-            other.__dict__.pop(form, None)
-        for form in ("_distinct", "_sorted", "_ranks"):
-            other.__dict__.pop(form, None)
+        # Whatever was derived from the values, under any name, is derived anew.
+        for name, member in vars(type(self)).items():
+            if isinstance(member, cached_property):
+                other.__dict__.pop(name, None)
         other.original = pc.if_else(mask, self.original, None)
         other.view = (*self.view, *why)
         return other
@@ -96,6 +85,19 @@ class Values:
         if self.family in ("number", "bool"):
             return self.original.cast(_INT64)
         return self.order
+
+    @cached_property
+    def exact(self) -> pa.Array:
+        """uint64 as int64."""
+        largest = pa.scalar(_SIGN - 1, pa.uint64())
+        beyond = pc.index(pc.greater(self.original, largest), True).as_py()
+        if beyond >= 0:
+            raise SpecError(
+                f"row {beyond} of column {self.name!r} is {self.original[beyond]}, "
+                "beyond int64, in which products are computed: cast the column to "
+                "float64 if rounding is fine"
+            )
+        return self.original.cast(_INT64)
 
     @cached_property
     def float64(self) -> pa.Array:

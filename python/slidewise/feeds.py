@@ -10,7 +10,7 @@ from slidewise.natives import Compiled, NativeAggregation
 from slidewise.ordered import ORDERED
 from slidewise.own import Functions, OwnAggregation
 
-__all__ = ["NOTHING", "TIME", "Feed", "Feeds", "places_read"]
+__all__ = ["NOTHING", "TIME", "Feed", "Feeds", "may_round", "places_read"]
 
 # The column, the role, the conditions (another column that must be "true", or "there"),
 # and the column that goes with it: `NOTHING`, or the `TIME`, for most.
@@ -19,6 +19,11 @@ Feed = tuple[int, str, tuple[tuple[int, str], ...], int]
 NOTHING, TIME = -1, -2
 _NONE = -1
 # Which need no numbers.
+# Of which every answer is a number of its own making, so that values may be rounded.
+_ROUNDING = (
+    *("count", "mean", "median", "geometric_mean", "approx_quantile", "any", "all"),
+    *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
+)
 _OF_ANYTHING = ("count", "collect", "concat", "collect_distinct", "own")
 _COMPARED = ("arg_min", "arg_max")
 # Which can do with values that are equal or not.
@@ -40,6 +45,19 @@ def places_read(agg: Aggregation, columns: tuple[str, ...] | None) -> list[int]:
     if columns is None:
         return [0]
     return [0 if name is None else columns.index(name) for name in names]
+
+
+def may_round(agg: Aggregation) -> bool:
+    """Whether decimals may be read as floats: no answer is one of them, or their sum.
+
+    Example:
+        >>> import slidewise as sw
+        >>> may_round(sw.variance()), may_round(sw.min())
+        (True, False)
+    """
+    if agg.kind == "quantile":
+        return agg.interpolation in ("linear", "midpoint")
+    return agg.kind in _ROUNDING
 
 
 class Feeds:

@@ -313,6 +313,8 @@ def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
         return "order", _only
     if values.family == "duration":
         return "number", lambda answers: answers[0].view(values.type)
+    if kind in ("product", "sum_of_squares") and pa.types.is_uint64(values.type):
+        return "exact", _only
     return "number", _only
 
 

@@ -14,7 +14,7 @@ from slidewise.errors import (
     SpecError,
     WindowBusyError,
 )
-from slidewise.feeds import NOTHING
+from slidewise.feeds import NOTHING, may_round, places_read
 from slidewise.headers import read_header
 from slidewise.instants import Clock
 from slidewise.natives import Compiled, NativeAggregation
@@ -369,12 +369,22 @@ def _kept_spec(plan: WindowPlan) -> _core.Spec:
 def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
     """The spec of a window whose first values say that some columns hold objects.
 
-    None if it computes with numbers there.
+    None if it computes with floats there, which decimals and fractions may be made.
+
+    Raises:
+        SpecError: If it computes with numbers, and an answer would be rounded.
     """
     try:
         return spec_of_plan(plan.with_objects(columns))
-    except SpecError:
-        return None
+    except SpecError as error:
+        exact = (agg for _, agg in plan.aggs if not may_round(agg))
+        reads = (places_read(agg, plan.columns) for agg in exact)
+        if all(set(columns).isdisjoint(places) for places in reads):
+            return None
+        raise SpecError(
+            "a value is neither an int64 nor a float, and this window cannot keep "
+            f"objects ({error}): convert the values first, for example with float()"
+        ) from None
 
 
 def read_spec(

@@ -49,6 +49,9 @@ fn compare<P: Clone + PartialEq + std::fmt::Debug>(
             }
             _ => queue.clear(),
         }
+        if random.below(8) == 0 {
+            queue = queue.clone();
+        }
         assert_eq!(queue.len(), model.len());
         assert!(
             queue.iter().eq(model

@@ -82,7 +82,8 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
     let dtypes = state.dtypes.clone();
     let migrated = state.window.cause().is_some();
     // Still under the lock, so that no slot is filled anew in between.
-    let objects = access.store().map(|store| store.objects(py));
+    let held = access.spec().holds_objects().then(|| access.store());
+    let objects = held.flatten().map(|store| store.objects(py));
     drop(state);
     Ok((body.finish().map_err(refused)?, dtypes, objects, migrated))
 }
@@ -108,7 +109,8 @@ pub(crate) fn copied(
     each: impl Fn(Py<PyAny>) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Parts> {
     let clock = access.clock().cloned();
-    if access.store().is_none() {
+    if !access.spec().holds_objects() {
+        // A store may have been made for an object that was refused.
         let state = access.lock(py)?.copied();
         return Ok(Parts {
             state,

@@ -154,13 +154,15 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
         let index = value.call_method0("__index__").map_err(doing)?;
         return integer(index.cast()?);
     }
-    if kind.hasattr("__float__")? {
+    // These of NumPy have a __float__ that raises.
+    let text_or_time = matches!(name.as_str(), "str_" | "bytes_" | "datetime64" | "timedelta64");
+    if !text_or_time && kind.hasattr("__float__")? {
         return Ok(Loose::Float(value.extract::<f64>().map_err(doing)?));
     }
     let hint = match name.as_str() {
         "str" | "bytes" => {
-            "convert it first, for example with float(), or create the window with \
-             dtype='object'"
+            "convert it first, for example with float(); a window created with \
+             dtype='object' takes it for min, max, first, last and the like"
         }
         "dict" => {
             "to aggregate columns, name them in the aggregations: sw.sum('x'), and insert \

@@ -54,6 +54,28 @@ impl<M: Monoid> Aba<M> {
         queue.runs_back(|run| fold_suffixes(&monoid, run, &mut acc));
         self.b = queue.tail();
     }
+
+    fn taken(&mut self) -> Self {
+        let empty = Self::new(self.items.monoid.clone(), self.items.is_caching());
+        std::mem::replace(self, empty)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn with(mut self, value: M::Partial) -> Self {
+        self.items.insert(value, self.b);
+        self
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn without_oldest(mut self) -> Self {
+        if self.items.queue.head() == self.b {
+            self.flip();
+        }
+        self.items.evict();
+        self
+    }
 }
 
 /// Gives each item the fold of its value and all younger ones; `younger` is that of what
@@ -79,17 +101,22 @@ impl<M: Monoid> Fifo<M> for Aba<M> {
         self.items.queue.len()
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, value: M::Partial) {
-        self.items.insert(value, self.b);
+        if self.items.queue.has_room() {
+            self.items.insert_within(value, self.b);
+        } else {
+            *self = self.taken().with(value);
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn evict(&mut self) {
-        if self.items.queue.head() == self.b {
-            self.flip();
+        if self.items.queue.head() != self.b && self.items.queue.is_calm() {
+            self.items.evict_calmly();
+        } else {
+            *self = self.taken().without_oldest();
         }
-        self.items.evict();
     }
 
     #[inline]

@@ -32,8 +32,10 @@
 //!
 //! Parameter: `caching`, which is figure 17. Without it figure 14.
 
+use std::mem::needs_drop;
+
 use super::daba_pointers::{Pointers, Step};
-use super::fifo::{Fifo, check_prefixes, check_suffixes, fold, join};
+use super::fifo::{Fifo, check_prefixes, check_suffixes, fold};
 use super::items::Items;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
@@ -54,57 +56,80 @@ impl<M: Monoid> Daba<M> {
         }
     }
 
-    #[inline]
-    fn sum_r(&self) -> Option<&M::Partial> {
-        let a = self.at.a;
-        (self.at.r != a).then(|| self.items.agg(a - 1))
-    }
-
-    #[inline]
-    fn sum_a(&self) -> Option<&M::Partial> {
-        let a = self.at.a;
-        (a != self.at.b).then(|| self.items.agg(a))
-    }
-
-    #[inline]
-    fn fixup(&mut self) {
-        let (f, e) = (self.items.queue.head(), self.items.queue.tail());
-        match self.at.step(f) {
-            Step::Shrink => {}
-            Step::FreeRide => return self.at.ride(),
-            Step::Flip => {
-                self.at.flip(f, e);
-                if self.items.is_caching()
-                    && let Some(sum) = self.sum_r()
-                {
-                    self.r_plus_a = sum.clone();
-                }
-            }
-            Step::Restart => return self.at.restart(e),
+    /// Goes on with what has begun: gives the oldest of l_L and the youngest of l_R their
+    /// final aggregates, or moves pointers only.
+    #[inline(always)]
+    fn go_on<const PLAIN: bool>(&mut self) {
+        if !self.at.is_shrinking() {
+            return self.at.ride();
         }
-        self.shrink();
-    }
-
-    /// Gives the oldest of l_L and the youngest of l_R their final aggregates.
-    #[inline]
-    fn shrink(&mut self) {
-        let (l, a) = (self.at.l, self.at.a);
-        let monoid = &self.items.monoid;
-        let oldest = self.items.agg(l);
-        let sum = if self.items.is_caching() {
+        let (l, a) = self.at.shrink();
+        let caching = self.items.is_caching();
+        let Items { monoid, queue, .. } = &mut self.items;
+        let sum_a = queue.at::<PLAIN>(a + 1).agg.clone();
+        let youngest = queue.at::<PLAIN>(a);
+        let agg = monoid.combine(&youngest.val, &sum_a);
+        let sum_r = std::mem::replace(&mut youngest.agg, agg);
+        let oldest = &mut queue.at::<PLAIN>(l).agg;
+        *oldest = if caching {
             monoid.combine(oldest, &self.r_plus_a)
         } else {
-            let up_to_a = join(monoid, Some(oldest), self.sum_r());
-            join(monoid, Some(&up_to_a), self.sum_a())
+            monoid.combine(&monoid.combine(oldest, &sum_r), &sum_a)
         };
-        let youngest = join(monoid, Some(self.items.val(a - 1)), self.sum_a());
+        self.forget_unneeded();
+    }
+
+    /// The reversal starts, with its first step: l_A is still empty.
+    fn flip(&mut self) {
+        self.at
+            .flip(self.items.queue.head(), self.items.queue.tail());
+        let (l, a) = self.at.shrink();
+        let sum_r = self.items.agg(a).clone();
+        let sum = self.items.monoid.combine(self.items.agg(l), &sum_r);
+        let youngest = self.items.val(a).clone();
         self.items.set_agg(l, sum);
-        self.items.set_agg(a - 1, youngest);
-        if l + 1 == self.at.r {
-            // Not needed any more, and it may be all that holds on to something.
+        self.items.set_agg(a, youngest);
+        if self.items.is_caching() {
+            self.r_plus_a = sum_r;
+        }
+        self.forget_unneeded();
+    }
+
+    /// The fold of R and A may be all that holds on to something.
+    #[inline]
+    fn forget_unneeded(&mut self) {
+        if needs_drop::<M::Partial>() && !self.at.is_shrinking() {
             self.r_plus_a = self.items.monoid.identity();
         }
-        self.at.shrink();
+    }
+
+    fn fixup(&mut self) {
+        match self.at.step(self.items.queue.head()) {
+            Step::GoOn => self.go_on::<false>(),
+            Step::Flip => self.flip(),
+            Step::Restart => self.at.restart(self.items.queue.tail()),
+        }
+    }
+
+    fn taken(&mut self) -> Self {
+        let empty = Self::new(self.items.monoid.clone(), self.items.is_caching());
+        std::mem::replace(self, empty)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn with(mut self, value: M::Partial) -> Self {
+        self.items.insert(value, self.at.b);
+        self.fixup();
+        self
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn without_oldest(mut self) -> Self {
+        self.items.evict();
+        self.fixup();
+        self
     }
 }
 
@@ -118,19 +143,27 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
         self.items.queue.len()
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, value: M::Partial) {
-        self.items.insert(value, self.at.b);
-        self.fixup();
+        if self.at.is_under_way() && self.items.queue.has_room() {
+            self.items.insert_within(value, self.at.b);
+            self.go_on::<true>();
+        } else {
+            *self = self.taken().with(value);
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn evict(&mut self) {
-        self.items.evict();
-        self.fixup();
+        if self.at.is_under_way() && self.items.queue.is_calm() {
+            self.items.evict_calmly();
+            self.go_on::<true>();
+        } else {
+            *self = self.taken().without_oldest();
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn query(&mut self) -> M::Partial {
         self.items.query(self.at.b)
     }
@@ -143,7 +176,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
         let (f, e) = (self.items.queue.head(), self.items.queue.tail());
         self.at.check(f, e)?;
         self.items.check_values(values)?;
-        let Pointers { l, r, a, b } = self.at;
+        let (l, r, a, b) = (self.at.l(), self.at.r(), self.at.a(), self.at.b);
         let part = |from: usize, to: usize| &values[from - f..to - f];
         let kept = |from: usize, to: usize| self.items.aggs(from, to);
         let monoid = &self.items.monoid;

@@ -23,6 +23,8 @@
 //! 5. `agg_b` is the fold of B..E; the identity if there are none.
 //! 6. `agg_ra` is the fold of R..B while l_L and l_R shrink.
 
+use std::mem::needs_drop;
+
 use super::daba_pointers::{Pointers, Step};
 use super::fifo::{Fifo, check_suffixes, fold};
 use super::queue::Queue;
@@ -49,40 +51,80 @@ impl<M: Monoid> DabaLite<M> {
         }
     }
 
-    #[inline]
-    fn fixup(&mut self) {
-        let (f, e) = (self.slots.head(), self.slots.tail());
-        match self.at.step(f) {
-            Step::Shrink => {}
-            Step::FreeRide => return self.at.ride(),
-            Step::Flip => {
-                let empty = self.monoid.identity();
-                self.agg_ra = std::mem::replace(&mut self.agg_b, empty);
-                self.at.flip(f, e);
-            }
-            Step::Restart => {
-                self.agg_b = self.monoid.identity();
-                return self.at.restart(e);
-            }
-        }
-        self.shrink();
+    #[inline(always)]
+    fn add(&mut self, value: &M::Partial) {
+        self.agg_b = if self.at.b == self.slots.tail() {
+            value.clone()
+        } else {
+            self.monoid.combine(&self.agg_b, value)
+        };
     }
 
-    #[inline]
-    fn shrink(&mut self) {
-        let (l, a) = (self.at.l, self.at.a);
-        let oldest = self.slots.get_mut(l);
-        *oldest = self.monoid.combine(oldest, &self.agg_ra);
-        if a != self.at.b {
-            let younger = self.slots.get(a).clone();
-            let youngest = self.slots.get_mut(a - 1);
-            *youngest = self.monoid.combine(youngest, &younger);
+    /// Goes on with what has begun.
+    #[inline(always)]
+    fn go_on<const PLAIN: bool>(&mut self) {
+        if !self.at.is_shrinking() {
+            return self.at.ride();
         }
-        if l + 1 == self.at.r {
-            // Not needed any more, and it may be all that holds on to something.
+        let (l, a) = self.at.shrink();
+        let oldest = self.slots.at::<PLAIN>(l);
+        *oldest = self.monoid.combine(oldest, &self.agg_ra);
+        let younger = self.slots.at::<PLAIN>(a + 1).clone();
+        let youngest = self.slots.at::<PLAIN>(a);
+        *youngest = self.monoid.combine(youngest, &younger);
+        self.forget_unneeded();
+    }
+
+    /// The fold of R and A may be all that holds on to something.
+    #[inline]
+    fn forget_unneeded(&mut self) {
+        if needs_drop::<M::Partial>() && !self.at.is_shrinking() {
             self.agg_ra = self.monoid.identity();
         }
-        self.at.shrink();
+    }
+
+    /// The first step of all that follow a flip: the youngest of l_R stays as it is.
+    fn flip(&mut self) {
+        let empty = self.monoid.identity();
+        self.agg_ra = std::mem::replace(&mut self.agg_b, empty);
+        self.at.flip(self.slots.head(), self.slots.tail());
+        let (l, _) = self.at.shrink();
+        let oldest = self.slots.get_mut(l);
+        *oldest = self.monoid.combine(oldest, &self.agg_ra);
+        self.forget_unneeded();
+    }
+
+    fn fixup(&mut self) {
+        match self.at.step(self.slots.head()) {
+            Step::GoOn => self.go_on::<false>(),
+            Step::Flip => self.flip(),
+            Step::Restart => {
+                self.agg_b = self.monoid.identity();
+                self.at.restart(self.slots.tail());
+            }
+        }
+    }
+
+    fn taken(&mut self) -> Self {
+        let empty = Self::new(self.monoid.clone());
+        std::mem::replace(self, empty)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn with(mut self, value: M::Partial) -> Self {
+        self.add(&value);
+        self.slots.push(value);
+        self.fixup();
+        self
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn without_oldest(mut self) -> Self {
+        self.slots.evict(|| self.monoid.identity());
+        self.fixup();
+        self
     }
 }
 
@@ -96,24 +138,28 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
         self.slots.len()
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, value: M::Partial) {
-        self.agg_b = if self.at.b == self.slots.tail() {
-            value.clone()
+        if self.at.is_under_way() && self.slots.has_room() {
+            self.add(&value);
+            self.slots.push_within(value);
+            self.go_on::<true>();
         } else {
-            self.monoid.combine(&self.agg_b, &value)
-        };
-        self.slots.push(value);
-        self.fixup();
+            *self = self.taken().with(value);
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn evict(&mut self) {
-        self.slots.evict(|| self.monoid.identity());
-        self.fixup();
+        if self.at.is_under_way() && self.slots.is_calm() {
+            self.slots.evict_calmly(|| self.monoid.identity());
+            self.go_on::<true>();
+        } else {
+            *self = self.taken().without_oldest();
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn query(&mut self) -> M::Partial {
         let (f, e) = (self.slots.head(), self.slots.tail());
         if f == e {
@@ -137,7 +183,7 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
         if values.len() != e - f {
             return Err(format!("F {f}, E {e} of {} values", values.len()));
         }
-        let Pointers { l, r, a, b } = self.at;
+        let (l, r, a, b) = (self.at.l(), self.at.r(), self.at.a(), self.at.b);
         let monoid = &self.monoid;
         let part = |from: usize, to: usize| &values[from - f..to - f];
         let kept = |from: usize, to: usize| self.slots.iter().take(to - f).skip(from - f);

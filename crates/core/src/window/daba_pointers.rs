@@ -9,6 +9,10 @@
 //! Invariants on sizes (§6.3): the window is empty, or |l_L| = |l_R| and
 //! |l_L| + |l_R| + |l_A| + 1 = |l_F| − |l_B|. So there are always enough inserts and
 //! evicts left to finish the reversal, a step each, before its result is needed.
+//!
+//! Deviation: what is left to do is counted down instead of comparing pointers: first the
+//! steps that shrink l_L and l_R, then the free rides, during which L = R = A. So a step
+//! touches few words, which a loop over a window can keep in registers.
 
 use super::fifo::{fold, join, read_place, write_place};
 use crate::monoid::Monoid;
@@ -16,33 +20,62 @@ use crate::snapshot::{Reader, Result, Writer};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pointers {
-    pub l: usize,
-    pub r: usize,
-    pub a: usize,
+    /// L and A, while l_L and l_R shrink.
+    l: usize,
+    a: usize,
     pub b: usize,
+    /// |l_L| = |l_R|: so many steps shrink them.
+    shrinks: usize,
+    /// B − R: so many free rides follow.
+    rides: usize,
 }
 
 /// What is to be done after an insert or an evict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The oldest of l_L and the youngest of l_R get their final aggregates (figure 12).
-    Shrink,
-    /// Pointers go ahead, contents stay (figure 13).
-    FreeRide,
-    /// The reversal starts, with a step of [`Step::Shrink`] to follow (figure 11).
+    /// Another step of the reversal: the oldest of l_L and the youngest of l_R get their
+    /// final aggregates (figure 12). Where these have come to an end, pointers go ahead
+    /// and contents stay (figure 13).
+    GoOn,
+    /// The reversal starts, with its first step (figure 11).
     Flip,
     /// All pointers go to the end: the window holds one entry, or none.
     Restart,
 }
 
 impl Pointers {
-    /// The next step. The common cases come first: F = B implies L = B.
+    #[inline]
+    pub fn l(&self) -> usize {
+        if self.shrinks != 0 { self.l } else { self.r() }
+    }
+
+    #[inline]
+    pub fn r(&self) -> usize {
+        self.b - self.rides
+    }
+
+    #[inline]
+    pub fn a(&self) -> usize {
+        if self.shrinks != 0 { self.a } else { self.r() }
+    }
+
+    /// Whether the next step goes on with what has begun.
+    #[inline]
+    pub fn is_under_way(&self) -> bool {
+        self.shrinks != 0 || self.rides != 0
+    }
+
+    /// Whether l_L and l_R are there to shrink.
+    #[inline]
+    pub fn is_shrinking(&self) -> bool {
+        self.shrinks != 0
+    }
+
+    /// The next step.
     #[inline]
     pub fn step(&self, f: usize) -> Step {
-        if self.l != self.r {
-            Step::Shrink
-        } else if self.l != self.b {
-            Step::FreeRide
+        if self.is_under_way() {
+            Step::GoOn
         } else if f != self.b {
             Step::Flip
         } else {
@@ -50,45 +83,49 @@ impl Pointers {
         }
     }
 
-    /// After a [`Step::Shrink`] of the contents.
+    /// The places of the oldest of l_L and the youngest of l_R, which are there.
     #[inline]
-    pub fn shrink(&mut self) {
+    pub fn shrink(&mut self) -> (usize, usize) {
+        let oldest = self.l;
         self.l += 1;
         self.a -= 1;
+        self.shrinks -= 1;
+        (oldest, self.a)
     }
 
     #[inline]
     pub fn ride(&mut self) {
-        self.l += 1;
-        self.r += 1;
-        self.a += 1;
+        self.rides -= 1;
     }
 
-    /// Turns the old l_F and l_B into l_L and l_R.
+    /// Turns the old l_F and l_B, of equal length, into l_L and l_R.
     pub fn flip(&mut self, f: usize, e: usize) {
-        self.l = f;
-        self.a = e;
-        self.b = e;
+        *self = Self {
+            l: f,
+            a: e,
+            b: e,
+            shrinks: self.b - f,
+            rides: e - self.b,
+        };
     }
 
     pub fn restart(&mut self, e: usize) {
         *self = Self {
-            l: e,
-            r: e,
-            a: e,
             b: e,
+            ..Self::default()
         };
     }
 
     /// Checks order and sizes (§6.3).
     pub fn check(&self, f: usize, e: usize) -> std::result::Result<(), String> {
-        let Self { l, r, a, b } = *self;
+        let (l, r, a, b) = (self.l(), self.r(), self.a(), self.b);
         let fault = || Err(format!("F {f}, L {l}, R {r}, A {a}, B {b}, E {e}"));
         if ![f, l, r, a, b, e].is_sorted() {
             return fault();
         }
         let empty = f == e && l == e;
-        let balanced = r - l == a - r && (b - l) + 1 + (e - b) == b - f;
+        let begun = l == r || a < b;
+        let balanced = begun && r - l == a - r && (b - l) + 1 + (e - b) == b - f;
         if empty || balanced { Ok(()) } else { fault() }
     }
 
@@ -100,8 +137,9 @@ impl Pointers {
         values: &[M::Partial],
         kept: impl DoubleEndedIterator<Item = &'a M::Partial> + ExactSizeIterator,
     ) -> std::result::Result<(), String> {
-        let mut younger = (self.l != self.b).then(|| fold(monoid, &values[self.l - f..self.b - f]));
-        for (value, kept) in values[..self.l - f].iter().zip(kept).rev() {
+        let l = self.l();
+        let mut younger = (l != self.b).then(|| fold(monoid, &values[l - f..self.b - f]));
+        for (value, kept) in values[..l - f].iter().zip(kept).rev() {
             let whole = join(monoid, Some(value), younger.as_ref());
             if !monoid.same(&whole, kept) {
                 return Err(format!("front {kept:?} instead of {whole:?}"));
@@ -112,7 +150,7 @@ impl Pointers {
     }
 
     pub fn write(&self, f: usize, out: &mut Writer) {
-        for pointer in [self.l, self.r, self.a, self.b] {
+        for pointer in [self.l(), self.r(), self.a(), self.b] {
             write_place(pointer - f, out);
         }
     }
@@ -123,7 +161,13 @@ impl Pointers {
         let r = read_place(input, l, len)?;
         let a = read_place(input, r, len)?;
         let b = read_place(input, a, len)?;
-        let pointers = Self { l, r, a, b };
+        let pointers = Self {
+            l,
+            a,
+            b,
+            shrinks: r - l,
+            rides: b - r,
+        };
         match pointers.check(0, len) {
             Ok(()) => Ok(pointers),
             Err(why) => crate::snapshot::damaged(why),

@@ -91,20 +91,42 @@ impl<M: Monoid> Items<M> {
     }
 
     #[inline]
-    pub fn insert(&mut self, val: M::Partial, b: usize) {
-        self.cache.forget();
+    fn item(&self, val: M::Partial, b: usize) -> Item<M::Partial> {
         let agg = join(&self.monoid, self.sum_b(b), Some(&val));
-        self.queue.push(Item { val, agg });
+        Item { val, agg }
     }
 
-    #[inline]
-    pub fn evict(&mut self) {
-        self.cache.forget();
-        let monoid = &self.monoid;
-        self.queue.evict(|| Item {
+    fn blank(monoid: &M) -> Item<M::Partial> {
+        Item {
             val: monoid.identity(),
             agg: monoid.identity(),
-        });
+        }
+    }
+
+    pub fn insert(&mut self, val: M::Partial, b: usize) {
+        self.cache.forget();
+        let item = self.item(val, b);
+        self.queue.push(item);
+    }
+
+    /// Inserts where the queue [has room](Queue::has_room).
+    #[inline(always)]
+    pub fn insert_within(&mut self, val: M::Partial, b: usize) {
+        self.cache.forget();
+        let item = self.item(val, b);
+        self.queue.push_within(item);
+    }
+
+    pub fn evict(&mut self) {
+        self.cache.forget();
+        self.queue.evict(|| Self::blank(&self.monoid));
+    }
+
+    /// Evicts where the queue [is calm](Queue::is_calm).
+    #[inline(always)]
+    pub fn evict_calmly(&mut self) {
+        self.cache.forget();
+        self.queue.evict_calmly(|| Self::blank(&self.monoid));
     }
 
     #[inline]

@@ -15,15 +15,19 @@
 //!    passed its end.
 //! 3. Slots are filled for the first time in the order of their positions, a block at a
 //!    time at most, so a ring is never initialised: making one costs O(1) however large.
+//! 4. Without a `past` the queue is *plain*: one ring, all of whose slots have been filled
+//!    once. So their number is a power of two, or zero.
 //!
 //! A full ring is followed by one of twice the size; one that is more than eight times
-//! too large, by a smaller one. So there are at most log₂ n rings, and a single one once
-//! the queue has stopped growing: then a position is read like an array, with one
-//! comparison more.
+//! too large, by a smaller one. So there are at most log₂ n rings, and the queue is plain
+//! soon after it has stopped growing. Then a position is read with an `and` and nothing
+//! else: that `p & (len − 1)` lies within a slice needs no proof but that it is not empty.
 //!
 //! What is done rarely takes the queue by value and gives it back. A call that borrowed
 //! it would make the compiler keep head, tail and ring in memory, in loops that need them
-//! in registers: a window of the simplest kind is twice as fast this way.
+//! in registers: a window of the simplest kind is twice as fast this way. For the same
+//! reason a structure asks once per operation whether its queue is plain, and does by
+//! value, as a whole, what it does on others.
 
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
@@ -37,9 +41,10 @@ const DISPOSED: usize = 16 * BLOCK;
 
 #[derive(Clone, Debug)]
 struct Ring<P> {
-    /// At most `mask` + 1, which is a power of two; none where there is no ring yet.
+    /// At most `cap`; those that have been filled once.
     slots: Vec<P>,
-    mask: usize,
+    /// A power of two, or 0 where there is no ring yet.
+    cap: usize,
     /// The position of the first slot.
     start: usize,
 }
@@ -48,26 +53,26 @@ impl<P> Ring<P> {
     fn new(cap: usize, start: usize) -> Self {
         Self {
             slots: Vec::with_capacity(cap),
-            mask: cap.saturating_sub(1),
+            cap,
             start,
         }
     }
 
-    fn cap(&self) -> usize {
-        if self.slots.capacity() == 0 {
-            0
-        } else {
-            self.mask + 1
-        }
+    fn is_filled(&self) -> bool {
+        self.slots.len() == self.cap
     }
 
-    #[inline]
     fn slot(&self, position: usize) -> usize {
-        (position - self.start) & self.mask
+        position.wrapping_sub(self.start) & self.cap.wrapping_sub(1)
+    }
+
+    /// The slot of a position in a ring whose slots are all filled.
+    #[inline]
+    fn filled_slot(&self, position: usize) -> usize {
+        position.wrapping_sub(self.start) & self.slots.len().wrapping_sub(1)
     }
 
     /// The slots of the positions from..to, which are not none, youngest run first.
-    #[inline]
     fn runs_back(&mut self, from: usize, to: usize, each: &mut impl FnMut(&mut [P])) {
         let (first, last) = (self.slot(from), self.slot(to - 1));
         if first <= last {
@@ -79,10 +84,11 @@ impl<P> Ring<P> {
     }
 }
 
-/// Rings before the last one, oldest first.
+/// What keeps a queue from being plain. May be empty: then the last ring is being filled.
 #[derive(Debug)]
 struct Past<P> {
-    /// Each with the position behind its youngest entry.
+    /// Rings before the last one, oldest first, each with the position behind its
+    /// youngest entry.
     rings: Vec<(Ring<P>, usize)>,
     /// Slots of rings given back that need dropping, which is done a few at a time.
     retired: Vec<Vec<P>>,
@@ -177,7 +183,7 @@ impl<P> Queue<P> {
             last: Ring::new(cap, head),
             head,
             tail: head,
-            past: None,
+            past: (cap > 0).then(Box::default),
         }
     }
 
@@ -201,25 +207,48 @@ impl<P> Queue<P> {
         self.len() == 0
     }
 
+    /// Whether the queue is plain and stays so if one more entry is pushed.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.past.is_none() && self.len() < self.last.slots.len()
+    }
+
+    /// Whether the queue is plain and stays so if one more entry is evicted.
+    #[inline]
+    pub fn is_calm(&self) -> bool {
+        self.past.is_none() && !(self.head + 1).is_multiple_of(BLOCK)
+    }
+
+    /// [`Queue::get_mut`], where `PLAIN` says that the queue is known to be.
+    #[inline(always)]
+    pub fn at<const PLAIN: bool>(&mut self, position: usize) -> &mut P {
+        if PLAIN {
+            debug_assert!(self.past.is_none());
+            let slot = self.last.filled_slot(position);
+            return &mut self.last.slots[slot];
+        }
+        self.get_mut(position)
+    }
+
     /// The entry at a position from head to tail; others panic or give leftovers.
     #[inline]
     pub fn get(&self, position: usize) -> &P {
         match &self.past {
+            None => &self.last.slots[self.last.filled_slot(position)],
             Some(past) if position < self.last.start => past.get(position),
-            _ => &self.last.slots[self.last.slot(position)],
+            Some(_) => &self.last.slots[self.last.slot(position)],
         }
     }
 
     /// The entry at a position, to be changed.
     #[inline]
     pub fn get_mut(&mut self, position: usize) -> &mut P {
-        match &mut self.past {
-            Some(past) if position < self.last.start => past.get_mut(position),
-            _ => {
-                let slot = self.last.slot(position);
-                &mut self.last.slots[slot]
-            }
-        }
+        let slot = match &mut self.past {
+            None => self.last.filled_slot(position),
+            Some(past) if position < self.last.start => return past.get_mut(position),
+            Some(_) => self.last.slot(position),
+        };
+        &mut self.last.slots[slot]
     }
 
     #[inline]
@@ -228,7 +257,6 @@ impl<P> Queue<P> {
     }
 
     /// All entries as runs that lie side by side, the youngest run first.
-    #[inline]
     pub fn runs_back(&mut self, mut each: impl FnMut(&mut [P])) {
         let mut to = self.tail;
         let from = self.head.max(self.last.start);
@@ -248,7 +276,7 @@ impl<P> Queue<P> {
     /// Whether a smaller ring should follow the last one: if no other one goes before it,
     /// or it is not in use yet.
     fn too_large(&self) -> bool {
-        let cap = self.last.cap();
+        let cap = self.last.cap;
         let alone = self.past.as_ref().is_none_or(|past| past.rings.is_empty());
         cap > 8 * BLOCK && self.len() < cap / 8 && (alone || self.tail == self.last.start)
     }
@@ -257,17 +285,26 @@ impl<P> Queue<P> {
     fn open(&mut self, cap: usize) {
         let next = Ring::new(cap, self.tail);
         let full = std::mem::replace(&mut self.last, next);
+        let past = self.past.get_or_insert_default();
         if self.tail > self.head.max(full.start) {
-            let past = self.past.get_or_insert_default();
             past.rings.push((full, self.tail));
-        } else if full.cap() > 0 {
-            self.past.get_or_insert_default().retire(full.slots);
+        } else {
+            past.retire(full.slots);
+        }
+    }
+
+    /// Makes the queue plain if nothing speaks against it.
+    fn settle(&mut self) {
+        let past = self.past.as_ref();
+        let done = past.is_none_or(|past| past.rings.is_empty() && past.retired.is_empty());
+        if done && self.last.is_filled() {
+            self.past = None;
         }
     }
 
     fn capacity(&self) -> usize {
-        let older = |past: &Past<P>| past.rings.iter().map(|(ring, _)| ring.cap()).sum();
-        self.last.cap() + self.past.as_deref().map_or(0, older)
+        let older = |past: &Past<P>| past.rings.iter().map(|(ring, _)| ring.cap).sum();
+        self.last.cap + self.past.as_deref().map_or(0, older)
     }
 
     pub fn clear(&mut self) {
@@ -294,20 +331,23 @@ impl<P> Queue<P> {
 }
 
 impl<P: Clone> Queue<P> {
+    /// Pushes into a queue that [has room](Queue::has_room).
+    #[inline(always)]
+    pub fn push_within(&mut self, entry: P) {
+        *self.at::<true>(self.tail) = entry;
+        self.tail += 1;
+    }
+
     #[inline]
     pub fn push(&mut self, entry: P) {
-        let slot = self.last.slot(self.tail);
-        let room = self.tail - self.head <= self.last.mask;
-        match self.last.slots.get_mut(slot) {
-            Some(place) if room => {
-                *place = entry;
-                self.tail += 1;
-            }
-            _ => *self = std::mem::take(self).with_room_for(entry),
+        if self.has_room() {
+            self.push_within(entry);
+        } else {
+            *self = std::mem::take(self).with_room_for(entry);
         }
     }
 
-    /// Pushes where there may be no room, and makes some for a block of others.
+    /// Pushes where there may be no room, and fills a block of slots for others.
     #[cold]
     #[inline(never)]
     fn with_room_for(mut self, entry: P) -> Self {
@@ -315,22 +355,34 @@ impl<P: Clone> Queue<P> {
             past.dispose();
         }
         let live = self.tail - self.head.max(self.last.start);
-        if live == self.last.cap() {
+        if live == self.last.cap {
             self.open((2 * live).max(SMALLEST));
         }
         let slot = self.last.slot(self.tail);
         self.tail += 1;
-        if let Some(place) = self.last.slots.get_mut(slot) {
-            *place = entry;
-            return self;
-        }
+        let slots = &mut self.last.slots;
         if std::mem::needs_drop::<P>() {
-            self.last.slots.push(entry);
+            if slot < slots.len() {
+                slots[slot] = entry;
+            } else {
+                slots.push(entry);
+            }
         } else {
-            let filled = (slot + BLOCK).min(self.last.cap());
-            self.last.slots.resize(filled, entry);
+            let filled = (slots.len() + BLOCK).min(self.last.cap);
+            slots.resize(filled, entry.clone());
+            slots[slot] = entry;
         }
+        self.settle();
         self
+    }
+
+    /// Evicts from a queue that [is calm](Queue::is_calm).
+    #[inline(always)]
+    pub fn evict_calmly(&mut self, blank: impl Fn() -> P) {
+        if std::mem::needs_drop::<P>() {
+            *self.at::<true>(self.head) = blank();
+        }
+        self.head += 1;
     }
 
     /// Evicts the entry at the head. `blank` is what may lie in a slot of nobody.
@@ -369,10 +421,8 @@ impl<P: Clone> Queue<P> {
                 let (passed, _) = past.rings.remove(0);
                 past.retire(passed.slots);
             }
-            if past.rings.is_empty() && past.retired.is_empty() {
-                self.past = None;
-            }
         }
+        self.settle();
         let len = self.len();
         if len < most && self.capacity() > 8 * len.max(BLOCK) {
             self.compact(blank);
@@ -384,16 +434,20 @@ impl<P: Clone> Queue<P> {
 
     /// Moves all entries into one small ring.
     fn compact(&mut self, blank: Option<P>) {
-        let mut small = Ring::new(fitting(2 * self.len()), self.head);
-        let Some(blank) = blank else {
-            small.slots.extend(self.iter().cloned());
-            self.last = small;
-            self.past = None;
-            return;
+        let cap = if self.is_empty() {
+            0
+        } else {
+            fitting(2 * self.len())
         };
-        for position in self.head..self.tail {
-            let entry = std::mem::replace(self.get_mut(position), blank.clone());
-            small.slots.push(entry);
+        let mut small = Ring::new(cap, self.head);
+        match blank {
+            None => small.slots.extend(self.iter().cloned()),
+            Some(blank) => {
+                for position in self.head..self.tail {
+                    let entry = std::mem::replace(self.get_mut(position), blank.clone());
+                    small.slots.push(entry);
+                }
+            }
         }
         let large = std::mem::replace(&mut self.last, small);
         let past = self.past.get_or_insert_default();
@@ -401,6 +455,7 @@ impl<P: Clone> Queue<P> {
             past.retire(ring.slots);
         }
         past.retire(large.slots);
+        self.settle();
     }
 }
 

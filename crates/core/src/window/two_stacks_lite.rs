@@ -55,7 +55,6 @@ impl<M: Monoid> TwoStacksLite<M> {
     }
 
     /// Makes the back the front.
-    #[inline]
     fn flip(&mut self) {
         let monoid = self.monoid.clone();
         let mut acc = None;
@@ -63,6 +62,38 @@ impl<M: Monoid> TwoStacksLite<M> {
             .runs_back(|run| fold_suffixes(&monoid, run, &mut acc));
         self.split = self.aggs.tail();
         self.back = monoid.identity();
+    }
+
+    #[inline(always)]
+    fn add(&mut self, value: &M::Partial) {
+        self.back = if self.split == self.aggs.tail() {
+            value.clone()
+        } else {
+            self.monoid.combine(&self.back, value)
+        };
+    }
+
+    fn taken(&mut self) -> Self {
+        let empty = Self::new(self.monoid.clone());
+        std::mem::replace(self, empty)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn with(mut self, value: M::Partial) -> Self {
+        self.add(&value);
+        self.aggs.push(value);
+        self
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn without_oldest(mut self) -> Self {
+        if self.split == self.aggs.head() {
+            self.flip();
+        }
+        self.aggs.evict(|| self.monoid.identity());
+        self
     }
 }
 
@@ -85,22 +116,23 @@ impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
         self.aggs.len()
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, value: M::Partial) {
-        self.back = if self.split == self.aggs.tail() {
-            value.clone()
+        if self.aggs.has_room() {
+            self.add(&value);
+            self.aggs.push_within(value);
         } else {
-            self.monoid.combine(&self.back, &value)
-        };
-        self.aggs.push(value);
+            *self = self.taken().with(value);
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn evict(&mut self) {
-        if self.split == self.aggs.head() {
-            self.flip();
+        if self.split != self.aggs.head() && self.aggs.is_calm() {
+            self.aggs.evict_calmly(|| self.monoid.identity());
+        } else {
+            *self = self.taken().without_oldest();
         }
-        self.aggs.evict(|| self.monoid.identity());
     }
 
     fn evict_many(&mut self, count: usize) {
@@ -111,7 +143,7 @@ impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn query(&mut self) -> M::Partial {
         if self.split == self.aggs.head() {
             return self.back.clone();

@@ -462,9 +462,19 @@ impl<V: Number> Terms<2> for Moments<'_, V> {
     fn look(&self, lo: usize, hi: usize, count: f64) -> f64 {
         let mut near = *self;
         near.begin(lo, hi);
-        let mut sums = [0.0; 2];
+        // Several sums of each, so that none waits for the last row's.
+        let mut lanes = [[Twofold::EMPTY; 2]; 4];
+        let mut row = 0;
         near.each(lo..hi, |terms| {
-            sums = [sums[0] + terms[0], sums[1] + terms[1]]
+            let [first, second] = &mut lanes[row % 4];
+            *first = first.plus(terms[0]);
+            *second = second.plus(terms[1]);
+            row += 1;
+        });
+        let sums = [0, 1].map(|moment| {
+            let lanes = lanes.iter().map(|lane| lane[moment]);
+            let whole = lanes.reduce(|sum, lane| sum.combine(lane));
+            whole.map_or(0.0, |sum| sum.value())
         });
         near.answer(sums, count)
     }

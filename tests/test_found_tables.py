@@ -1,0 +1,78 @@
+"""Bugs of tables that were found by looking for them; each stays mended."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+
+
+def test_products_of_unsigned_integers_are_exact_over_tables() -> None:
+    column = pa.array([2**30 + 1, 2**30 + 1], pa.uint64())
+    table = pa.table({"t": [1, 2], "x": column})
+    aggs = {"p": sw.product("x"), "s": sw.sum_of_squares("x")}
+    made = sw.rolling(table, on="t", windows=10, aggs=aggs)
+    window = sw.Window(aggs)
+    window.insert_many([1, 2], table)
+    answers = {"p": (2**30 + 1) ** 2, "s": 2 * (2**30 + 1) ** 2}
+    assert window.query() == answers
+    assert made.slice(1).select(["p_10", "s_10"]).to_pylist() == [
+        {f"{name}_10": answer for name, answer in answers.items()}
+    ]
+    large = pa.table({"t": [1], "x": pa.array([2**63], pa.uint64())})
+    with pytest.raises(
+        sw.SpecError, match="row 0 of column 'x' is 9223372036854775808"
+    ):
+        sw.rolling(large, on="t", windows=10, aggs=aggs)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int64(), pa.float64(), pa.uint64(), pa.duration("s")]
+)
+def test_where_is_heeded_beside_the_same_column_without_it(kind: pa.DataType) -> None:
+    values = pa.array([1, 2, 3], pa.int64()).cast(kind)
+    table = pa.table({"t": [1, 2, 3], "x": values, "w": [True, False, False]})
+    aggs = {
+        "all_last": sw.last("x"),
+        "last": sw.last("x", where="w"),
+        "all_first": sw.first("x"),
+        "first": sw.first("x", where="w"),
+    }
+    made = sw.rolling(table, on="t", windows=5, aggs=aggs)
+    assert made["last_5"].combine_chunks() == pa.array([1, 1, 1]).cast(kind)
+    assert made["all_last_5"].combine_chunks() == values
+    hops = sw.hopping(table, on="t", window=5, every=5, aggs=aggs)
+    assert hops["last"].to_pylist() == made["first_5"].to_pylist()[:1]
+
+
+@pytest.mark.parametrize("spread", [0.001, 8.0])
+def test_variances_do_not_wear_with_the_length_of_a_window_of_its_own(
+    spread: float,
+) -> None:
+    rows = 50_000
+    random = np.random.default_rng(3)
+    values = 1e9 + spread * random.normal(size=rows)
+    if spread > 1:
+        values = np.exp(spread * random.normal(size=rows))
+    table = pa.table({"t": np.arange(rows), "x": values, "same": np.zeros(rows, int)})
+    exact = [Fraction(value) for value in values.tolist()]
+    whole = sum(exact)
+    squares = sum(value * value for value in exact)
+    variance = (squares - whole * whole / rows) / (rows - 1)
+    aggs = {"v": sw.variance("x")}
+    end = pa.table({"t": [rows - 1]})
+    answers = {
+        "hopping": sw.hopping(table, on="t", window=rows, aggs=aggs)["v"][0],
+        "session": sw.hopping(table, on="t", window=sw.session(5), aggs=aggs)["v"][0],
+        "burst": sw.rolling(table, on="same", windows=5, aggs=aggs)["v_5"][0],
+        "at": sw.rolling(table, on="t", windows=rows, aggs=aggs, at=end)[f"v_{rows}"][
+            0
+        ],
+        "rolling": sw.rolling(table, on="t", windows=rows, aggs=aggs)[f"v_{rows}"][-1],
+    }
+    for how, answer in answers.items():
+        error = abs(Fraction(answer.as_py()) / variance - 1)
+        assert error <= 8 * math.ldexp(1, -50), (how, float(error * 2**50))

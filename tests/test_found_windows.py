@@ -1,0 +1,127 @@
+"""Bugs of windows that were found by looking for them; each stays mended."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+
+REFUSED: dict[str, Callable[[sw.Window], Any]] = {
+    "lengths that differ": lambda w: w.insert_many([3, 4], ["a"]),
+    "an item too many": lambda w: w.insert_many([3], iter(["a", "b"])),
+    "a late object": lambda w: w.insert_many([4, "x"], ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("how", REFUSED)
+@pytest.mark.parametrize("algorithm", ["auto", "daba", "recalculate"])
+@pytest.mark.parametrize("agg", [sw.last(), sw.max(), sw.sum()], ids=repr)
+def test_a_refused_object_leaves_a_window_that_can_be_saved(
+    how: str, algorithm: str, agg: sw.Aggregation
+) -> None:
+    window = sw.Window(agg, algorithm=algorithm)
+    window.insert(1, None)
+    before = window.to_bytes()
+    with pytest.raises(sw.SpecError):
+        REFUSED[how](window)
+    assert window.to_bytes() == before
+    window.insert(10, 5)
+    again = sw.Window.from_bytes(window.to_bytes())
+    assert again.query() == 5
+    assert again.items() == window.items()
+    assert window.copy().query() == 5
+
+
+def test_a_late_object_leaves_a_window_that_can_be_saved() -> None:
+    window = sw.Window(sw.max(), algorithm="daba")
+    window.insert(2, None)
+    with pytest.raises(sw.OutOfOrderError):
+        window.insert(1, "a")
+    window.insert(3, 4)
+    assert sw.Window.from_bytes(window.to_bytes()).query() == 4
+
+
+NOTHING = {
+    "text": lambda n: pa.nulls(n, pa.string()),
+    "timestamps": lambda n: pa.nulls(n, pa.timestamp("us")),
+    "dates": lambda n: pa.nulls(n, pa.date32()),
+    "dictionary": lambda n: pa.nulls(n, pa.dictionary(pa.int8(), pa.string())),
+    "pandas text": lambda n: pd.Series([None] * n, dtype="str"),
+    "pandas objects": lambda n: pd.Series([np.nan] * n, dtype=object),
+    "polars text": lambda n: pl.Series([None] * n, dtype=pl.String),
+}
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+@pytest.mark.parametrize("made", NOTHING)
+def test_a_first_batch_without_values_has_no_type(made: str, rows: int) -> None:
+    times = list(range(rows))
+    one = sw.Window(sw.last())
+    one.insert_many(times, NOTHING[made](rows))
+    assert one.query() is None
+    assert len(one) == rows
+    one.insert(9, "later")
+    assert one.query() == "later"
+    aggs = {"most": sw.max("s"), "v": sw.variance("f"), "n": sw.count("s")}
+    many = sw.Window(aggs)
+    many.insert_many(times, {"s": NOTHING[made](rows), "f": [1.0] * rows})
+    assert many.query() == {"most": None, "v": 0.0 if rows else None, "n": 0}
+
+
+def test_no_times_and_no_values_are_no_entries() -> None:
+    window = sw.Window(sw.sum())
+    window.insert_many(np.array([]), np.array([]))
+    assert len(window) == 0
+    window.insert(pd.Timestamp("2026-01-01"), 1)
+    window.insert_many([], [])
+    assert window.query() == 1
+
+
+def test_nan_in_a_pandas_column_of_objects_is_a_missing_value() -> None:
+    column = pd.Series([np.nan, "a", np.nan], dtype=object)
+    aggs = {"n": sw.count("x"), "l": sw.last("x"), "f": sw.first("x")}
+    window = sw.Window(aggs)
+    window.insert_many([1, 2, 3], pd.DataFrame({"x": column}))
+    frame = pd.DataFrame({"t": [1, 2, 3], "x": column})
+    table = sw.rolling(frame, on="t", windows=3, aggs=aggs)
+    assert window.query() == {"n": 1, "l": "a", "f": "a"}
+    assert table.iloc[-1][["n_3", "l_3", "f_3"]].tolist() == [1, "a", "a"]
+    ints = sw.Window(sw.sum())
+    ints.insert_many([1, 2], pd.Series([1, np.nan], dtype=object))
+    assert ints.query() == 1
+
+
+def test_values_are_counted_whatever_they_are() -> None:
+    large = np.array([2**63 + 1, 5], np.uint64)
+    window = sw.Window({"n": sw.count("x")})
+    window.insert_many([1, 2], {"x": large})
+    assert window.query() == {"n": 2}
+
+
+@pytest.mark.parametrize("algorithm", ["subtract_on_evict", "slick_deque"])
+def test_decimals_are_not_rounded_by_the_way(algorithm: str) -> None:
+    window = sw.Window(sw.sum(), algorithm=algorithm)
+    with pytest.raises(sw.SpecError, match="needs an inverse"):
+        window.insert(1, Decimal("0.1"))
+    assert len(window) == 0
+    best = sw.Window(sw.top_k(k=2))
+    with pytest.raises(sw.SpecError, match="computes with numbers"):
+        best.insert_many([1, 2], [Decimal("12345678901234567890.12"), Decimal(1)])
+
+
+def test_moments_of_decimals_are_floats() -> None:
+    window = sw.Window({"n": sw.count("x"), "v": sw.variance("x")})
+    window.insert_many([1, 2], {"x": [Decimal(1), Decimal(3)]})
+    assert window.query() == {"n": 2, "v": 2.0}
+
+
+@pytest.mark.parametrize("value", [np.datetime64(1, "s"), np.str_("a")])
+def test_what_numpy_cannot_make_a_float_is_named(value: Any) -> None:
+    with pytest.raises(sw.SpecError, match="is no number"):
+        sw.Window(sw.variance()).insert(1, value)
