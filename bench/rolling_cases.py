@@ -255,7 +255,7 @@ def _all(*without: str) -> tuple[str, ...]:
 
 
 _COUNTED = ("sum i", "mean i", "sum f", "mean f", "max f", "min i", "std f")
-_SLOW = {"quantile f": 500_000, "distinct i": 500_000, "keys": 3_000_000}
+_SLOW = {"quantile f": 500_000, "distinct i": 500_000, "keys": 1_000_000}
 
 PEERS = [
     Peer("slidewise", _all(), _slidewise),

@@ -14,6 +14,7 @@ __all__ = [
     "Bloom",
     "Column",
     "CountMin",
+    "Laid",
     "Spec",
     "Window",
     "__version__",
@@ -22,6 +23,7 @@ __all__ = [
     "hashes",
     "hops",
     "in_order",
+    "lay",
     "obeys_law",
     "partials",
     "rolling",
@@ -133,6 +135,7 @@ def rolling(
     history: int,
     lifted: object | None,
     threads: int,
+    laid: Laid | None,
 ) -> list[list[Column]]: ...
 def partials(
     rows: _Rows,
@@ -151,9 +154,16 @@ def rolling_own(
     moments: _Moments | None,
     history: int,
 ) -> list[list[Any]]: ...
+
+@final
+class Laid: ...
+
+def lay(rows: _Rows) -> Laid: ...
 def hops(
-    rows: _Rows, length: int, every: int, offset: int, empty: bool
+    rows: _Rows, laid: Laid, length: int, every: int, offset: int, empty: bool
 ) -> tuple[Column, Column, Column, Column]: ...
 def in_order(rows: _Rows) -> bool: ...
 def way(kind: str, number: int) -> str: ...
-def sessions(rows: _Rows, gap: int) -> tuple[Column, Column, Column, Column]: ...
+def sessions(
+    rows: _Rows, laid: Laid, gap: int
+) -> tuple[Column, Column, Column, Column]: ...

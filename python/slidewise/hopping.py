@@ -179,11 +179,13 @@ def windows_in(request: Request, spec: Spec) -> Windows:
     length = window_units(window.as_length, request.times)
     try:
         if window.is_session:
-            found = _core.sessions(request.rows, length)
+            found = _core.sessions(request.rows, request.laid, length)
         else:
             every = window_units(window.as_every, request.times)
             shift = window_units(window.as_offset, request.times)
-            found = _core.hops(request.rows, length, every, shift % every, spec.empty)
+            found = _core.hops(
+                request.rows, request.laid, length, every, shift % every, spec.empty
+            )
     except OverflowError as error:
         raise SpecError(
             f"the window of {window.label!r} around row {error} (counting from 0) "

@@ -120,6 +120,11 @@ class Request:
         arrival = self.arrival and self.arrival.ticks
         return (self.times.ticks, self.groups, arrival)
 
+    @cached_property
+    def laid(self) -> _core.Laid:
+        """The rows in order: once for their windows and for what these are asked."""
+        return _core.lay(self.rows)
+
     def way(self, kind: str, of: int, number: int) -> str:
         """What the core does for a call."""
         way = _core.way(kind, number)
@@ -153,6 +158,7 @@ class Request:
                 history,
                 self._lifted,
                 self._threads,
+                self.laid if self.spec.is_hopping else None,
             )
         except ResultOverflowError as error:
             raise self._overflow(error, history) from None

@@ -147,11 +147,35 @@ pub(crate) fn in_order(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<bool> {
 
 type Columns = (Column, Column, Column, Column);
 
+/// A table put in order once, for its windows and their answers.
+#[pyclass(frozen, module = "slidewise._core")]
+#[derive(Debug)]
+pub(crate) struct Laid(pub(crate) slidewise_core::rolling::Laid, usize);
+
+impl Laid {
+    pub(crate) fn check(&self, rows: usize) -> PyResult<()> {
+        if self.1 == rows {
+            return Ok(());
+        }
+        Err(PyValueError::new_err("another table was put in order"))
+    }
+}
+
+/// Puts rows in order by key and time.
+#[pyfunction]
+pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<Laid> {
+    let keys = Keys::of_rows(&rows)?;
+    let count = keys.group_count(0)?;
+    let made = || slidewise_core::rolling::Laid::new(keys.groups(), keys.times(), count);
+    Ok(Laid(py.detach(made), keys.len()))
+}
+
 /// The windows on a grid that hold a row: starts, ends, groups, and a row of each group.
 #[pyfunction(name = "hops")]
 pub(crate) fn hop_frames(
     py: Python<'_>,
     rows: RowsTuple<'_>,
+    laid: &Laid,
     length: i64,
     every: i64,
     offset: i64,
@@ -168,27 +192,34 @@ pub(crate) fn hop_frames(
         offset,
         empty,
     };
-    found(py, &rows, |keys, count| {
-        frames::hops(keys.times(), keys.groups(), count, &hop)
+    found(py, &rows, laid, |keys, laid| {
+        frames::hops(keys.times(), keys.groups(), laid, &hop)
     })
 }
 
 /// Windows from the first to the last of rows at most `gap` apart, likewise.
 #[pyfunction(name = "sessions")]
-pub(crate) fn session_frames(py: Python<'_>, rows: RowsTuple<'_>, gap: i64) -> PyResult<Columns> {
-    found(py, &rows, |keys, count| {
-        frames::sessions(keys.times(), keys.groups(), count, gap)
+pub(crate) fn session_frames(
+    py: Python<'_>,
+    rows: RowsTuple<'_>,
+    laid: &Laid,
+    gap: i64,
+) -> PyResult<Columns> {
+    found(py, &rows, laid, |keys, laid| {
+        Ok(frames::sessions(keys.times(), keys.groups(), laid, gap))
     })
 }
 
 fn found(
     py: Python<'_>,
     rows: &RowsTuple<'_>,
-    find: impl Fn(&Keys, usize) -> Result<Frames, Refusal> + Sync,
+    laid: &Laid,
+    find: impl Fn(&Keys, &slidewise_core::rolling::Laid) -> Result<Frames, Refusal> + Sync,
 ) -> PyResult<Columns> {
     let keys = Keys::of_rows(rows)?;
-    let count = keys.group_count(0)?;
-    let frames = py.detach(|| find(&keys, count)).map_err(refused)?;
+    keys.group_count(0)?;
+    laid.check(keys.len())?;
+    let frames = py.detach(|| find(&keys, &laid.0)).map_err(refused)?;
     Ok((
         Column::new(Int64Array::from(frames.starts).into()),
         Column::new(Int64Array::from(frames.ends).into()),

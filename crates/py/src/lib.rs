@@ -36,6 +36,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::Column>()?;
     module.add_class::<spec::Spec>()?;
     module.add_class::<window::Window>()?;
+    module.add_class::<keys::Laid>()?;
     module.add_class::<sketches::Bloom>()?;
     module.add_class::<sketches::CountMin>()?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
@@ -43,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(keys::hop_frames, module)?)?;
     module.add_function(wrap_pyfunction!(keys::session_frames, module)?)?;
     module.add_function(wrap_pyfunction!(keys::in_order, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::lay, module)?)?;
     module.add_function(wrap_pyfunction!(tables::way, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::commutes, module)?)?;

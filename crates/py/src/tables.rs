@@ -14,11 +14,13 @@ use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::lifted::{Lifted, partials};
 use slidewise_core::rolling::output::Bitmap;
-use slidewise_core::rolling::{Closed, Error, Length, Output, Request, Span, Ties, Way, rolling};
+use slidewise_core::rolling::{
+    Closed, Error, Length, Output, Request, Span, Ties, Way, rolling_laid,
+};
 
 use crate::arrow::{Column, Numbers};
 use crate::errors::{ResultOverflowError, SnapshotError};
-use crate::keys::{self, Keys, MomentsTuple, RowsTuple};
+use crate::keys::{self, Keys, Laid, MomentsTuple, RowsTuple};
 use crate::native;
 
 /// How often a running kernel looks for Ctrl-C.
@@ -46,6 +48,7 @@ pub(crate) fn rolling_columns<'py>(
     history: usize,
     lifted: Option<Bound<'py, PyAny>>,
     threads: usize,
+    laid: Option<&Laid>,
 ) -> PyResult<Vec<Vec<Column>>> {
     let inputs = Inputs::read((rows, moments), columns, aggs, natives, lifted)?;
     if inputs.lifted.is_some() {
@@ -59,7 +62,10 @@ pub(crate) fn rolling_columns<'py>(
         threads,
         ..inputs.request(&views, &spans)
     };
-    let outputs = compute(py, request)?;
+    if let Some(laid) = laid {
+        laid.check(request.times.len())?;
+    }
+    let outputs = compute(py, request, laid)?;
     let by_window = outputs.into_iter();
     by_window
         .map(|columns| columns.into_iter().map(export).collect())
@@ -200,10 +206,14 @@ fn view_lifted(array: &LargeBinaryArray) -> Lifted<'_> {
 }
 
 /// Runs the kernel without the GIL, which it takes now and then to look for Ctrl-C.
-fn compute(py: Python<'_>, request: Request<'_>) -> PyResult<Vec<Vec<Output>>> {
+fn compute(
+    py: Python<'_>,
+    request: Request<'_>,
+    laid: Option<&Laid>,
+) -> PyResult<Vec<Vec<Output>>> {
     let mut interrupt = None;
     let mut proceed = watch(&mut interrupt);
-    let answer = py.detach(|| rolling(request, &mut proceed));
+    let answer = py.detach(|| rolling_laid(request, laid.map(|laid| &laid.0), &mut proceed));
     drop(proceed);
     answer.map_err(|error| told(py, error, interrupt))
 }

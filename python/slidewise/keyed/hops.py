@@ -110,7 +110,8 @@ def ends_between(job: "Job", keys: pa.Table) -> pa.Table:
     last = pc.subtract(ends, 1)
     shift = (job.grid.offset + job.grid.length) % every
     try:
-        found = _core.hops((last, codes, None), every, every, shift, True)
+        steps = (last, codes, None)
+        found = _core.hops(steps, _core.lay(steps), every, every, shift, True)
     except (MemoryError, OverflowError) as error:
         raise SpecError(
             f"empty=True: a key comes back after too many windows without rows "

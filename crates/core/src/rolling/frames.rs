@@ -3,7 +3,7 @@
 //! They are answered as [`Moments`](super::Moments): `ends` are the moments, `starts` what
 //! the windows reach back to.
 
-use super::sorted::Sorted;
+use super::layout::Laid;
 
 /// Windows of one length that begin at every multiple of `every`, shifted by `offset`.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub struct Frames {
     pub starts: Vec<i64>,
     pub ends: Vec<i64>,
     pub groups: Vec<i64>,
-    /// Some row of the window's group.
+    /// The first row of the window's group.
     pub rows: Vec<i64>,
 }
 
@@ -102,30 +102,29 @@ impl Hop {
         count
     }
 
-    /// The window, or which row is to blame if int64 cannot hold it.
-    fn window(&self, index: i128, row: usize) -> Result<(i64, i64), Refusal> {
+    /// The window, if int64 can hold it.
+    fn window(&self, index: i128) -> Option<(i64, i64)> {
         let start = self.start(index);
         let ends = [start, start + i128::from(self.length)].map(i64::try_from);
         match ends {
-            [Ok(start), Ok(end)] => Ok((start, end)),
-            _ => Err(Refusal::Beyond { row }),
+            [Ok(start), Ok(end)] => Some((start, end)),
+            _ => None,
         }
     }
 }
 
 /// The windows `[start, end)` that hold a row, or lie between such windows if empty ones
-/// are asked for. Groups have codes in `0..count`.
+/// are asked for. The table has been `laid`.
 pub fn hops(
     times: &[i64],
     groups: Option<&[i64]>,
-    count: usize,
+    laid: &Laid,
     hop: &Hop,
 ) -> Result<Frames, Refusal> {
-    let sorted = Sorted::new(groups, times, count);
-    check_count(&sorted, hop)?;
+    check_count(laid, times, hop)?;
+    let rows = first_rows(groups, laid);
     let mut frames = Frames::default();
-    for (group, ends) in sorted.starts.windows(2).enumerate() {
-        let times = &sorted.times[ends[0]..ends[1]];
+    for (group, times) in laid.groups(times).enumerate() {
         let Some(&first) = times.first() else {
             continue;
         };
@@ -146,10 +145,13 @@ pub fn hops(
                 index = hop.first(time);
                 continue;
             }
-            let row = sorted.row(ends[0] + oldest);
             let from = unsaid.filter(|_| hop.empty).unwrap_or(index);
             for index in from..=index {
-                frames.push(hop.window(index, row)?, group, row);
+                let Some(window) = hop.window(index) else {
+                    let row = laid.layout.row(laid.layout.starts[group] + oldest);
+                    return Err(Refusal::Beyond { row });
+                };
+                frames.push(window, group, rows[group]);
             }
             index += 1;
             unsaid = Some(index);
@@ -159,13 +161,12 @@ pub fn hops(
 }
 
 /// Refuses more windows than there can be, before any is made.
-fn check_count(sorted: &Sorted<'_>, hop: &Hop) -> Result<(), Refusal> {
-    let groups = || sorted.starts.windows(2);
-    let times = |ends: &[usize]| &sorted.times[ends[0]..ends[1]];
-    if groups().map(|ends| hop.at_most(times(ends))).sum::<i128>() <= FEW {
+fn check_count(laid: &Laid, times: &[i64], hop: &Hop) -> Result<(), Refusal> {
+    let groups = || laid.groups(times);
+    if groups().map(|times| hop.at_most(times)).sum::<i128>() <= FEW {
         return Ok(());
     }
-    let count: i128 = groups().map(|ends| hop.count(times(ends))).sum();
+    let count: i128 = groups().map(|times| hop.count(times)).sum();
     let room = |count: usize| Vec::<[u8; BYTES]>::new().try_reserve_exact(count).is_ok();
     match usize::try_from(count) {
         Ok(few) if few <= MOST && room(few) => Ok(()),
@@ -175,30 +176,35 @@ fn check_count(sorted: &Sorted<'_>, hop: &Hop) -> Result<(), Refusal> {
 
 /// Windows `[start, end]` from the first to the last of rows that follow one another at a
 /// distance of at most `gap`.
-pub fn sessions(
-    times: &[i64],
-    groups: Option<&[i64]>,
-    count: usize,
-    gap: i64,
-) -> Result<Frames, Refusal> {
-    let sorted = Sorted::new(groups, times, count);
+pub fn sessions(times: &[i64], groups: Option<&[i64]>, laid: &Laid, gap: i64) -> Frames {
+    let rows = first_rows(groups, laid);
     let mut frames = Frames::default();
-    for (group, ends) in sorted.starts.windows(2).enumerate() {
-        let times = &sorted.times[ends[0]..ends[1]];
+    for (group, times) in laid.groups(times).enumerate() {
         let apart = |a: &i64, b: &i64| b.abs_diff(*a) <= gap.unsigned_abs();
-        let mut from = ends[0];
         for session in times.chunk_by(apart) {
             let window = (session[0], session[session.len() - 1]);
-            frames.push(window, group, sorted.row(from));
-            from += session.len();
+            frames.push(window, group, rows[group]);
         }
     }
-    Ok(frames)
+    frames
+}
+
+/// The first row of each group; any, of one without rows.
+fn first_rows(groups: Option<&[i64]>, laid: &Laid) -> Vec<usize> {
+    let mut rows = vec![0; laid.layout.starts.len() - 1];
+    for (row, group) in groups.unwrap_or_default().iter().enumerate().rev() {
+        rows[*group as usize] = row;
+    }
+    rows
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn hops(times: &[i64], hop: &Hop) -> Result<Frames, Refusal> {
+        super::hops(times, None, &Laid::new(None, times, 0), hop)
+    }
 
     #[test]
     fn hops_are_those_that_hold_a_row() {
@@ -212,7 +218,7 @@ mod tests {
                         offset,
                         empty: false,
                     };
-                    let found = hops(&times, None, 0, &hop).unwrap();
+                    let found = hops(&times, &hop).unwrap();
                     let holds = |start: &i64| {
                         let inside = |time: &i64| (*start..start + length).contains(time);
                         (start - offset).rem_euclid(every) == 0 && times.iter().any(inside)
@@ -221,7 +227,7 @@ mod tests {
                     assert_eq!(found.starts, starts, "{hop:?}");
                     assert_eq!(hop.count(&times), starts.len() as i128, "{hop:?}");
                     assert!(hop.at_most(&times) >= starts.len() as i128, "{hop:?}");
-                    let all = hops(&times, None, 0, &Hop { empty: true, ..hop }).unwrap();
+                    let all = hops(&times, &Hop { empty: true, ..hop }).unwrap();
                     let hop = Hop { empty: true, ..hop };
                     assert_eq!(hop.count(&times), all.starts.len() as i128, "{hop:?}");
                     assert!(hop.at_most(&times) >= all.starts.len() as i128, "{hop:?}");
@@ -245,7 +251,7 @@ mod tests {
             empty: false,
         };
         for (time, within) in [(i64::MAX, false), (i64::MAX - 20, true), (i64::MIN, false)] {
-            assert_eq!(hops(&[time], None, 0, &hop).is_ok(), within, "{time}");
+            assert_eq!(hops(&[time], &hop).is_ok(), within, "{time}");
         }
     }
 
@@ -257,20 +263,21 @@ mod tests {
             offset: 0,
             empty: false,
         };
-        let found = hops(&[0, 5, 1 << 41], None, 0, &hop);
+        let found = hops(&[0, 5, 1 << 41], &hop);
         let count = (1 << 41) + 5;
         assert_eq!(found, Err(Refusal::TooMany { count }));
-        let all = hops(&[0, i64::MAX / 2], None, 0, &Hop { empty: true, ..hop });
+        let all = hops(&[0, i64::MAX / 2], &Hop { empty: true, ..hop });
         assert!(matches!(all, Err(Refusal::TooMany { .. })));
     }
 
     #[test]
     fn sessions_end_where_the_gap_is_exceeded() {
-        let found = sessions(&[9, 0, 2, 4, 20, i64::MAX], Some(&[0, 0, 0, 1, 0, 0]), 2, 7);
-        let found = found.unwrap();
+        let (times, groups) = ([9, 0, 2, 4, 20, i64::MAX], [0, 0, 0, 1, 0, 0]);
+        let laid = Laid::new(Some(&groups), &times, 2);
+        let found = sessions(&times, Some(&groups), &laid, 7);
         assert_eq!(found.starts, [0, 20, i64::MAX, 4]);
         assert_eq!(found.ends, [9, 20, i64::MAX, 4]);
         assert_eq!(found.groups, [0, 0, 0, 1]);
-        assert_eq!(found.rows, [1, 4, 5, 3]);
+        assert_eq!(found.rows, [0, 0, 0, 3]);
     }
 }

@@ -16,8 +16,43 @@ pub fn in_order(groups: Option<&[i64]>, times: &[i64]) -> bool {
     groups.len() == times.len() && rows.is_sorted()
 }
 
-/// Rows by group, then by time if that is asked for, then as in the table.
+/// A table put in order once, for all that is asked of it.
 #[derive(Debug)]
+pub struct Laid {
+    pub(super) layout: Layout,
+    /// By position; `None`: as they lie.
+    times: Option<Vec<i64>>,
+}
+
+impl Laid {
+    /// By group and time. Groups have codes in `0..count`.
+    ///
+    /// # Panics
+    /// As [`Layout::new`] does.
+    pub fn new(groups: Option<&[i64]>, times: &[i64], count: usize) -> Self {
+        let (layout, times) = Layout::new(groups, times, count, true);
+        let times = match times {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(times) => Some(times),
+        };
+        Self { layout, times }
+    }
+
+    /// The times by position, of those it was made of.
+    pub(super) fn times<'a>(&'a self, given: &'a [i64]) -> &'a [i64] {
+        self.times.as_deref().unwrap_or(given)
+    }
+
+    /// The times of each group in turn.
+    pub(super) fn groups<'a>(&'a self, given: &'a [i64]) -> impl Iterator<Item = &'a [i64]> {
+        let times = self.times(given);
+        let ends = self.layout.starts.windows(2);
+        ends.map(move |ends| &times[ends[0]..ends[1]])
+    }
+}
+
+/// Rows by group, then by time if that is asked for, then as in the table.
+#[derive(Clone, Debug)]
 pub struct Layout {
     /// The position of each row; `None`: rows lie like that already.
     pub ranks: Option<Vec<u32>>,

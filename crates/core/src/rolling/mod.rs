@@ -40,7 +40,7 @@ use crate::aggregate::deferred::{Deferred, Ledger};
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind, Visitor, plan};
 use crate::monoid::{Entry, Monoid};
 pub use bounds::{Closed, Length, Span, Ties};
-pub use layout::in_order;
+pub use layout::{Laid, in_order};
 pub use lifted::Lifted;
 pub use moments::Moments;
 use moments::{Ranges, Step, Steps};
@@ -112,13 +112,26 @@ pub fn rolling(
     request: Request<'_>,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<Output>>, Error> {
+    rolling_laid(request, None, proceed)
+}
+
+/// The same of a table that has been put in order before, if it is `laid`; there is no
+/// order of arrival then.
+///
+/// # Panics
+/// Likewise; and if it was another table.
+pub fn rolling_laid(
+    request: Request<'_>,
+    laid: Option<&Laid>,
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Vec<Output>>, Error> {
     // Which rows are lifted, and which are history, their places in the table say.
     let is_bound = request.lifted.is_some()
         || (request.history > 0 && !in_order(request.groups, request.times));
     if is_bound {
         return rolling_sorted(&request, &Sorted::of(&request), proceed);
     }
-    Table::new(&request, proceed)?.answer(proceed)
+    Table::new(&request, laid, proceed)?.answer(proceed)
 }
 
 /// How an aggregation is answered over a whole table.

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::layout::{Gathered, Layout};
+use super::layout::{Gathered, Laid, Layout};
 use super::place::Places;
 use super::sorted::Sorted;
 use super::{Error, Moments, Output, Request, parallel, rolling_sorted};
@@ -20,7 +20,7 @@ const LEAST: usize = 1 << 14;
 
 pub(super) struct Table<'a> {
     request: Request<'a>,
-    rows: Layout,
+    rows: Cow<'a, Layout>,
     times: Cow<'a, [i64]>,
     arrival: Option<Cow<'a, [i64]>>,
     columns: Vec<Gathered<'a>>,
@@ -45,12 +45,24 @@ struct Part {
 impl<'a> Table<'a> {
     pub(super) fn new(
         request: &Request<'a>,
+        laid: Option<&'a Laid>,
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Error> {
         let count = request.group_count();
         // As of arrival, rows count in the order of the table where that does not decide.
         let by_time = request.arrival.is_none();
-        let (rows, times) = Layout::new(request.groups, request.times, count, by_time);
+        // Moments may be of groups that have no rows, which nobody has laid.
+        let laid = laid.filter(|laid| laid.layout.starts.len() > count);
+        let (rows, times) = match laid {
+            Some(laid) => (
+                Cow::Borrowed(&laid.layout),
+                laid.times(request.times).into(),
+            ),
+            None => {
+                let made = Layout::new(request.groups, request.times, count, by_time);
+                (Cow::Owned(made.0), made.1)
+            }
+        };
         let columns = request.columns.iter().collect();
         let gather = |column, _: &mut dyn FnMut() -> bool| Ok(rows.column(column));
         let columns = parallel::each(request.threads, columns, gather, proceed)?;
@@ -103,7 +115,7 @@ impl<'a> Table<'a> {
             columns,
             asked,
         } = self;
-        let layout = asked.map_or(rows, |asked| asked.layout);
+        let layout = asked.map_or(rows, |asked| Cow::Owned(asked.layout));
         // What has been read makes room for what is brought back.
         drop((times, arrival, columns));
         let ranks = layout.ranks.as_deref();
