@@ -155,7 +155,10 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
         return integer(index.cast()?);
     }
     // These of NumPy have a __float__ that raises.
-    let text_or_time = matches!(name.as_str(), "str_" | "bytes_" | "datetime64" | "timedelta64");
+    let text_or_time = matches!(
+        name.as_str(),
+        "str_" | "bytes_" | "datetime64" | "timedelta64"
+    );
     if !text_or_time && kind.hasattr("__float__")? {
         return Ok(Loose::Float(value.extract::<f64>().map_err(doing)?));
     }
