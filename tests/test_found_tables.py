@@ -76,3 +76,10 @@ def test_variances_do_not_wear_with_the_length_of_a_window_of_its_own(
     for how, answer in answers.items():
         error = abs(Fraction(answer.as_py()) / variance - 1)
         assert error <= 8 * math.ldexp(1, -50), (how, float(error * 2**50))
+
+
+def test_more_text_than_a_column_holds_is_refused_by_name() -> None:
+    rows = 3_000
+    table = pa.table({"t": np.arange(rows), "x": ["0123456789" * 100] * rows})
+    with pytest.raises(MemoryError, match=r"concat\('x'\) gives more than 2 GiB"):
+        sw.rolling(table, on="t", windows=rows, aggs={"c": sw.concat("x")})

@@ -342,7 +342,14 @@ def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     at = feeds.add(values, "rows")
 
     def finish(answers: Sequence[pa.Array]) -> pa.Array:
-        rows = answers[0]
+        try:
+            return listed(answers[0])
+        except pa.ArrowInvalid as error:
+            raise MemoryError(
+                f"{agg!r} gives more than 2 GiB of text: ask for fewer rows"
+            ) from error
+
+    def listed(rows: pa.ListArray) -> pa.Array:
         if agg.kind == "collect_distinct":
             rows = _first_of_each(rows, values)
         items = values.pick(rows.values)
