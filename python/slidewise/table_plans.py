@@ -342,16 +342,10 @@ def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     at = feeds.add(values, "rows")
 
     def finish(answers: Sequence[pa.Array]) -> pa.Array:
-        try:
-            return listed(answers[0])
-        except pa.ArrowInvalid as error:
-            raise MemoryError(
-                f"{agg!r} gives more than 2 GiB of text: ask for fewer rows"
-            ) from error
-
-    def listed(rows: pa.ListArray) -> pa.Array:
+        rows = answers[0]
         if agg.kind == "collect_distinct":
             rows = _first_of_each(rows, values)
+        _check_length(agg, values, rows)
         items = values.pick(rows.values)
         if agg.kind == "concat":
             return values.as_came(
@@ -367,6 +361,19 @@ def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
         keeps=agg.kind == "concat",
         reads=(values.name,),
     )
+
+
+def _check_length(agg: Aggregation, values: Values, rows: pa.ListArray) -> None:
+    """Text has offsets of 32 bits, where it is joined in any case."""
+    held = values.original.type
+    short = pa.types.is_string(held) or pa.types.is_binary(held)
+    if not short and agg.kind != "concat":
+        return
+    lengths = pc.binary_length(values.original).cast(_INT64)
+    if (pc.max(lengths).as_py() or 0) * len(rows.values) < 2**31:
+        return
+    if pc.sum(lengths.take(rows.values)).as_py() >= 2**31:
+        raise MemoryError(f"{agg!r} gives more than 2 GiB of text: ask for fewer rows")
 
 
 def _joined(lists: pa.ListArray) -> pa.Array:
