@@ -170,6 +170,7 @@ def cases() -> list[tuple[str, str, Any, dict[int, int]]]:
     """Function, library, what to time, and how many rows at most by window."""
     slow = dict.fromkeys(WINDOWS, 400_000)
     own = sw.aggregation(combine=lambda a, b: a if a >= b else b, identity=None)
+    largest = sw.native(lambda a, b: a if a >= b else b, "float64")
     python = dict.fromkeys(WINDOWS, 200_000)
     argmax = pl.col("v").arg_max()
     return [
@@ -198,6 +199,8 @@ def cases() -> list[tuple[str, str, Any, dict[int, int]]]:
         ("", "DuckDB", in_duckdb("count(DISTINCT d)"), slow),
         ("distinct, all different", "slidewise", ours(sw.count_distinct("v")), {}),
         ("", "pandas", in_pandas(lambda r: r.nunique()), {}),
+        ("distinct, estimated", "slidewise", ours(sw.approx_count_distinct("v")), slow),
+        ("", "DuckDB", in_duckdb("approx_count_distinct(v)"), slow),
         ("mode, 1,000 values", "slidewise", ours(sw.mode("d")), {}),
         ("", "DuckDB", in_duckdb("mode(d)"), slow),
         ("arg_max", "slidewise", ours(sw.arg_max("d", by="v")), {}),
@@ -217,6 +220,13 @@ def cases() -> list[tuple[str, str, Any, dict[int, int]]]:
             "pandas apply",
             in_pandas(lambda r: r.apply(max_of, raw=True)),
             {100: 200_000, 10_000: 20_000, 1_000_000: 0},
+        ),
+        ("one's own, by Numba", "slidewise", ours(largest("v")), {}),
+        (
+            "",
+            "pandas apply, by Numba",
+            in_pandas(lambda r: r.apply(max_of, raw=True, engine="numba")),
+            {100: 4_000_000, 10_000: 200_000, 1_000_000: 0},
         ),
     ]
 
