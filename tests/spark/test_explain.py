@@ -70,6 +70,7 @@ def test_streams(spark: Any) -> None:
     assert "less 5000000 microseconds" in said
     assert "by a hash of value" in said
     assert "rows are kept for 1h behind the watermark: about 16 bytes each" in said
+    assert "with 1,000 rows a second that are about 63 MB, folds included" in said
     assert "pages are folded per key" in said
     asked["aggs"] = {"p": sw.median("value")}
     said = explain(rates, by="value", late="5s", emit="update", **asked)

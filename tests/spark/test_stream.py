@@ -88,36 +88,48 @@ def test_streams_answer_like_tables(spark: Any, tmp_path: Path, seed: int) -> No
         assert_same(ours, expected, BY.get(emit, ["id"]))
 
 
-CORRECTED: dict[str, tuple[str, dict[str, Any]]] = {
-    "final": ("final", {**ROLLING, "windows": ["10s", "50s"]}),
-    "slide": ("slide", {**HOPPING, "window": "40s"}),
-}
-SECONDS = {"final": 50, "slide": 40}
+SHORT = {**ROLLING, "windows": ["10s", "50s"]}
+CORRECTED = {"slide": {**HOPPING, "window": "40s"}} | dict.fromkeys(
+    ["final", "update", "arrival"], SHORT
+)
+SECONDS = {"slide": 40, "final": 50, "update": 50, "arrival": 50}
 
 
+@pytest.mark.parametrize("emits", [["final", "slide"], ["update", "arrival"]])
 @pytest.mark.parametrize("seed", range(max(1, SCRIPTS // FEW)))
 def test_late_rows_correct_what_was_given(
-    spark: Any, tmp_path: Path, seed: int
+    spark: Any, tmp_path: Path, seed: int, emits: list[str]
 ) -> None:
     """The last answers are those of the table of all rows that were taken in."""
     feed = Feed(tmp_path, seed + 100, LATE)
     for _ in range(2):
         feed.write(STEPS // 3)
         queries = []
-        for name, (emit, spec) in CORRECTED.items():
+        for emit in emits:
+            spec = CORRECTED[emit]
             ask = hopping if emit == "slide" else rolling
             stream = read(spark, tmp_path)
             answers = ask(stream, **spec, late=LATE, emit=emit, late_rows="correct")
-            queries.append(start_keyed(answers, tmp_path, name))
+            queries.append(start_keyed(answers, tmp_path, emit))
         for query in queries:
             query.awaitTermination()
-    for (name, (emit, spec)), query in zip(CORRECTED.items(), queries, strict=True):
-        allowance = dt.timedelta(seconds=SECONDS[name])
-        expected = feed.expected(emit, spec, allowance=allowance)
-        ours = written(spark, tmp_path, name)
+    for emit, query in zip(emits, queries, strict=True):
+        allowance = dt.timedelta(seconds=SECONDS[emit])
+        expected = feed.expected(emit, CORRECTED[emit], allowance=allowance)
+        ours = written(spark, tmp_path, emit)
         told = [metrics(progress) for progress in query.recentProgress]
-        assert sum(one["corrections"] for one in told) > 0
-        by = BY.get(emit, ["id"])
+        if emit in ("final", "slide"):
+            assert sum(one["corrections"] for one in told) > 0
+        # As of arrival, who came earlier did not see the late row.
+        corrected = pc.any(ours["_correction"]).as_py()
+        assert corrected == (emit != "arrival")
+        if emit == "update":
+            # Of each micro-batch all keys with new rows, the late ones among them.
+            last_of(ours, ["key", "t"])
+            by = ["key", "t", "n_10s", "n_50s"]
+            assert_same(ours.drop_columns(["batch", "_correction"]), expected, by)
+            continue
+        by = ["key", "window_end"] if emit == "slide" else ["id"]
         assert_same(last_of(ours, by), expected, by)
 
 
@@ -163,6 +175,9 @@ def test_late_rows_come_back_flagged_and_are_counted(
     told = [metrics(progress) for progress in query.recentProgress]
     assert sum(row["late"] for row in told) == len(late)
     assert sum(row["rows"] for row in told) == len(everything)
+    keys = [pc.count_distinct(rows["key"], mode="all") for rows in feed.accepted()]
+    assert [row["keys"] for row in told if row["rows"]] == [key.as_py() for key in keys]
+    assert told[-1]["state_bytes"] > 0
     assert all(row["pages_written"] > 0 for row in told if row["rows"])
 
 

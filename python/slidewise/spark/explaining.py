@@ -15,6 +15,8 @@ from slidewise.spec import Spec
 
 __all__ = ["explained_batch", "explained_stream"]
 
+# What folds add to the rows that they are of.
+_FOLDS = 1.1
 _SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 # What Spark's segment tree merges; one other function sends a whole frame off it.
 _MERGED = ("count", "sum", "mean", "min", "max", "stddev", "variance")
@@ -91,9 +93,9 @@ def _state(job: StreamJob) -> list[str]:
         kept.append(f"the last {job.rows} of each key for ever")
     widths = [_width(field.type) for field in job.leaf]
     unknown = " and its text" if None in widths else ""
+    each = sum(width or 4 for width in widths)
     lines = [
-        f"  rows are kept {' and '.join(kept)}: about "
-        f"{sum(width or 4 for width in widths)} bytes{unknown} each",
+        f"  rows are kept {' and '.join(kept)}: about {each} bytes{unknown} each",
         f"  in pages of {PAGE >> 10} KB per key or group of keys",
     ]
     if job.folds:
@@ -105,6 +107,12 @@ def _state(job: StreamJob) -> list[str]:
         lines.append(
             "  nothing is folded beforehand: a micro-batch reads all rows in the "
             "windows of its keys, as some aggregation needs them"
+        )
+    if reach is not None and not job.sessions:
+        seconds = reach.length / 1e9 * (2 if job.corrects else 1)
+        lines.append(
+            "  with 1,000 rows a second that are about "
+            f"{seconds * 1_000 * each * _FOLDS / 1e6:,.0f} MB, folds included"
         )
     if job.emit == "final":
         lines.append("  rows wait for the watermark with all their columns")

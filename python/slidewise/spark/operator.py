@@ -37,6 +37,7 @@ __all__ = ["METRICS", "OUTPUT", "Operator"]
 _COUNTS = (
     "rows",
     "late",
+    "keys",
     "answers",
     "corrections",
     "pages_read",
@@ -218,6 +219,9 @@ class Turn:
         if len(late) and self._operator._flags:
             self._answers.append(self.shard.job.given_back(late))
         if len(rows):
+            self._counts["keys"] += pc.count_distinct(
+                self.shard.job.hashes(rows)
+            ).as_py()
             self._take(self.shard.ingest(rows, watermark))
 
     def _take(self, answers: pa.Table | None) -> None:

@@ -20,12 +20,14 @@ def metrics(progress: Any) -> dict[str, float]:
         progress: A query (its last micro-batch is told), or one of its progresses.
 
     Returns:
-        `rows` taken in and how many of them were `late`, `answers` given and how many
-        of them were `corrections`, `pages_read`
-        and `pages_written` of the state with their bytes, `calls` of the operator and
-        how many of them found their state `cached` in the process, how many pages
-        were not read from it but `shelved` on the node, and the `seconds`
-        spent in them, summed over all tasks. Empty before the first micro-batch.
+        `rows` taken in and how many of them were `late`, how many `keys` had new rows,
+        `answers` given and how many of them were `corrections`, `pages_read` and
+        `pages_written` of the state with `bytes_read` and `bytes_written`, `calls` of
+        the operator and how many of them found their state `cached` in the process,
+        how many pages were not read from it but `shelved` on the node, and the
+        `seconds` spent in them, summed over all tasks. And `state_bytes`, what the
+        state store holds in its files and in memory. Empty before the first
+        micro-batch.
 
     Raises:
         SpecError: If the query has no windows of slidewise.
@@ -41,7 +43,17 @@ def metrics(progress: Any) -> dict[str, float]:
     found = progress["observedMetrics"].get(NAME)
     if found is None:
         raise SpecError("this query has no windows of slidewise")
-    return {name: value or 0 for name, value in found.asDict().items()}
+    counts = {name: value or 0 for name, value in found.asDict().items()}
+    return {**counts, "state_bytes": _held(progress)}
+
+
+def _held(progress: Any) -> float:
+    """What RocksDB holds, in its files and in memory."""
+    total = 0.0
+    for operator in progress["stateOperators"]:
+        custom = operator["customMetrics"]
+        total += operator["memoryUsedBytes"] + custom.get("rocksdbSstFileSize", 0)
+    return total
 
 
 class Listener(StreamingQueryListener):  # type: ignore[misc]

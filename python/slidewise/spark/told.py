@@ -59,11 +59,12 @@ class Told:
     def _line(self, progress: Any, counts: dict[str, float]) -> str:
         took = max(progress["durationMs"].get("triggerExecution", 0), 1) / 1_000
         watermark = progress["eventTime"].get("watermark", _NONE)
+        held = _bytes(counts["state_bytes"])
         return (
             f"batch {progress['batchId']}: {int(counts['rows']):,} rows, "
             f"{rate(int(counts['rows']), took)}, {int(counts['answers']):,} answers, "
             f"watermark {_readable(watermark)}, {self._late:,} late, "
-            f"state {_bytes(_held(progress))}"
+            f"state {held}"
         )
 
     def _say(self, line: str) -> None:
@@ -77,15 +78,6 @@ class Told:
 
 def _observed(progress: Any) -> Any:
     return progress["observedMetrics"] or {}
-
-
-def _held(progress: Any) -> float:
-    """What RocksDB holds, in its files and in memory."""
-    total = 0.0
-    for operator in progress["stateOperators"]:
-        custom = operator["customMetrics"]
-        total += operator["memoryUsedBytes"] + custom.get("rocksdbSstFileSize", 0)
-    return total
 
 
 def _readable(watermark: str) -> str:
