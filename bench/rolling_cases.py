@@ -244,7 +244,8 @@ def _counting(package: str, key: str, data: Data, window: str) -> Callable[[], A
     kind = key.split()[0]
     move = getattr(module, f"move_{kind}")
     values = data.values(key).astype(float)
-    given: dict[str, Any] = {"window": ROWS_OF[window], "min_count": 1}
+    count = min(ROWS_OF[window], data.count)
+    given: dict[str, Any] = {"window": count, "min_count": 1}
     if package == "bottleneck" and kind == "std":
         given["ddof"] = 1
     return lambda: move(values, **given)
