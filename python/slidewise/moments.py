@@ -7,9 +7,9 @@ from slidewise.errors import SpecError
 from slidewise.frames import Frame, require
 from slidewise.requests import Moments, Request
 from slidewise.spec import Spec
-from slidewise.times import TimeColumn, read_times
+from slidewise.times import TimeColumn, in_unit_of
 
-__all__ = ["moments_of"]
+__all__ = ["moments_of", "same_kind"]
 
 
 def moments_of(target: Frame, request: Request, spec: Spec) -> Moments:
@@ -37,24 +37,28 @@ def moments_of(target: Frame, request: Request, spec: Spec) -> Moments:
 def _ticks_as(times: TimeColumn, target: Frame) -> pa.Array:
     """A column of times in the unit of the same column in the table."""
     column = target.column(times.name)
-    if column.type != times.original.type:
-        refusal = _other_type(times, column.type)
-        if _kind(column.type) != _kind(times.original.type):
-            raise SpecError(refusal)
-        try:
-            column = lossless(column, times.original.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise SpecError(refusal) from error
-    return read_times(column, times.name).ticks
+    refusal = _other_type(times, column.type)
+    if not same_kind(column.type, times.original.type):
+        raise SpecError(refusal)
+    try:
+        return in_unit_of(times, column)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SpecError(refusal) from error
+
+
+def same_kind(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether two columns can have times in common, whatever Arrow casts."""
+    return pa.types.is_null(one) or _kind(one) == _kind(other)
 
 
 def _kind(held: pa.DataType) -> str:
-    """Columns of different kinds have no times in common, whatever Arrow casts."""
     if pa.types.is_timestamp(held):
         return "local" if held.tz is None else "instant"
     if pa.types.is_date(held):
         return "local"
-    return "duration" if pa.types.is_duration(held) else "integer"
+    if pa.types.is_duration(held):
+        return "duration"
+    return "integer" if pa.types.is_integer(held) else str(held)
 
 
 def _other_type(times: TimeColumn, theirs: pa.DataType) -> str:

@@ -76,7 +76,7 @@ class Request:
     ) -> None:
         self._history = history
         self._threads = _checked_threads(threads)
-        self._named = named
+        self.named = named
         self._lifted = lifted
         self.source = source
         self.spec = spec
@@ -269,8 +269,8 @@ class Request:
     def _overflow_of(
         self, agg: Aggregation, window: WindowSpec, error: Any
     ) -> ResultOverflowError:
-        if self._named is not None:
-            called = self._named(error.row)
+        if self.named is not None:
+            called = self.named(error.row)
         else:
             what = "row" if self.moments is None else self.moments.called
             called = f"{what} {error.row} (counting from 0)"

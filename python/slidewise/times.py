@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.columns import lossless
 from slidewise.durations import Length
 from slidewise.errors import SpecError
 from slidewise.parsing import is_text
 
-__all__ = ["TimeColumn", "read_times", "window_units"]
+__all__ = ["TimeColumn", "in_unit_of", "read_times", "window_units"]
 
 _NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _DAY = 86_400_000_000_000
@@ -89,6 +90,19 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
             "drop the rows without a time, or fill them in, first"
         )
     return TimeColumn(name, column, _ticks(column, name), _unit(kind))
+
+
+def in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
+    """The ticks of another column of times, in the units of this one.
+
+    Raises:
+        pyarrow.ArrowException: If a time would not be the same.
+        SpecError: If one is missing.
+    """
+    kind = times.original.type
+    if not (pa.types.is_integer(kind) and pa.types.is_integer(column.type)):
+        column = lossless(column, kind)
+    return read_times(column, times.name).ticks
 
 
 def window_units(length: Length, times: TimeColumn) -> int:

@@ -139,6 +139,18 @@ pub(crate) fn copied(
     })
 }
 
+/// Whose snapshot this is, if it is whole and of another class.
+fn reader_of(shared: bool, blob: &[u8]) -> Option<Damaged> {
+    let class = match open(kind(!shared), blob) {
+        Ok(_) if shared => "Window",
+        Ok(_) => "SharedWindow",
+        Err(_) if blob.starts_with(b"SWKEYED1") => "KeyedWindows",
+        Err(_) => return None,
+    };
+    let why = format!("this is a snapshot of {class}: {class}.from_bytes reads it");
+    Some(Damaged(why))
+}
+
 /// The spec and the contents behind a blob.
 pub(crate) fn from_bytes<'py>(
     blob: &Bound<'py, PyBytes>,
@@ -146,7 +158,9 @@ pub(crate) fn from_bytes<'py>(
     shared: bool,
 ) -> PyResult<(Bound<'py, Spec>, Parts)> {
     let py = blob.py();
-    let (header, payload) = open(kind(shared), blob.as_bytes()).map_err(refused)?;
+    let bytes = blob.as_bytes();
+    let (header, payload) = open(kind(shared), bytes)
+        .map_err(|why| refused(reader_of(shared, bytes).unwrap_or(why)))?;
     let read = read_header.call1((PyBytes::new(py, header),))?;
     let (spec, dtypes, clock, migrated) = read.extract::<Read<'_>>()?;
     let owner = spec.cast_into::<Spec>()?;

@@ -325,7 +325,8 @@ def _whole(name: str, value: Any, least: int, most: int) -> int:
 def _share(name: str, value: Any, least: float, most: float) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not least <= value <= most:
-        raise SpecError(
-            f"{name}= takes a number from {least:.4g} to {most:.4g}, got {value!r}"
-        )
+        # What lies next below 1 is written as 1.
+        below = f"{least:.4g} up, below 1" if 1 - 1e-9 < most < 1 else ""
+        ends = below or f"{least:.4g} to {most:.4g}"
+        raise SpecError(f"{name}= takes a number from {ends}, got {value!r}")
     return float(value)

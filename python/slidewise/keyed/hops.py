@@ -83,6 +83,8 @@ def _answered(
     """Windows that end at these times, and all answers, those not asked for, too."""
     starts = pc.subtract(stops, job.grid.length)
     asked = keys.append_column(job.spec.on, job.restore(stops))
+    naming = job.naming(asked)
+    request.named = lambda row: f"{naming(row).removeprefix('the row of ')} (its end)"
     moments = moments_of(frame(asked), request, job.spec_of_moments)
     (window,) = request.ask(replace(moments, since=starts))
     answers = [result.array for result in window.values()]

@@ -5,7 +5,7 @@ how rows and folds become answers. All of it by the kernels that answer tables, 
 numbers are the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,11 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.columns import Values, group_codes, row_numbers
+from slidewise.batches import named_row
+from slidewise.columns import Values, decoded, group_codes, row_numbers
 from slidewise.errors import SpecError
 from slidewise.frames import frame, refuse_taken, require
 from slidewise.keyed import hops
 from slidewise.keyed.pages import FOLDED, PARTIAL, RESERVED, TIME
+from slidewise.keyed.single_times import tick_of
 from slidewise.keyed.tree import Cover
 from slidewise.moments import moments_of
 from slidewise.requests import Moments, Request
@@ -280,14 +282,7 @@ class Job:
         Raises:
             SpecError: If it is none.
         """
-        kind = self.schema.field(self.spec.on).type
-        try:
-            column = pa.array([time], kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise SpecError(
-                f"{time!r} is no time like those of {kind}: {error}"
-            ) from None
-        return int(read_times(column, self.spec.on).ticks[0].as_py())
+        return tick_of(time, self.times)
 
     def restore(self, ticks: pa.Array) -> pa.Array:
         """Ticks as times of the stream's own type."""
@@ -340,12 +335,42 @@ class Job:
             return pa.repeat(pa.scalar(0, pa.int64()), sum(map(len, tables)))
         return codes
 
+    def refuse_nan(self, rows: pa.Table, watermark: int | None = None) -> None:
+        """Refuses what `nan="raise"` refuses, before any of it is taken in.
+
+        Args:
+            rows: A batch; late rows and those that take others back may hold NaN.
+            watermark: What says which are late.
+
+        Raises:
+            SpecError: Naming the column and the row of the batch.
+        """
+        if self.spec.nan != "raise":
+            return
+        taken = None if watermark is None else self._on_time(rows, watermark)
+        if self.deletes is not None:
+            deletes = pc.fill_null(rows.column(self.deletes), False).combine_chunks()
+            kept = pc.invert(deletes)
+            taken = kept if taken is None else pc.and_(taken, kept)
+        for name in dict.fromkeys(
+            name for _, agg in self.spec.aggs for name in agg.columns
+        ):
+            column = decoded(rows.column(name).combine_chunks())
+            if pa.types.is_floating(column.type):
+                column = column if taken is None else pc.if_else(taken, column, None)
+                Values(name, column, "raise")
+
     def by_lateness(
         self, rows: pa.Table, watermark: int | None
     ) -> tuple[pa.Table, pa.Table]:
         """Rows that are taken in, and those at or behind the watermark that are not."""
         if watermark is None:
             return rows, rows.slice(0, 0)
+        on_time = self._on_time(rows, watermark)
+        return rows.filter(on_time).combine_chunks(), rows.filter(pc.invert(on_time))
+
+    def _on_time(self, rows: pa.Table, watermark: int) -> pa.Array:
+        """Which rows are taken in."""
         ticks = self.ticks(rows)
         floor = max(watermark - self.allowance, _INT64_MIN)
         on_time = pc.greater(ticks, floor)
@@ -353,7 +378,7 @@ class Job:
             deletes = pc.fill_null(rows.column(self.deletes), False).combine_chunks()
             in_time = pc.or_(pc.greater(ticks, watermark), pc.invert(deletes))
             on_time = pc.and_(on_time, in_time)
-        return rows.filter(on_time).combine_chunks(), rows.filter(pc.invert(on_time))
+        return on_time
 
     def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
         """As `Folder` says."""
@@ -450,8 +475,13 @@ class Job:
     def answer_moments(self, cover: Cover, moments: pa.Table) -> list[pa.Array]:
         """Results at the times and keys of a table with those columns."""
         _, request = self.request([*cover.rows, *cover.folds])
+        request.named = self.naming(moments)
         at = moments_of(frame(moments), request, self.spec_of_moments)
         return _columns(request, at)
+
+    def naming(self, rows: pa.Table) -> Callable[[int], str]:
+        """How messages name answers: by key and time, numbers meaning nothing here."""
+        return lambda row: named_row(rows, row, self.spec_of_moments)
 
     @cached_property
     def spec_of_moments(self) -> Spec:
@@ -463,6 +493,7 @@ class Job:
         earlier = [*cover.rows, *cover.folds]
         history = sum(map(len, earlier))
         _, request = self.request([*earlier, self.kept(due)], history=history)
+        request.named = self.naming(due)
         return _columns(request, None)
 
     def moments(self, rows: pa.Table) -> pa.Table:
@@ -492,6 +523,7 @@ class Job:
             for table in (*cover.rows, *cover.folds)
         ]
         _, request = self.request([*earlier, kept], spec)
+        request.named = self.naming(moments)
         return _columns(request, moments_of(frame(moments), request, spec))
 
     @cached_property

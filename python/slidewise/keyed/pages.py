@@ -119,6 +119,14 @@ class Node:
     level: int = 0
     children: list[Child] = field(default_factory=list)
 
+    def check_arrays(self) -> None:
+        """Checks what a checksum does not know: that offsets lie within their buffers.
+
+        Raises:
+            pyarrow.ArrowInvalid: If they do not.
+        """
+        self.rows.validate(full=True)
+
 
 class Pages:
     """The decoded pages of a store, and what became of them since the last commit."""

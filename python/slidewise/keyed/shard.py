@@ -12,7 +12,7 @@ rows give the same answers however they are dealt out.
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +22,9 @@ from slidewise.keyed import slides, updates
 from slidewise.keyed.corrections import corrected
 from slidewise.keyed.job import Job
 from slidewise.keyed.pages import TIME, Child, Node, Pages, Store
-from slidewise.keyed.tree import PAGE, Cover, Forest, Tree, ticks_of
+from slidewise.keyed.slots import DEEPEST, Slot, read_slots
+from slidewise.keyed.snapshots import BROKEN, checked_ints
+from slidewise.keyed.tree import PAGE, Cover, Forest, ticks_of
 
 __all__ = ["Shard", "Slot"]
 
@@ -31,34 +33,6 @@ _EVER = (-(2**63), 2**63 - 1)
 # Slots are cut up so that a key has this many rows in a page that is full: folds pay
 # then.
 _FEW = 16
-_DEEPEST = 16
-
-
-@dataclass(slots=True)
-class Slot:
-    """The keys whose hash ends in the lowest `depth` bits of `prefix`.
-
-    Attributes:
-        tree: Rows that windows may still hold.
-        youngest: The time of its last row; None without rows.
-        waiting: Pages of rows that are not answered yet, in order of arrival.
-        closing: No session of its rows ends before; None without rows, or sessions.
-        ended: The page that says which window of each key was answered last, where
-            windows without rows are wanted.
-    """
-
-    depth: int
-    prefix: int
-    tree: Tree = field(default_factory=Tree)
-    youngest: int | None = None
-    waiting: list[Child] = field(default_factory=list)
-    closing: int | None = None
-    ended: int | None = None
-
-    @property
-    def oldest_waiting(self) -> int | None:
-        """The time of the first row that waits."""
-        return min((page.first for page in self.waiting), default=None)
 
 
 class Shard:
@@ -96,20 +70,14 @@ class Shard:
                     f"the state has format {state['format']}, and this version of "
                     f"slidewise reads {_FORMAT}"
                 )
-            self.slots = [
-                Slot(
-                    depth,
-                    prefix,
-                    Tree(root),
-                    youngest,
-                    [Child(*page) for page in pages],
-                    *others,
-                )
-                for depth, prefix, root, youngest, pages, *others in state["slots"]
-            ]
+            self.slots = read_slots(state["slots"])
             self.flushed, self.oldest = state["flushed"], state["oldest"]
-            return int(state["next"])
-        except (ValueError, KeyError, TypeError) as error:
+            for time in (self.flushed, self.oldest):
+                checked_ints(0 if time is None else time)
+            return checked_ints(state["next"])
+        except BROKEN as error:
+            if isinstance(error, SnapshotError):
+                raise
             raise SnapshotError(
                 f"the directory of a state is damaged: {error}"
             ) from error
@@ -118,30 +86,41 @@ class Shard:
         """Writes the pages that changed; what it gives must be kept beside them."""
         for pages in self._stores:
             pages.commit()
-        slots = [
-            (
-                slot.depth,
-                slot.prefix,
-                slot.tree.root,
-                slot.youngest,
-                [(page.page, page.first, page.last) for page in slot.waiting],
-                slot.closing,
-                slot.ended,
-            )
-            for slot in self.slots
-        ]
         state = {
             "format": _FORMAT,
             "next": self.forest.next_page,
             "flushed": self.flushed,
             "oldest": self.oldest,
-            "slots": slots,
+            "slots": [slot.record() for slot in self.slots],
         }
         return json.dumps(state, separators=(",", ":")).encode()
 
     @property
     def _stores(self) -> tuple[Pages, ...]:
         return self.pages, self._rows, self.ends
+
+    def check_pages(self) -> None:
+        """Refuses a directory whose pages are not there, each in one place.
+
+        Raises:
+            SnapshotError: If a page is missing or damaged, or is there twice.
+        """
+        seen: set[int] = set()
+        for slot in self.slots:
+            pages = [page.page for page in slot.waiting]
+            pages += [] if slot.ended is None else [slot.ended]
+            below = () if slot.tree.root is None else self.pages.below(slot.tree.root)
+            for page in chain(pages, below):
+                if page in seen or page >= self.forest.next_page:
+                    raise SnapshotError(f"page {page} has no place of its own")
+                seen.add(page)
+            for waiting in slot.waiting:
+                self._rows[waiting.page].check_arrays()
+            if slot.ended is not None:
+                self.ends[slot.ended].check_arrays()
+            if slot.tree.root is not None:
+                for page in self.pages.below(slot.tree.root):
+                    self.pages[page].check_arrays()
 
     def reopen(self, store: Store) -> None:
         """Goes on with the same pages in a store that was opened anew."""
@@ -181,6 +160,7 @@ class Shard:
     def ingest(self, rows: pa.Table, watermark: int | None) -> pa.Table | None:
         """Takes rows in, none of them late; gives what is to be answered at once."""
         job = self.job
+        job.refuse_nan(rows)
         arranged, deleted = self._settle_deletes(job.arranged(rows, job.ticks(rows)))
         corrections = None
         if job.emit in ("final", "slide"):
@@ -396,7 +376,7 @@ class Shard:
         hashes = self.job.hashes(both)
         keys = pc.count_distinct(hashes).as_py()
         most = max(1, 2 * PAGE * len(both) // (size * _FEW))
-        bits = min(math.ceil(math.log2(keys / most)), _DEEPEST - slot.depth)
+        bits = min(math.ceil(math.log2(keys / most)), DEEPEST - slot.depth)
         if bits <= 0 or keys < 1 << bits:
             return [(slot, rows)]
         if slot.tree.root is not None:

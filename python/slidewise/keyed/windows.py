@@ -1,8 +1,5 @@
 """`KeyedWindows`: many keys in one process, each with its windows."""
 
-import json
-import struct
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -10,20 +7,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.durations import Length, Rows, WindowLike, parse_offset
-from slidewise.errors import SnapshotError, SpecError
+from slidewise.errors import SpecError
 from slidewise.frames import frame, require
 from slidewise.keyed.job import LATE, Job, check_emit, check_late_rows, flagged
 from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.shard import Shard
+from slidewise.keyed.single_times import shown_time
+from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, pack, read_all
 from slidewise.spec import Spec
 from slidewise.times import read_times, window_units
 
 __all__ = ["KeyedWindows"]
 
-_MAGIC = b"SWKEYED1"
+_EARLIEST = -(2**63)
 # Pages that stay decoded between two calls.
 _DECODED = 4096
-_LENGTH = struct.Struct("<Q")
 
 
 class KeyedWindows:
@@ -115,6 +113,8 @@ class KeyedWindows:
         self._watermark: int | None = None
         self._answers: list[pa.Table] = []
         self._changed: set[int] = set()
+        # Of the last snapshot, which `changes` follows.
+        self._checksum: int | None = None
         self.late_count = 0
 
     def ingest(self, batch: Any) -> None:
@@ -125,11 +125,22 @@ class KeyedWindows:
                 the same columns.
 
         Raises:
-            SpecError: If a column is missing, of a wrong type, or without a time; the
-                windows are as they were then.
+            SpecError: If a column is missing, of a wrong type, without a time, or
+                holds NaN where `nan="raise"`; the windows are as they were then.
             ResultOverflowError: As `rolling`; likewise.
         """
-        job, rows = self._prepared(batch)
+        first = self._job is None
+        try:
+            self._ingest(*self._prepared(batch))
+        except BaseException:
+            if first:
+                # Nothing was taken in, so nothing says what the columns are.
+                self._job, self._shard, self._directory = None, None, None
+                self._delay = 0
+            raise
+
+    def _ingest(self, job: Job, rows: pa.Table) -> None:
+        job.refuse_nan(rows, self._watermark)
         ticks = job.ticks(rows)
         rows, late = job.by_lateness(rows, self._watermark)
         answers = self._whole(
@@ -153,11 +164,14 @@ class KeyedWindows:
         """Moves the watermark on, and answers what it has passed.
 
         Args:
-            watermark: A time like those of the stream; by default the largest one seen,
-                less `late`. One that lies before the present watermark changes nothing.
+            watermark: A time like those of the stream, read as `at=` reads them: an int
+                for integer times, else a date, datetime, numpy.datetime64, pandas
+                Timestamp or Arrow scalar with a zone if the column has one. By default
+                the largest time seen, less `late`. One that lies before the present
+                watermark changes nothing.
 
         Raises:
-            SpecError: If it is no such time.
+            SpecError: If it is no such time, or no whole number of the column's units.
             ResultOverflowError: As `rolling`; the watermark stays where it was then.
         """
         if self._job is None or self._largest is None:
@@ -167,7 +181,8 @@ class KeyedWindows:
         ahead = self._largest - self._delay
         if watermark is not None:
             ahead = self._job.tick(watermark)
-        if self._watermark is not None and ahead <= self._watermark:
+        # Nothing lies at or before a time that int64 cannot hold.
+        if ahead < (_EARLIEST if self._watermark is None else self._watermark + 1):
             return
         answers = self._whole(lambda shard: self._fitting(shard.advance(ahead)))
         self._watermark = ahead
@@ -216,10 +231,14 @@ class KeyedWindows:
 
     @property
     def watermark(self) -> Any:
-        """The time up to which all is over; None before the first `advance`."""
+        """The time up to which all is over; None if no time is yet.
+
+        Raises:
+            SpecError: If Python's datetimes do not reach so far.
+        """
         if self._watermark is None or self._job is None:
             return None
-        return self._job.restore(pa.array([self._watermark], pa.int64()))[0].as_py()
+        return shown_time(self._watermark, self._job.times)
 
     def keys(self) -> pa.Table:
         """The keys that have rows, each with its latest time."""
@@ -236,7 +255,10 @@ class KeyedWindows:
         `rows(n)` keep them for ever.
 
         Args:
-            until: A time like those of the stream.
+            until: A time like those of the stream, as for `advance`.
+
+        Raises:
+            SpecError: If it is no such time, or there were no rows yet.
         """
         tick = self._present().job.tick(until)
         gone: int = self._whole(lambda shard: shard.evict_idle(tick))
@@ -308,7 +330,7 @@ class KeyedWindows:
         Raises:
             SpecError: If answers wait for `collect()`, or there were no rows yet.
         """
-        return self._snapshot(self._store.blobs)
+        return self._snapshot(self._store.blobs, None)
 
     def changes(self) -> bytes:
         """A snapshot of the pages that changed since the last snapshot of either kind.
@@ -319,9 +341,12 @@ class KeyedWindows:
             SpecError: Like `to_bytes`.
         """
         blobs = self._store.blobs
-        return self._snapshot({page: blobs.get(page) for page in self._changed})
+        changed = {page: blobs.get(page) for page in self._changed}
+        return self._snapshot(changed, self._checksum)
 
-    def _snapshot(self, pages: Mapping[int, bytes | None]) -> bytes:
+    def _snapshot(
+        self, pages: Mapping[int, bytes | None], follows: int | None
+    ) -> bytes:
         if self._answers:
             raise SpecError("answers wait: collect() them before a snapshot")
         job, directory = self._present().job, self._directory or b""
@@ -336,22 +361,16 @@ class KeyedWindows:
             "watermark": self._watermark,
             "late": self.late_count,
             "schema": job.schema.serialize().to_pybytes().hex(),
-            "pages": [
-                (page, None if blob is None else len(blob))
-                for page, blob in sorted(pages.items())
-            ],
-            "directory": len(directory),
+            "follows": follows,
         }
-        text = json.dumps(head, separators=(",", ":")).encode()
-        blobs = [blob for _, blob in sorted(pages.items()) if blob is not None]
-        body = b"".join([_LENGTH.pack(len(text)), text, directory, *blobs])
+        blob, self._checksum = pack(head, directory, pages)
         self._changed = set()
-        return _MAGIC + _LENGTH.pack(zlib.crc32(body)) + body
+        return blob
 
     @classmethod
     def from_bytes(
         cls,
-        blob: bytes,
+        blob: Any,
         spec: Spec | None = None,
         *,
         changes: Iterable[bytes] = (),
@@ -360,24 +379,27 @@ class KeyedWindows:
         """Windows from a snapshot; they go on with the same answers.
 
         Args:
-            blob: What `to_bytes` gave.
+            blob: What `to_bytes` gave: bytes, or anything with a buffer of them.
             spec: The same as then; or the keywords of `rolling` or `hopping`.
-            changes: What `changes` gave since, in order.
+            changes: What `changes` gave since: all of it, in order.
             **request: As for the class.
 
         Raises:
-            SnapshotError: If the bytes are damaged, or of another spec.
+            SnapshotError: If the bytes are damaged, or of another spec, or `changes`
+                do not follow one another.
+
+        Cost: O(n): every page is read and checked.
         """
         spec = _spec(spec, request)
-        head: dict[str, Any] = {}
-        store, directory = MemoryStore(), b""
-        for part in (blob, *changes):
-            head, directory, pages = _read(part, spec)
-            for page, held in pages.items():
-                if held is None:
-                    store.remove(page)
-                else:
-                    store.put(page, held)
+        read = read_all(blob, changes, spec.hash)
+        try:
+            return cls._restored(spec, read)
+        except BROKEN as error:
+            raise damaged(error) from error
+
+    @classmethod
+    def _restored(cls, spec: Spec, read: Snapshot) -> Self:
+        head = read.head
         windows = cls(
             spec,
             emit=head["emit"],
@@ -387,8 +409,13 @@ class KeyedWindows:
         )
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(head["schema"])))
         windows._job = windows._job_of(schema)
-        windows._store, windows._directory = store, directory
-        windows._shard = Shard(windows._job, store, directory)
+        windows._store.blobs.update(read.pages)
+        windows._directory, windows._checksum = read.directory, read.checksum
+        shard = Shard(windows._job, windows._store, read.directory)
+        shard.check_pages()
+        shard.check()
+        shard.trim(_DECODED)
+        windows._shard = shard
         windows._delay, windows._largest = head["delay"], head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]
         return windows
@@ -419,35 +446,3 @@ def _patience(late: WindowLike) -> Length:
     if length.amount < 0:
         raise SpecError(f"late={late!r} is negative: give how long rows may take")
     return length
-
-
-def _read(
-    blob: bytes, spec: Spec
-) -> tuple[dict[str, Any], bytes, dict[int, bytes | None]]:
-    """Head, directory and pages of a snapshot."""
-    start = len(_MAGIC) + _LENGTH.size
-    try:
-        if blob[: len(_MAGIC)] != _MAGIC:
-            raise SnapshotError("these bytes are no snapshot of KeyedWindows")
-        (checksum,) = _LENGTH.unpack_from(blob, len(_MAGIC))
-        body = memoryview(blob)[start:]
-        if zlib.crc32(body) != checksum:
-            raise SnapshotError("the snapshot is damaged: its checksum differs")
-        (length,) = _LENGTH.unpack_from(body)
-        at = _LENGTH.size + length
-        head = json.loads(bytes(body[_LENGTH.size : at]))
-        directory = bytes(body[at : at + head["directory"]])
-        at += head["directory"]
-        pages: dict[int, bytes | None] = {}
-        for page, size in head["pages"]:
-            pages[page] = None if size is None else bytes(body[at : at + size])
-            at += size or 0
-    except (struct.error, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, SnapshotError):
-            raise
-        raise SnapshotError(f"the snapshot is damaged: {error}") from error
-    if head["spec"] != spec.hash:
-        raise SnapshotError(
-            "the snapshot is of another Spec: give the one it was made with"
-        )
-    return head, directory, pages

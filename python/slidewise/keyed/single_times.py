@@ -1,0 +1,122 @@
+"""A time that a user gives by itself, in the ticks of a stream.
+
+It becomes a column of one row and is read like the times of `at=`: exactly, or not at
+all.
+"""
+
+from datetime import timedelta, tzinfo
+from sys import modules
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+from slidewise.instants import SIZES, Clock, identify
+from slidewise.moments import same_kind
+from slidewise.times import TimeColumn, in_unit_of
+
+__all__ = ["shown_time", "tick_of"]
+
+# Units that Arrow has none for: whole seconds, always.
+_COARSE = ("W", "h", "m")
+
+
+def tick_of(time: Any, times: TimeColumn) -> int:
+    """A time in the ticks of a column of times.
+
+    Args:
+        time: An int, date, datetime, timedelta, or a scalar of numpy, pandas or Arrow.
+        times: The column, whose rows do not matter.
+
+    Raises:
+        SpecError: If it is missing, no time, of another kind than the column's, or no
+            whole number of its units.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from slidewise.times import read_times
+        >>> seconds = read_times(pa.array([], pa.timestamp("s")), "t")
+        >>> from datetime import datetime
+        >>> tick_of(datetime(1970, 1, 1, 0, 1), seconds)
+        60
+    """
+    column, kind = _column_of(time), times.original.type
+    if column.null_count:
+        raise SpecError(f"the time is missing ({time}): give one")
+    if not same_kind(column.type, kind):
+        raise SpecError(
+            f"{time!r} does not go with the times of column {times.name!r} ({kind}): "
+            f"give {_fitting(kind)}"
+        )
+    try:
+        return int(in_unit_of(times, column)[0].as_py())
+    except pa.ArrowException as error:
+        raise SpecError(
+            f"{time!r} is no whole number of the units of column {times.name!r} "
+            f"({kind}), or beyond what it holds: round it first"
+        ) from error
+
+
+def _column_of(time: Any) -> pa.Array:
+    """One row with a time, in the type that it has by itself."""
+    if isinstance(time, pa.Scalar):
+        return pa.array([time.as_py()] if not time.is_valid else [time], time.type)
+    if _is_span(time):
+        exact = getattr(time, "to_timedelta64", lambda: time)()
+        try:
+            return pa.array([exact])
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise SpecError(
+                f"{time!r} has no unit to count in: give a timedelta"
+            ) from error
+    kind, unit, zone = identify(time)
+    ticks = Clock(kind, unit, zone).ticks(time)
+    if kind == "int":
+        return pa.array([ticks], pa.int64())
+    if unit == "D":
+        return pa.array([ticks]).cast(pa.int32()).view(pa.date32())
+    return _instant(ticks, unit, zone)
+
+
+def _instant(ticks: int, unit: str, zone: tzinfo | None) -> pa.Array:
+    if unit in _COARSE:
+        ticks, unit = ticks * (SIZES[unit] // SIZES["s"]), "s"
+    zoned = None if zone is None else "UTC"
+    try:
+        return pa.array([ticks], pa.int64()).view(pa.timestamp(unit, zoned))
+    except (OverflowError, pa.ArrowInvalid) as error:
+        raise SpecError(f"a time of {ticks} s since 1970 is beyond int64") from error
+
+
+def _is_span(time: object) -> bool:
+    numpy = modules.get("numpy")
+    known = numpy is not None and isinstance(time, numpy.timedelta64)
+    return known or isinstance(time, timedelta)
+
+
+def _fitting(kind: pa.DataType) -> str:
+    """What goes with a column, in words."""
+    if pa.types.is_integer(kind):
+        return "an int in the units of that column"
+    if pa.types.is_duration(kind):
+        return "a timedelta"
+    if pa.types.is_date(kind):
+        return "a date"
+    if kind.tz is None:
+        return "a datetime without a zone"
+    return "a datetime with a zone, such as one with tzinfo=timezone.utc"
+
+
+def shown_time(tick: int, times: TimeColumn) -> Any:
+    """A tick as a Python value of the column's own type.
+
+    Raises:
+        SpecError: If Python has none for it.
+    """
+    try:
+        return times.restore(pa.array([tick], pa.int64()))[0].as_py()
+    except (OverflowError, ValueError) as error:
+        raise SpecError(
+            f"{tick} is a tick beyond what {times.original.type} can tell as a Python "
+            f"value, in column {times.name!r}"
+        ) from error

@@ -1,0 +1,205 @@
+"""Snapshots of `KeyedWindows` as bytes: a head, a directory and pages.
+
+```text
+magic "SWKEYED1" | crc32 of all behind u64 | length of the head u64 | head as JSON
+| directory | pages, in the order that the head names them in
+```
+
+The head of what `changes` gave tells the checksum of the snapshot before it, so that
+none is left out and none comes in another order.
+"""
+
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import SnapshotError
+
+__all__ = ["BROKEN", "Snapshot", "checked_ints", "damaged", "pack", "read_all"]
+
+# What damaged bytes make of code that reads them.
+BROKEN = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    pa.ArrowException,
+    struct.error,
+)
+
+_MAGIC = b"SWKEYED1"
+_LENGTH = struct.Struct("<Q")
+_START = len(_MAGIC) + _LENGTH.size
+_INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What one snapshot, or several in a row, say.
+
+    Attributes:
+        head: What is asked, and where the stream stands.
+        directory: Of the shard.
+        pages: All pages that are there.
+        checksum: Of the last of the snapshots.
+    """
+
+    head: dict[str, Any]
+    directory: bytes
+    pages: dict[int, bytes] = field(default_factory=dict)
+    checksum: int = 0
+
+
+def pack(
+    head: Mapping[str, Any], directory: bytes, pages: Mapping[int, bytes | None]
+) -> tuple[bytes, int]:
+    """A snapshot, and its checksum.
+
+    Args:
+        head: As JSON takes it; what stands for pages and directory is added.
+        directory: Of the shard.
+        pages: Those to be written, None where one was removed.
+    """
+    listed = sorted(pages.items())
+    head = {
+        **head,
+        "pages": [(page, None if blob is None else len(blob)) for page, blob in listed],
+        "directory": len(directory),
+    }
+    text = json.dumps(head, separators=(",", ":")).encode()
+    blobs = [blob for _, blob in listed if blob is not None]
+    body = b"".join([_LENGTH.pack(len(text)), text, directory, *blobs])
+    checksum = zlib.crc32(body)
+    return _MAGIC + _LENGTH.pack(checksum) + body, checksum
+
+
+def read_all(blob: Any, changes: Iterable[Any], spec_hash: str) -> Snapshot:
+    """A snapshot and what changed since.
+
+    Raises:
+        SnapshotError: If bytes are damaged or of another spec, or do not follow one
+            another.
+    """
+    read: Snapshot | None = None
+    for at, part in enumerate((blob, *changes)):
+        own, removed = _read(part, spec_hash)
+        follows = own.head["follows"]
+        if follows is not None:
+            _refuse_gap(read, follows, at)
+        if follows is not None and read is not None:
+            kept = {n: page for n, page in read.pages.items() if n not in removed}
+            own.pages = {**kept, **own.pages}
+        read = own
+    assert read is not None, "there is one"
+    return read
+
+
+def _refuse_gap(before: Snapshot | None, follows: int, at: int) -> None:
+    if before is None:
+        raise SnapshotError(
+            "these bytes are what changes() gave: give what to_bytes() gave before it, "
+            "and these in changes="
+        )
+    if before.checksum != follows:
+        raise SnapshotError(
+            f"changes[{at - 1}] does not follow the snapshot before it: give all that "
+            "changes() gave since to_bytes(), in the order in which it was given"
+        )
+
+
+def _read(blob: Any, spec_hash: str) -> tuple[Snapshot, set[int]]:
+    """One snapshot, and the pages that it removes."""
+    try:
+        blob = memoryview(blob).cast("B")
+    except TypeError as error:
+        raise SnapshotError(
+            f"from_bytes takes bytes, got {type(blob).__name__}"
+        ) from error
+    if blob[: len(_MAGIC)] != _MAGIC:
+        raise SnapshotError(
+            "these bytes are no snapshot of KeyedWindows: those of a Window are read "
+            "by Window.from_bytes, those of a SharedWindow by SharedWindow.from_bytes"
+        )
+    try:
+        (checksum,) = _LENGTH.unpack_from(blob, len(_MAGIC))
+        body = blob[_START:]
+        if zlib.crc32(body) != checksum:
+            raise SnapshotError("the snapshot is damaged: its checksum differs")
+        head, at = _read_head(body)
+        if head["spec"] != spec_hash:
+            raise SnapshotError(
+                "the snapshot is of another Spec: give the one it was made with"
+            )
+        _check_head(head)
+        end = at + head["directory"]
+        own = Snapshot(head, bytes(body[at:end]), {}, checksum)
+        removed = set()
+        for page, size in head["pages"]:
+            checked_ints(page)
+            if size is None:
+                removed.add(page)
+                continue
+            if checked_ints(size) < 0:
+                raise ValueError(f"page {page} of {size} bytes")
+            own.pages[page] = bytes(body[end : end + size])
+            end += size
+        if end != len(body):
+            raise ValueError(f"{len(body)} bytes, not {end}")
+    except BROKEN as error:
+        raise damaged(error) from error
+    return own, removed
+
+
+def _read_head(body: memoryview) -> tuple[dict[str, Any], int]:
+    (length,) = _LENGTH.unpack_from(body)
+    end = _LENGTH.size + length
+    head = json.loads(bytes(body[_LENGTH.size : end]))
+    if not isinstance(head, dict):
+        raise TypeError("its head is no mapping")
+    return head, end
+
+
+def _check_head(head: Mapping[str, Any]) -> None:
+    """Refuses what later steps would stumble over."""
+    checked_ints(head["delay"], head["late"], head["directory"])
+    if min(head["delay"], head["late"], head["directory"]) < 0:
+        raise ValueError("a count is negative")
+    optional = (head["largest"], head["watermark"], head["follows"])
+    checked_ints(0, *[number for number in optional if number is not None])
+    then_by, deletes = head["then_by"], head["deletes"]
+    texts = [head["emit"], head["late_rows"], head["schema"], *then_by]
+    texts += [] if deletes is None else [deletes]
+    if not isinstance(then_by, list) or not all(isinstance(x, str) for x in texts):
+        raise TypeError("a name is no text")
+
+
+def checked_ints(*numbers: Any) -> int:
+    """The first of numbers that must be int64 each.
+
+    Raises:
+        TypeError: If one is no int.
+        ValueError: If one is beyond int64.
+    """
+    for number in numbers:
+        if type(number) is not int:
+            raise TypeError(f"{number!r} is no int")
+        if number not in _INT64:
+            raise ValueError(f"{number} is beyond int64")
+    return int(numbers[0])
+
+
+def damaged(error: BaseException) -> SnapshotError:
+    """The one error for what damaged bytes raise."""
+    if isinstance(error, SnapshotError):
+        return error
+    return SnapshotError(f"the snapshot is damaged: {error!r}")
