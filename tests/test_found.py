@@ -431,3 +431,79 @@ def test_keyed_windows_are_checked_when_they_are_made():
         sw.KeyedWindows()
     with pytest.raises(sw.SpecError, match="a Spec, or aggs=, is missing"):
         sw.KeyedWindows(on="t", window=5)
+
+
+WORDS = ["b", "a", None, "c", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(WORDS).dictionary_encode(),
+        pd.Series(pd.Categorical(WORDS, categories=["c", "zz", "b", "a"])),
+        pl.Series(WORDS, dtype=pl.Categorical),
+        pl.Series(WORDS, dtype=pl.Enum(["c", "b", "a"])),
+    ],
+    ids=["arrow", "pandas", "categorical", "enum"],
+)
+def test_codes_of_a_dictionary_are_the_text_they_stand_for(column):
+    aggs = {
+        "min": sw.min("x"),
+        "mode": sw.mode("x"),
+        "best": sw.top_k("x", k=2),
+        "joined": sw.concat("x"),
+        "last": sw.last("x"),
+        "n": sw.count_distinct("x"),
+    }
+    times = list(range(6))
+    makes = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame}
+    table = makes.get(type(column), pa.table)({"t": times, "x": column})
+    plain = pa.table({"t": times, "x": WORDS})
+
+    def listed(answers):
+        answers = answers if isinstance(answers, pa.Table) else pl.DataFrame(answers)
+        rows = answers.select([f"{name}_3" for name in aggs])
+        return pa.table(rows).to_pylist()
+
+    expected = sw.rolling(plain, on="t", windows=3, aggs=aggs)
+    answers = sw.rolling(table, on="t", windows=3, aggs=aggs)
+    assert listed(answers) == listed(expected)
+    assert type(answers) is type(table)
+    if isinstance(table, pa.Table):
+        assert answers.schema.field("min_3").type == column.type
+    else:
+        assert answers["min_3"].dtype == column.dtype
+    keyed = sw.KeyedWindows(on="t", windows=3, aggs=aggs)
+    keyed.ingest(table)
+    keyed.advance()
+    assert listed(keyed.collect()) == listed(expected)
+
+
+def test_columns_that_arrow_has_no_type_for():
+    wide = pl.DataFrame({"t": [1, 2], "x": pl.Series([1, 2], dtype=pl.Int128)})
+    sparse = pd.DataFrame({"t": [1, 2], "x": pd.arrays.SparseArray([1, 2])})
+    for table in (wide, sparse):
+        for window, values in [
+            (sw.Window(sw.sum()), table["x"]),
+            (sw.Window(sw.sum("x")), table),
+        ]:
+            window.insert_many([1, 2], values)
+            assert window.query() == 3
+    assert list(sw.rolling(sparse, on="t", windows=5, aggs={"s": sw.sum("x")}).s_5) == [
+        1,
+        3,
+    ]
+    complexes = pd.DataFrame({"t": [1, 2], "x": [1j, 2j]})
+    for table in (wide, complexes, {"t": np.arange(2), "x": np.array([1j, 2j])}):
+        with pytest.raises(sw.SpecError, match="column 'x' "):
+            sw.rolling(table, on="t", windows=5, aggs={"s": sw.sum("x")})
+        with pytest.raises(sw.SpecError, match="column 'x' "):
+            sw.KeyedWindows(on="t", windows=5, aggs={"s": sw.sum("x")}).ingest(table)
+    window = sw.Window(sw.first())
+    window.insert_many([1, 2], complexes["x"])
+    assert window.query() == 1j
+
+
+def test_a_confidence_of_one():
+    with pytest.raises(sw.SpecError, match=r"0\.5 up, below 1, got 1"):
+        sw.count_min("x", confidence=1)

@@ -251,3 +251,25 @@ def test_bytes_of_others_name_who_reads_them():
         sw.KeyedWindows.from_bytes(window, **SUMS)
     with pytest.raises(sw.SnapshotError, match="takes bytes, got str"):
         sw.KeyedWindows.from_bytes("abc", **SUMS)
+
+
+@pytest.mark.parametrize(
+    ("spec", "request_", "error", "message"),
+    [
+        (None, {**SUMS, "foo": 1}, TypeError, r"KeyedWindows\(\) .* 'foo'"),
+        (None, {**SUMS, "tie": 1}, TypeError, "did you mean ties="),
+        (None, {**SUMS, "window": 5}, sw.SpecError, "not both"),
+        (sw.sum(), {}, sw.SpecError, "takes a Spec or the keywords"),
+    ],
+)
+def test_a_request_that_is_none(spec, request_, error, message):
+    with pytest.raises(error, match=message):
+        sw.KeyedWindows(spec, **request_)
+    with pytest.raises(error, match=message.replace("KeyedWindows", r"from_bytes")):
+        sw.KeyedWindows.from_bytes(b"", spec, **request_)
+
+
+def test_a_number_for_a_window_over_timestamps():
+    keyed = sw.KeyedWindows(**SUMS)
+    with pytest.raises(sw.SpecError, match=r"window 5 is a bare number.*sw\.rows\(5\)"):
+        keyed.ingest(rows([NOON]))

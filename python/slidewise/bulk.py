@@ -5,7 +5,7 @@ A None says that something is no array, and is then read item by item.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from itertools import islice
 from typing import Any
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from slidewise.columns import decoded
 from slidewise.errors import SpecError
+from slidewise.frames import dense
 from slidewise.instants import SIZES, Clock, numpy_unit, zone_named
 from slidewise.ordered import is_missing, pair
 from slidewise.plan import WindowPlan
@@ -467,14 +468,22 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
         if values.dtype == object:
             # NaN is how pandas writes a missing value here, whatever the others are.
             return [None if _is_nan(value) else value for value in values]
-        return _one(pa.Array.from_pandas(values))
+        return _converted(pa.Array.from_pandas, dense(values))
     if _holds_python_objects(values):
         return list(values)
     if isinstance(values, pa.ChunkedArray) or hasattr(values, "__arrow_c_stream__"):
-        return _one(pa.chunked_array(values))
+        return _converted(pa.chunked_array, values)
     if hasattr(values, "__arrow_c_array__"):
-        return pa.array(values)
+        return _converted(pa.array, values)
     return None
+
+
+def _converted(convert: Callable[[Any], Any], values: Any) -> pa.Array | list[Any]:
+    """Values as Arrow converts them; one by one where it has no type for them."""
+    try:
+        return _one(convert(values))
+    except pa.ArrowException:
+        return list(values)
 
 
 def _is_nan(value: Any) -> bool:
@@ -520,6 +529,9 @@ def read_table(values: Any, names: Sequence[str]) -> list[Any] | None:
     if pandas is not None and isinstance(values, pandas.DataFrame):
         there = [str(column) for column in values.columns]
         return [values[name] for name in _found(names, there)]
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(values, polars.DataFrame):
+        return [values.get_column(name) for name in _found(names, values.columns)]
     if not isinstance(values, pa.Table | pa.RecordBatch):
         if not hasattr(values, "__arrow_c_stream__") or isinstance(
             values, pa.ChunkedArray

@@ -11,7 +11,9 @@ class Card:
     """What one needs to know to choose an algorithm.
 
     Costs are in combines and moves of entries; n is the length of the window, d the
-    number of entries between a place and the nearer end, m the size of a bulk.
+    number of entries between a place and the nearer end, m the size of a bulk. The
+    combines of an aggregation of your own are noted down by the call that they are
+    counted for, and called when an answer needs them: see `slidewise.aggregation`.
 
     Attributes:
         name: As in `Window(..., algorithm=name)`.
@@ -231,7 +233,8 @@ _CARDS = (
         laws="associative",
         insert="0 combines",
         evict="0 combines",
-        query="amortised 2 combines per slide, worst n − 1 (the window reset)",
+        query="amortised 3 combines per slide, worst n − 1 (the window reset); of many "
+        "ranges asked every slide 1 to 4 each, by how they lie",
         range="the whole window only; beneath it, parts that end at the young end",
         bulk="as many single steps",
         combines="amortised ≤ 3, worst n − 1",

@@ -36,7 +36,10 @@ class Values:
     def __init__(self, name: str, column: pa.Array, nan: str = "propagate") -> None:
         self.name = name
         self.type: pa.DataType = column.type
-        self.original = _settle_nan(_plain(column), nan, name)
+        self.original = _settle_nan(_plain(decoded(column)), nan, name)
+        self._dictionary: pa.Array | None = None
+        if pa.types.is_dictionary(column.type):
+            self._dictionary = column.dictionary
         # Tells the views of one column apart.
         self.view: tuple[str, ...] = ()
 
@@ -131,6 +134,11 @@ class Values:
         if pa.types.is_uint64(kind):
             return self.original.view(_INT64)
         return self.original.cast(_INT64)
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether the column came as codes of a dictionary."""
+        return self._dictionary is not None
 
     @property
     def is_word(self) -> bool:
@@ -237,7 +245,16 @@ class Values:
         """In the type of the column as it came."""
         if isinstance(self.type, pa.BaseExtensionType):
             return self.type.wrap_array(array)
-        return array if array.type == self.type else array.cast(self.type)
+        if array.type == self.type:
+            return array
+        if self._dictionary is not None and not pa.types.is_dictionary(array.type):
+            codes = pc.index_in(array, self._dictionary.cast(array.type))
+            codes = pc.if_else(array.is_valid(), codes, None)
+            codes = codes.cast(self.type.index_type)
+            return pa.DictionaryArray.from_arrays(
+                codes, self._dictionary, ordered=self.type.ordered
+            )
+        return array.cast(self.type)
 
 
 class Columns:

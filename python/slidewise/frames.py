@@ -19,6 +19,7 @@ from slidewise.parsing import is_text
 __all__ = [
     "Frame",
     "Result",
+    "dense",
     "frame",
     "is_lazy",
     "once_collected",
@@ -267,6 +268,12 @@ class _PolarsFrame:
         return columns
 
 
+def dense(values: Any) -> Any:
+    """A pandas column, or any array of it, that leaves out nothing."""
+    sparse = isinstance(values.dtype, sys.modules["pandas"].SparseDtype)
+    return values.astype(values.dtype.subtype) if sparse else values
+
+
 class _PandasFrame:
     """A pandas DataFrame. Levels of its index can be named like columns."""
 
@@ -293,16 +300,18 @@ class _PandasFrame:
         return self._table.index.get_level_values(name).to_series()
 
     def column(self, name: str) -> pa.Array:
+        values = dense(self._values(name))
         try:
-            array = pa.Array.from_pandas(self._values(name))
+            array = pa.Array.from_pandas(values)
         except (
             pa.ArrowInvalid,
             pa.ArrowTypeError,
             pa.ArrowNotImplementedError,
         ) as error:
-            raise SpecError(
-                f"column {name!r} holds values of several types: {error}"
-            ) from error
+            held = "values of several types"
+            if values.dtype != object:
+                held = f"{values.dtype}, which Arrow has no type for; cast it first"
+            raise SpecError(f"column {name!r} holds {held}: {error}") from error
         return _one_array(array) if isinstance(array, pa.ChunkedArray) else array
 
     def never_null(self, name: str) -> bool:

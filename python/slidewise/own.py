@@ -254,11 +254,17 @@ def aggregation(
         SpecError: If something is missing or is no function.
 
     What a function raises passes through unchanged, with a note that names it, and the
-    window is as before. `insert` calls lift. Combine, inverse and lower are called only
-    when an answer needs them (by `query`, `items`, `copy`, `to_bytes`), and partials
-    are kept. Using a window from within its own functions raises `WindowBusyError`.
+    window is as before. `insert` calls lift. Combine and inverse are *deferred*: what a
+    structure combines is noted down, and called when an answer (`query`, `items`,
+    `copy`, `to_bytes`) needs it, once. Lest notes pile up, up to 1,024 others are
+    worked off quietly behind an answer, and within an `insert` or `evict` that finds so
+    many: one that raises there stays, and raises in the answer that needs it. Lower is
+    called by answers alone.
+    Using a window from within its own functions raises `WindowBusyError`.
 
-    Cost: as many combines as the algorithm takes, and about 0.3 us beside each.
+    Cost: as many combines as the algorithm takes, and about 0.3 us beside each. Where a
+    card says what an insert or an eviction takes, so many are noted down then and
+    called later, those that no answer needed left out if they are gone by then.
 
     Example:
         >>> import slidewise as sw

@@ -63,8 +63,9 @@ class SharedWindow(_core.Window):
     Source: Shein, Chrysanthis, Labrinidis: SlickDeque, EDBT 2018.
 
     Cost: per entry, for q ranges: slick_deque < 2 combines in all where results are
-    one of the values, else 2q; flat_fit q if asked after every entry; daba_chain at
-    most 7q.
+    one of the values, else 2q; flat_fit, if asked after every entry, 3 for one range, q
+    for ranges of all lengths or each twice the next, and 2 to 4 for each of others;
+    daba_chain at most 7q.
 
     Example:
         >>> import slidewise as sw
@@ -123,9 +124,9 @@ class SharedWindow(_core.Window):
         Raises:
             ResultOverflowError: If an exact integer does not fit int64.
 
-        Cost: for q ranges, in combines: slick_deque 0; flat_fit q if asked after every
-        entry; daba_chain at most 2q; flat_fat, b_int and amta 2q log n; recalculate
-        their lengths.
+        Cost: for q ranges, in combines: slick_deque 0; flat_fit q to 4q if asked after
+        every entry, by how they lie; daba_chain at most 2q; flat_fat, b_int and amta
+        2q log n; recalculate their lengths.
 
         Example:
             >>> import slidewise as sw

@@ -312,8 +312,10 @@ def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
         # A shift changes no distance from the mean, and uint64 shifted is int64.
         return "order", _only
     if values.family == "duration":
-        return "number", lambda answers: answers[0].view(values.type)
-    if kind in ("product", "sum_of_squares") and pa.types.is_uint64(values.type):
+        return "number", lambda answers: answers[0].view(values.original.type)
+    if kind in ("product", "sum_of_squares") and pa.types.is_uint64(
+        values.original.type
+    ):
         return "exact", _only
     return "number", _only
 
@@ -348,9 +350,8 @@ def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
         _check_length(agg, values, rows)
         items = values.pick(rows.values)
         if agg.kind == "concat":
-            return values.as_came(
-                _joined(pa.ListArray.from_arrays(rows.offsets, items))
-            )
+            joined = _joined(pa.ListArray.from_arrays(rows.offsets, items))
+            return joined if values.is_coded else values.as_came(joined)
         return pa.ListArray.from_arrays(rows.offsets, values.as_came(items))
 
     return Plan(
@@ -358,7 +359,8 @@ def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
         finish=finish,
         present=("count", at, -1, 0),
         source=values.name,
-        keeps=agg.kind == "concat",
+        # What is joined is in no dictionary.
+        keeps=agg.kind == "concat" and not values.is_coded,
         reads=(values.name,),
     )
 

@@ -247,6 +247,33 @@ fn flat_fit_answers_all_ranges_for_one_each() {
     }
 }
 
+/// Few ranges, every slide: they share less than all do, and each still costs little.
+#[test]
+fn flat_fit_answers_few_ranges_for_a_few_each() {
+    for (ranges, most) in [
+        (&[64][..], 3.0),
+        (&[64, 32], 4.0),
+        (&[64, 32, 16, 8, 4, 2, 1], 7.0),
+        (&[182, 132], 9.0),
+        (&[145, 107, 65], 12.0),
+    ] {
+        let (mut fifo, slides) = (FlatFit::new(Affine::<0>), 20 * ranges[0] as u64);
+        (0..ranges[0] as u64).for_each(|item| fifo.insert(value(item)));
+        let mut spent = 0;
+        for item in 0..slides {
+            fifo.evict();
+            fifo.insert(value(item));
+            spent += combines(|| {
+                for count in ranges {
+                    fifo.query_last(*count);
+                }
+            });
+        }
+        let each = spent as f64 / slides as f64;
+        assert!(each <= most, "{each} per slide for {ranges:?}");
+    }
+}
+
 #[test]
 fn amta_slides_in_amortised_constant_time() {
     for log in LOGS {

@@ -213,9 +213,9 @@ class Job:
         lengths = [0]
         for window in self.spec.windows:
             if window.kind != "rows":
-                shift = window_units(window.as_offset, self.times)
-                length = window_units(window.as_length, self.times)
-                lengths.append(length + (0 if window.every else shift))
+                lengths.append(window_units(window.as_length, self.times))
+                if window.offset and not window.every:
+                    lengths[-1] += window_units(window.as_offset, self.times)
         return max(lengths)
 
     @property

@@ -1,5 +1,7 @@
 """`KeyedWindows`: many keys in one process, each with its windows."""
 
+import difflib
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -390,7 +392,7 @@ class KeyedWindows:
 
         Cost: O(n): every page is read and checked.
         """
-        spec = _spec(spec, request)
+        spec = _spec(spec, request, "KeyedWindows.from_bytes")
         read = read_all(blob, changes, spec.hash)
         try:
             return cls._restored(spec, read)
@@ -421,22 +423,51 @@ class KeyedWindows:
         return windows
 
 
-def _spec(spec: Spec | None, request: Mapping[str, Any]) -> Spec:
+def _spec(
+    spec: Spec | None, request: Mapping[str, Any], caller: str = "KeyedWindows"
+) -> Spec:
     if spec is None:
-        make = Spec.make_hopping if "window" in request else Spec.make
-        window = "window" if "window" in request else "windows"
-        missing = [name for name in ("on", window, "aggs") if name not in request]
-        if missing:
-            raise SpecError(
-                f"a Spec, or {', '.join(f'{name}=' for name in missing)}, is missing"
-            )
-        return make(**request)
+        return _made(request, caller)
+    if not isinstance(spec, Spec):
+        raise SpecError(
+            f"{caller} takes a Spec or the keywords of rolling and hopping, such as "
+            f"on='t', windows='1h', aggs={{'n': sw.count()}}; got {spec!r}"
+        )
     if request:
         raise SpecError(
             f"{', '.join(request)} belong into the Spec: give a Spec or keywords, not "
             "both"
         )
     return spec
+
+
+def _made(request: Mapping[str, Any], caller: str) -> Spec:
+    """The Spec that keywords ask for.
+
+    Raises:
+        SpecError: If some are missing or wrong.
+        TypeError: If there is one that nobody takes.
+    """
+    if "window" in request and "windows" in request:
+        raise SpecError(
+            "give windows= for what rolling does, or window= for hopping, not both"
+        )
+    window = "window" if "window" in request else "windows"
+    make = Spec.make_hopping if "window" in request else Spec.make
+    missing = [name for name in ("on", window, "aggs") if name not in request]
+    if missing:
+        raise SpecError(
+            f"a Spec, or {', '.join(f'{name}=' for name in missing)}, is missing"
+        )
+    known = inspect.signature(make).parameters
+    for name in request:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f": did you mean {near[0]}=?" if near else ""
+            raise TypeError(
+                f"{caller}() with {window}= takes no keyword argument {name!r}{hint}"
+            )
+    return make(**request)
 
 
 def _patience(late: WindowLike) -> Length:

@@ -6,9 +6,10 @@
 //! |        | in SlickDeque (2018), §2.2 and §4.1                                   |
 //! | order  | in order                                                              |
 //! | laws   | associative                                                           |
-//! | costs  | insert, evict: 0 combines; query: amortised 2 per slide, worst n − 1  |
-//! |        | (the window reset); many ranges: amortised O(log n) each, and one     |
-//! |        | combine each if all ranges are asked for every slide                  |
+//! | costs  | insert, evict: 0 combines; query: amortised 3 per slide, worst n − 1  |
+//! |        | (the window reset); many ranges: amortised O(log n) each; asked for   |
+//! |        | every slide, 1 each if there are all lengths or each twice the next,  |
+//! |        | and 2 to 4 each between (`costs_flat.rs` counts)                      |
 //! | space  | a partial and a pointer per entry, up to twice that while it grows    |
 //! | choose | for many ranges over one stream, asked for often                      |
 //!
