@@ -55,11 +55,6 @@ impl<M: Monoid> Aba<M> {
         self.b = queue.tail();
     }
 
-    fn taken(&mut self) -> Self {
-        let empty = Self::new(self.items.monoid.clone(), self.items.is_caching());
-        std::mem::replace(self, empty)
-    }
-
     #[cold]
     #[inline(never)]
     fn with(mut self, value: M::Partial) -> Self {
@@ -124,8 +119,8 @@ impl<M: Monoid> Fifo<M> for Aba<M> {
         self.items.query(self.b)
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.items.monoid.clone(), self.items.is_caching());
+    fn fresh(&self) -> Self {
+        Self::new(self.items.monoid.clone(), self.items.is_caching())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

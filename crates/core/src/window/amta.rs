@@ -179,8 +179,8 @@ impl<M: Monoid> Fifo<M> for Amta<M> {
         self.tree.fold(&self.monoid, from, to)
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.monoid.clone());
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid.clone())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

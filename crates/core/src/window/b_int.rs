@@ -78,8 +78,8 @@ impl<M: Monoid> Fifo<M> for BInt<M> {
         self.intervals.fold(&self.monoid, from, to)
     }
 
-    fn clear(&mut self) {
-        self.intervals.clear(self.monoid.identity());
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid.clone())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

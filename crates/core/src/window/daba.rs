@@ -111,11 +111,6 @@ impl<M: Monoid> Daba<M> {
         }
     }
 
-    fn taken(&mut self) -> Self {
-        let empty = Self::new(self.items.monoid.clone(), self.items.is_caching());
-        std::mem::replace(self, empty)
-    }
-
     #[cold]
     #[inline(never)]
     fn with(mut self, value: M::Partial) -> Self {
@@ -168,8 +163,8 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
         self.items.query(self.at.b)
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.items.monoid.clone(), self.items.is_caching());
+    fn fresh(&self) -> Self {
+        Self::new(self.items.monoid.clone(), self.items.is_caching())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

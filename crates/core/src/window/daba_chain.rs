@@ -86,8 +86,8 @@ impl<M: Monoid> Fifo<M> for DabaChain<M> {
         whole.expect("one answer per range")
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.monoid().clone(), self.links.len());
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid().clone(), self.links.len())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

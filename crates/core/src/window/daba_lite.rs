@@ -105,11 +105,6 @@ impl<M: Monoid> DabaLite<M> {
         }
     }
 
-    fn taken(&mut self) -> Self {
-        let empty = Self::new(self.monoid.clone());
-        std::mem::replace(self, empty)
-    }
-
     #[cold]
     #[inline(never)]
     fn with(mut self, value: M::Partial) -> Self {
@@ -173,8 +168,8 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
         self.monoid.combine(front, &self.agg_b)
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.monoid.clone());
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid.clone())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

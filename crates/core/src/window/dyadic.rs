@@ -144,10 +144,6 @@ impl<P: Clone + Debug> Dyadic<P> {
         acc.unwrap_or_else(|| monoid.identity())
     }
 
-    pub fn clear(&mut self, blank: P) {
-        *self = Self::new(blank);
-    }
-
     pub fn check<M: Monoid<Partial = P>>(
         &self,
         monoid: &M,

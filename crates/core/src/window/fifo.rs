@@ -39,7 +39,17 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
         let len = self.len();
         self.query_part(len - count, len)
     }
-    fn clear(&mut self);
+    /// An empty one of the same make.
+    fn fresh(&self) -> Self;
+    fn clear(&mut self) {
+        *self = self.fresh();
+    }
+    /// All of it, for what is done rarely and by value: a call that borrowed a structure
+    /// would make the compiler keep it in memory, in loops that need it in registers.
+    fn taken(&mut self) -> Self {
+        let fresh = self.fresh();
+        std::mem::replace(self, fresh)
+    }
 
     /// Checks every invariant, given all values in order.
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String>;

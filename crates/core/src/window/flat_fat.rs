@@ -478,8 +478,8 @@ impl<M: Monoid> Fifo<M> for FlatFatQueue<M> {
         self.fat.circular(self.slot(from), to - from)
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.fat.monoid.clone(), self.least);
+    fn fresh(&self) -> Self {
+        Self::new(self.fat.monoid.clone(), self.least)
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

@@ -146,8 +146,8 @@ impl<M: Monoid> Fifo<M> for FlatFit<M> {
         self.partials[first].clone()
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.monoid.clone());
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid.clone())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

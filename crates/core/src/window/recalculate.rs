@@ -215,8 +215,8 @@ impl<M: Monoid> Fifo<M> for RecalculateQueue<M> {
         fold(&self.monoid, part)
     }
 
-    fn clear(&mut self) {
-        self.values.clear();
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid.clone())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

@@ -179,8 +179,8 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
         whole
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.monoid.clone(), self.begins.len());
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid.clone(), self.begins.len())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

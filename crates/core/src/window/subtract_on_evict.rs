@@ -150,8 +150,8 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
         self.running.answer(&self.monoid)
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.monoid.clone());
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid.clone())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

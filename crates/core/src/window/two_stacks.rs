@@ -100,8 +100,8 @@ impl<M: Monoid> Fifo<M> for TwoStacks<M> {
         answer
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.monoid.clone(), self.cache.is_on());
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid.clone(), self.cache.is_on())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {

@@ -73,11 +73,6 @@ impl<M: Monoid> TwoStacksLite<M> {
         };
     }
 
-    fn taken(&mut self) -> Self {
-        let empty = Self::new(self.monoid.clone());
-        std::mem::replace(self, empty)
-    }
-
     #[cold]
     #[inline(never)]
     fn with(mut self, value: M::Partial) -> Self {
@@ -155,8 +150,8 @@ impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
         self.monoid.combine(front, &self.back)
     }
 
-    fn clear(&mut self) {
-        *self = Self::new(self.monoid.clone());
+    fn fresh(&self) -> Self {
+        Self::new(self.monoid.clone())
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
