@@ -273,3 +273,12 @@ def test_a_number_for_a_window_over_timestamps():
     keyed = sw.KeyedWindows(**SUMS)
     with pytest.raises(sw.SpecError, match=r"window 5 is a bare number.*sw\.rows\(5\)"):
         keyed.ingest(rows([NOON]))
+
+
+def test_nan_in_history_is_refused_where_it_comes_in():
+    spec = {"on": "t", "windows": 5, "aggs": {"s": sw.sum("x")}, "nan": "raise"}
+    keyed = sw.KeyedWindows(**spec, emit="arrival")
+    keyed.ingest(pa.table({"t": [1], "x": [1.0]}))
+    rows = pa.table({"t": [1], "x": [float("nan")]})
+    with pytest.raises(sw.SpecError, match="NaN in row 0"):
+        keyed._shard.load(rows)

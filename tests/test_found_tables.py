@@ -83,3 +83,38 @@ def test_more_text_than_a_column_holds_is_refused_by_name() -> None:
     table = pa.table({"t": np.arange(rows), "x": ["0123456789" * 100] * rows})
     with pytest.raises(MemoryError, match=r"concat\('x'\) gives more than 2 GiB"):
         sw.rolling(table, on="t", windows=rows, aggs={"c": sw.concat("x")})
+
+
+@pytest.mark.parametrize("rows", [1, 1023, 1024, 1025, 2048])
+@pytest.mark.parametrize("keys", [1, 2])
+def test_tables_of_any_number_of_rows_are_answered(rows: int, keys: int) -> None:
+    times = np.arange(rows)
+    values = times % 97
+    table = pa.table({"t": times, "k": times % keys, "x": values, "f": values + 0.5})
+    kinds = [sw.sum, sw.mean, sw.max, sw.variance, sw.first, sw.median, sw.product]
+    kinds += [sw.skewness, sw.count_distinct, sw.last, sw.count]
+    aggs = {f"{kind.__name__}_{of}": kind(of) for kind in kinds for of in "xf"}
+    for windows in (5, sw.rows(3)):
+        options = {"on": "t", "by": "k", "windows": windows, "aggs": aggs}
+        whole = sw.rolling(table, **options)
+        part = sw.rolling(table.slice(0, max(rows - 1, 1)), **options)
+        assert whole.num_rows == rows
+        assert whole.slice(0, part.num_rows) == part
+
+
+def test_bits_of_categories_are_plain_numbers() -> None:
+    column = pa.array([1, 2, 4]).dictionary_encode()
+    table = pa.table({"t": [1, 2, 3], "x": column})
+    aggs = {"all": sw.bit_or("x"), "none": sw.bit_and("x"), "most": sw.max("x")}
+    made = sw.rolling(table, on="t", windows=5, aggs=aggs)
+    assert made["all_5"].to_pylist() == [1, 3, 7]
+    assert made["none_5"].to_pylist() == [1, 0, 0]
+    assert made["most_5"].to_pylist() == [1, 2, 4]
+    assert pa.types.is_dictionary(made["most_5"].type)
+
+
+def test_many_rows_of_one_time_are_looked_at_once() -> None:
+    rows = 300_000
+    table = pa.table({"t": np.zeros(rows, int)})
+    made = sw.rolling(table, on="t", windows=5, aggs={"n": sw.count()})
+    assert made["n_5"].unique().to_pylist() == [rows]

@@ -1,5 +1,6 @@
 """Bugs of windows that were found by looking for them; each stays mended."""
 
+import threading
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -81,6 +82,34 @@ def test_no_times_and_no_values_are_no_entries() -> None:
     window.insert(pd.Timestamp("2026-01-01"), 1)
     window.insert_many([], [])
     assert window.query() == 1
+
+
+def test_no_times_have_no_kind() -> None:
+    for none in (pd.DatetimeIndex([]), pa.array([], pa.timestamp("us")), np.array([])):
+        window = sw.Window(sw.sum(), last="1h")
+        window.insert_many(none, [])
+        window.insert(pd.Timestamp("2026-01-01"), 1)
+        assert window.query() == 1
+
+
+def test_a_copy_during_the_first_insert_is_a_whole_window() -> None:
+    times = np.arange(20_000).view("datetime64[s]")
+    for _ in range(4):
+        window = sw.Window(sw.max())
+        words = [f"v{at}" for at in range(len(times))]
+        copies: list[sw.Window] = []
+        filling = threading.Thread(target=window.insert_many, args=(times, words))
+        filling.start()
+        while filling.is_alive():
+            copies.append(window.copy())
+        filling.join()
+        copies.append(window.copy())
+        for copy in copies:
+            assert len(copy) in (0, len(times))
+            if len(copy):
+                assert copy.query() == max(words)
+                assert copy.oldest == times[0]
+            assert len(sw.Window.from_bytes(copy.to_bytes())) == len(copy)
 
 
 def test_nan_in_a_pandas_column_of_objects_is_a_missing_value() -> None:

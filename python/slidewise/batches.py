@@ -148,7 +148,7 @@ class _Rolling:
         self._schema = result_schema(spec, schema)
         self._reads = list(dict.fromkeys([*spec.columns, *self._runs]))
         self._past = schema.empty_table().select(self._reads)
-        self._ahead = self._past
+        self._ahead: list[pa.Table] = []
         self._waiting: list[pa.Table] = [schema.empty_table()]
         self._count = 0
         self._reach = _Reach.of(spec, schema)
@@ -170,12 +170,12 @@ class _Rolling:
     def look_ahead(self, rows: pa.Table) -> None:
         """More rows to see, of a run that has no more to answer."""
         checked(rows, self._spec)
-        self._ahead = _behind(self._ahead, _copied(rows.select(self._reads)))
+        self._ahead.append(_copied(rows.select(self._reads)))
 
     @property
     def closed(self) -> bool:
         """Whether no more rows to answer can come of the run at hand."""
-        return len(self._ahead) > 0
+        return bool(self._ahead)
 
     @property
     def waits(self) -> bool:
@@ -194,7 +194,8 @@ class _Rolling:
         history = self._past.num_rows
         end = seen.num_rows
         if self.closed:
-            seen, self._ahead = _behind(seen, self._ahead), self._ahead.slice(0, 0)
+            seen = pa.concat_tables([seen, *self._ahead]).combine_chunks()
+            self._ahead = []
         keep = end
         if not done and end:
             start = _open_run(seen, self._runs)

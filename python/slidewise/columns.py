@@ -256,6 +256,10 @@ class Values:
             )
         return array.cast(self.type)
 
+    def as_number(self, array: pa.Array) -> pa.Array:
+        """The same, but for categories: what was computed need not be one of them."""
+        return array if self.is_coded else self.as_came(array)
+
 
 class Columns:
     """The columns that are aggregated, each read when it is first asked for."""

@@ -18,12 +18,12 @@ Feed = tuple[int, str, tuple[tuple[int, str], ...], int]
 
 NOTHING, TIME = -1, -2
 _NONE = -1
-# Which need no numbers.
 # Of which every answer is a number of its own making, so that values may be rounded.
 _ROUNDING = (
     *("count", "mean", "median", "geometric_mean", "approx_quantile", "any", "all"),
     *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
 )
+# Which need no numbers.
 _OF_ANYTHING = ("count", "collect", "concat", "collect_distinct", "own")
 _COMPARED = ("arg_min", "arg_max")
 # Which can do with values that are equal or not.

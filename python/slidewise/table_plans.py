@@ -284,7 +284,8 @@ def _plan_plain(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     asked = "mean" if agg.kind == "geometric_mean" else agg.asked
     call = (asked, at, -1, agg.ddof)
     made = ("any", "all", "geometric_mean")
-    keeps = finish is not _only and agg.kind not in made
+    plain = agg.kind in made or (agg.kind in BITS and values.is_coded)
+    keeps = finish is not _only and not plain
     return Plan((call,), finish, present, values.name, keeps, (values.name,))
 
 
@@ -307,7 +308,7 @@ def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
     if kind in ("any", "all"):
         return "number", lambda answers: answers[0].cast(pa.bool_())
     if kind in BITS:
-        return "bits", lambda answers: values.as_came(values.unbits(answers[0]))
+        return "bits", lambda answers: values.as_number(values.unbits(answers[0]))
     if kind in _MOMENTS:
         # A shift changes no distance from the mean, and uint64 shifted is int64.
         return "order", _only

@@ -183,6 +183,11 @@ impl Access {
         self.clock.get()
     }
 
+    /// Spec and clock, to be asked for under the lock: both change under it only.
+    pub(crate) fn seen(&self, py: Python<'_>) -> (Py<Spec>, Option<Arc<Clock>>) {
+        (self.spec_object().clone_ref(py), self.clock().cloned())
+    }
+
     /// A clock for this time; of no effect until [`Access::keep_clock`].
     pub(crate) fn new_clock(&self, time: &Bound<'_, PyAny>) -> PyResult<Arc<Clock>> {
         let py = time.py();

@@ -30,23 +30,26 @@ fn kind(shared: bool) -> u16 {
 }
 
 pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<'py, PyBytes>> {
-    let (body, dtypes, objects, migrated) = written(py, access)?;
+    let written = written(py, access)?;
+    let spec = written.spec.get();
     let mut payload = Writer::default();
-    if let Some(objects) = objects {
+    if let Some(objects) = written.objects {
         // A codec of the user's own runs in here.
         let _entered = access.enter()?;
-        objects::write(py, &objects, access.working(py).as_ref(), &mut payload)?;
+        let working = access.working_of(spec, py);
+        objects::write(py, &objects, working.as_ref(), &mut payload)?;
     }
-    payload.put(&body);
+    payload.put(&written.body);
     let payload = payload.finish().map_err(refused)?;
-    let names: Vec<Option<&str>> = dtypes.iter().map(|dtype| name_of(*dtype)).collect();
-    let clock = access.clock().map(|clock| clock.object(py).clone());
-    let plan = access.spec().plan.bind(py);
-    let header = plan.call_method1("header", (names, clock, migrated))?;
+    let names = written.dtypes.iter().map(|dtype| name_of(*dtype));
+    let names: Vec<Option<&str>> = names.collect();
+    let clock = written.clock.map(|clock| clock.object(py).clone());
+    let plan = spec.plan.bind(py);
+    let header = plan.call_method1("header", (names, clock, written.migrated))?;
     let header: Vec<u8> = header.extract()?;
     Ok(PyBytes::new(
         py,
-        &seal(kind(access.spec().is_shared()), &header, &payload),
+        &seal(kind(spec.is_shared()), &header, &payload),
     ))
 }
 
@@ -60,9 +63,17 @@ type Read<'py> = (
 
 type Objects = Vec<Held>;
 
-/// Log and window as bytes, the types, the objects they name, and whether the window
-/// migrated.
-type Written = (Vec<u8>, Types, Option<Objects>, bool);
+/// A window as of one moment: another thread may change it at any other.
+struct Written {
+    /// Log and window.
+    body: Vec<u8>,
+    dtypes: Types,
+    /// Those that the body names; none where its spec holds none.
+    objects: Option<Objects>,
+    migrated: bool,
+    spec: Py<Spec>,
+    clock: Option<Arc<Clock>>,
+}
 
 fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
     access.sweep(py);
@@ -79,13 +90,21 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
         body = Writer::default();
         state = access.lock(py)?;
     }
-    let dtypes = state.dtypes.clone();
-    let migrated = state.window.cause().is_some();
-    // Still under the lock, so that no slot is filled anew in between.
+    // Still under the lock, so that no slot is filled anew in between. A store without a
+    // spec that needs one was made for an object that was refused.
     let held = access.spec().holds_objects().then(|| access.store());
     let objects = held.flatten().map(|store| store.objects(py));
+    let (dtypes, migrated) = (state.dtypes.clone(), state.window.cause().is_some());
+    let (spec, clock) = access.seen(py);
     drop(state);
-    Ok((body.finish().map_err(refused)?, dtypes, objects, migrated))
+    Ok(Written {
+        body: body.finish().map_err(refused)?,
+        dtypes,
+        objects,
+        migrated,
+        spec,
+        clock,
+    })
 }
 
 /// Works out the partials that had no bytes yet.
@@ -102,24 +121,29 @@ fn work_out(py: Python<'_>, access: &Access, pending: &[Box<dyn Any>]) -> PyResu
     Ok(())
 }
 
-/// The contents of a window again, every object through `each`.
+/// The spec and the contents of a window again, every object through `each`.
 pub(crate) fn copied(
     py: Python<'_>,
     access: &Access,
     each: impl Fn(Py<PyAny>) -> PyResult<Py<PyAny>>,
-) -> PyResult<Parts> {
-    let clock = access.clock().cloned();
+) -> PyResult<(Py<Spec>, Parts)> {
+    let state = access.lock(py)?;
     if !access.spec().holds_objects() {
-        // A store may have been made for an object that was refused.
-        let state = access.lock(py)?.copied();
-        return Ok(Parts {
-            state,
-            store: None,
-            clock,
-        });
+        let (spec, clock) = access.seen(py);
+        let state = state.copied();
+        let store = None;
+        return Ok((
+            spec,
+            Parts {
+                state,
+                store,
+                clock,
+            },
+        ));
     }
-    let (body, dtypes, objects, _) = written(py, access)?;
-    let objects = objects.unwrap_or_default().into_iter();
+    drop(state);
+    let written = written(py, access)?;
+    let objects = written.objects.unwrap_or_default().into_iter();
     let objects = objects.map(|held| {
         let object = held.object.map(&each).transpose()?;
         Ok(Held { object, ..held })
@@ -127,24 +151,30 @@ pub(crate) fn copied(
     let objects: Objects = objects.collect::<PyResult<_>>()?;
     let store = Store::reserved(objects.iter().map(|held| held.object.is_some()));
     store.fill(objects);
-    let mut input = Reader::new(&body);
-    let state = restoring(&store, || State::read(access.spec(), dtypes, &mut input));
+    let mut input = Reader::new(&written.body);
+    let state = restoring(&store, || {
+        State::read(written.spec.get(), written.dtypes, &mut input)
+    });
     let state = state.map_err(refused)?;
     store.index_keys(py)?;
     store.sweep(py);
-    Ok(Parts {
-        state,
-        store: Some(store),
-        clock,
-    })
+    let (store, clock) = (Some(store), written.clock);
+    Ok((
+        written.spec,
+        Parts {
+            state,
+            store,
+            clock,
+        },
+    ))
 }
 
-/// Whose snapshot this is, if it is whole and of another class.
+/// Whose snapshot this is by its first bytes, if of another class.
 fn reader_of(shared: bool, blob: &[u8]) -> Option<Damaged> {
     let class = match open(kind(!shared), blob) {
         Ok(_) if shared => "Window",
         Ok(_) => "SharedWindow",
-        Err(_) if blob.starts_with(b"SWKEYED1") => "KeyedWindows",
+        Err(_) if blob.starts_with(b"SWKEYED") => "KeyedWindows",
         Err(_) => return None,
     };
     let why = format!("this is a snapshot of {class}: {class}.from_bytes reads it");

@@ -407,8 +407,8 @@ impl Window {
     ///     >>> w.query(), other.query()
     ///     (10, 30)
     fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let contents = snapshot::copied(slf.py(), &slf.get().0, Ok)?;
-        slf.get().another(&slf.get_type(), contents)
+        let (spec, contents) = snapshot::copied(slf.py(), &slf.get().0, Ok)?;
+        made(&slf.get_type(), spec.bind(slf.py()), contents)
     }
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -422,8 +422,8 @@ impl Window {
         let py = slf.py();
         let deepcopy = py.import("copy")?.getattr("deepcopy")?;
         let deep = |object: Py<PyAny>| Ok(deepcopy.call1((object, memo))?.unbind());
-        let contents = snapshot::copied(py, &slf.get().0, deep)?;
-        slf.get().another(&slf.get_type(), contents)
+        let (spec, contents) = snapshot::copied(py, &slf.get().0, deep)?;
+        made(&slf.get_type(), spec.bind(py), contents)
     }
 
     /// The window as bytes: versioned, checksummed, little endian, self-describing.
@@ -559,14 +559,6 @@ impl Window {
                 return Ok(written);
             }
         }
-    }
-
-    fn another<'py>(
-        &self,
-        class: &Bound<'py, PyType>,
-        contents: Parts,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        made(class, self.0.spec_object().bind(class.py()), contents)
     }
 
     fn draw<'py>(

@@ -139,6 +139,7 @@ class Shard:
 
     def load(self, rows: pa.Table) -> None:
         """Takes rows in that need no answer, as if they had been answered before."""
+        self.job.refuse_nan(rows)
         arranged = self.job.arranged(rows, self.job.ticks(rows))
         self.insert(self.deal(arranged))
 
@@ -451,7 +452,7 @@ class Shard:
             ]
         table = pa.concat_tables(tables)
         if watermark is not None and not self.job.rows:
-            reached = pc.greater(table[TIME], watermark - self.job.reach)
+            reached = pc.greater(table[TIME], max(watermark - self.job.reach, -(2**63)))
             table = table.filter(reached)
         found = table.group_by(by, use_threads=False).aggregate([(TIME, "max")])
         latest = found.column(f"{TIME}_max").combine_chunks()

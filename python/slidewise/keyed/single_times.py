@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.errors import SpecError
-from slidewise.instants import SIZES, Clock, identify
+from slidewise.instants import SIZES, Clock, identify, numpy_unit
 from slidewise.moments import same_kind
 from slidewise.times import TimeColumn, in_unit_of
 
@@ -63,7 +63,11 @@ def _column_of(time: Any) -> pa.Array:
         return pa.array([time.as_py()] if not time.is_valid else [time], time.type)
     if _is_span(time):
         exact = getattr(time, "to_timedelta64", lambda: time)()
+        if exact != exact:  # NaT
+            return pa.nulls(1, pa.duration("s"))
         try:
+            if hasattr(exact, "dtype") and numpy_unit(exact.dtype) in (*_COARSE, "D"):
+                exact = exact.astype("timedelta64[s]")
             return pa.array([exact])
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise SpecError(
@@ -74,7 +78,10 @@ def _column_of(time: Any) -> pa.Array:
     if kind == "int":
         return pa.array([ticks], pa.int64())
     if unit == "D":
-        return pa.array([ticks]).cast(pa.int32()).view(pa.date32())
+        try:
+            return pa.array([ticks]).cast(pa.int32()).view(pa.date32())
+        except pa.ArrowInvalid as error:
+            raise SpecError(f"{time!r} is beyond what date32 holds") from error
     return _instant(ticks, unit, zone)
 
 

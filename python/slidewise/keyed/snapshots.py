@@ -1,7 +1,7 @@
 """Snapshots of `KeyedWindows` as bytes: a head, a directory and pages.
 
 ```text
-magic "SWKEYED1" | crc32 of all behind u64 | length of the head u64 | head as JSON
+magic "SWKEYED2" | crc32 of all behind u64 | length of the head u64 | head as JSON
 | directory | pages, in the order that the head names them in
 ```
 
@@ -37,7 +37,7 @@ BROKEN = (
     struct.error,
 )
 
-_MAGIC = b"SWKEYED1"
+_MAGIC = b"SWKEYED2"
 _LENGTH = struct.Struct("<Q")
 _START = len(_MAGIC) + _LENGTH.size
 _INT64 = range(-(2**63), 2**63)

@@ -85,12 +85,13 @@ def rolling(
         partitions: For batch: over how many tasks the keys are spread. By default
             `spark.sql.shuffle.partitions`.
         split: For batch: keys of very many rows are cut into pieces of time, so that
-            the whole cluster works on them. `"auto"` finds them by a count of the keys,
-            which is a small job of its own; a number cuts every key into so many
+            the whole cluster works on them. `"auto"` finds them in tables that Spark
+            expects to be large, by a count and a sample, which are small jobs of their
+            own; a number cuts keys of about 10,000 rows and more into up to so many
             pieces; `False` cuts none.
 
     Returns:
-        A DataFrame. Nothing is computed before Spark is asked to, but for the count.
+        A DataFrame. Nothing is computed before Spark is asked to, but for those jobs.
 
     Raises:
         SpecError: If an argument or a column is wrong, before any job starts. What only

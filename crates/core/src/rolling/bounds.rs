@@ -200,9 +200,7 @@ impl<'a> Pointers<'a> {
         }
         if right && self.ties == Ties::Peers {
             let last = now[count - 1];
-            let peers = &self.times[position + count..];
-            let peers = peers.iter().take_while(|time| **time == last).count();
-            let mut end = base + position + count + peers;
+            let mut end = base + self.end_of_peers(position + count, last);
             hi[count - 1] = end;
             // Most stretches have no peers at all.
             for from in (0..count).step_by(STRETCH).rev() {
@@ -231,6 +229,17 @@ impl<'a> Pointers<'a> {
             }
         }
         self.hi = hi[count - 1] - base;
+    }
+
+    /// The end of the rows of the time `last` that lie at `from` and behind.
+    #[inline(always)]
+    fn end_of_peers(&self, from: usize, last: i64) -> usize {
+        if self.hi > from {
+            // The rows before these have the same time, and looked so far already.
+            return self.hi;
+        }
+        let peers = self.times[from..].iter().take_while(|time| **time == last);
+        from + peers.count()
     }
 
     /// The range for the row at `position`, which is that of the call before plus one.

@@ -1,7 +1,8 @@
-//! A queue whose entries never move: what the first-in first-out structures stand on.
+//! A queue that never moves many entries: what the first-in first-out structures stand on.
 //!
 //! A vector that grows copies all it holds, which no worst case of O(1) survives. Here an
-//! entry keeps its place from insert to evict:
+//! entry keeps its place from insert to evict, unless it is among the last hundred of a
+//! ring that is given back:
 //!
 //! ```text
 //! positions   head ............ start ........................ tail
@@ -398,7 +399,8 @@ impl<P: Clone> Queue<P> {
         }
     }
 
-    /// Evicts `count` entries: O(1) where entries need no dropping, else O(count).
+    /// Evicts `count` entries: O(count) at most, O(1) if the rings stay as they are and
+    /// entries need no dropping.
     pub fn evict_many(&mut self, count: usize, blank: impl Fn() -> P) {
         if std::mem::needs_drop::<P>() {
             for position in self.head..self.head + count {
