@@ -21,10 +21,10 @@ use slidewise_core::window::Refused;
 
 use crate::clock::Clock;
 use crate::element::{Object, Store};
-use crate::errors::{broken, busy, noted, spec};
+use crate::errors::{broken, busy, noted, prefixed, spec};
 use crate::spec::{Beside, Feed, Nan, Role, Spec};
 use crate::state::{Row, State, Types};
-use crate::value::{Loose, Misfit, is_object, key, loosen, misfit, small_int};
+use crate::value::{Loose, Misfit, described, is_object, key, loosen, misfit, small_int};
 use crate::window::Parts;
 use pyo3::types::PyFloat;
 
@@ -387,32 +387,37 @@ impl Access {
         let Some(value) = value.filter(|value| !value.is_none()) else {
             return Ok(None);
         };
-        let mut found = Vec::new();
+        let (mut found, mut first) = (Vec::new(), None);
         for source in self.open_sources(py)? {
             let get = |source| self.spec().value_of(value, source);
             let feeds = self.spec().feeds.iter();
             for feed in feeds.filter(|feed| feed.is_open() && feed.source == source) {
                 if self.spec().counts(feed, get)? && is_object(&get(source)?)? {
                     found.push(source);
+                    first = first.or(Some(described(&get(source)?)));
                     break;
                 }
             }
         }
-        self.wider_by(py, found)
+        self.wider_by(py, found, first.as_deref().unwrap_or_default())
     }
 
-    /// The same where it is known which columns hold objects.
+    /// The same where it is known which columns hold objects; `what` is said of an object
+    /// that the window cannot keep.
     pub(crate) fn wider_by(
         &self,
         py: Python<'_>,
         sources: Vec<usize>,
+        what: &str,
     ) -> PyResult<Option<Py<Spec>>> {
         if sources.is_empty() {
             return Ok(None);
         }
         let plan = self.spec().plan.bind(py);
         let made = py.import("slidewise.window")?.getattr("_wider_spec")?;
-        let wider: Option<Py<Spec>> = made.call1((plan, sources))?.extract()?;
+        let wider = made.call1((plan, sources));
+        let wider = wider.map_err(|error| prefixed(py, error, what))?;
+        let wider: Option<Py<Spec>> = wider.extract()?;
         if wider.is_some() {
             self.store.get_or_init(Store::default);
         }

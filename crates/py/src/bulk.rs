@@ -9,7 +9,7 @@ use crate::access::Access;
 use crate::arrow::Numbers;
 use crate::clock::Clock;
 use crate::columns::{BulkReader, for_each, native};
-use crate::errors::{noted, spec};
+use crate::errors::{noted, prefixed};
 use crate::settled::LooseColumn;
 use crate::spec::Spec;
 
@@ -80,7 +80,7 @@ impl Access {
             .call_method1("find_objects", (values, names, open))
             .map_err(|error| noted(py, error, "reading the values of insert_many"))?;
         let (values, sources): (Bound<'py, PyAny>, Vec<usize>) = found.extract()?;
-        Ok((Some(values), self.wider_by(py, sources)?))
+        Ok((Some(values), self.wider_by(py, sources, "a value")?))
     }
 
     /// Ticks, and the clock that reads them if the window has none yet.
@@ -144,8 +144,5 @@ impl Access {
 
 /// Adds the row to an error of our own.
 fn placed(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
-    if error.is_instance_of::<crate::errors::SpecError>(py) {
-        return spec(format!("row {row}: {}", error.value(py)));
-    }
-    error
+    prefixed(py, error, &format!("row {row}:"))
 }

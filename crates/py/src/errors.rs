@@ -49,3 +49,11 @@ pub(crate) fn noted_in(py: Python<'_>, error: PyErr, caller: &str, doing: &str) 
     }
     error
 }
+
+/// An error of our own about a value, with what says where or which it is in front.
+pub(crate) fn prefixed(py: Python<'_>, error: PyErr, what: &str) -> PyErr {
+    if error.is_instance_of::<SpecError>(py) {
+        return spec(format!("{what} {}", error.value(py)));
+    }
+    error
+}
