@@ -355,9 +355,9 @@ def test_snapshots_are_of_their_own_kind():
     shared = sw.SharedWindow(sw.sum(), [2, "1h"])
     shared.insert(START, 3)
     window = sw.Window(sw.sum())
-    with pytest.raises(sw.SnapshotError, match="SharedWindow.from_bytes"):
+    with pytest.raises(sw.SnapshotError, match=r"SharedWindow.from_bytes"):
         sw.Window.from_bytes(shared.to_bytes())
-    with pytest.raises(sw.SnapshotError, match="this is a snapshot of Window"):
+    with pytest.raises(sw.SnapshotError, match=r"this is a snapshot of Window"):
         sw.SharedWindow.from_bytes(window.to_bytes())
     again = sw.SharedWindow.from_bytes(shared.to_bytes())
     assert repr(again) == repr(shared)
