@@ -39,6 +39,7 @@ __all__ = [
     "BEFORE",
     "OWN",
     "Order",
+    "Reach",
     "checked",
     "named_row",
     "result_schema",
@@ -151,7 +152,7 @@ class _Rolling:
         self._ahead: list[pa.Table] = []
         self._waiting: list[pa.Table] = [schema.empty_table()]
         self._count = 0
-        self._reach = _Reach.of(spec, schema)
+        self._reach = Reach.of(spec, schema)
         # As of arrival, rows that are only seen stand among the others.
         self._among = order.roles if spec.arrival is not None else None
         self.sections = None if self._among else order.roles
@@ -266,7 +267,7 @@ class _Rolling:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reach:
+class Reach:
     """How far around a row its windows lie, in ticks.
 
     Attributes:
@@ -284,7 +285,8 @@ class _Reach:
     shifted: bool
 
     @classmethod
-    def of(cls, spec: Spec, schema: pa.Schema) -> "_Reach":
+    def of(cls, spec: Spec, schema: pa.Schema) -> "Reach":
+        """That of the longest windows of a Spec, over a table with this schema."""
         request = Request(frame(schema.empty_table()), spec)
         back = ahead = rows = 0
         waits = shifted = False

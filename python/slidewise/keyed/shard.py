@@ -12,7 +12,6 @@ rows give the same answers however they are dealt out.
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -106,21 +105,20 @@ class Shard:
             SnapshotError: If a page is missing or damaged, or is there twice.
         """
         seen: set[int] = set()
-        for slot in self.slots:
-            pages = [page.page for page in slot.waiting]
-            pages += [] if slot.ended is None else [slot.ended]
-            below = () if slot.tree.root is None else self.pages.below(slot.tree.root)
-            for page in chain(pages, below):
+
+        def check(pages: Iterable[int], store: Pages) -> None:
+            for page in pages:
                 if page in seen or page >= self.forest.next_page:
                     raise SnapshotError(f"page {page} has no place of its own")
                 seen.add(page)
-            for waiting in slot.waiting:
-                self._rows[waiting.page].check_arrays()
+                store[page].check_arrays()
+
+        for slot in self.slots:
+            check((page.page for page in slot.waiting), self._rows)
             if slot.ended is not None:
-                self.ends[slot.ended].check_arrays()
+                check([slot.ended], self.ends)
             if slot.tree.root is not None:
-                for page in self.pages.below(slot.tree.root):
-                    self.pages[page].check_arrays()
+                check(self.pages.below(slot.tree.root), self.pages)
 
     def reopen(self, store: Store) -> None:
         """Goes on with the same pages in a store that was opened anew."""

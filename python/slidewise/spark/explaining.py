@@ -182,7 +182,7 @@ def _memory(job: Job) -> str:
     if spec.arrival is not None:
         return "one key, or its piece, as a whole: any row may be needed by a later one"
     longest = max(spec.windows, key=lambda window: window.length)
-    whose = f"{'a group of keys' if job.in_runs else 'one key'}"
+    whose = "a group of keys" if job.in_runs else "one key"
     if longest.is_session:
         return f"the longest session of {whose}, and a batch"
     return f"about twice what {whose} has within {longest.label}, and a batch"

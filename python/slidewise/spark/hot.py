@@ -27,10 +27,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 
+from slidewise.batches import Reach
 from slidewise.columns import group_codes
 from slidewise.errors import SpecError
 from slidewise.frames import frame
-from slidewise.requests import Request
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions
 from slidewise.spark.pieces import KEY, PIECE, Cut, Cuts, seen_in_pieces
@@ -52,27 +52,6 @@ _MOST_WARM = 0.5
 # What Spark writes beside each step of a plan; the first one is the last step.
 _SIZE = re.compile(r"sizeInBytes=([0-9.E+]+) ([KMGTPE]?i?)B")
 _UNITS = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Reach:
-    """How far around its own rows a piece must see, in ticks and rows."""
-
-    back: int
-    ahead: int
-    rows: int
-
-    @classmethod
-    def of(cls, spec: Spec, schema: pa.Schema) -> "_Reach":
-        back = ahead = rows = 0
-        for kind, length, _, offset in Request(frame(schema.empty_table()), spec).spans:
-            if kind == "rows":
-                # Without the row itself.
-                rows = max(rows, length - 1)
-            else:
-                back = max(back, length + offset)
-                ahead = max(ahead, -offset)
-        return cls(back, ahead, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +121,7 @@ def find_cuts(
     sample = df.select(*keys, column(spec.on)).where(column(spec.on).isNotNull())
     sample = sample.sample(share, 1) if share < 1 else sample
     rows = sample.toArrow().combine_chunks()
-    reach = _Reach.of(spec, schema)
+    reach = Reach.of(spec, schema)
 
     def wanted(count: float) -> int:
         if options.split != "auto":
@@ -202,7 +181,7 @@ def _placed(
     key: int,
     ticks: list[int],
     wanted: int,
-    reach: _Reach,
+    reach: Reach,
     share: float,
     limits: tuple[int, int],
 ) -> _Place | None:
@@ -225,7 +204,7 @@ def _placed(
 def _cut(
     ticks: list[int],
     start: int,
-    reach: _Reach,
+    reach: Reach,
     share: float,
     limits: tuple[int, int],
 ) -> Cut:
