@@ -84,7 +84,8 @@ def main() -> int:
 
     def tell(_: Any, told: dict[str, float]) -> None:
         for name, count in told.items():
-            counts[name] = counts.get(name, 0) + count
+            before = 0 if name == "state_bytes" else counts.get(name, 0)
+            counts[name] = before + count
 
     spark.streams.addListener(Listener(tell))
     with tempfile.TemporaryDirectory() as folder:

@@ -282,3 +282,27 @@ def test_nan_in_history_is_refused_where_it_comes_in():
     rows = pa.table({"t": [1], "x": [float("nan")]})
     with pytest.raises(sw.SpecError, match="NaN in row 0"):
         keyed._shard.load(rows)
+
+
+def test_snapshots_of_another_format_say_so():
+    keyed = sw.KeyedWindows(**SUMS)
+    keyed.ingest(rows([1]))
+    blob = keyed.to_bytes()
+    for number in b"1379":
+        other = blob[:7] + bytes([number]) + blob[8:]
+        with pytest.raises(sw.SnapshotError, match=rf"in format {chr(number)}, .* 2:"):
+            sw.KeyedWindows.from_bytes(other, **SUMS)
+
+
+@pytest.mark.parametrize("window", [{"window": 10}, {"window": sw.session(5)}])
+def test_windows_that_overflow_are_named(window):
+    end = 60 if window["window"] == 10 else 51
+    request = {"on": "t", "by": "k", "aggs": {"s": sw.sum("x")}, **window}
+    keyed = sw.KeyedWindows(**request)
+    table = rows([0, 50, 51], keys=["a", "b", "b"], values=[1, 2**62, 2**62])
+    keyed.ingest(table)
+    message = f"of k='b', window_end={end}: "
+    with pytest.raises(sw.ResultOverflowError, match=message):
+        keyed.advance(100)
+    with pytest.raises(sw.ResultOverflowError, match=message):
+        sw.hopping(table, **request)

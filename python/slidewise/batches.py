@@ -19,7 +19,7 @@ seen and not answered: those before it, and those after it that windows reach ah
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,7 @@ __all__ = [
     "Reach",
     "checked",
     "named_row",
+    "named_window",
     "result_schema",
     "rolled",
     "run_codes",
@@ -70,6 +71,7 @@ class Order:
         within: Two columns of ticks: only windows at a distance are answered that end
             later than the first, and no later than the second; a null is no bound.
         least: So many rows are computed together at least.
+        is_checked: All rows are known to be as `checked` asks.
     """
 
     runs: tuple[str, ...] | None = None
@@ -77,6 +79,7 @@ class Order:
     roles: str | None = None
     within: tuple[str, str] | None = None
     least: int = _LEAST
+    is_checked: bool = False
 
 
 def result_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
@@ -124,6 +127,8 @@ def rolled(
     """
     run = _Rolling(spec, schema, order or Order())
     for batch in batches:
+        if not run.order.is_checked:
+            checked(batch, spec)
         for role, rows in _sections(batch, run.sections):
             if role == AFTER:
                 run.look_ahead(rows)
@@ -159,18 +164,15 @@ class _Rolling:
 
     def take(self, rows: pa.Table) -> None:
         """More rows to answer."""
-        checked(rows, self._spec)
         self._waiting.append(rows)
         self._count += rows.num_rows
 
     def warm_up(self, rows: pa.Table) -> None:
         """More rows to see, of a run that begins."""
-        checked(rows, self._spec)
         self._past = _behind(self._past, _copied(rows.select(self._reads)))
 
     def look_ahead(self, rows: pa.Table) -> None:
         """More rows to see, of a run that has no more to answer."""
-        checked(rows, self._spec)
         self._ahead.append(_copied(rows.select(self._reads)))
 
     @property
@@ -390,7 +392,7 @@ def _sections(
         start = end
 
 
-def checked(rows: pa.Table, spec: Spec) -> None:
+def checked(rows: pa.RecordBatch, spec: Spec) -> None:
     """Refuses rows without a time, and NaN where it is not wanted.
 
     Raises:
@@ -418,7 +420,7 @@ def checked(rows: pa.Table, spec: Spec) -> None:
             )
 
 
-def named_row(rows: pa.Table, row: int, spec: Spec) -> str:
+def named_row(rows: pa.Table | pa.RecordBatch, row: int, spec: Spec) -> str:
     """A row by its key and times, for messages.
 
     Example:
@@ -430,8 +432,22 @@ def named_row(rows: pa.Table, row: int, spec: Spec) -> str:
     names = [*spec.by, spec.on, *([spec.arrival] if spec.arrival else [])]
     # What is not the user's own column is not shown.
     names = [name for name in names if not name.startswith("__slidewise_")]
-    shown = [f"{name}={_shown(rows[name][row])}" for name in names]
-    return f"the row of {', '.join(shown)}"
+    return f"the row of {_told(rows, row, names)}"
+
+
+def named_window(windows: pa.Table, row: int, by: Sequence[str]) -> str:
+    """A window by its key and its end, for messages.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> named_window(pa.table({"k": ["a"], "window_end": [7]}), 0, ["k"])
+        "k='a', window_end=7"
+    """
+    return _told(windows, row, [*by, "window_end"])
+
+
+def _told(rows: pa.Table | pa.RecordBatch, row: int, names: Iterable[str]) -> str:
+    return ", ".join(f"{name}={_shown(rows[name][row])}" for name in names)
 
 
 def _shown(value: pa.Scalar) -> str:

@@ -62,8 +62,11 @@ def hopped(
         >>> pa.concat_tables(parts)["n"].to_pylist()
         [2, 1]
     """
-    run = _Hopping(spec, schema, order or Order())
+    order = order or Order()
+    run = _Hopping(spec, schema, order)
     for batch in batches:
+        if not order.is_checked:
+            checked(batch, spec)
         run.take(pa.Table.from_batches([batch]))
         if run.enough:
             yield from run.settle()
@@ -89,7 +92,6 @@ class _Hopping:
 
     def take(self, rows: pa.Table) -> None:
         """More rows."""
-        checked(rows, self._spec)
         self._rows.append(rows.select(self._reads))
         self._count += rows.num_rows
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from slidewise import _core
 from slidewise.aggregations import Aggregation
+from slidewise.batches import named_window
 from slidewise.durations import Session, WindowLike
 from slidewise.errors import SpecError
 from slidewise.frames import Frame, Result, frame, is_lazy, require
@@ -148,13 +149,13 @@ def answers_in(request: Request, windows: Windows) -> dict[str, Result]:
         since=windows.starts,
         groups=windows.groups if spec.by else None,
         arrival=None,
-        called="row of the result,",
+        called="window",
     )
+    keys = [(name, column.take(windows.rows)) for name, column in request.own_keys]
+    named = pa.table({**dict(keys), "window_end": request.times.restore(windows.ends)})
+    request.named = lambda row: named_window(named, row, spec.by)
     (answers,) = request.ask(moments)
-    columns = {
-        name: _taken(source, name, column.take(windows.rows))
-        for name, column in request.own_keys
-    }
+    columns = {name: _taken(source, name, column) for name, column in keys}
     flavour = source.flavour(spec.on)
     ends = (("window_start", windows.starts), ("window_end", windows.ends))
     for name, ticks in ends:

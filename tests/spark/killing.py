@@ -93,10 +93,11 @@ class Killing(operator.Operator):
 
     def plant(self, batch: int) -> None:
         """Every cached state forgets its rows; its token is not that of the state."""
-        for place, (token, shard, shelf) in list(operator._cache.items()):
-            stale = copy.copy(shard)
-            stale.slots = []
-            operator._cache[place] = (f"{token} of another attempt", stale, shelf)
+        for held in operator._cache.held.values():
+            held.shard = copy.copy(held.shard)
+            held.shard.slots = []
+            held.token = f"{held.token} of another attempt"
+            claim(self.folder, "stale cache", batch)
             claim(self.folder, "stale cache", batch)
 
 

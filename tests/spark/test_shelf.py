@@ -1,12 +1,15 @@
 """Pages on a node's disk are those of the state, or are not taken."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.shard import Shard
 from slidewise.spark import shelf
+from slidewise.spark.cache import Cache, Held
 from slidewise.spark.shelf import Shelf, Shelved
 
 
@@ -83,7 +86,7 @@ def test_without_a_segment_the_state_is_asked(tmp_path: Path, harm: str) -> None
     if harm == "gone":
         path.unlink()
     else:
-        length = {"cut": 64, "short": 5, "empty": 0}[harm]
+        length = {"cut": 20, "short": 5, "empty": 0}[harm]
         path.write_bytes(path.read_bytes()[:length])
     held = turn(state, tmp_path, "b", "c")
     assert bytes(held.get(ord("b")) or b"") == b"b"
@@ -107,6 +110,94 @@ def test_few_segments_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     sizes = [path.stat().st_size for path in tmp_path.glob("query-3-*")]
     assert 3 <= len(sizes) <= 4
     assert len(list(tmp_path.iterdir())) == len(sizes) + 1
+
+
+def test_segments_of_which_nothing_is_left_go(tmp_path: Path) -> None:
+    """At the end of the chain, once younger ones hold or remove all of their pages."""
+    state, before = Counting(), ""
+    plan: list[dict[int, bytes | None]] = [
+        {1: b"a", 2: b"a"},
+        {3: b"b"},
+        {1: b"c", 2: None},
+        {4: b"d"},
+        {3: b"e"},
+    ]
+    left = []
+    for at, pages in enumerate(plan):
+        held = turn(state, tmp_path, before, f"{at}")
+        for page, blob in pages.items():
+            if blob is None:
+                held.remove(page)
+            else:
+                held.put(page, blob)
+        held.keep(before, f"{at}")
+        before = f"{at}"
+        left.append(sorted(path.name[-1] for path in tmp_path.iterdir()))
+    assert left == [["0"], ["0", "1"], ["1", "2"], ["1", "2", "3"], ["2", "3", "4"]]
+    last = turn(state, tmp_path, before, "5")
+    found = [bytes(last.get(page) or b"") for page in (1, 3, 4)]
+    assert (found, state.asked) == ([b"c", b"e", b"d"], [])
+    assert (last.get(2), state.asked) == (None, [2])
+
+
+def test_no_more_segments_than_a_worker_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However small they are; the state has what they held."""
+    monkeypatch.setattr(shelf, "_FILES", 4)
+    state, before = Counting(), ""
+    for at in range(7):
+        held = turn(state, tmp_path, before, f"{at}")
+        held.put(at, b"x")
+        held.keep(before, f"{at}")
+        before = f"{at}"
+    assert sorted(path.name[-1] for path in tmp_path.iterdir()) == list("3456")
+    held = turn(state, tmp_path, before, "7")
+    assert (held.get(3), state.asked) == (b"x", [])
+    assert (held.get(2), state.asked) == (b"x", [2])
+
+
+def test_files_that_go_meanwhile_are_not_missed(tmp_path: Path) -> None:
+    """The state is asked, and no older segment."""
+    state, before = Counting(), ""
+    for at in range(2):
+        held = turn(state, tmp_path, before, f"{at}")
+        held.put(1, b"new" if at else b"old")
+        held.put(2 + at, b"other")
+        held.keep(before, f"{at}")
+        before = f"{at}"
+    held = turn(state, tmp_path, before, "2")
+    next(tmp_path.glob("*-1")).unlink()
+    assert held.get(1) == b"new"
+    assert state.asked == [1]
+
+
+def test_what_can_never_be_trusted_again_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Shards of micro-batches long past, and those of queries that have ended."""
+    shard = Shard.__new__(Shard)
+    cache = Cache()
+
+    def put(query: str, bucket: int, batch: int) -> None:
+        cache.put(query, bucket, Held("t", shard, None, batch))
+
+    for bucket, batch in enumerate([3, 4, 6, 7]):
+        put("a", bucket, batch)
+    put("b", 0, 1)
+    found = cache.take("a", 3, 7)
+    assert found is not None
+    assert found.batch == 7
+    # Two micro-batches without rows leave a bucket's state as it was.
+    assert set(cache.held) == {("a", 2), ("b", 0)}
+    put("a", 3, 6)
+    # A state that was rolled back.
+    assert cache.take("a", 1, 5) is None
+    assert set(cache.held) == {("b", 0)}
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 601)
+    assert cache.take("a", 0, 8) is None
+    assert not cache.held
 
 
 def test_no_folder_means_no_shelf(

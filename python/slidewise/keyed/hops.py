@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from slidewise import _core
 from slidewise.aggregations import count
+from slidewise.batches import named_window
 from slidewise.columns import row_numbers
 from slidewise.errors import SpecError
 from slidewise.frames import frame
@@ -83,8 +84,8 @@ def _answered(
     """Windows that end at these times, and all answers, those not asked for, too."""
     starts = pc.subtract(stops, job.grid.length)
     asked = keys.append_column(job.spec.on, job.restore(stops))
-    naming = job.naming(asked)
-    request.named = lambda row: f"{naming(row).removeprefix('the row of ')} (its end)"
+    ended = keys.append_column("window_end", job.restore(stops))
+    request.named = lambda row: named_window(ended, row, job.spec.by)
     moments = moments_of(frame(asked), request, job.spec_of_moments)
     (window,) = request.ask(replace(moments, since=starts))
     answers = [result.array for result in window.values()]

@@ -480,7 +480,7 @@ class Job:
         return _columns(request, at)
 
     def naming(self, rows: pa.Table) -> Callable[[int], str]:
-        """How messages name answers: by key and time, numbers meaning nothing here."""
+        """How messages name rows: by key and time, numbers meaning nothing here."""
         return lambda row: named_row(rows, row, self.spec_of_moments)
 
     @cached_property

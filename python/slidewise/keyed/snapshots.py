@@ -125,7 +125,14 @@ def _read(blob: Any, spec_hash: str) -> tuple[Snapshot, set[int]]:
         raise SnapshotError(
             f"from_bytes takes bytes, got {type(blob).__name__}"
         ) from error
-    if blob[: len(_MAGIC)] != _MAGIC:
+    start = bytes(blob[: len(_MAGIC)])
+    if start[:-1] == _MAGIC[:-1] and start != _MAGIC and start[-1:].isdigit():
+        raise SnapshotError(
+            f"this is a snapshot of KeyedWindows in format {start[-1:].decode()}, and "
+            f"this version of slidewise reads format {_MAGIC[-1:].decode()}: restore "
+            "it by the version that wrote it, or ingest the rows anew"
+        )
+    if start != _MAGIC:
         raise SnapshotError(
             "these bytes are no snapshot of KeyedWindows: those of a Window are read "
             "by Window.from_bytes, those of a SharedWindow by SharedWindow.from_bytes"

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 
 from slidewise.keyed.job import CORRECTION, Job, flagged
 from slidewise.keyed.shard import Shard
+from slidewise.spark.cache import Cache, Held
 from slidewise.spark.guard import GUARDED, Guard
 from slidewise.spark.packing import read_rows, write_rows
 from slidewise.spark.shelf import Shelf, Shelved, folder
@@ -64,9 +65,7 @@ _ANSWERS = 1 << 16
 # Decoded pages that a shard keeps from one batch to the next.
 _DECODED = 4096
 
-# By query and bucket: the token of the state that a shard stands for, the shard, and
-# the pages on this node's disk.
-_cache: dict[tuple[str, int], tuple[str, Shard, Shelf | None]] = {}
+_cache = Cache()
 
 
 class StatePages:
@@ -177,10 +176,9 @@ class Turn:
         self._started = time.perf_counter()
         context = TaskContext.get()
         query = context.getLocalProperty("sql.streaming.queryId") if context else None
-        self._key = (str(query), bucket)
-        self._batch = (
-            context.getLocalProperty("streaming.sql.batchId") if context else None
-        )
+        batch = context.getLocalProperty("streaming.sql.batchId") if context else None
+        self._query, self._bucket = str(query), bucket
+        self._batch = int(batch or 0)
         self._answers: list[pa.Table] = []
         self._counts = dict.fromkeys(_COUNTS, 0)
         self.fired: int | None = None
@@ -189,21 +187,26 @@ class Turn:
         self._timer: int | None = state.get("timer")
         # Taken out: a call that fails leaves nothing behind to be trusted.
         self._token: str = state.get("token", "")
-        self._shelf: Shelf | None
-        token, shard, self._shelf = _cache.pop(self._key, ("", None, None))
-        is_ours = shard is not None and token == self._token
-        if not is_ours:
-            place, name = folder(), f"{query}-{bucket}"
-            on_disk = None if place is None else Shelf.at(name, place, self._token)
-            self._shelf = on_disk
+        held = _cache.take(self._query, bucket, self._batch)
+        if held is not None and held.token != self._token:
+            held = None
+        self._shelf = self._on_disk() if held is None else held.shelf
         self._store = Shelved(StatePages(operator._pages), self._shelf)
-        if shard is not None and is_ours:
-            shard.reopen(self._store)
+        if held is not None:
+            self.shard = held.shard
+            self.shard.reopen(self._store)
             self._counts["cached"] = 1
         else:
             directory = state.get("shard")
-            shard = Shard(operator._job, self._store, directory and directory.encode())
-        self.shard = shard
+            directory = directory and directory.encode()
+            self.shard = Shard(operator._job, self._store, directory)
+
+    def _on_disk(self) -> Shelf | None:
+        """The pages that the worker before has left on this node, if it was here."""
+        place = folder()
+        if place is None:
+            return None
+        return Shelf.at(f"{self._query}-{self._bucket}", place, self._token)
 
     def advance(self, watermark: int | None) -> None:
         """Answers what the watermark has passed."""
@@ -245,7 +248,8 @@ class Turn:
         self._counts["shelved"] = self._store.hits
         self._store.keep(self._token, token)
         shard.trim(_DECODED)
-        _cache[self._key] = (token, shard, self._shelf)
+        held = Held(token, shard, self._shelf, self._batch)
+        _cache.put(self._query, self._bucket, held)
 
     def _wake(self, watermark: int | None) -> int | None:
         """Sets the timer for what is due next; gives it."""

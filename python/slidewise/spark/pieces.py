@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from slidewise.batches import AFTER, BEFORE, OWN, Order, checked
+from slidewise.batches import AFTER, BEFORE, OWN, Order
 from slidewise.errors import SlidewiseError
 from slidewise.frames import frame
 from slidewise.spark.columns import column, key_column
@@ -277,7 +277,7 @@ class Bounds:
         return replace(order, roles=_ROLE)
 
     def marked(self, batch: pa.RecordBatch, spec: Spec) -> pa.RecordBatch:
-        """A batch of rows in pieces, with what they are to their piece."""
+        """A batch of `checked` rows in pieces, with what they are to their piece."""
         pieces = batch.column(PIECE)
         starts, ends = (
             pa.array(times, pa.int64()).take(pieces)
@@ -286,7 +286,6 @@ class Bounds:
         if spec.is_hopping:
             return batch.append_column(_START, starts).append_column(_AFTER, ends)
         table = pa.Table.from_batches([batch])
-        checked(table, spec)
         ticks = read_times(frame(table).column(spec.on), spec.on).ticks
         before = pc.fill_null(pc.less(ticks, starts), False)
         after = pc.fill_null(pc.greater_equal(ticks, ends), False)

@@ -10,15 +10,16 @@ to, which names the segment before it.
 
 Nothing of it is trusted but that token: a state that was rolled back has another one,
 and so other segments or none. A file that is missing ends the chain, and the state is
-asked; the folder goes with the executor.
+asked; the folder goes with the executor. Pages are read when they are asked for: a file
+that is mapped into memory counts as memory of each worker that has it.
 """
 
 import contextlib
 import json
-import mmap
 import os
 import struct
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,12 +27,13 @@ from slidewise.keyed.pages import Store
 
 __all__ = ["Shelf", "Shelved", "folder"]
 
-# Bytes of segments that are kept per bucket.
+# Bytes of segments that are kept per bucket, and how many of them: the worker that gets
+# it next opens each.
 _MOST = 1 << 25
+_FILES = 128
 # Files of others that nobody has used for so long were left behind by a failed attempt.
 _OLD = 600.0
 _HEADER = struct.Struct("<Q")
-_ALIGNED = 64
 
 
 def folder() -> Path | None:
@@ -47,14 +49,28 @@ class _Segment:
     Attributes:
         path: Where the file is.
         before: The token of the segment before it.
-        bytes: The file, mapped.
+        size: Of the file.
         places: Where each page lies in it; None for one that was removed.
     """
 
     path: Path
     before: str
-    bytes: memoryview
+    size: int
     places: dict[int, tuple[int, int] | None]
+
+    def read(self, page: int) -> bytes | None:
+        """The bytes of a page; None if it was removed, or the file is gone."""
+        place = self.places[page]
+        if place is None:
+            return None
+        start, length = place
+        try:
+            with self.path.open("rb") as file:
+                file.seek(start)
+                found = file.read(length)
+        except OSError:
+            return None
+        return found if len(found) == length else None
 
 
 @dataclass
@@ -74,24 +90,23 @@ class Shelf:
     def at(cls, name: str, place: Path, token: str) -> "Shelf":
         """The segments of the state with this token, as far as they are there."""
         shelf, size = cls(name, place), 0
-        while token and size <= _MOST:
+        while token and size <= _MOST and len(shelf._segments) < _FILES:
             segment = _opened(shelf._path(token))
             if segment is None:
                 break
             shelf._segments.append(segment)
-            size += len(segment.bytes)
+            size += segment.size
             token = segment.before
         return shelf
 
     def _path(self, token: str) -> Path:
         return self.place / f"{self.name}-{token.replace(':', '-')}"
 
-    def get(self, page: int) -> memoryview | None:
+    def get(self, page: int) -> bytes | None:
         """The bytes of a page; None if it is not here."""
         for segment in self._segments:
             if page in segment.places:
-                found = segment.places[page]
-                return None if found is None else segment.bytes[found[0] :][: found[1]]
+                return segment.read(page)
         return None
 
     def add(self, before: str, token: str, pages: dict[int, bytes | None]) -> None:
@@ -100,24 +115,32 @@ class Shelf:
             self.place.mkdir(parents=True, exist_ok=True)
             path = self._path(token)
             hidden = path.with_name(f".{path.name}")
-            hidden.write_bytes(_segment(before, pages))
+            blob, places = _segment(before, pages)
+            hidden.write_bytes(blob)
             hidden.rename(path)
-            segment = _opened(path)
-            if segment is not None:
-                self._segments.insert(0, segment)
+            self._segments.insert(0, _Segment(path, before, len(blob), places))
             self._drop()
 
     def _drop(self) -> None:
-        """Removes segments beyond the most, and those that nobody has used for long."""
-        size, kept = 0, []
-        for segment in self._segments:
-            size += len(segment.bytes)
+        """Removes segments that are of no use, and those that nobody has used for long.
+
+        Of no use are those beyond the most, and at the end of the chain those of which
+        every page is also in a younger one.
+        """
+        seen: set[int] = set()
+        size = kept = 0
+        for at, segment in enumerate(self._segments[:_FILES]):
+            size += segment.size
             if size > _MOST:
-                segment.path.unlink(missing_ok=True)
-            else:
-                kept.append(segment)
-        self._segments = kept
-        ours = {segment.path for segment in kept}
+                break
+            pages = {page for page, place in segment.places.items() if place}
+            if not pages <= seen or at == 0:
+                kept = at + 1
+            seen |= segment.places.keys()
+        for segment in self._segments[kept:]:
+            segment.path.unlink(missing_ok=True)
+        del self._segments[kept:]
+        ours = {segment.path for segment in self._segments}
         for path in self.place.glob(f"{self.name}-*"):
             if path not in ours and time.time() - path.stat().st_mtime > _OLD:
                 path.unlink(missing_ok=True)
@@ -132,7 +155,7 @@ class Shelved:
         self._pages: dict[int, bytes | None] = {}
         self.hits = 0
 
-    def get(self, page: int) -> bytes | memoryview | None:
+    def get(self, page: int) -> bytes | None:
         """As in `slidewise.keyed.pages.Store`."""
         if page in self._pages:
             return self._pages[page]
@@ -141,9 +164,10 @@ class Shelved:
             self.hits += 1
             return found
         blob = self._store.get(page)
-        if blob is not None:
-            self._pages[page] = bytes(blob)
-        return blob
+        if blob is None:
+            return None
+        read = self._pages[page] = bytes(blob)
+        return read
 
     def put(self, page: int, blob: bytes) -> None:
         """As in `slidewise.keyed.pages.Store`."""
@@ -162,38 +186,42 @@ class Shelved:
         self._pages = {}
 
 
-def _segment(before: str, pages: dict[int, bytes | None]) -> bytes:
-    """A file: the length of its head, the head, and the pages."""
+def _segment(
+    before: str, pages: dict[int, bytes | None]
+) -> tuple[bytes, dict[int, tuple[int, int] | None]]:
+    """A file (length of its head, head, pages), and where pages lie in it."""
     places: dict[int, tuple[int, int] | None] = {}
-    parts, at = [], 0
+    at = 0
     for page, blob in pages.items():
-        if blob is None:
-            places[page] = None
-            continue
-        places[page] = (at, len(blob))
-        padding = -len(blob) % _ALIGNED
-        parts += [blob, bytes(padding)]
-        at += len(blob) + padding
+        places[page] = None if blob is None else (at, len(blob))
+        at += 0 if blob is None else len(blob)
     head = json.dumps([before, list(places.items())], separators=(",", ":")).encode()
-    head += b" " * (-(len(head) + _HEADER.size) % _ALIGNED)
-    return b"".join([_HEADER.pack(len(head)), head, *parts])
+    blobs = [blob for blob in pages.values() if blob is not None]
+    whole = b"".join([_HEADER.pack(len(head)), head, *blobs])
+    return whole, _moved(places.items(), _HEADER.size + len(head))
+
+
+def _moved(
+    places: Iterable[tuple[int, tuple[int, int] | None]], start: int
+) -> dict[int, tuple[int, int] | None]:
+    """Places in a file whose pages begin there."""
+    return {
+        page: None if place is None else (place[0] + start, place[1])
+        for page, place in places
+    }
 
 
 def _opened(path: Path) -> _Segment | None:
     """A segment; None if there is none."""
     try:
         with path.open("rb") as file:
-            held = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        (length,) = _HEADER.unpack_from(held)
-        start = _HEADER.size + length
-        before, places = json.loads(bytes(held[_HEADER.size : start]))
+            (length,) = _HEADER.unpack(file.read(_HEADER.size))
+            before, places = json.loads(file.read(length))
+            size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError, struct.error):
         return None
-    found = {
-        page: None if place is None else (place[0] + start, place[1])
-        for page, place in places
-    }
+    found = _moved(places, _HEADER.size + length)
     ends = (sum(place) for place in found.values() if place is not None)
-    if max(ends, default=0) > len(held):
+    if max(ends, default=0) > size:
         return None
-    return _Segment(path, before, held, found)
+    return _Segment(path, before, size, found)

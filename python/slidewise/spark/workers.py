@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from operator import methodcaller
@@ -48,11 +49,13 @@ def answer(
         named: Iterator[pa.RecordBatch] = map(
             methodcaller("rename_columns", come), batches
         )
+        named = _checked(named, spec)
         if order.runs == (RUN,):
             named = _in_runs(named, spec)
         if bounds is not None:
             named = _in_pieces(named, spec, bounds)
-        own = order if bounds is None else bounds.order(spec, order)
+        own = replace(order, is_checked=True)
+        own = own if bounds is None else bounds.order(spec, own)
         first = next(named, None)
         if first is None:
             return
@@ -63,11 +66,17 @@ def answer(
     return run
 
 
+def _checked(batches: Iterator[pa.RecordBatch], spec: Spec) -> Iterator[pa.RecordBatch]:
+    """Batches of which each row is as it must be: looked at once, before all else."""
+    for batch in batches:
+        checked(batch, spec)
+        yield batch
+
+
 def _in_runs(batches: Iterator[pa.RecordBatch], spec: Spec) -> Iterator[pa.RecordBatch]:
     """Batches of which all times were in the number that sorted them."""
     for batch in batches:
         table = pa.Table.from_batches([batch])
-        checked(table, spec)
         check_times(read_times(frame(table).column(spec.on), spec.on).ticks, spec.on)
         yield batch
 
