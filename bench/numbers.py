@@ -37,6 +37,28 @@ PROBES = [
 ]
 
 
+LIMITS = """\
+## Where the range ends
+
+Sums and means of finite floats may leave the range of floats on the way, above
+1.8e308: they are carried beyond it, and come back when the values that led there
+leave, or others bring them back. `mean` of `[1e308, 1e308]` is 1e308, and `sum` of
+`[1e308, 1e308, -1e308]` is 1e308, in whatever order and grouping. Only a sum that
+lies beyond in the end is infinite.
+
+What is made of powers ends where the powers do, as in numpy:
+
+| answer | deviations from the mean | beyond |
+| --- | --- | --- |
+| `variance`, `stddev`, `covariance` | 1e-154 to 1e154 | infinite, or 0 |
+| `sum_of_squares` | values of 1e-154 to 1e154 | likewise |
+| `skewness` | 1e-97 to 1e102 | NaN |
+| `kurtosis` | 1e-72 to 1e76 | NaN |
+
+Values that far from 1 are scaled first: a power of two costs no digits.
+"""
+
+
 def main() -> None:
     """Measures, and writes the page."""
     parser = argparse.ArgumentParser(description="How right rolling numbers are.")
@@ -45,9 +67,9 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with np.errstate(all="ignore"):
-        page = "\n".join([*_head(), *_probes(), *_series(options.slides)])
+        page = "\n".join([*_head(), *_probes(), *_series(options.slides), LIMITS])
     options.out.parent.mkdir(exist_ok=True)
-    options.out.write_text(page + "\n", encoding="utf-8")
+    options.out.write_text(page, encoding="utf-8")
     print(f"wrote {options.out}")
 
 

@@ -191,7 +191,7 @@ def _rescaled(ticks: pa.Array, unit: str, to: str) -> pa.Array:
 
 
 def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
-    """An array's values for one feed: int64 or float64, else a list, else None.
+    """An array's values for one feed: int64, float64 or bool, else a list, else None.
 
     Args:
         values: What was given to `insert_many`, or one column of it.
@@ -219,7 +219,7 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
     if role in ("any", "hash"):
         return list(array.to_pylist())
     if pa.types.is_boolean(held):
-        return array.cast(pa.int64())
+        return array
     if pa.types.is_decimal(held):
         return array.cast(pa.float64())
     raise SpecError(

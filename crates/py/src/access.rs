@@ -11,18 +11,18 @@
 //!    happens at once at its end.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use slidewise_core::aggregate::{Cell, DType};
+use slidewise_core::aggregate::Cell;
 use slidewise_core::window::Refused;
 
 use crate::clock::Clock;
 use crate::element::{Object, Store};
 use crate::errors::{broken, busy, noted, prefixed, spec};
-use crate::spec::{Beside, Feed, Nan, Role, Spec};
+use crate::spec::{Beside, Feed, Nan, Role, Spec, Type};
 use crate::state::{Row, State, Types};
 use crate::value::{Loose, Misfit, described, is_object, key, loosen, misfit, small_int};
 use crate::window::Parts;
@@ -48,6 +48,8 @@ pub(crate) struct Access {
     clock: OnceLock<Arc<Clock>>,
     state: Mutex<State>,
     quick: AtomicU8,
+    /// Which answers are values of columns of bools.
+    truths: Box<[AtomicBool]>,
     /// How many calls are running a user's code, in whatever thread.
     entered: AtomicUsize,
 }
@@ -78,6 +80,7 @@ impl Drop for Entered<'_> {
 
 impl Access {
     pub(crate) fn new(spec: Py<Spec>, parts: Parts) -> Self {
+        let answers = spec.get().aggs.len();
         let access = Self {
             make: Make {
                 spec,
@@ -86,6 +89,7 @@ impl Access {
             store: parts.store.map_or_else(OnceLock::new, OnceLock::from),
             clock: parts.clock.map_or_else(OnceLock::new, OnceLock::from),
             quick: AtomicU8::new(Quick::No as u8),
+            truths: (0..answers).map(|_| AtomicBool::new(false)).collect(),
             state: Mutex::new(parts.state),
             entered: AtomicUsize::new(0),
         };
@@ -118,6 +122,10 @@ impl Access {
         let first = Some(&self.make);
         let makes = std::iter::successors(first, |make| make.wider.get().map(|wider| &**wider));
         makes.map(|make| &make.spec)
+    }
+
+    pub(crate) fn truths(&self) -> &[AtomicBool] {
+        &self.truths
     }
 
     pub(crate) fn store(&self) -> Option<&Store> {
@@ -495,8 +503,14 @@ impl Access {
             .collect()
     }
 
-    /// Decides what [`Access::insert`] may take the quick way from now on.
+    /// Decides what [`Access::insert`] may take the quick way from now on, and which
+    /// answers are bools.
     fn choose_quick(&self, state: &State) {
+        for (agg, truth) in self.spec().aggs.iter().zip(&self.truths) {
+            let of = agg.of.filter(|_| Spec::answers_value(agg));
+            let bools = of.is_some_and(|of| state.dtypes[of] == Some(Type::Bool));
+            truth.store(bools, Ordering::Relaxed);
+        }
         let clock = self.clock();
         let plain = clock.is_some_and(|clock| clock.int && clock.granularity == 1)
             && self.spec().columns.is_none();
@@ -504,8 +518,8 @@ impl Access {
             _ if !plain => Quick::No,
             ([], _) => Quick::Rows,
             ([feed], [Some(dtype)]) if feed.role.is_number() => match dtype {
-                DType::I64 => Quick::Ints,
-                DType::F64 if self.spec().nan == Nan::Propagate => Quick::Floats,
+                Type::Int => Quick::Ints,
+                Type::Float if self.spec().nan == Nan::Propagate => Quick::Floats,
                 _ => Quick::No,
             },
             _ => Quick::No,

@@ -77,6 +77,7 @@ impl Access {
             spec: self.spec(),
             store: self.store(),
             restore,
+            truths: self.truths(),
         })
     }
 }

@@ -3,7 +3,7 @@
 //! As with single values ([`crate::value`]), reading may run a user's code and happens
 //! before the window is locked; settling types happens under the lock, without Python.
 
-use arrow_array::{Float64Array, Int64Array};
+use arrow_array::{Array, BooleanArray, Float64Array, Int64Array};
 use arrow_schema::DataType;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
@@ -186,6 +186,13 @@ impl<'py> BulkReader<'_, 'py> {
         let read = self.helper("read_values", (values, role_name(role)))?;
         if read.is_none() {
             return Ok(None);
+        }
+        if let Some(bools) = bools(&read)? {
+            self.refuse_length(bools.len(), None)?;
+            let Numbers::I64(bools) = masked(Numbers::I64(bools), mask) else {
+                unreachable!("masking keeps the type")
+            };
+            return Ok(Some(LooseColumn::Bools(bools)));
         }
         if read.hasattr("__arrow_c_array__")? {
             let numbers = Numbers::import(&read)?;
@@ -453,6 +460,20 @@ pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
         DataType::Float64 => Some(Numbers::F64(data.into())),
         _ => None,
     })
+}
+
+/// An Arrow array of bools, as 0 and 1.
+fn bools(array: &Bound<'_, PyAny>) -> PyResult<Option<Int64Array>> {
+    if !array.hasattr("__arrow_c_array__")? {
+        return Ok(None);
+    }
+    let data = arrow::import(array)?;
+    if *data.data_type() != DataType::Boolean {
+        return Ok(None);
+    }
+    let flags = BooleanArray::from(data);
+    let ints = flags.values().iter().map(i64::from).collect();
+    Ok(Some(Int64Array::new(ints, flags.nulls().cloned())))
 }
 
 /// Up to this many numbers copying is faster than what pyarrow needs to borrow them.

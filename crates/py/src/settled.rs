@@ -4,20 +4,22 @@
 //! where no Python code may run.
 
 use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array, Float64Array};
+use arrow_array::{Array, Float64Array, Int64Array};
+use slidewise_core::aggregate::Cell;
 use slidewise_core::aggregate::column::Column;
-use slidewise_core::aggregate::{Cell, DType};
 
 use crate::arrow::Numbers;
 use crate::element::Object;
 use crate::hashing::of_numbers;
-use crate::spec::{Nan, Role};
+use crate::spec::{Nan, Role, Type};
 use crate::state::cells;
 use crate::value::{Loose, Misfit, NAN_RAISED, not_whole};
 
 /// A feed's values before their type is known.
 pub(crate) enum LooseColumn {
     Numbers(Numbers),
+    /// As 0 and 1.
+    Bools(Int64Array),
     Values(Vec<Loose>),
 }
 
@@ -31,6 +33,7 @@ impl LooseColumn {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Numbers(numbers) => numbers.len(),
+            Self::Bools(bools) => bools.len(),
             Self::Values(values) => values.len(),
         }
     }
@@ -42,12 +45,21 @@ impl LooseColumn {
     pub(crate) fn settle(
         &mut self,
         role: Role,
-        dtype: &mut Option<DType>,
+        dtype: &mut Option<Type>,
         nan: Nan,
     ) -> Result<SettledColumn, (Misfit, Option<usize>)> {
         let numbers = match self {
             Self::Numbers(Numbers::I64(ints)) => Numbers::I64(ints.clone()),
             Self::Numbers(Numbers::F64(floats)) => Numbers::F64(floats.clone()),
+            Self::Bools(bools) => {
+                let all_null = bools.null_count() == bools.len();
+                let truths = matches!(*dtype, None | Some(Type::Bool)) && !all_null;
+                let settled = as_type(Numbers::I64(bools.clone()), role, dtype)?;
+                if truths {
+                    *dtype = Some(Type::Bool);
+                }
+                return Ok(SettledColumn::Numbers(settled));
+            }
             Self::Values(values) => {
                 let settled = std::mem::take(values)
                     .into_iter()
@@ -85,7 +97,7 @@ impl SettledColumn {
 fn as_type(
     numbers: Numbers,
     role: Role,
-    dtype: &mut Option<DType>,
+    dtype: &mut Option<Type>,
 ) -> Result<Numbers, (Misfit, Option<usize>)> {
     let missing = match &numbers {
         Numbers::I64(ints) => ints.null_count() == ints.len(),
@@ -93,17 +105,17 @@ fn as_type(
     };
     match (numbers, *dtype) {
         (numbers, _) if missing => Ok(numbers),
-        (Numbers::F64(_), Some(DType::I64)) => Err((
+        (Numbers::F64(_), Some(Type::Bool | Type::Int)) => Err((
             Misfit(not_whole(role, "the values are float64".to_owned())),
             None,
         )),
-        (Numbers::I64(ints), Some(DType::F64)) => {
+        (Numbers::I64(ints), Some(Type::Float)) => {
             Ok(Numbers::F64(ints.unary::<_, Float64Type>(|int| int as f64)))
         }
         (numbers, _) => {
             *dtype = Some(match numbers {
-                Numbers::I64(_) => DType::I64,
-                Numbers::F64(_) => DType::F64,
+                Numbers::I64(_) => Type::Int,
+                Numbers::F64(_) => Type::Float,
             });
             Ok(numbers)
         }

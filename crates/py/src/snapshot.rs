@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::snapshot::{Damaged, Reader, Writer, open, seal};
 
@@ -20,7 +19,7 @@ use crate::clock::Clock;
 use crate::element::{Held, Object, Store, restoring};
 use crate::errors::{broken, snapshot as refused};
 use crate::objects;
-use crate::spec::{DTYPES, Role, Spec, named};
+use crate::spec::{DTYPES, Role, Spec, Type, named};
 use crate::state::{State, Types};
 use crate::window::Parts;
 
@@ -248,7 +247,7 @@ pub(crate) fn from_bytes<'py>(
     ))
 }
 
-fn name_of(dtype: Option<DType>) -> Option<&'static str> {
+fn name_of(dtype: Option<Type>) -> Option<&'static str> {
     let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
     known.map(|(name, _)| *name)
 }
@@ -265,7 +264,7 @@ fn read_types(spec: &Spec, names: Vec<Option<String>>) -> PyResult<Types> {
             Some(name) => Some(named("dtype", &name, &DTYPES).map_err(|_| wrong())?),
             None => None,
         };
-        let open = feed.role == Role::Number && dtype != Some(DType::Object);
+        let open = feed.role == Role::Number && dtype != Some(Type::Object);
         if !(feed.dtype == dtype || feed.dtype.is_none() && open) {
             return Err(wrong());
         }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass::PyVisit;
 use pyo3::types::PyString;
 use slidewise_core::aggregate::native::{Functions, Lower};
+use slidewise_core::aggregate::sketch::Request;
 use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys};
 use slidewise_core::window::Ties;
 use slidewise_core::window::algorithm::{Algorithm, Facts};
@@ -70,7 +71,7 @@ pub(crate) struct Feed {
     pub(crate) masks: Vec<(usize, Mask)>,
     pub(crate) beside: Option<Beside>,
     /// `None` until the first value decides.
-    pub(crate) dtype: Option<DType>,
+    pub(crate) dtype: Option<Type>,
 }
 
 impl Feed {
@@ -263,7 +264,7 @@ impl Spec {
 
     /// The numbers of one column are of one type, whatever conditions they are under;
     /// those that a native aggregation wants in its own type aside.
-    pub(crate) fn share_types(&self, dtypes: &mut [Option<DType>]) {
+    pub(crate) fn share_types(&self, dtypes: &mut [Option<Type>]) {
         for (at, feed) in self.feeds.iter().enumerate() {
             if feed.role != Role::Number || dtypes[at].is_some() {
                 continue;
@@ -274,6 +275,18 @@ impl Spec {
             };
             let mut others = self.feeds.iter().zip(dtypes.iter());
             dtypes[at] = others.find_map(|(other, dtype)| dtype.filter(|_| like(other)));
+        }
+    }
+
+    /// Whether the answer of an aggregation is a value of a column, or a list of such.
+    pub(crate) fn answers_value(agg: &AggSpec) -> bool {
+        match agg.kind {
+            Kind::Min | Kind::Max | Kind::First | Kind::Last | Kind::Mode => true,
+            Kind::ArgMin | Kind::ArgMax | Kind::Collect => true,
+            Kind::TopK { .. } | Kind::BottomK { .. } => true,
+            Kind::Quantile(quantile) => quantile.picks(),
+            Kind::Sketch(request) => matches!(request, Request::Hitters { .. }),
+            _ => false,
         }
     }
 
@@ -304,11 +317,32 @@ const ROLES: [(&str, Role); 6] = [
     ("presence", Role::Presence),
     ("time", Role::Time),
 ];
-pub(crate) const DTYPES: [(&str, DType); 3] = [
-    ("int64", DType::I64),
-    ("float64", DType::F64),
-    ("object", DType::Object),
+pub(crate) const DTYPES: [(&str, Type); 4] = [
+    ("int64", Type::Int),
+    ("float64", Type::Float),
+    ("object", Type::Object),
+    ("bool", Type::Bool),
 ];
+
+/// The type of a column as its values decide it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    /// Integers to the core, and bools again in answers that are values of the column.
+    Bool,
+    Int,
+    Float,
+    Object,
+}
+
+impl Type {
+    pub(crate) fn core(self) -> DType {
+        match self {
+            Self::Bool | Self::Int => DType::I64,
+            Self::Float => DType::F64,
+            Self::Object => DType::Object,
+        }
+    }
+}
 
 pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyResult<V> {
     let found = known.iter().find(|(known, _)| *known == name);
@@ -356,9 +390,9 @@ fn read_feed((source, role, masks, beside): &FeedTuple, dtype: Option<&str>) -> 
         .transpose()?;
     let dtype = match role {
         Role::Typed => typed,
-        Role::Number => asked.filter(|dtype| *dtype != DType::Object),
-        Role::Any | Role::Key | Role::Own(_) => Some(DType::Object),
-        Role::Hash | Role::Presence | Role::Time => Some(DType::I64),
+        Role::Number => asked.filter(|dtype| *dtype != Type::Object),
+        Role::Any | Role::Key | Role::Own(_) => Some(Type::Object),
+        Role::Hash | Role::Presence | Role::Time => Some(Type::Int),
     };
     let masks = masks
         .iter()

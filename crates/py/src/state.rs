@@ -14,11 +14,11 @@ use slidewise_core::window::{any_shared, auto};
 
 use crate::clock::Clock;
 use crate::element::Object;
-use crate::spec::{Feed, Role, Spec};
+use crate::spec::{Feed, Role, Spec, Type};
 
 type Granted<V> = std::result::Result<V, Refused>;
 pub(crate) type Row = Vec<Cell<Object>>;
-pub(crate) type Types = Vec<Option<DType>>;
+pub(crate) type Types = Vec<Option<Type>>;
 
 pub(crate) struct State {
     pub(crate) window: Box<dyn AnyWindow<Object>>,
@@ -51,7 +51,7 @@ impl State {
             return;
         }
         let mut decided = self.dtypes.iter().zip(&dtypes);
-        let refill = decided.any(|(old, new)| old.is_none() && *new == Some(DType::F64));
+        let refill = decided.any(|(old, new)| old.is_none() && *new == Some(Type::Float));
         self.dtypes = dtypes;
         if refill {
             let cause = self.window.cause();
@@ -291,7 +291,7 @@ impl State {
 fn empty(spec: &Spec, dtypes: &Types) -> Box<dyn AnyWindow<Object>> {
     let dtypes: Vec<DType> = dtypes
         .iter()
-        .map(|dtype| dtype.unwrap_or(DType::I64))
+        .map(|dtype| dtype.map_or(DType::I64, Type::core))
         .collect();
     let algorithm = spec.begins(&dtypes);
     if spec.is_shared() {
@@ -365,9 +365,9 @@ impl Log {
     }
 }
 
-fn fits(cell: &Cell<Object>, dtype: Option<DType>) -> bool {
+fn fits(cell: &Cell<Object>, dtype: Option<Type>) -> bool {
     matches!(
-        (cell, dtype),
+        (cell, dtype.map(Type::core)),
         (Cell::Null, _)
             | (_, Some(DType::Object))
             | (Cell::I64(_), Some(DType::I64))

@@ -4,25 +4,28 @@
 //! and happens before the window is locked; [`Loose::settle`] fixes the type of the
 //! column and happens under the lock, where no Python code may run.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use slidewise_core::aggregate::deferred::Term;
-use slidewise_core::aggregate::{Answer, Cell, DType, Kind};
+use slidewise_core::aggregate::{Answer, Cell, Kind};
 
 use crate::element::{Object, Store, canonical};
 use crate::errors::{ResultOverflowError, SlidewiseError, broken, noted, spec};
 use crate::hashing;
 use crate::own::Working;
 use crate::sketches;
-use crate::spec::{Nan, Role, Spec};
+use crate::spec::{Nan, Role, Spec, Type};
 
 /// A value before the type of its column is known.
 #[derive(Clone, Debug)]
 pub(crate) enum Loose {
     Null,
     Int(i64),
+    Bool(bool),
     Float(f64),
     /// An int beyond int64, as text and as the nearest float, if there is one.
     Big(String, Option<f64>),
@@ -139,6 +142,9 @@ pub(crate) fn small_int(value: &Bound<'_, PyAny>) -> Option<i64> {
 }
 
 fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(Loose::Bool(flag.is_true()));
+    }
     if let Ok(int) = value.cast::<PyInt>() {
         return integer(int);
     }
@@ -147,7 +153,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
     let doing = |error| noted(value.py(), error, "converting a value");
     match name.as_str() {
         // numpy's bool has no __index__, and is an int to us.
-        "bool" | "bool_" => return Ok(Loose::Int(i64::from(value.is_truthy().map_err(doing)?))),
+        "bool" | "bool_" => return Ok(Loose::Bool(value.is_truthy().map_err(doing)?)),
         _ => {}
     }
     if kind.hasattr("__index__")? {
@@ -217,7 +223,7 @@ impl Loose {
     pub(crate) fn settle(
         self,
         role: Role,
-        dtype: &mut Option<DType>,
+        dtype: &mut Option<Type>,
         nan: Nan,
     ) -> Result<Cell<Object>, Misfit> {
         if let Self::Float(float) = self
@@ -234,6 +240,7 @@ impl Loose {
                 Self::Null => Cell::Null,
                 _ if role == Role::Presence => Cell::I64(0),
                 Self::Int(int) => Cell::I64(int),
+                Self::Bool(flag) => Cell::I64(i64::from(flag)),
                 Self::Float(nan) if role == Role::Hash => Cell::I64(hashing::of_float(nan)),
                 Self::Float(float) => Cell::F64(float),
                 Self::Object(object) => Cell::Object(object),
@@ -243,22 +250,28 @@ impl Loose {
         self.into_number(role, dtype)
     }
 
-    fn into_number(self, role: Role, dtype: &mut Option<DType>) -> Result<Cell<Object>, Misfit> {
+    fn into_number(self, role: Role, dtype: &mut Option<Type>) -> Result<Cell<Object>, Misfit> {
         match (self, *dtype) {
             (Self::Null, _) => Ok(Cell::Null),
-            (Self::Int(int), Some(DType::F64)) => Ok(Cell::F64(int as f64)),
+            (Self::Bool(flag), None) => {
+                *dtype = Some(Type::Bool);
+                Ok(Cell::I64(i64::from(flag)))
+            }
+            (Self::Bool(flag), Some(Type::Float)) => Ok(Cell::F64(f64::from(flag))),
+            (Self::Bool(flag), _) => Ok(Cell::I64(i64::from(flag))),
+            (Self::Int(int), Some(Type::Float)) => Ok(Cell::F64(int as f64)),
             (Self::Int(int), _) => {
-                *dtype = Some(DType::I64);
+                *dtype = Some(Type::Int);
                 Ok(Cell::I64(int))
             }
-            (Self::Float(float), Some(DType::I64)) => {
+            (Self::Float(float), Some(Type::Bool | Type::Int)) => {
                 Err(Misfit(not_whole(role, format!("{float:?} is a float"))))
             }
             (Self::Float(float), _) => {
-                *dtype = Some(DType::F64);
+                *dtype = Some(Type::Float);
                 Ok(Cell::F64(float))
             }
-            (Self::Big(_, Some(float)), Some(DType::F64)) => Ok(Cell::F64(float)),
+            (Self::Big(_, Some(float)), Some(Type::Float)) => Ok(Cell::F64(float)),
             (Self::Big(text, _), _) => Err(Misfit(format!(
                 "{text} does not fit int64: create the window with dtype='object' for \
                  exact sums and extremes, or with dtype='float64' if rounding is fine"
@@ -297,6 +310,8 @@ pub(crate) struct Lowering<'a, 'py> {
     pub(crate) store: Option<&'a Store>,
     /// Gives a time back in the kind it came in.
     pub(crate) restore: &'a dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
+    /// Which answers are values of columns of bools.
+    pub(crate) truths: &'a [AtomicBool],
 }
 
 impl<'py> Lowering<'_, 'py> {
@@ -318,6 +333,7 @@ impl<'py> Lowering<'_, 'py> {
         Ok(match answer {
             Answer::Null => py.None().into_bound(py),
             Answer::I64(ticks) if self.spec.timed[at] => (self.restore)(ticks)?,
+            Answer::I64(int) if self.is_truth(at) => self.truth(int),
             Answer::I64(int) => int.into_pyobject(py)?.into_any(),
             Answer::Bool(flag) => PyBool::new(py, flag).to_owned().into_any(),
             Answer::F64(float) => PyFloat::new(py, float).into_any(),
@@ -328,7 +344,7 @@ impl<'py> Lowering<'_, 'py> {
             Answer::Hitters(hitters) => {
                 let list = PyList::empty(py);
                 for (item, count, error) in hitters {
-                    list.append((self.cell(item)?, count, error))?;
+                    list.append((self.cell(at, item)?, count, error))?;
                 }
                 list.into_any()
             }
@@ -340,7 +356,7 @@ impl<'py> Lowering<'_, 'py> {
                     if done % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
                         breathe(py)?;
                     }
-                    list.append(self.cell(cell)?)?;
+                    list.append(self.cell(at, cell)?)?;
                 }
                 if self.spec.finished[at] {
                     let plan = self.spec.plan.bind(py);
@@ -377,10 +393,19 @@ impl<'py> Lowering<'_, 'py> {
         }
     }
 
-    fn cell(&self, cell: Cell<Object>) -> PyResult<Bound<'py, PyAny>> {
+    fn is_truth(&self, at: usize) -> bool {
+        self.truths[at].load(Ordering::Relaxed)
+    }
+
+    fn truth(&self, int: i64) -> Bound<'py, PyAny> {
+        PyBool::new(self.py, int != 0).to_owned().into_any()
+    }
+
+    fn cell(&self, at: usize, cell: Cell<Object>) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         Ok(match cell {
             Cell::Null => py.None().into_bound(py),
+            Cell::I64(int) if self.is_truth(at) => self.truth(int),
             Cell::I64(int) => int.into_pyobject(py)?.into_any(),
             Cell::F64(float) => PyFloat::new(py, float).into_any(),
             Cell::Object(object) => {

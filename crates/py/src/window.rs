@@ -15,7 +15,7 @@ use crate::element::{Object, Store};
 use crate::errors::{EmptyWindowError, ResultOverflowError, broken};
 use crate::refusals::Migrated;
 use crate::snapshot;
-use crate::spec::{DTYPES, Role, Spec};
+use crate::spec::{DTYPES, Role, Spec, Type};
 use crate::state::State;
 use crate::value::{SIGNALS_EVERY, breathe};
 
@@ -474,6 +474,11 @@ impl Window {
     fn _describe<'py>(&self, py: Python<'py>) -> PyResult<Described<'py>> {
         let dtypes = self.0.lock(py)?.dtypes.clone();
         let names = self.0.spec().feeds.iter().zip(dtypes).map(|(feed, dtype)| {
+            // What computes with bools computes with integers.
+            let dtype = dtype.map(|dtype| match dtype {
+                Type::Bool => Type::Int,
+                other => other,
+            });
             let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
             (feed.role.is_number() || matches!(feed.role, Role::Any | Role::Key))
                 .then(|| known.map(|(name, _)| *name))

@@ -18,8 +18,9 @@ def variance(
     """The variance: squared distances from the mean, divided by n − `ddof`.
 
     Types: integers, bool and floats; the result is float64. Nulls are skipped; null
-    where n ≤ ddof. Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines,
-    shared with `mean` and `stddev` of the same column.
+    where n ≤ ddof. Deviations of more than 1e154 give infinity. Errors: `SpecError` if
+    `ddof` is negative. Cost: ≤ 3 combines, shared with `mean` and `stddev` of the same
+    column.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -60,7 +61,8 @@ def skewness(
     it); with `ddof=0` the population's, M₃/n ÷ (M₂/n)^1.5.
 
     Types: integers, bool and floats; the result is float64. Nulls are skipped; null for
-    fewer than 3 values (1 with `ddof=0`); NaN where all values are equal. Errors:
+    fewer than 3 values (1 with `ddof=0`); NaN where all values are equal, or the
+    standard deviation is outside of 1e-97 to 1e102. Errors:
     `SpecError` if `ddof` is neither 0 nor 1. Cost: ≤ 3 combines, shared with `variance`
     and `kurtosis` of the same column.
 
@@ -83,7 +85,8 @@ def kurtosis(
     it); with `ddof=0` the population's, n·M₄/M₂² − 3.
 
     Types: integers, bool and floats; the result is float64. Nulls are skipped; null for
-    fewer than 4 values (1 with `ddof=0`); NaN where all values are equal. Errors:
+    fewer than 4 values (1 with `ddof=0`); NaN where all values are equal, or the
+    standard deviation is outside of 1e-72 to 1e76. Errors:
     `SpecError` if `ddof` is neither 0 nor 1. Cost: ≤ 3 combines, shared with `variance`
     and `skewness` of the same column.
 

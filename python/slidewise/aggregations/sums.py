@@ -18,9 +18,10 @@ def sum(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The sum, exact over integers and free of drift over floats.
 
     Types: integers and bool give int64 (uint64 gives uint64), floats float64, durations
-    durations, decimals decimals of the same scale. Nulls are skipped; null over
-    nothing. Errors: `ResultOverflowError` if a sum of integers or decimals does not
-    fit. Cost: ≤ 3 combines.
+    durations, decimals decimals of the same scale. A sum of floats that leaves their
+    range on the way comes back into it. Nulls are skipped; null over nothing. Errors:
+    `ResultOverflowError` if a sum of integers or decimals does not fit. Cost: ≤ 3
+    combines.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw

@@ -463,15 +463,7 @@ impl Component {
             Op::SumI => put_i128(out, at, column.map(|bits| i128::from(bits as i64)).sum()),
             Op::SumF => {
                 let sum = Twofold::fold(column.map(f64::from_bits));
-                put(
-                    out,
-                    at,
-                    Twofold {
-                        sum: sum.sum + 0.0,
-                        ..sum
-                    }
-                    .to_words(),
-                );
+                put(out, at, sum.of_some().to_words());
             }
             Op::Logs => {
                 let logs = Twofold::fold(column.map(|bits| self.log(bits)));
@@ -482,7 +474,7 @@ impl Component {
                 out[at] = words.fold(i64::MIN, i64::max) as u64;
             }
             Op::SquaresF { n, sum } => {
-                let mean = Twofold::from_words(&out[sum..]).value() / out[n] as f64;
+                let mean = Twofold::from_words(&out[sum..]).mean(out[n] as f64);
                 let values = column.map(|bits| f64::from_bits(bits) - mean);
                 put(out, at, squares_about(values, out[n]).to_words());
             }

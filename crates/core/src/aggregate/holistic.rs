@@ -125,11 +125,12 @@ pub fn between(low: i64, high: i64, fraction: f64, dtype: DType) -> f64 {
     let mut distance = b - a;
     if dtype == DType::I64 {
         distance = (i128::from(high) - i128::from(low)) as f64;
-    } else if distance.is_infinite() && a.is_finite() && b.is_finite() {
+    } else if distance.is_infinite() {
+        // Beyond the floats, or from or to an infinite end, which is all that counts.
         return a * (1.0 - fraction) + b * fraction;
     }
-    // From the nearer end; an infinite one is reached at once.
-    if fraction < 0.5 || distance.is_infinite() {
+    // From the nearer end.
+    if fraction < 0.5 {
         a + distance * fraction
     } else {
         b - distance * (1.0 - fraction)
@@ -212,6 +213,12 @@ mod tests {
             over(quantile("0.5 linear"), &up),
             Answer::F64(f64::INFINITY)
         );
+        let down = [f64::NEG_INFINITY, 1.0];
+        for q in ["0.1", "0.5", "0.9"] {
+            let answer = over(quantile(&format!("{q} linear")), &down);
+            assert_eq!(answer, Answer::F64(f64::NEG_INFINITY));
+        }
+        assert_eq!(over(quantile("1 linear"), &down), Answer::F64(1.0));
         let endless = [f64::INFINITY; 3];
         assert_eq!(
             over(quantile("0.3 linear"), &endless),

@@ -149,9 +149,7 @@ impl Lower {
                 Answer::F64(Twofold::from_words(&words[sum..]).value())
             }
             Self::MeanI { sum, .. } => Answer::F64(get_i128(words, sum) as f64 / count),
-            Self::MeanF { sum, .. } => {
-                Answer::F64(Twofold::from_words(&words[sum..]).value() / count)
-            }
+            Self::MeanF { sum, .. } => Answer::F64(Twofold::from_words(&words[sum..]).mean(count)),
             Self::Extreme { at, min, dtype, .. } => {
                 Answer::of_bits(extreme_value(words[at] as i64, dtype, min), dtype)
             }
@@ -194,8 +192,11 @@ impl Lower {
             } => match ddof {
                 1 if count < 3.0 => Answer::Null,
                 _ => {
-                    let squares = twofold(words, squares);
-                    let skew = count.sqrt() * twofold(words, third) / squares / squares.sqrt();
+                    let (squares, third) = (twofold(words, squares), twofold(words, third));
+                    if out_of_range(squares / count, third, CUBES) {
+                        return Answer::F64(f64::NAN);
+                    }
+                    let skew = count.sqrt() * third / squares / squares.sqrt();
                     let adjusted = (count * (count - 1.0)).sqrt() / (count - 2.0);
                     Answer::F64(if ddof == 1 { skew * adjusted } else { skew })
                 }
@@ -208,8 +209,11 @@ impl Lower {
             } => match ddof {
                 1 if count < 4.0 => Answer::Null,
                 _ => {
-                    let squares = twofold(words, squares);
-                    let excess = count * twofold(words, fourth) / squares / squares - 3.0;
+                    let (squares, fourth) = (twofold(words, squares), twofold(words, fourth));
+                    if out_of_range(squares / count, fourth, FOURTHS) {
+                        return Answer::F64(f64::NAN);
+                    }
+                    let excess = count * fourth / squares / squares - 3.0;
                     let adjusted = (count - 1.0) / ((count - 2.0) * (count - 3.0))
                         * ((count + 1.0) * excess + 6.0);
                     Answer::F64(if ddof == 1 { adjusted } else { excess })
@@ -232,6 +236,16 @@ impl Lower {
             _ => unreachable!("answered without a count"),
         }
     }
+}
+
+/// The least variance for which third and fourth powers of deviations keep their digits.
+const CUBES: f64 = 1e-194;
+const FOURTHS: f64 = 1e-145;
+
+/// Whether powers of the deviations are no floats: too large, or too small to be told
+/// from nothing.
+fn out_of_range(variance: f64, moment: f64, least: f64) -> bool {
+    !moment.is_finite() || (variance > 0.0 && variance < least)
 }
 
 fn twofold(words: &[u64], at: usize) -> f64 {

@@ -5,6 +5,7 @@
 //! of shared components for the rest, a *sequence* for `collect`. Types are matched once,
 //! here, and never per item.
 
+mod beyond;
 pub mod collect;
 pub mod column;
 pub mod component;

@@ -110,7 +110,7 @@ pub fn distances<'a, R: AsRef<[u64]>>(
 ) -> impl Iterator<Item = f64> + Clone + 'a {
     let count = out[n];
     let (mean, pivot) = if floats {
-        (Twofold::from_words(&out[sum..]).value() / count as f64, 0)
+        (Twofold::from_words(&out[sum..]).mean(count as f64), 0)
     } else {
         (0.0, get_i128(out, sum) / i128::from(count.max(1)))
     };
@@ -148,7 +148,7 @@ pub fn mean_gap_f(a: &[u64], b: &[u64], n: usize, sum: usize) -> f64 {
     if exact.is_finite() {
         return exact;
     }
-    sum_b.value() / count_b - sum_a.value() / count_a
+    sum_b.mean(count_b) - sum_a.mean(count_a)
 }
 
 /// The same from exact integer sums; the products fit for fewer than 2³² values.

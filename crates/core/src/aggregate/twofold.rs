@@ -6,7 +6,12 @@
 //!
 //! Negative zero is the identity, and only the identity: `-0.0 + x == x` for every `x`,
 //! and no input is ever −0.0 (it is read as 0.0), so "nothing was added" needs no flag.
+//!
+//! A sum of finite values that leaves the floats on the way is kept [`Beyond`] them, and
+//! comes back if later values bring it back. Overflow shows in the error term, which is
+//! then no number: one look at it tells, and the rest is off the hot path.
 
+use super::beyond::Beyond;
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
 /// `a + b` and its exact rounding error.
@@ -56,6 +61,18 @@ impl Twofold {
     #[inline]
     #[must_use]
     pub fn plus(self, value: f64) -> Self {
+        let sum = self.plus_within(value);
+        if sum.error.is_finite() {
+            return sum;
+        }
+        Beyond::sum(self, Self::new(value))
+    }
+
+    /// [`Self::plus`] of values so small that no sum of them leaves the floats, or of
+    /// infinities and NaN.
+    #[inline]
+    #[must_use]
+    pub fn plus_within(self, value: f64) -> Self {
         let (sum, error) = two_sum(self.sum, value);
         Self {
             sum,
@@ -66,6 +83,17 @@ impl Twofold {
     #[inline]
     #[must_use]
     pub fn combine(self, younger: Self) -> Self {
+        let sum = self.combine_within(younger);
+        if sum.error.is_finite() {
+            return sum;
+        }
+        Beyond::sum(self, younger)
+    }
+
+    /// [`Self::combine`], as [`Self::plus_within`].
+    #[inline]
+    #[must_use]
+    pub fn combine_within(self, younger: Self) -> Self {
         let (sum, error) = two_sum(self.sum, younger.sum);
         Self {
             sum,
@@ -81,42 +109,74 @@ impl Twofold {
             return self;
         }
         let (sum, error) = two_sum(self.sum, -older.sum);
-        Self {
-            sum: sum + 0.0,
-            error: (self.error - older.error) + error,
+        let error = (self.error - older.error) + error;
+        if error.is_finite() {
+            return Self {
+                sum: sum + 0.0,
+                error,
+            };
+        }
+        Beyond::difference(self, older)
+    }
+
+    /// Whether it is a number, be it [`Beyond`] the floats.
+    #[inline]
+    pub fn is_finite(self) -> bool {
+        (self.sum.is_finite() && self.error.is_finite()) || Beyond::is(self)
+    }
+
+    /// Never −0.0, which stands for nothing.
+    #[inline]
+    #[must_use]
+    pub fn of_some(self) -> Self {
+        match self.is_empty() {
+            true => Self::new(0.0),
+            false => self,
         }
     }
 
-    #[inline]
-    pub fn is_finite(self) -> bool {
-        self.sum.is_finite() && self.error.is_finite()
-    }
-
-    /// The rounded sum. Once the sum is infinite or NaN the error term means nothing;
-    /// next to the largest float it may be infinite or NaN alone.
+    /// The rounded sum; infinite, if it is beyond the floats. Once the sum is infinite or
+    /// NaN the error term means nothing; next to the largest float it may be infinite or
+    /// NaN alone.
     #[inline]
     pub fn value(self) -> f64 {
         let whole = self.sum + self.error;
-        if whole.is_finite() { whole } else { self.sum }
+        if whole.is_finite() {
+            return whole;
+        }
+        Beyond::of(self).map_or(self.sum, |beyond| beyond.value())
+    }
+
+    /// The mean of so many values, which may be a float where their sum is none.
+    #[inline]
+    pub fn mean(self, count: f64) -> f64 {
+        let whole = self.sum + self.error;
+        if whole.is_finite() {
+            return whole / count;
+        }
+        Beyond::of(self).map_or(self.sum / count, |beyond| beyond.mean(count))
     }
 
     /// Sum of a run, eight lanes at a time.
     pub fn fold(run: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
         let mut lanes = [Self::EMPTY; LANES];
-        let mut values = run;
+        let mut values = run.clone();
         while values.len() >= LANES {
             for lane in &mut lanes {
-                *lane = lane.plus(values.next().expect("length checked"));
+                *lane = lane.plus_within(values.next().expect("length checked"));
             }
         }
         let mut total = lanes[0];
         for lane in &lanes[1..] {
-            total = total.combine(*lane);
+            total = total.combine_within(*lane);
         }
         for value in values {
-            total = total.plus(value);
+            total = total.plus_within(value);
         }
-        total
+        if total.error.is_finite() {
+            return total;
+        }
+        run.fold(Self::EMPTY, Self::plus)
     }
 
     pub fn fold_slice(run: &[f64]) -> Self {
@@ -132,15 +192,18 @@ impl Twofold {
         }
         let mut total = Self::EMPTY;
         for lane in 0..LANES {
-            total = total.combine(Self {
+            total = total.combine_within(Self {
                 sum: sums[lane],
                 error: errors[lane],
             });
         }
         for &value in chunks.remainder() {
-            total = total.plus(value);
+            total = total.plus_within(value);
         }
-        total
+        if total.error.is_finite() {
+            return total;
+        }
+        run.iter().copied().fold(Self::EMPTY, Self::plus)
     }
 
     #[inline]

@@ -146,7 +146,8 @@ impl Monoid for SumF64 {
         *acc = acc.plus(*value);
     }
     fn unlift(&self, partial: Twofold) -> std::result::Result<f64, Twofold> {
-        let exact = !partial.is_empty() && (partial.error == 0.0 || !partial.sum.is_finite());
+        let endless = !partial.is_finite();
+        let exact = !partial.is_empty() && (partial.error == 0.0 || endless);
         if exact { Ok(partial.sum) } else { Err(partial) }
     }
     fn same(&self, a: &Twofold, b: &Twofold) -> bool {

@@ -91,12 +91,19 @@ pub(super) fn knows(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
     let values = agg.of.map(|of| columns[of].values);
     match (What::of(agg.kind), values) {
         (None, _) | (_, Some(Values::Cells(_))) => false,
-        // Squares of distances from any pivot must not overflow.
-        (Some(What::Moments), Some(Values::F64(values))) => !values
-            .iter()
-            .any(|value| value.is_finite() && value.abs() > 1e150),
+        // Neither must sums overflow, nor squares of distances from any pivot.
+        (Some(What::Sum), Some(Values::F64(values))) => !any_beyond(values, 1e290),
+        (Some(What::Moments), Some(Values::F64(values))) => !any_beyond(values, 1e150),
         _ => true,
     }
+}
+
+/// Whether any finite value is greater than `most`, up to its sign.
+fn any_beyond(values: &[f64], most: f64) -> bool {
+    let beyond = |value: &f64| (value.abs() > most) & (value.abs() < f64::INFINITY);
+    // No branch for each value: vector registers look at several.
+    let mut chunks = values.chunks(BLOCK);
+    chunks.any(|chunk| chunk.iter().fold(false, |any, value| any | beyond(value)))
 }
 
 /// Answers the aggregations that are known, over whole tables; `outputs` by span and

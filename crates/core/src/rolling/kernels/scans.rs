@@ -225,11 +225,11 @@ impl Scan for Sum<'_> {
     }
     #[inline(always)]
     fn absorb(&self, fold: Twofold, at: usize) -> Twofold {
-        fold.plus(self.0.map(at, -0.0, |value| value + 0.0))
+        fold.plus_within(self.0.map(at, -0.0, |value| value + 0.0))
     }
     #[inline(always)]
     fn join(&self, older: Twofold, younger: Twofold) -> Twofold {
-        older.combine(younger)
+        older.combine_within(younger)
     }
     #[inline(always)]
     fn lower(&self, fold: Twofold, _count: f64) -> f64 {
@@ -261,7 +261,7 @@ impl Terms<1> for Sum<'_> {
     #[inline(always)]
     fn look(&self, lo: usize, hi: usize, _count: f64) -> f64 {
         let mut sum = Twofold::EMPTY;
-        self.each(lo..hi, |[term]| sum = sum.plus(term));
+        self.each(lo..hi, |[term]| sum = sum.plus_within(term));
         sum.value()
     }
 }
@@ -393,7 +393,7 @@ impl<V: Number> Scan for Moments<'_, V> {
         let twofold = |sum, error| Twofold { sum, error };
         let first = twofold(first, first_error).value();
         let drift = first * (first / count);
-        let squares = twofold(second, second_error).plus(-drift).value();
+        let squares = twofold(second, second_error).plus_within(-drift).value();
         // NaN stays; what rounding made negative does not.
         if squares < 0.0 { 0.0 } else { squares * count }
     }
@@ -467,13 +467,13 @@ impl<V: Number> Terms<2> for Moments<'_, V> {
         let mut row = 0;
         near.each(lo..hi, |terms| {
             let [first, second] = &mut lanes[row % 4];
-            *first = first.plus(terms[0]);
-            *second = second.plus(terms[1]);
+            *first = first.plus_within(terms[0]);
+            *second = second.plus_within(terms[1]);
             row += 1;
         });
         let sums = [0, 1].map(|moment| {
             let lanes = lanes.iter().map(|lane| lane[moment]);
-            let whole = lanes.reduce(|sum, lane| sum.combine(lane));
+            let whole = lanes.reduce(|sum, lane| sum.combine_within(lane));
             whole.map_or(0.0, |sum| sum.value())
         });
         near.answer(sums, count)
