@@ -284,6 +284,29 @@ def test_nan_in_history_is_refused_where_it_comes_in():
         keyed._shard.load(rows)
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.array([date(2024, 5, 1), None, date(1, 1, 1)]),
+        pa.array([Decimal("1.50"), None, Decimal("-1.50")]),
+        pa.array([Decimal("1.50"), None, Decimal(2)], pa.decimal256(40, 2)),
+        pa.array(["a", None, "b"], pa.string_view()),
+        pa.array([b"a", None, b"b"], pa.binary_view()),
+    ],
+    ids=lambda keys: str(keys.type),
+)
+def test_keys_of_all_types_that_tables_take(keys):
+    table = pa.table({"t": [1, 2, 3], "k": keys, "x": [1, 2, 3]})
+    keyed = sw.KeyedWindows(**SUMS)
+    for _ in range(2):
+        keyed.ingest(table)
+    keyed = sw.KeyedWindows.from_bytes(keyed.to_bytes(), **SUMS)
+    keyed.advance(9)
+    got = keyed.collect()
+    assert got["s_5"].to_pylist() == [2, 2, 4, 4, 6, 6]
+    assert got["k"].unique().to_pylist() == keys.to_pylist()
+
+
 def test_snapshots_of_another_format_say_so():
     keyed = sw.KeyedWindows(**SUMS)
     keyed.ingest(rows([1]))

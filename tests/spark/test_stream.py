@@ -197,6 +197,25 @@ def test_a_marker_brings_the_answers_of_the_last_rows(
     assert_same(ours, sw.rolling(table, **ROLLING), ["id"])
 
 
+def test_days_and_decimals_are_keys(spark: Any, tmp_path: Path) -> None:
+    """As in tables."""
+    feed = Feed(tmp_path, 6, LATE)
+    feed.write(3)
+    exprs = {"day": "cast(t AS date)", "price": "cast(x AS decimal(21, 2))"}
+    keyed = read(spark, tmp_path).withColumns(
+        {name: sf.expr(expr) for name, expr in exprs.items()}
+    )
+    asked = {**ROLLING, "by": list(exprs), "aggs": {"n": sw.count()}}
+    answers = rolling(keyed, **asked, late=LATE, emit="arrival")
+    start(answers, tmp_path, "days").awaitTermination()
+    table = pa.concat_tables(feed.accepted())
+    table = table.append_column("day", table["t"].cast(pa.date32()))
+    table = table.append_column("price", table["x"].cast(pa.decimal128(21, 2)))
+    expected = sw.rolling(table, at=table, **asked, arrival="batch")
+    expected = expected.drop_columns("batch")
+    assert_same(written(spark, tmp_path, "days"), expected, ["id"])
+
+
 def test_history_fills_the_windows_of_the_first_day(spark: Any, tmp_path: Path) -> None:
     """initial= takes part in windows and gets no answers of its own."""
     feed = Feed(tmp_path, 5, LATE)
@@ -269,6 +288,17 @@ def test_what_a_stream_cannot_do_is_refused_before_it_starts(
     stream = read(spark, tmp_path)
     with pytest.raises(SpecError, match="add late='10 minutes'"):
         rolling(stream, **ROLLING)
+    marked = {**ROLLING, "late": LATE}
+    with pytest.raises(SpecError, match="the DataFrame has no column 'gone'"):
+        rolling(stream, **marked, marker="gone")
+    with pytest.raises(SpecError, match="marker='x' names a column of bigint"):
+        rolling(stream, **marked, marker="x")
+    came = sf.timestamp_seconds("came")
+    watched = stream.withColumn("came", came).withWatermark("came", "1 minute")
+    with pytest.raises(SpecError, match="a watermark on 'came' already"):
+        rolling(watched, **marked)
+    with pytest.raises(SpecError, match="cannot be a key"):
+        rolling(stream.withColumn("key", sf.array("key")), **marked)
     with pytest.raises(SpecError, match="cast it"):
         rolling(stream.withColumn("t", sf.col("t").cast("date")), **ROLLING, late=LATE)
     initial = spark.range(3)

@@ -315,9 +315,7 @@ class Job:
         mixed: pa.Array = None
         for name in self.spec.by:
             column = rows.column(name).combine_chunks()
-            if pa.types.is_floating(column.type):
-                column = pc.add(column.cast(pa.float64()), 0.0)
-            own = pc.fill_null(Values(name, column).hashes, _NO_KEY)
+            own = pc.fill_null(Values(name, _hashable(column)).hashes, _NO_KEY)
             mixed = own if mixed is None else pc.add(pc.multiply(mixed, 31), own)
         if mixed is None:
             return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
@@ -580,6 +578,16 @@ def check_late_rows(late_rows: str) -> str:
 def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
     """Answers with the column that says whether their row was late."""
     return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
+
+
+def _hashable(keys: pa.Array) -> pa.Array:
+    """Keys as something that has hashes; equal ones stay equal."""
+    if pa.types.is_floating(keys.type):
+        # Both zeros are one key.
+        return pc.add(keys.cast(pa.float64()), 0.0)
+    if pa.types.is_date32(keys.type):
+        return keys.cast(pa.int32())
+    return keys.cast(pa.string()) if pa.types.is_decimal(keys.type) else keys
 
 
 def _less(rows: pa.Table, gone: set[int]) -> pa.Table:

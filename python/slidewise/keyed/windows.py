@@ -285,7 +285,7 @@ class KeyedWindows:
         source = frame(batch)
         names = list(source.names) if self._job is None else self._job.schema.names
         require(source, names, "the batch")
-        rows = pa.table({name: source.column(name) for name in names})
+        rows = pa.table({name: _taken(source.column(name)) for name in names})
         if self._job is None:
             job = self._job_of(rows.schema)
             times = read_times(
@@ -421,6 +421,15 @@ class KeyedWindows:
         windows._delay, windows._largest = head["delay"], head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]
         return windows
+
+
+def _taken(column: Any) -> Any:
+    """A column as pages keep it: Arrow neither sorts nor takes views of text."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_binary_view(column.type):
+        return column.cast(pa.large_binary())
+    return column
 
 
 def _spec(

@@ -22,7 +22,7 @@ from slidewise.spark import hot
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.pieces import PIECE, Bounds, Cuts, in_pieces
-from slidewise.spark.schemas import arrow_schema, with_results
+from slidewise.spark.schemas import arrow_schema, check_booleans, with_results
 from slidewise.spark.sorting import RUN, by_one_number, placed, with_runs
 from slidewise.spark.workers import answer
 from slidewise.spec import Spec
@@ -90,7 +90,7 @@ def without_markers(df: Any, marker: str | None) -> Any:
     """The rows that are rows: markers only move the watermark of a stream."""
     if marker is None:
         return df
-    require(frame(arrow_schema(df).empty_table()), [marker], "the DataFrame")
+    check_booleans(df, marker, "marker")
     return df.where(sf.coalesce(~column(marker), sf.lit(True)))
 
 
@@ -100,6 +100,7 @@ def without_deleted(df: Any, spec: Spec, options: StreamOptions) -> Any:
         return df
     names = [*spec.columns, *options.then_by, options.deletes]
     require(frame(arrow_schema(df).empty_table()), names, "the DataFrame")
+    check_booleans(df, options.deletes, "deletes")
     gone = sf.coalesce(column(options.deletes), sf.lit(False))
     place = [*(key_column(df, name) for name in spec.by), column(spec.on)]
     order = [column(name) for name in options.then_by] or [column(spec.on)]

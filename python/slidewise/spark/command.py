@@ -1,10 +1,17 @@
-"""`slidewise rolling --engine spark`: from files to files."""
+"""`slidewise rolling --engine spark`: from files to files. How commands run Spark."""
 
-from collections.abc import Sequence
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
@@ -17,7 +24,7 @@ from slidewise.spark.options import BatchOptions, check_order
 from slidewise.spark.session import session
 from slidewise.spec import Spec
 
-__all__ = ["KINDS", "cause", "roll"]
+__all__ = ["KINDS", "roll", "running"]
 
 KINDS = {
     ".parquet": "parquet",
@@ -27,6 +34,8 @@ KINDS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+# How the line begins in which a worker says what was wrong.
+_OWN = "slidewise.errors."
 
 
 def roll(
@@ -59,21 +68,81 @@ def roll(
         raise SpecError(f"{target} is there already, and Spark writes a folder of it")
     if not Path(source).exists():
         raise FileNotFoundError(2, "there is no such file", source)
-    ours = SparkSession.getActiveSession() is None
-    spark = session(config={"spark.ui.showConsoleProgress": "false"})
-    try:
+    with running("slidewise", {"spark.ui.showConsoleProgress": "false"}) as spark:
         frame = answered(_read(spark, source, spec), spec, options)
         if target is None:
             return frame.limit(preview).toArrow()
         writer = frame.write.option("header", True)
         writer = writer.option("sep", "\t" if target.endswith(".tsv") else ",")
         writer.format(kind).save(target)
-    except PySparkException as error:
-        raise SlidewiseError(cause(str(error))) from error
-    finally:
-        if ours:
-            spark.stop()
     return None
+
+
+@contextmanager
+def running(
+    app: str,
+    config: dict[str, str],
+    kinder: Callable[[str], str] = str,
+    unstarted: Callable[[str], str] = str,
+) -> Iterator[Any]:
+    """The session that is there already, or one for as long as a command runs.
+
+    What the latter prints goes into a file, which is named if Spark fails.
+
+    Args:
+        app: The name of the application.
+        config: Settings of Spark.
+        kinder: Makes a failure's reason into a message.
+        unstarted: Likewise, if Spark does not even start.
+
+    Raises:
+        SlidewiseError: If Spark fails, in one line.
+    """
+    ours = SparkSession.getActiveSession() is None
+    folder = Path(tempfile.mkdtemp(prefix="slidewise-"))
+    log = folder / "spark.log"
+    is_wanted = False
+    try:
+        try:
+            with _printing_to(log) if ours else nullcontext():
+                spark = session(app, config=config)
+        except (PySparkException, Py4JError, RuntimeError) as error:
+            raise SlidewiseError(unstarted(_cause(str(error)))) from error
+        try:
+            yield spark
+        finally:
+            if ours:
+                spark.stop()
+    except (PySparkException, Py4JError) as error:
+        reason = kinder(_cause(str(error)))
+        if ours and _OWN not in str(error):
+            is_wanted = True
+            reason += f" (more of it in Spark's log, {log})"
+        raise SlidewiseError(reason) from error
+    finally:
+        if not is_wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _printing_to(log: Path) -> Iterator[None]:
+    """Processes that are started meanwhile print into a file as long as they live."""
+    outs = (sys.stdout, sys.stderr)
+    places = (1, 2)
+    for out in outs:
+        out.flush()
+    held = [os.dup(place) for place in places]
+    with log.open("ab") as file:
+        for place in places:
+            os.dup2(file.fileno(), place)
+    try:
+        yield
+    finally:
+        for out in outs:
+            out.flush()
+        for place, before in zip(places, held, strict=True):
+            os.dup2(before, place)
+            os.close(before)
 
 
 def _read(spark: Any, source: str, spec: Spec) -> Any:
@@ -102,8 +171,12 @@ def _kind(path: str) -> str:
     return found[-1]
 
 
-def cause(told: str) -> str:
+def _cause(told: str) -> str:
     """The one line of a failed job that says what was wrong."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
-    own = [line for line in lines if line.startswith("slidewise.errors.")]
-    return own[-1].partition(": ")[2] if own else lines[0]
+    own = [line for line in lines if line.startswith(_OWN)]
+    if own:
+        return own[-1].partition(": ")[2]
+    # Java's errors come behind what was called, under the full names of their classes.
+    java = [line for line in lines if line.startswith(": ")]
+    return re.sub(r"^: (\w+\.)*", "", (java or lines or [""])[0])

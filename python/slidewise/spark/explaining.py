@@ -12,6 +12,7 @@ from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.sorting import RUNS
 from slidewise.spark.stream import buckets_of, job_of
 from slidewise.spec import Spec
+from slidewise.texts import counted
 
 __all__ = ["explained_batch", "explained_stream"]
 
@@ -63,7 +64,7 @@ def explained_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
         "",
         "plan",
         f"  1. watermark: the largest {spec.on} seen, less {options.delay}",
-        f"  2. pack rows into {_count(buckets, 'bucket')}, {keys}",
+        f"  2. pack rows into {counted(buckets, 'bucket')}, {keys}",
         "  3. one stateful operator per bucket: windows in pages, answers when due "
         f"(emit={options.emit!r})",
         "  4. unpack the answers",
@@ -143,17 +144,17 @@ def _steps(job: Job) -> list[str]:
     if job.in_runs:
         order = f"one number, of {RUNS} groups of keys and {spec.on}"
     if job.cuts is not None:
-        first = f"cut hot keys, and spread the pieces over {_count(job.tasks, 'task')}"
+        first = f"cut hot keys, and spread the pieces over {counted(job.tasks, 'task')}"
     elif keys:
-        first = f"spread rows over {_count(job.tasks, 'task')} by {keys}"
+        first = f"spread rows over {counted(job.tasks, 'task')} by {keys}"
     else:
         first = "bring all rows to one task"
     windows, aggs = len(spec.windows), len(spec.aggs)
     return [
         f"  1. {first}",
         f"  2. sort within each task by {order}",
-        f"  3. one pass in native code: {_count(windows, 'window')} × "
-        f"{_count(aggs, 'aggregation')}, flat in the length of windows",
+        f"  3. one pass in native code: {counted(windows, 'window')} × "
+        f"{counted(aggs, 'aggregation')}, flat in the length of windows",
     ]
 
 
@@ -226,7 +227,3 @@ def _late(options: StreamOptions) -> str:
             "they change is sent again with _correction true; older ones are counted"
         )
     return "are counted and dropped (late_rows='flag' gives them back)"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

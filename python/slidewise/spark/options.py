@@ -95,7 +95,8 @@ class StreamOptions:
         if self.late_rows == "flag" and not self.gives_rows:
             raise SpecError(
                 f"late_rows='flag' gives rows back, and emit={self.emit!r} gives none: "
-                "count them by metrics(query)['late'], or say late_rows='correct'"
+                "leave it out (late rows are counted all the same), or say "
+                "late_rows='correct'"
             )
 
     def check_table(self, spec: Spec) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from slidewise.batches import result_schema
 from slidewise.errors import SpecError
@@ -13,7 +13,7 @@ from slidewise.frames import frame, require
 from slidewise.hop_batches import hop_schema
 from slidewise.spec import Spec
 
-__all__ = ["arrow_schema", "with_results"]
+__all__ = ["arrow_schema", "check_booleans", "with_results"]
 
 
 def arrow_schema(df: Any) -> pa.Schema:
@@ -39,6 +39,23 @@ def _goes(field: StructField) -> bool:
     except PySparkTypeError:
         return False
     return True
+
+
+def check_booleans(df: Any, name: str | None, argument: str) -> None:
+    """Refuses a column that does not say yes or no of each row.
+
+    Raises:
+        SpecError: If it is not there, or of another type.
+    """
+    if name is None:
+        return
+    require(frame(arrow_schema(df).empty_table()), [name], "the DataFrame")
+    kind = df.schema[name].dataType
+    if not isinstance(kind, BooleanType):
+        raise SpecError(
+            f"{argument}={name!r} names a column of {kind.simpleString()}: it takes "
+            "one of booleans"
+        )
 
 
 def with_results(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType:

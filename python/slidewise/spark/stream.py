@@ -23,12 +23,14 @@ from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
 from slidewise.spark.packing import PACKED, Packer, unpack
 from slidewise.spark.progress import NAME
-from slidewise.spark.schemas import arrow_schema, with_results
+from slidewise.spark.schemas import arrow_schema, check_booleans, with_results
 from slidewise.spec import Spec
 
 __all__ = ["answered", "buckets_of", "job_of"]
 
 _BUCKETS = 8
+# What Spark notes at a column with a watermark.
+_WATERMARK = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -46,6 +48,8 @@ def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
     """
     options.check_stream()
     _check_time(df, spec.on)
+    _check_watermark(df)
+    check_booleans(df, options.marker, "marker")
     _check_session(df.sparkSession)
     job = job_of(df, spec, options)
     flags = options.flags
@@ -114,6 +118,15 @@ def _check_time(df: Any, on: str) -> None:
             f"timestamps with a time zone only: cast it, e.g. "
             f".withColumn({on!r}, col({on!r}).cast('timestamp')) or timestamp_seconds()"
         )
+
+
+def _check_watermark(df: Any) -> None:
+    for field in df.schema:
+        if _WATERMARK in (field.metadata or {}):
+            raise SpecError(
+                f"the stream has a watermark on {field.name!r} already, and Spark "
+                "takes no second one: leave withWatermark() out, late= makes it"
+            )
 
 
 def _check_session(spark: Any) -> None:

@@ -9,21 +9,20 @@ import threading
 import time
 import warnings
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import pyspark
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, TimestampNTZType
 
-from slidewise.errors import SlidewiseError, SpecError
+from slidewise.errors import SpecError
 from slidewise.spark.columns import column
-from slidewise.spark.command import KINDS, cause
+from slidewise.spark.command import KINDS, running
+from slidewise.spark.guard import Guard
 from slidewise.spark.options import StreamOptions, check_order
-from slidewise.spark.session import session
-from slidewise.spark.stream import answered
+from slidewise.spark.stream import answered, buckets_of, job_of
 from slidewise.spark.told import Told
 from slidewise.spec import Spec
 from slidewise.stream_command import record_key, trigger
@@ -55,25 +54,41 @@ def run_stream(options: Namespace, spec: Spec) -> None:
         marker=options.marker,
         deletes=options.deletes,
     )
+    asked.check_stream()
     check_order(spec, asked.then_by)
-    ours = SparkSession.getActiveSession() is None
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
-    try:
-        spark = session("slidewise stream", config=_config(options))
-    except (PySparkException, RuntimeError) as error:
-        raise SlidewiseError(_unstarted(cause(str(error)), options)) from error
+    kinder, unstarted = partial(_kinder, options), partial(_unstarted, options)
     scratch = None if options.checkpoint else tempfile.mkdtemp(prefix="slidewise-")
     try:
-        rows = _with_times(_source(spark, options), spec)
-        answers = answered(rows, spec, asked)
-        _run(_sink(answers, options, spec, scratch), options)
-    except PySparkException as error:
-        raise SlidewiseError(_kinder(cause(str(error)), options)) from error
+        with running("slidewise stream", _config(options), kinder, unstarted) as spark:
+            rows = _with_times(_source(spark, options), spec)
+            answers = answered(rows, spec, asked)
+            if options.checkpoint is not None:
+                job = job_of(rows, spec, asked)
+                _compare(options.checkpoint, Guard.of(job, buckets_of(spec, asked)))
+            _run(_sink(answers, options, spec, scratch), options)
     finally:
-        if ours:
-            spark.stop()
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _compare(checkpoint: str, guard: Guard) -> None:
+    """Refuses a checkpoint of another query before Spark is asked to go on with it.
+
+    The state would refuse it, too, with the first new rows.
+
+    Raises:
+        SpecError: Naming what changed.
+    """
+    if "://" in checkpoint:
+        return
+    folder = Path(checkpoint)
+    folder.mkdir(parents=True, exist_ok=True)
+    told = folder / "slidewise.json"
+    if not any(folder.glob("offsets/[0-9]*")):
+        told.write_bytes(guard.to_bytes())
+    elif told.exists():
+        Guard.check(guard.to_bytes(), told.read_bytes())
 
 
 def _config(options: Namespace) -> dict[str, str]:
@@ -87,7 +102,7 @@ def _config(options: Namespace) -> dict[str, str]:
     return config
 
 
-def _unstarted(reason: str, options: Namespace) -> str:
+def _unstarted(options: Namespace, reason: str) -> str:
     said = f"Spark did not start: {reason}"
     if options.kafka or options.to_kafka:
         said += (
@@ -97,7 +112,7 @@ def _unstarted(reason: str, options: Namespace) -> str:
     return said
 
 
-def _kinder(reason: str, options: Namespace) -> str:
+def _kinder(options: Namespace, reason: str) -> str:
     if "Failed to find data source: kafka" in reason:
         return (
             "Spark's connector for Kafka is not there, and a session that runs already "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 from slidewise.spark.progress import NAME, metrics
-from slidewise.texts import rate
+from slidewise.texts import counted, rate
 
 __all__ = ["Told"]
 
@@ -51,21 +51,24 @@ class Told:
             self._say("")
         if not self._quiet:
             print(
-                f"{self._rows:,} rows in {seconds:.1f} s, {self._late:,} of them late, "
-                f"{self._answers:,} answers",
+                f"{counted(self._rows, 'row')} in {seconds:.1f} s, {self._late:,} of "
+                f"them late, {counted(self._answers, 'answer')}",
                 file=self._stream,
             )
 
     def _line(self, progress: Any, counts: dict[str, float]) -> str:
         took = max(progress["durationMs"].get("triggerExecution", 0), 1) / 1_000
         watermark = progress["eventTime"].get("watermark", _NONE)
-        held = _bytes(counts["state_bytes"])
-        return (
-            f"batch {progress['batchId']}: {int(counts['rows']):,} rows, "
-            f"{rate(int(counts['rows']), took)}, {int(counts['answers']):,} answers, "
-            f"watermark {_readable(watermark)}, {self._late:,} late, "
-            f"state {held}"
-        )
+        rows = int(counts["rows"])
+        parts = [
+            f"batch {progress['batchId']}: {counted(rows, 'row')}",
+            rate(rows, took),
+            counted(int(counts["answers"]), "answer"),
+            f"watermark {_readable(watermark)}",
+            f"{self._late:,} late",
+            f"state {_bytes(counts['state_bytes'])}",
+        ]
+        return ", ".join(parts)
 
     def _say(self, line: str) -> None:
         if self._quiet:
