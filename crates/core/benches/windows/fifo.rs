@@ -21,6 +21,7 @@ use slidewise_core::window::two_stacks_lite::TwoStacksLite;
 use crate::Value;
 use crate::bloom::Bloom;
 use crate::report::Report;
+use crate::words::{BareMax, WrappingSum};
 
 pub fn cases(report: &mut Report) {
     let max = |dtype| Extreme { dtype, min: false };
@@ -29,6 +30,9 @@ pub fn cases(report: &mut Report) {
     all(report, "sum f64", &SumF64, |x| x as f64 * 0.01);
     subtracting(report, "sum f64", &CountedSumF64, |x| x as f64 * 0.01);
     all(report, "max i64", &max(DType::I64), |x| x as i64);
+    all(report, "wrapping sum i64", &WrappingSum, |x| x as i64);
+    subtracting(report, "wrapping sum i64", &WrappingSum, |x| x as i64);
+    all(report, "bare max i64", &BareMax, |x| x as i64);
     let geometric_mean = Record::<[u64; 1], [u64; 4]>::new(geometric_mean());
     all(report, "geometric_mean f64", &geometric_mean, |x| {
         [(x as f64 + 1.0).to_bits()]

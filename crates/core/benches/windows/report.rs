@@ -40,10 +40,6 @@ impl Settings {
                 _ => settings.filter = word,
             }
         }
-        assert!(
-            settings.n >= 1 << 17,
-            "windows below 2^17 do not fit all cases"
-        );
         settings
     }
 }

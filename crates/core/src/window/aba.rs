@@ -55,21 +55,12 @@ impl<M: Monoid> Aba<M> {
         self.b = queue.tail();
     }
 
-    #[cold]
-    #[inline(never)]
-    fn with(mut self, value: M::Partial) -> Self {
-        self.items.insert(value, self.b);
-        self
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn without_oldest(mut self) -> Self {
-        if self.items.queue.head() == self.b {
+    #[inline(always)]
+    fn pop<const PLAIN: bool>(&mut self) {
+        if !PLAIN && self.items.queue.head() == self.b {
             self.flip();
         }
-        self.items.evict();
-        self
+        self.items.evict::<PLAIN>();
     }
 }
 
@@ -99,26 +90,31 @@ impl<M: Monoid> Fifo<M> for Aba<M> {
     #[inline(always)]
     fn insert(&mut self, value: M::Partial) {
         if self.items.queue.has_room() {
-            self.items.insert_within(value, self.b);
+            self.items.insert::<true>(value, self.b);
         } else {
-            *self = self.taken().with(value);
+            self.aside(|me| me.items.insert::<false>(value, me.b));
         }
     }
 
     #[inline(always)]
     fn evict(&mut self) {
         if self.items.queue.head() != self.b && self.items.queue.is_calm() {
-            self.items.evict_calmly();
+            self.pop::<true>();
         } else {
-            *self = self.taken().without_oldest();
+            self.aside(Self::pop::<false>);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn query(&mut self) -> M::Partial {
-        self.items.query(self.b)
+        if self.items.queue.is_plain() {
+            self.items.query(self.b)
+        } else {
+            self.aside(|me| me.items.query(me.b))
+        }
     }
 
+    #[inline(always)]
     fn fresh(&self) -> Self {
         Self::new(self.items.monoid.clone(), self.items.is_caching())
     }

@@ -110,22 +110,6 @@ impl<M: Monoid> Daba<M> {
             Step::Restart => self.at.restart(self.items.queue.tail()),
         }
     }
-
-    #[cold]
-    #[inline(never)]
-    fn with(mut self, value: M::Partial) -> Self {
-        self.items.insert(value, self.at.b);
-        self.fixup();
-        self
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn without_oldest(mut self) -> Self {
-        self.items.evict();
-        self.fixup();
-        self
-    }
 }
 
 impl<M: Monoid> Fifo<M> for Daba<M> {
@@ -141,20 +125,26 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
     #[inline(always)]
     fn insert(&mut self, value: M::Partial) {
         if self.at.is_under_way() && self.items.queue.has_room() {
-            self.items.insert_within(value, self.at.b);
+            self.items.insert::<true>(value, self.at.b);
             self.go_on::<true>();
         } else {
-            *self = self.taken().with(value);
+            self.aside(|me| {
+                me.items.insert::<false>(value, me.at.b);
+                me.fixup();
+            });
         }
     }
 
     #[inline(always)]
     fn evict(&mut self) {
         if self.at.is_under_way() && self.items.queue.is_calm() {
-            self.items.evict_calmly();
+            self.items.evict::<true>();
             self.go_on::<true>();
         } else {
-            *self = self.taken().without_oldest();
+            self.aside(|me| {
+                me.items.evict::<false>();
+                me.fixup();
+            });
         }
     }
 
@@ -163,6 +153,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
         self.items.query(self.at.b)
     }
 
+    #[inline(always)]
     fn fresh(&self) -> Self {
         Self::new(self.items.monoid.clone(), self.items.is_caching())
     }
@@ -171,7 +162,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
         let (f, e) = (self.items.queue.head(), self.items.queue.tail());
         self.at.check(f, e)?;
         self.items.check_values(values)?;
-        let (l, r, a, b) = (self.at.l(), self.at.r(), self.at.a(), self.at.b);
+        let (l, r, a, b) = (self.at.l, self.at.r, self.at.a(), self.at.b);
         let part = |from: usize, to: usize| &values[from - f..to - f];
         let kept = |from: usize, to: usize| self.items.aggs(from, to);
         let monoid = &self.items.monoid;

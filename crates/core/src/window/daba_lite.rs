@@ -51,15 +51,6 @@ impl<M: Monoid> DabaLite<M> {
         }
     }
 
-    #[inline(always)]
-    fn add(&mut self, value: &M::Partial) {
-        self.agg_b = if self.at.b == self.slots.tail() {
-            value.clone()
-        } else {
-            self.monoid.combine(&self.agg_b, value)
-        };
-    }
-
     /// Goes on with what has begun.
     #[inline(always)]
     fn go_on<const PLAIN: bool>(&mut self) {
@@ -105,21 +96,19 @@ impl<M: Monoid> DabaLite<M> {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn with(mut self, value: M::Partial) -> Self {
-        self.add(&value);
-        self.slots.push(value);
-        self.fixup();
-        self
+    #[inline(always)]
+    fn push<const PLAIN: bool>(&mut self, value: M::Partial) {
+        self.agg_b = if self.at.b == self.slots.tail() {
+            value.clone()
+        } else {
+            self.monoid.combine(&self.agg_b, &value)
+        };
+        self.slots.push_as::<PLAIN>(value);
     }
 
-    #[cold]
-    #[inline(never)]
-    fn without_oldest(mut self) -> Self {
-        self.slots.evict(|| self.monoid.identity());
-        self.fixup();
-        self
+    #[inline(always)]
+    fn pop<const PLAIN: bool>(&mut self) {
+        self.slots.evict_as::<PLAIN>(|| self.monoid.identity());
     }
 }
 
@@ -136,21 +125,26 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
     #[inline(always)]
     fn insert(&mut self, value: M::Partial) {
         if self.at.is_under_way() && self.slots.has_room() {
-            self.add(&value);
-            self.slots.push_within(value);
+            self.push::<true>(value);
             self.go_on::<true>();
         } else {
-            *self = self.taken().with(value);
+            self.aside(|me| {
+                me.push::<false>(value);
+                me.fixup();
+            });
         }
     }
 
     #[inline(always)]
     fn evict(&mut self) {
         if self.at.is_under_way() && self.slots.is_calm() {
-            self.slots.evict_calmly(|| self.monoid.identity());
+            self.pop::<true>();
             self.go_on::<true>();
         } else {
-            *self = self.taken().without_oldest();
+            self.aside(|me| {
+                me.pop::<false>();
+                me.fixup();
+            });
         }
     }
 
@@ -168,6 +162,7 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
         self.monoid.combine(front, &self.agg_b)
     }
 
+    #[inline(always)]
     fn fresh(&self) -> Self {
         Self::new(self.monoid.clone())
     }
@@ -178,7 +173,7 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
         if values.len() != e - f {
             return Err(format!("F {f}, E {e} of {} values", values.len()));
         }
-        let (l, r, a, b) = (self.at.l(), self.at.r(), self.at.a(), self.at.b);
+        let (l, r, a, b) = (self.at.l, self.at.r, self.at.a(), self.at.b);
         let monoid = &self.monoid;
         let part = |from: usize, to: usize| &values[from - f..to - f];
         let kept = |from: usize, to: usize| self.slots.iter().take(to - f).skip(from - f);

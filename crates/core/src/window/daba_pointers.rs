@@ -10,24 +10,19 @@
 //! |l_L| + |l_R| + |l_A| + 1 = |l_F| − |l_B|. So there are always enough inserts and
 //! evicts left to finish the reversal, a step each, before its result is needed.
 //!
-//! Deviation: what is left to do is counted down instead of comparing pointers: first the
-//! steps that shrink l_L and l_R, then the free rides, during which L = R = A. So a step
-//! touches few words, which a loop over a window can keep in registers.
+//! Deviation: A is not kept, as |l_L| = |l_R| says where it is. So three pointers are left
+//! beside F and E, which a loop over a window can hold in registers, and one comparison
+//! tells whether anything is under way: each step brings L nearer to B.
 
 use super::fifo::{fold, join, read_place, write_place};
 use crate::monoid::Monoid;
-use crate::snapshot::{Reader, Result, Writer};
+use crate::snapshot::{Reader, Result, Writer, damaged};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pointers {
-    /// L and A, while l_L and l_R shrink.
-    l: usize,
-    a: usize,
+    pub l: usize,
+    pub r: usize,
     pub b: usize,
-    /// |l_L| = |l_R|: so many steps shrink them.
-    shrinks: usize,
-    /// B − R: so many free rides follow.
-    rides: usize,
 }
 
 /// What is to be done after an insert or an evict.
@@ -45,30 +40,20 @@ pub enum Step {
 
 impl Pointers {
     #[inline]
-    pub fn l(&self) -> usize {
-        if self.shrinks != 0 { self.l } else { self.r() }
-    }
-
-    #[inline]
-    pub fn r(&self) -> usize {
-        self.b - self.rides
-    }
-
-    #[inline]
     pub fn a(&self) -> usize {
-        if self.shrinks != 0 { self.a } else { self.r() }
+        self.r + (self.r - self.l)
     }
 
     /// Whether the next step goes on with what has begun.
     #[inline]
     pub fn is_under_way(&self) -> bool {
-        self.shrinks != 0 || self.rides != 0
+        self.l != self.b
     }
 
     /// Whether l_L and l_R are there to shrink.
     #[inline]
     pub fn is_shrinking(&self) -> bool {
-        self.shrinks != 0
+        self.l != self.r
     }
 
     /// The next step.
@@ -88,37 +73,32 @@ impl Pointers {
     pub fn shrink(&mut self) -> (usize, usize) {
         let oldest = self.l;
         self.l += 1;
-        self.a -= 1;
-        self.shrinks -= 1;
-        (oldest, self.a)
+        (oldest, self.a())
     }
 
+    /// L, R and A go ahead together.
     #[inline]
     pub fn ride(&mut self) {
-        self.rides -= 1;
+        self.l += 1;
+        self.r += 1;
     }
 
     /// Turns the old l_F and l_B, of equal length, into l_L and l_R.
     pub fn flip(&mut self, f: usize, e: usize) {
         *self = Self {
             l: f,
-            a: e,
+            r: self.b,
             b: e,
-            shrinks: self.b - f,
-            rides: e - self.b,
         };
     }
 
     pub fn restart(&mut self, e: usize) {
-        *self = Self {
-            b: e,
-            ..Self::default()
-        };
+        *self = Self { l: e, r: e, b: e };
     }
 
     /// Checks order and sizes (§6.3).
     pub fn check(&self, f: usize, e: usize) -> std::result::Result<(), String> {
-        let (l, r, a, b) = (self.l(), self.r(), self.a(), self.b);
+        let (l, r, a, b) = (self.l, self.r, self.a(), self.b);
         let fault = || Err(format!("F {f}, L {l}, R {r}, A {a}, B {b}, E {e}"));
         if ![f, l, r, a, b, e].is_sorted() {
             return fault();
@@ -137,7 +117,7 @@ impl Pointers {
         values: &[M::Partial],
         kept: impl DoubleEndedIterator<Item = &'a M::Partial> + ExactSizeIterator,
     ) -> std::result::Result<(), String> {
-        let l = self.l();
+        let l = self.l;
         let mut younger = (l != self.b).then(|| fold(monoid, &values[l - f..self.b - f]));
         for (value, kept) in values[..l - f].iter().zip(kept).rev() {
             let whole = join(monoid, Some(value), younger.as_ref());
@@ -150,7 +130,7 @@ impl Pointers {
     }
 
     pub fn write(&self, f: usize, out: &mut Writer) {
-        for pointer in [self.l(), self.r(), self.a(), self.b] {
+        for pointer in [self.l, self.r, self.a(), self.b] {
             write_place(pointer - f, out);
         }
     }
@@ -161,16 +141,13 @@ impl Pointers {
         let r = read_place(input, l, len)?;
         let a = read_place(input, r, len)?;
         let b = read_place(input, a, len)?;
-        let pointers = Self {
-            l,
-            a,
-            b,
-            shrinks: r - l,
-            rides: b - r,
-        };
+        let pointers = Self { l, r, b };
+        if a != pointers.a() {
+            return damaged(format!("L {l}, R {r} and A {a}"));
+        }
         match pointers.check(0, len) {
             Ok(()) => Ok(pointers),
-            Err(why) => crate::snapshot::damaged(why),
+            Err(why) => damaged(why),
         }
     }
 }

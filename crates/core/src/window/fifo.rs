@@ -44,11 +44,15 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
     fn clear(&mut self) {
         *self = self.fresh();
     }
-    /// All of it, for what is done rarely and by value: a call that borrowed a structure
-    /// would make the compiler keep it in memory, in loops that need it in registers.
-    fn taken(&mut self) -> Self {
+    /// Does what is rare, aside: a call that borrowed the structure itself would make the
+    /// compiler keep it in memory, in loops that need it in registers.
+    #[inline(always)]
+    fn aside<A>(&mut self, rare: impl FnOnce(&mut Self) -> A) -> A {
         let fresh = self.fresh();
-        std::mem::replace(self, fresh)
+        let mut me = std::mem::replace(self, fresh);
+        let answer = rarely(&mut me, rare);
+        *self = me;
+        answer
     }
 
     /// Checks every invariant, given all values in order.
@@ -59,6 +63,12 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
     /// Reads what `write` wrote, into an empty structure of the same monoid. Leaves
     /// nothing that could panic; whether it is right is for `check` to say.
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()>;
+}
+
+#[cold]
+#[inline(never)]
+fn rarely<F, A>(it: &mut F, rare: impl FnOnce(&mut F) -> A) -> A {
+    rare(it)
 }
 
 /// The last answer, kept while nothing changes: query caching (DABA §4, figure 17).

@@ -90,46 +90,23 @@ impl<M: Monoid> Items<M> {
         (b != e).then(|| self.agg(e - 1))
     }
 
-    #[inline]
-    fn item(&self, val: M::Partial, b: usize) -> Item<M::Partial> {
+    #[inline(always)]
+    pub fn insert<const PLAIN: bool>(&mut self, val: M::Partial, b: usize) {
+        self.cache.forget();
         let agg = join(&self.monoid, self.sum_b(b), Some(&val));
-        Item { val, agg }
+        self.queue.push_as::<PLAIN>(Item { val, agg });
     }
 
-    fn blank(monoid: &M) -> Item<M::Partial> {
-        Item {
-            val: monoid.identity(),
-            agg: monoid.identity(),
-        }
-    }
-
-    pub fn insert(&mut self, val: M::Partial, b: usize) {
-        self.cache.forget();
-        let item = self.item(val, b);
-        self.queue.push(item);
-    }
-
-    /// Inserts where the queue [has room](Queue::has_room).
     #[inline(always)]
-    pub fn insert_within(&mut self, val: M::Partial, b: usize) {
+    pub fn evict<const PLAIN: bool>(&mut self) {
         self.cache.forget();
-        let item = self.item(val, b);
-        self.queue.push_within(item);
+        self.queue.evict_as::<PLAIN>(|| Item {
+            val: self.monoid.identity(),
+            agg: self.monoid.identity(),
+        });
     }
 
-    pub fn evict(&mut self) {
-        self.cache.forget();
-        self.queue.evict(|| Self::blank(&self.monoid));
-    }
-
-    /// Evicts where the queue [is calm](Queue::is_calm).
     #[inline(always)]
-    pub fn evict_calmly(&mut self) {
-        self.cache.forget();
-        self.queue.evict_calmly(|| Self::blank(&self.monoid));
-    }
-
-    #[inline]
     pub fn query(&mut self, b: usize) -> M::Partial {
         if let Some(answer) = self.cache.kept() {
             return answer;

@@ -27,6 +27,7 @@ pub mod items;
 pub mod queue;
 pub mod reactive;
 pub mod recalculate;
+mod rings;
 pub mod shape;
 pub mod shared;
 pub mod slick_deque;

@@ -65,30 +65,33 @@ impl<M: Monoid> TwoStacksLite<M> {
     }
 
     #[inline(always)]
-    fn add(&mut self, value: &M::Partial) {
+    fn push<const PLAIN: bool>(&mut self, value: M::Partial) {
         self.back = if self.split == self.aggs.tail() {
             value.clone()
         } else {
-            self.monoid.combine(&self.back, value)
+            self.monoid.combine(&self.back, &value)
         };
+        self.aggs.push_as::<PLAIN>(value);
     }
 
-    #[cold]
-    #[inline(never)]
-    fn with(mut self, value: M::Partial) -> Self {
-        self.add(&value);
-        self.aggs.push(value);
-        self
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn without_oldest(mut self) -> Self {
-        if self.split == self.aggs.head() {
+    #[inline(always)]
+    fn pop<const PLAIN: bool>(&mut self) {
+        if !PLAIN && self.split == self.aggs.head() {
             self.flip();
         }
-        self.aggs.evict(|| self.monoid.identity());
-        self
+        self.aggs.evict_as::<PLAIN>(|| self.monoid.identity());
+    }
+
+    #[inline(always)]
+    fn answer(&self) -> M::Partial {
+        if self.split == self.aggs.head() {
+            return self.back.clone();
+        }
+        let front = self.aggs.get(self.aggs.head());
+        if self.split == self.aggs.tail() {
+            return front.clone();
+        }
+        self.monoid.combine(front, &self.back)
     }
 }
 
@@ -114,19 +117,18 @@ impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
     #[inline(always)]
     fn insert(&mut self, value: M::Partial) {
         if self.aggs.has_room() {
-            self.add(&value);
-            self.aggs.push_within(value);
+            self.push::<true>(value);
         } else {
-            *self = self.taken().with(value);
+            self.aside(|me| me.push::<false>(value));
         }
     }
 
     #[inline(always)]
     fn evict(&mut self) {
         if self.split != self.aggs.head() && self.aggs.is_calm() {
-            self.aggs.evict_calmly(|| self.monoid.identity());
+            self.pop::<true>();
         } else {
-            *self = self.taken().without_oldest();
+            self.aside(Self::pop::<false>);
         }
     }
 
@@ -140,16 +142,14 @@ impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
 
     #[inline(always)]
     fn query(&mut self) -> M::Partial {
-        if self.split == self.aggs.head() {
-            return self.back.clone();
+        if self.aggs.is_plain() {
+            self.answer()
+        } else {
+            self.aside(|me| me.answer())
         }
-        let front = self.aggs.get(self.aggs.head());
-        if self.split == self.aggs.tail() {
-            return front.clone();
-        }
-        self.monoid.combine(front, &self.back)
     }
 
+    #[inline(always)]
     fn fresh(&self) -> Self {
         Self::new(self.monoid.clone())
     }

@@ -1,0 +1,250 @@
+//! The rings of a [queue](super::queue) that grows or shrinks.
+//!
+//! ```text
+//! positions   head ............ start ........................ tail
+//!             |  older rings    |  the last ring, cap slots     |
+//! ```
+//!
+//! Invariants:
+//! 1. The entry at position p ≥ `last.start` lies in slot (p − start) mod cap of the last
+//!    ring, the others in the older ring with the largest start up to p.
+//! 2. Only the last ring gets new entries. An older one is given back when the head has
+//!    passed its end.
+//! 3. Slots are filled for the first time in the order of their positions, a block at a
+//!    time at most, so a ring is never initialised: making one costs O(1) however large.
+//!
+//! A full ring is followed by one of twice the size; one that is more than eight times
+//! too large, by a smaller one. So there are at most log₂ n rings.
+
+pub const SMALLEST: usize = 16;
+/// So many evictions go by between two looks at what is to be done: whether a ring is
+/// passed or too large. Up to twice as many entries may be moved then, to give back a ring
+/// far too large for them.
+pub const BLOCK: usize = 64;
+/// So many slots of retired rings, which hold blanks, are dropped at each look.
+const DISPOSED: usize = 16 * BLOCK;
+
+#[derive(Clone, Debug)]
+struct Ring<P> {
+    /// At most `cap`; those that have been filled once.
+    slots: Vec<P>,
+    /// A power of two.
+    cap: usize,
+    /// The position of the first slot.
+    start: usize,
+}
+
+impl<P> Ring<P> {
+    fn new(cap: usize, start: usize) -> Self {
+        Self {
+            slots: Vec::with_capacity(cap),
+            cap,
+            start,
+        }
+    }
+
+    fn slot(&self, position: usize) -> usize {
+        position.wrapping_sub(self.start) & (self.cap - 1)
+    }
+}
+
+#[derive(Debug)]
+pub struct Rings<P> {
+    last: Ring<P>,
+    /// Those before it, oldest first, each with the position behind its youngest entry.
+    older: Vec<(Ring<P>, usize)>,
+    /// Slots of rings given back that need dropping, which is done a few at a time.
+    retired: Vec<Vec<P>>,
+}
+
+/// The capacity of a ring for so many entries.
+pub fn fitting(len: usize) -> usize {
+    len.next_power_of_two().max(SMALLEST)
+}
+
+/// Whether a ring of `cap` slots is far too large for `len` entries.
+pub fn is_too_large(cap: usize, len: usize) -> bool {
+    cap > 8 * BLOCK && len < cap / 8
+}
+
+/// Hands over the entries at the positions from..to of a ring, which are not none, as runs
+/// that lie side by side, the youngest run first.
+pub fn runs_back<P>(slots: &mut [P], first: usize, last: usize, each: &mut impl FnMut(&mut [P])) {
+    if first <= last {
+        each(&mut slots[first..=last]);
+    } else {
+        each(&mut slots[..=last]);
+        each(&mut slots[first..]);
+    }
+}
+
+impl<P> Rings<P> {
+    /// One empty ring of at least `cap` slots.
+    pub fn new(cap: usize, start: usize) -> Self {
+        Self::of(Ring::new(cap.max(SMALLEST), start))
+    }
+
+    /// One ring whose slots are all filled.
+    pub fn filled(slots: Vec<P>, start: usize) -> Self {
+        Self::of(Ring {
+            cap: slots.len(),
+            slots,
+            start,
+        })
+    }
+
+    fn of(last: Ring<P>) -> Self {
+        Self {
+            last,
+            older: Vec::new(),
+            retired: Vec::new(),
+        }
+    }
+
+    /// The slots and the start of a single ring whose slots are all filled, if that is
+    /// what there is.
+    pub fn take_filled(&mut self) -> Option<(Vec<P>, usize)> {
+        let filled = self.last.slots.len() == self.last.cap;
+        let done = filled && self.older.is_empty() && self.retired.is_empty();
+        done.then(|| (std::mem::take(&mut self.last.slots), self.last.start))
+    }
+
+    pub fn get(&self, position: usize) -> &P {
+        let ring = if position >= self.last.start {
+            &self.last
+        } else {
+            let mut older = self.older.iter().rev().map(|(ring, _)| ring);
+            let found = older.find(|ring| position >= ring.start);
+            found.expect("a position before the head")
+        };
+        &ring.slots[ring.slot(position)]
+    }
+
+    pub fn get_mut(&mut self, position: usize) -> &mut P {
+        let ring = self.ring_at(position);
+        let slot = ring.slot(position);
+        &mut ring.slots[slot]
+    }
+
+    fn ring_at(&mut self, position: usize) -> &mut Ring<P> {
+        if position >= self.last.start {
+            return &mut self.last;
+        }
+        let mut older = self.older.iter_mut().rev().map(|(ring, _)| ring);
+        let found = older.find(|ring| position >= ring.start);
+        found.expect("a position before the head")
+    }
+
+    /// All entries as runs that lie side by side, the youngest run first.
+    pub fn runs_back(&mut self, head: usize, mut tail: usize, each: &mut impl FnMut(&mut [P])) {
+        while head < tail {
+            let ring = self.ring_at(tail - 1);
+            let from = head.max(ring.start);
+            let (first, last) = (ring.slot(from), ring.slot(tail - 1));
+            runs_back(&mut ring.slots, first, last, each);
+            tail = from;
+        }
+    }
+
+    /// Puts an entry at `tail`, and fills a block of slots for others.
+    pub fn push(&mut self, head: usize, tail: usize, entry: P)
+    where
+        P: Clone,
+    {
+        self.dispose();
+        let live = tail - head.max(self.last.start);
+        if live == self.last.cap {
+            self.open(2 * live, head, tail);
+        }
+        let slot = self.last.slot(tail);
+        let slots = &mut self.last.slots;
+        if !std::mem::needs_drop::<P>() {
+            let filled = (slots.len() + BLOCK).min(self.last.cap);
+            slots.resize(filled, entry.clone());
+        }
+        if slot < slots.len() {
+            slots[slot] = entry;
+        } else {
+            slots.push(entry);
+        }
+    }
+
+    /// Follows the last ring by one of `cap` slots.
+    pub fn open(&mut self, cap: usize, head: usize, tail: usize) {
+        let full = std::mem::replace(&mut self.last, Ring::new(cap, tail));
+        if tail > head.max(full.start) {
+            self.older.push((full, tail));
+        } else {
+            self.retire(full.slots);
+        }
+    }
+
+    /// Gives back what is not needed any more; may move up to `most` entries for that.
+    /// There is a blank where entries need dropping.
+    pub fn look_after(&mut self, head: usize, tail: usize, most: usize, blank: Option<P>)
+    where
+        P: Clone,
+    {
+        self.dispose();
+        while self.older.first().is_some_and(|(_, end)| *end <= head) {
+            let (passed, _) = self.older.remove(0);
+            self.retire(passed.slots);
+        }
+        let len = tail - head;
+        if len < most && self.capacity() > 8 * len.max(BLOCK) {
+            self.compact(head, tail, blank);
+        } else if is_too_large(self.last.cap, len)
+            && (self.older.is_empty() || tail == self.last.start)
+        {
+            self.open(fitting(4 * len), head, tail);
+        }
+    }
+
+    /// Moves all entries into one small ring.
+    fn compact(&mut self, head: usize, tail: usize, blank: Option<P>)
+    where
+        P: Clone,
+    {
+        let mut small = Ring::new(fitting(2 * (tail - head)), head);
+        for position in head..tail {
+            small.slots.push(match &blank {
+                None => self.get(position).clone(),
+                Some(blank) => std::mem::replace(self.get_mut(position), blank.clone()),
+            });
+        }
+        let large = std::mem::replace(&mut self.last, small);
+        for (ring, _) in std::mem::take(&mut self.older) {
+            self.retire(ring.slots);
+        }
+        self.retire(large.slots);
+    }
+
+    fn retire(&mut self, slots: Vec<P>) {
+        if std::mem::needs_drop::<P>() && !slots.is_empty() {
+            self.retired.push(slots);
+        }
+    }
+
+    /// Drops some of what is retired.
+    fn dispose(&mut self) {
+        let Some(slots) = self.retired.last_mut() else {
+            return;
+        };
+        slots.truncate(slots.len().saturating_sub(DISPOSED));
+        if slots.is_empty() {
+            self.retired.pop();
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        self.last.cap + self.older.iter().map(|(ring, _)| ring.cap).sum::<usize>()
+    }
+
+    pub fn bytes(&self) -> usize {
+        let retired: usize = self.retired.iter().map(Vec::capacity).sum();
+        (self.capacity() + retired) * size_of::<P>()
+            + size_of::<Self>()
+            + self.older.capacity() * size_of::<(Ring<P>, usize)>()
+            + self.retired.capacity() * size_of::<Vec<P>>()
+    }
+}
