@@ -1,5 +1,8 @@
 """Values that came back as something else, as found: each is a bug that was."""
 
+import random
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -123,3 +126,50 @@ def test_bools_in_shared_and_keyed_windows() -> None:
         column = out[f"{name}_9"]
         assert column.type == pa.bool_()
         assert column.to_pylist() == expected[f"{name}_9"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["auto", "daba_lite", "two_stacks", "recalculate"]
+)
+def test_the_best_of_objects(algorithm: str) -> None:
+    rng = random.Random(algorithm)
+    makes: list[Any] = [
+        lambda: rng.choice("abcdefg"),
+        lambda: Decimal(rng.randrange(50)) / 10,
+        lambda: date(2026, 1, 1 + rng.randrange(28)),
+        lambda: timedelta(hours=rng.randrange(9)),
+        lambda: 2**70 + rng.randrange(9),
+    ]
+    for make in makes:
+        aggs = {"top": sw.top_k(k=3), "low": sw.bottom_k(k=2), "max": sw.max()}
+        window = sw.Window(aggs, algorithm=algorithm, dtype="object")
+        assert window.query() == {"top": [], "low": [], "max": None}
+        alone = sw.Window(sw.top_k(k=2))
+        held: list[Any] = []
+        for time in range(80):
+            value = None if rng.random() < 0.1 else make()
+            window.insert(time, value)
+            alone.insert(time, value)
+            held.append(value)
+            if len(held) > 12:
+                window.evict()
+                alone.evict()
+                held.pop(0)
+            there = sorted(value for value in held if value is not None)
+            got = window.query()
+            assert got["top"] == there[::-1][:3]
+            assert got["low"] == there[:2]
+            assert alone.query() == there[::-1][:2]
+        assert sw.Window.from_bytes(window.to_bytes()).query() == got
+        while len(alone):
+            alone.evict()
+        assert alone.query() == []
+
+
+def test_the_best_of_what_does_not_compare_is_refused_at_once() -> None:
+    window = sw.Window(sw.top_k(k=2), dtype="object")
+    with pytest.raises(sw.SpecError, match="top_k\\(\\) cannot be computed of"):
+        window.insert(1, object())
+    shared = sw.SharedWindow(sw.top_k(k=1), ranges=[2], dtype="object")
+    shared.insert_many([1, 2, 3], ["c", "a", "b"])
+    assert shared.query() == [["b"]]

@@ -7,7 +7,7 @@ conditions under which it counts. Aggregations that need the same share one.
 from slidewise.aggregations import BITS, PAIRS, Aggregation, Sketch
 from slidewise.errors import SpecError
 from slidewise.natives import Compiled, NativeAggregation
-from slidewise.ordered import ORDERED
+from slidewise.ordered import OF_OBJECTS, ordered
 from slidewise.own import Functions, OwnAggregation
 
 __all__ = ["NOTHING", "TIME", "Feed", "Feeds", "may_round", "places_read"]
@@ -95,11 +95,12 @@ class Feeds:
                 self._numbers.add(self._source(agg.of))
             return
         if self._holds_objects(agg):
-            if agg.kind in ORDERED or agg.kind in _KEYED:
+            if agg.kind in OF_OBJECTS or agg.kind in _KEYED:
                 return
+            others = ", ".join((*_KEYED, *OF_OBJECTS))
             raise SpecError(
                 f"{agg!r} computes with numbers: over objects there are count, "
-                f"collect, concat, collect_distinct, {', '.join((*_KEYED, *ORDERED))}"
+                f"collect, concat, collect_distinct, {others}"
             )
         self._numbers.update(places_read(agg, self._columns))
 
@@ -117,7 +118,7 @@ class Feeds:
         if isinstance(agg, Sketch):
             return self._sketched(agg, source)
         objects = self._holds_objects(agg)
-        if objects and agg.kind in ORDERED:
+        if objects and agg.kind in OF_OBJECTS:
             return ("own", self._ordered(agg, source), _NONE, agg.ddof)
         if agg.kind in _COMPARED:
             by = self._feed(agg, self._source(agg.by), "number")
@@ -149,7 +150,7 @@ class Feeds:
         return (agg.native, self._feed(agg, source, role), hashes, 0)
 
     def _ordered(self, agg: Aggregation, source: int) -> int:
-        role = f"own{self._own.index(ORDERED[agg.kind])}"
+        role = f"own{self._own.index(ordered(agg))}"
         if agg.kind not in _COMPARED:
             return self._feed(agg, source, role)
         beside = TIME if agg.of is None else source

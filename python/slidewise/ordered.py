@@ -6,12 +6,14 @@ with its like. They run as aggregations of one's own do, by Python's comparisons
 
 import decimal
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 from slidewise.own import Functions
 
-__all__ = ["ORDERED", "is_missing", "pair"]
+__all__ = ["OF_OBJECTS", "is_missing", "ordered", "pair"]
 
 # Sums of decimals are exact, or raise `decimal.Inexact`.
 _EXACT = decimal.Context(prec=10_000, traps=[decimal.Inexact, decimal.InvalidOperation])
@@ -154,6 +156,31 @@ def _mean(total: tuple[Any, int]) -> Any:
     return total[0] / total[1]
 
 
+def _alone(value: Any) -> tuple[Any, ...]:
+    return (value,)
+
+
+def _comparable(kind: str) -> Callable[[Any], Any]:
+    return _computing(kind, lambda value: value < value, _alone)
+
+
+def _best(k: int, pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Of two runs, the most extreme first, the first k of both; older ones first."""
+
+    def combine(older: tuple[Any, ...], younger: tuple[Any, ...]) -> tuple[Any, ...]:
+        best: list[Any] = []
+        at, other = 0, 0
+        while len(best) < k and (at < len(older) or other < len(younger)):
+            left = other == len(younger) or (
+                at < len(older) and pick(older[at], younger[other]) is older[at]
+            )
+            best.append(older[at] if left else younger[other])
+            at, other = at + left, other + (not left)
+        return tuple(best)
+
+    return combine
+
+
 def _either(older: bool, younger: bool) -> bool:
     return older or younger
 
@@ -171,7 +198,7 @@ def _functions(
     )
 
 
-ORDERED = {
+_ORDERED = {
     "min": _functions("min", None, _smaller, None),
     "max": _functions("max", None, _larger, None),
     "range": _functions(
@@ -198,3 +225,26 @@ ORDERED = {
     "any": _functions("any", bool, _either, None),
     "all": _functions("all", bool, _both, None),
 }
+
+_BEST = {"top_k": _larger, "bottom_k": _smaller}
+# The kinds that there is one for.
+OF_OBJECTS = (*_ORDERED, *_BEST)
+
+
+def ordered(agg: Aggregation) -> Functions:
+    """What a built-in aggregation runs as over objects.
+
+    Raises:
+        KeyError: If its kind is none of `OF_OBJECTS`.
+
+    Example:
+        >>> import slidewise as sw
+        >>> ordered(sw.top_k(k=2)).combine(("d", "a"), ("c",))
+        ('d', 'c')
+    """
+    return _ORDERED[agg.kind] if agg.kind in _ORDERED else _best_of(agg.kind, agg.k)
+
+
+@cache
+def _best_of(kind: str, k: int) -> Functions:
+    return _functions(kind, _comparable(kind), _best(k, _BEST[kind]), list, ())

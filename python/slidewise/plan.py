@@ -20,7 +20,7 @@ from slidewise.feeds import TIME, Feed, Feeds, places_read
 from slidewise.finishes import FINISHES
 from slidewise.instants import Clock, clock_for
 from slidewise.natives import Compiled, NativeAggregation
-from slidewise.ordered import ORDERED
+from slidewise.ordered import OF_OBJECTS, ordered
 from slidewise.own import Functions, OwnAggregation
 
 __all__ = ["HEADER_LIMIT", "WindowPlan", "check_laws", "checked_ties", "make_plan"]
@@ -257,13 +257,13 @@ def make_plan(
     asked_type = _dtype(dtype)
     own = _own(agg for _, agg in named)
     everything = asked_type == "object"
-    ordered = (
-        ORDERED[agg.kind]
+    built_in = (
+        ordered(agg)
         for _, agg in named
-        if agg.kind in ORDERED
+        if agg.kind in OF_OBJECTS
         and (everything or not set(places_read(agg, columns)).isdisjoint(objects))
     )
-    own += tuple(dict.fromkeys(ordered))
+    own += tuple(dict.fromkeys(built_in))
     natives = tuple(
         dict.fromkeys(
             agg.functions for _, agg in named if isinstance(agg, NativeAggregation)

@@ -32,6 +32,8 @@ pub(crate) struct Own {
     name: String,
     /// Whether it is one of ours, over objects.
     built_in: bool,
+    /// What its answer over nothing is made of; `None` where that is None.
+    nothing: Option<Py<PyAny>>,
     pub(crate) commutative: bool,
     invertible: bool,
     /// `None` once the garbage collector has cleared it.
@@ -55,10 +57,12 @@ impl Own {
             PyResult::Ok((!function.is_none()).then(|| function.unbind()))
         };
         let (encode, decode) = (given("encode")?, given("decode")?);
+        let name = functions.getattr("name")?.extract::<Option<String>>()?;
+        let built_in = name.is_some_and(|name| name.starts_with("slidewise.ordered:"));
         Ok(Self {
             name: functions.getattr("label")?.extract()?,
-            built_in: (functions.getattr("name")?.extract::<Option<String>>()?)
-                .is_some_and(|name| name.starts_with("slidewise.ordered:")),
+            built_in,
+            nothing: given("identity")?.filter(|_| built_in),
             commutative: functions.getattr("commutative")?.extract()?,
             invertible: given("inverse")?.is_some(),
             functions: Mutex::new(Some(Arc::new(Functions {
@@ -210,11 +214,12 @@ impl<'py> Working<'_, 'py> {
         number: u16,
         term: &Term<Object>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(whole) = self.force(term)? else {
-            return Ok(None);
-        };
-        let whole = self.get(&whole)?;
         let own = &self.own[usize::from(number)];
+        let whole = match (self.force(term)?, &own.nothing) {
+            (Some(whole), _) => self.get(&whole)?,
+            (None, Some(nothing)) => nothing.bind(self.py).clone(),
+            (None, None) => return Ok(None),
+        };
         match &own.functions()?.lower {
             None => Ok(Some(whole)),
             Some(lower) => {

@@ -48,7 +48,7 @@ impl Monoid for CountedSumF64 {
     #[inline]
     fn combine(&self, a: &Counted, b: &Counted) -> Counted {
         Counted {
-            sum: a.sum.combine(b.sum),
+            sum: SumF64.combine(&a.sum, &b.sum),
             count: a.count.wrapping_add(b.count),
         }
     }
@@ -56,6 +56,15 @@ impl Monoid for CountedSumF64 {
         let one = partial.count == 1;
         let value = one.then(|| SumF64.unlift(partial.sum).ok()).flatten();
         value.ok_or(partial)
+    }
+    fn read_in(&self, input: &mut Reader<'_>) -> Result<f64> {
+        SumF64.read_in(input)
+    }
+    fn read_partial(&self, input: &mut Reader<'_>) -> Result<Counted> {
+        Ok(Counted {
+            sum: SumF64.read_partial(input)?,
+            count: u64::read(input)?,
+        })
     }
     fn same(&self, a: &Counted, b: &Counted) -> bool {
         a.count == b.count

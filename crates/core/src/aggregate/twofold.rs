@@ -176,7 +176,7 @@ impl Twofold {
         if total.error.is_finite() {
             return total;
         }
-        run.fold(Self::EMPTY, Self::plus)
+        Self::step_by_step(run)
     }
 
     pub fn fold_slice(run: &[f64]) -> Self {
@@ -203,7 +203,13 @@ impl Twofold {
         if total.error.is_finite() {
             return total;
         }
-        run.iter().copied().fold(Self::EMPTY, Self::plus)
+        Self::step_by_step(run.iter().copied())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn step_by_step(run: impl Iterator<Item = f64>) -> Self {
+        run.fold(Self::EMPTY, Self::plus)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! The hottest aggregations, each with an instantiation of its own: the sum of integers,
 //! the sum of floats, and one maximum that serves min and max of both.
 
+use super::beyond::{announce, announce_all, may_leave};
 use super::column::{Column, Values, gather_raw, gather_rows};
 use super::twofold::Twofold;
 use super::{Aggregation, Answer, Cell, DType, extreme_value, extreme_word};
@@ -139,11 +140,25 @@ impl Monoid for SumF64 {
     }
     #[inline]
     fn combine(&self, a: &Twofold, b: &Twofold) -> Twofold {
-        a.combine(*b)
+        match may_leave() {
+            true => a.combine(*b),
+            false => a.combine_within(*b),
+        }
     }
     #[inline]
     fn absorb(&self, acc: &mut Twofold, value: &f64) {
-        *acc = acc.plus(*value);
+        *acc = match may_leave() {
+            true => acc.plus(*value),
+            false => acc.plus_within(*value),
+        };
+    }
+    fn read_in(&self, input: &mut Reader<'_>) -> Result<f64> {
+        f64::read(input).inspect(|value| announce(*value))
+    }
+    fn read_partial(&self, input: &mut Reader<'_>) -> Result<Twofold> {
+        // One beyond the floats is a NaN, which says nothing of its size.
+        let size = |sum: &Twofold| if sum.sum.is_nan() { f64::MAX } else { sum.sum };
+        Twofold::read(input).inspect(|sum| announce(size(sum)))
     }
     fn unlift(&self, partial: Twofold) -> std::result::Result<f64, Twofold> {
         let endless = !partial.is_finite();
@@ -161,7 +176,10 @@ impl Monoid for SumF64 {
 impl<T> Aggregation<T> for SumF64 {
     fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
         match row[0] {
-            Cell::F64(value) => Entry::Raw(value + 0.0),
+            Cell::F64(value) => {
+                announce(value);
+                Entry::Raw(value + 0.0)
+            }
             _ => Entry::Lifted(Twofold::EMPTY),
         }
     }
@@ -180,7 +198,10 @@ impl<T> Aggregation<T> for SumF64 {
             Column {
                 values: Values::F64(values),
                 validity: None,
-            } => gather_raw(times, values.iter().map(|value| value + 0.0).collect()),
+            } => {
+                announce_all(values);
+                gather_raw(times, values.iter().map(|value| value + 0.0).collect())
+            }
             _ => gather_rows(self, times, columns),
         }
     }
