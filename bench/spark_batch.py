@@ -7,6 +7,9 @@ CPU time of the process with all its children (JVM and Python workers), compilin
 included. Spark's frames run with its segment tree on and off; off takes time in
 proportion to the rows of a window, and over the hot key it is left out.
 
+What two cores can gain at all is measured in the same turns: two processes of plain
+arithmetic, each alone and side by side.
+
     python -m bench.spark_batch --rows 1000000 --hot 5000000 --cores 2
 """
 
@@ -14,6 +17,8 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -37,6 +42,13 @@ AGGS = {
 HOURS = {"1h": 1, "24h": 24}
 SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 DAY = 86_400_000_000
+ARITHMETIC = """
+import time
+began, total = time.perf_counter(), 0
+for number in range(15_000_000):
+    total += number * number & 7
+print(time.perf_counter() - began)
+"""
 
 
 def main() -> None:
@@ -80,10 +92,14 @@ def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     asked = [case for case in cases if options.filter in case[0]]
     runs: dict[str, list[tuple[float, float]]] = {case: [] for case, _, _ in asked}
     # In turn, so that no case has a colder compiler than another.
+    gains = []
     for _ in range(options.repeat + 1):
+        gains.append(gain())
         for case, count, make in asked:
             runs[case].append(measured(count, make))
     spark.stop()
+    shown = " ".join(f"{one:.2f}" for one in gains)
+    print(f"two busy processes do {statistics.median(gains):.2f} x of one ({shown})")
     return [told(case, runs[case]) for case, _, _ in asked]
 
 
@@ -124,6 +140,20 @@ def theirs(df: Any, tree: bool) -> Any:
         for name, function in functions.items():
             columns[f"{name}_{label}"] = function("v").over(frame)
     return df.withColumns(columns)
+
+
+def gain() -> float:
+    """How much more two processes of plain arithmetic do than one, per second."""
+
+    def seconds(many: int) -> float:
+        command = [sys.executable, "-c", ARITHMETIC]
+        running = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            for _ in range(many)
+        ]
+        return max(float(process.communicate()[0]) for process in running)
+
+    return 2 * seconds(1) / seconds(2)
 
 
 def measured(count: int, make: Callable[[], Any]) -> tuple[float, float]:

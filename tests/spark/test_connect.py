@@ -1,5 +1,6 @@
 """Spark Connect has DataFrames of its own, which serve as well."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,11 +37,57 @@ spark.stop()
 """
 
 
-def test_batch_by_connect() -> None:
+STREAM = """
+import os, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from slidewise.spark import Listener, metrics, rolling
+from slidewise.spark.java import java_home
+from streams import LATE, ROLLING, Feed, assert_same, read, start, written
+
+os.environ["JAVA_HOME"] = java_home() or os.environ.get("JAVA_HOME", "")
+if not os.environ["JAVA_HOME"]:
+    del os.environ["JAVA_HOME"]
+os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+for name, value in [
+    ("spark.sql.shuffle.partitions", "2"),
+    ("spark.sql.session.timeZone", "UTC"),
+    ("spark.sql.streaming.stateStore.providerClass", provider),
+]:
+    spark.conf.set(name, value)
+folder = Path(sys.argv[1])
+feed, heard = Feed(folder, 8, LATE), []
+feed.write(4)
+history, feed.batches = feed.batches[0], feed.batches[1:]
+feed.rewrite()
+spark.streams.addListener(Listener(lambda _, counts: heard.append(counts["rows"])))
+query = start(rolling(read(spark, folder), **ROLLING, late=LATE), folder, "final")
+query.awaitTermination()
+ours = written(spark, folder, "final")
+assert_same(ours, feed.expected("final", ROLLING), ["id"])
+told = [metrics(progress) for progress in query.recentProgress]
+assert sum(one["rows"] for one in told) == sum(map(len, feed.batches))
+assert metrics(query)["state_bytes"] > 0
+history = spark.createDataFrame(history)
+begun = rolling(read(spark, folder), **ROLLING, late=LATE, initial=history)
+query = start(begun, folder, "begun")
+query.awaitTermination()
+assert len(written(spark, folder, "begun")) == len(ours)
+assert sum(heard) >= sum(map(len, feed.batches))
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize("script", [SCRIPT, STREAM], ids=["batch", "stream"])
+def test_by_connect(tmp_path: Path, script: str) -> None:
     here = Path(__file__).parent.parent
+    paths = [str(here / "spark"), str(here), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT],
+        [sys.executable, "-W", "ignore", "-c", script, str(tmp_path)],
         cwd=here,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
         check=False,

@@ -268,10 +268,16 @@ def test_a_checkpoint_refuses_another_query(spark: Any, tmp_path: Path) -> None:
     first = rolling(read(spark, tmp_path), **ROLLING, late=LATE)
     start(first, tmp_path, "guarded").awaitTermination()
     feed.write(1)
-    for change in ({"windows": ["10s", "3m"]}, {"buckets": 4}, {"emit": "update"}):
+    more = {**AGGS, "least": sw.min("x")}
+    for change, message in [
+        ({"windows": ["10s", "3m"]}, r"windows was \[10s .*\], and is \[10s .* 3m "),
+        ({"aggs": more}, "aggs was .* and is .*least=min.columns="),
+        ({"buckets": 4}, "buckets was 8, and is 4"),
+        ({"emit": "update"}, "emit was final, and is update"),
+    ]:
         changed = rolling(read(spark, tmp_path), **{**ROLLING, **change}, late=LATE)
         query = start(changed, tmp_path, "guarded")
-        with pytest.raises(Exception, match="was made for another query"):
+        with pytest.raises(Exception, match=f"for another query: .*{message}"):
             query.awaitTermination()
     again = rolling(read(spark, tmp_path), **ROLLING, late=LATE)
     start(again, tmp_path, "guarded").awaitTermination()

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from slidewise.batches import named_row
 from slidewise.columns import Values, decoded, group_codes, row_numbers
-from slidewise.errors import SpecError
-from slidewise.frames import frame, refuse_taken, require
+from slidewise.frames import frame, refuse_taken
 from slidewise.keyed import hops
-from slidewise.keyed.pages import FOLDED, PARTIAL, RESERVED, TIME
+from slidewise.keyed.pages import FOLDED, PARTIAL, TIME
+from slidewise.keyed.refusals import CORRECTION, LATE, check_job
 from slidewise.keyed.single_times import tick_of
 from slidewise.keyed.tree import Cover
 from slidewise.moments import moments_of
@@ -26,39 +26,10 @@ from slidewise.requests import Moments, Request
 from slidewise.spec import Spec
 from slidewise.times import TimeColumn, read_times, window_units
 
-__all__ = [
-    "CORRECTION",
-    "EMITS",
-    "LATE",
-    "LATE_ROWS",
-    "Job",
-    "check_emit",
-    "check_late_rows",
-    "flagged",
-]
+__all__ = ["Job", "flagged"]
 
-# The columns that say whether a row was late, and whether an answer replaces another.
-LATE = "_late"
-CORRECTION = "_correction"
-LATE_ROWS = ("drop", "flag", "correct")
-EMITS = ("arrival", "final", "update", "slide")
 _INT64_MIN = -(2**63)
 _NO_KEY = 0x9E3779B97F4A7C15 - 2**64
-
-
-def check_emit(emit: str, spec: Spec) -> None:
-    """Refuses a way to answer that does not fit the windows.
-
-    Raises:
-        SpecError: Naming those that do.
-    """
-    allowed = ("slide",) if spec.is_hopping else EMITS[:3]
-    if emit not in allowed:
-        raise SpecError(
-            f"emit={emit!r} does not fit "
-            f"{'hopping' if spec.is_hopping else 'rolling'}: it is one of "
-            f"{', '.join(map(repr, allowed))}"
-        )
 
 
 @dataclass(frozen=True)
@@ -89,72 +60,10 @@ class Job:
         Raises:
             SpecError: Naming it, and the way out.
         """
-        spec = self.spec
-        check_emit(self.emit, spec)
-        empty = self.schema.empty_table()
-        needed = [*spec.columns, *self.then_by]
-        if self.deletes is not None:
-            needed.append(self.deletes)
-        require(frame(empty), needed, "the stream")
-        if self.deletes is not None:
-            kind = self.schema.field(self.deletes).type
-            if not pa.types.is_boolean(kind):
-                raise SpecError(
-                    f"deletes={self.deletes!r} names a column of {kind}: it takes one "
-                    "of booleans"
-                )
-        for name in self.schema.names:
-            if name in RESERVED:
-                raise SpecError(f"the column name {name!r} is taken: rename it")
-        self._check_streamable()
-        if self.corrects:
-            self._check_correctable()
+        check_job(self)
         if self.emit in ("arrival", "final"):
-            refuse_taken(frame(empty), spec.results)
+            refuse_taken(frame(self.schema.empty_table()), self.spec.results)
         _ = self.reach, self.folds, self.output
-
-    def _check_streamable(self) -> None:
-        """Refuses what cannot be answered while rows arrive."""
-        spec = self.spec
-        for window in spec.windows:
-            if not window.every and window.offset < 0:
-                raise SpecError(
-                    f"windows that end after their row (offset {window.offset}) cannot "
-                    "be answered while rows arrive: give an offset of zero or more"
-                )
-        if spec.on in spec.by:
-            raise SpecError(f"by= names {spec.on!r}, the column of times")
-        if spec.arrival is not None and self.emit != "arrival":
-            raise SpecError(
-                f"arrival={spec.arrival!r} goes with emit='arrival': answers that wait "
-                "for the watermark do not depend on the order of arrival"
-            )
-
-    def _check_correctable(self) -> None:
-        """Refuses what cannot be set right by sending answers again."""
-        spec = self.spec
-        if self.sessions:
-            raise SpecError(
-                "late_rows='correct' sends answers again, and a late row may join two "
-                "sessions that were given, one of which nothing would take back: ask "
-                "for late_rows='drop', a larger late=, or windows on a grid"
-            )
-        if spec.empty:
-            raise SpecError(
-                "late_rows='correct' with empty=True: a late row before a key's first "
-                "one makes windows without rows that were never due: leave one out"
-            )
-        if self.reach == 0:
-            raise SpecError(
-                "late_rows='correct' takes rows that are late by the longest window of "
-                "time at most, and there is none: add one beside rows(n)"
-            )
-        for name in (CORRECTION, LATE):
-            if name in self.schema.names:
-                raise SpecError(
-                    f"the column name {name!r} is taken by late_rows='correct': rename "
-                    "it"
-                )
 
     @cached_property
     def times(self) -> TimeColumn:
@@ -560,19 +469,6 @@ class Job:
         for name, array in zip(self.spec.results, answers, strict=True):
             table = table.append_column(name, array)
         return table
-
-
-def check_late_rows(late_rows: str) -> str:
-    """What becomes of late rows.
-
-    Raises:
-        SpecError: If there is no such way.
-    """
-    if late_rows not in LATE_ROWS:
-        raise SpecError(
-            f"late_rows= is one of {', '.join(LATE_ROWS)}; got {late_rows!r}"
-        )
-    return late_rows
 
 
 def flagged(answers: pa.Table, *, late: bool) -> pa.Table:

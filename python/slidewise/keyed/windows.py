@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from slidewise.durations import Length, Rows, WindowLike, parse_offset
 from slidewise.errors import SpecError
 from slidewise.frames import frame, require
-from slidewise.keyed.job import LATE, Job, check_emit, check_late_rows, flagged
+from slidewise.keyed.job import Job, flagged
 from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.refusals import LATE, check_emit, check_late_rows
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import shown_time
 from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, pack, read_all

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from slidewise.batches import Order
 from slidewise.frames import frame, require
-from slidewise.keyed.job import CORRECTION, LATE
+from slidewise.keyed.refusals import CORRECTION, LATE
 from slidewise.spark import hot
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions, StreamOptions

@@ -1,9 +1,11 @@
 """How a job on Spark would be done, in words."""
 
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
 
+from slidewise.durations import parse_length
 from slidewise.keyed.job import Job as StreamJob
 from slidewise.keyed.tree import PAGE
 from slidewise.spark import hot
@@ -59,11 +61,13 @@ def explained_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
     job = job_of(df, spec, options)
     buckets = buckets_of(spec, options)
     keys = f"by a hash of {', '.join(spec.by)}" if spec.by else "all rows in one"
+    late = timedelta(microseconds=(options.late or 0) // 1_000)
+    less = f", less {parse_length(late).label}" if late else ""
     lines = [
         *_asked(spec),
         "",
         "plan",
-        f"  1. watermark: the largest {spec.on} seen, less {options.delay}",
+        f"  1. watermark: the largest {spec.on} seen{less}",
         f"  2. pack rows into {counted(buckets, 'bucket')}, {keys}",
         "  3. one stateful operator per bucket: windows in pages, answers when due "
         f"(emit={options.emit!r})",

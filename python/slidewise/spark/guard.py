@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Self
+from typing import Any, Self
 
 from slidewise.errors import SpecError
 from slidewise.keyed.job import Job
@@ -66,9 +66,9 @@ class Guard:
         """
         if theirs is None or ours == theirs:
             return
-        before, now = json.loads(theirs), json.loads(ours)
+        before, now = _parts(theirs), _parts(ours)
         changed = [
-            f"{name} was {before.get(name)}, and is {value}"
+            f"{name} was {_told(before.get(name))}, and is {_told(value)}"
             for name, value in now.items()
             if before.get(name) != value
         ]
@@ -80,3 +80,31 @@ class Guard:
             "may change: late=, late_rows= between 'drop' and 'flag', marker= and the "
             "trigger."
         )
+
+
+def _parts(guard: bytes) -> dict[str, Any]:
+    """What is compared, the parts of the spec one by one."""
+    parts: dict[str, Any] = json.loads(guard)
+    spec: dict[str, Any] = json.loads(parts.pop("spec"))
+    return {**parts, **spec}
+
+
+def _told(part: Any) -> str:
+    """A part as text: of aggregations and windows what is set."""
+    if not isinstance(part, list):
+        return str(part)
+    return f"[{', '.join(_short(item) for item in part)}]"
+
+
+def _short(item: Any) -> str:
+    if isinstance(item, list) and len(item) == 2 and isinstance(item[1], dict):
+        name, agg = item
+        kind = agg.get("kind", "")
+        rest = {key: value for key, value in agg.items() if key != "kind"}
+        told = ", ".join(f"{key}={value}" for key, value in rest.items())
+        return f"{name}={kind}({told})"
+    if isinstance(item, dict) and "label" in item:
+        rest = {key: value for key, value in item.items() if value and key != "label"}
+        told = ", ".join(f"{key}={value}" for key, value in rest.items())
+        return f"{item['label']} ({told})"
+    return str(item)

@@ -25,7 +25,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from slidewise.keyed.job import CORRECTION, Job, flagged
+from slidewise.keyed.job import Job, flagged
+from slidewise.keyed.refusals import CORRECTION
 from slidewise.keyed.shard import Shard
 from slidewise.spark.cache import Cache, Held
 from slidewise.spark.guard import GUARDED, Guard

@@ -7,7 +7,7 @@ from typing import Any
 
 from slidewise.durations import parse_offset
 from slidewise.errors import SpecError
-from slidewise.keyed.job import check_late_rows
+from slidewise.keyed.refusals import check_late_rows
 from slidewise.spec import Spec
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order", "then_columns"]

@@ -43,8 +43,17 @@ def metrics(progress: Any) -> dict[str, float]:
     found = progress["observedMetrics"].get(NAME)
     if found is None:
         raise SpecError("this query has no windows of slidewise")
-    counts = {name: value or 0 for name, value in found.asDict().items()}
+    counts = {name: value or 0 for name, value in _named(found).items()}
     return {**counts, "state_bytes": _held(progress)}
+
+
+def _named(observed: Any) -> dict[str, Any]:
+    """Observed metrics by name, which Spark Connect tells beside their values."""
+    told: dict[str, Any] = observed.asDict()
+    if set(told) != {"values", "schema"}:
+        return told
+    names = (field["name"] for field in told["schema"]["fields"])
+    return dict(zip(names, told["values"], strict=True))
 
 
 def _held(progress: Any) -> float:

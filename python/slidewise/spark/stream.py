@@ -17,7 +17,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
 from slidewise.errors import SpecError
-from slidewise.keyed.job import LATE, Job
+from slidewise.keyed.job import Job
+from slidewise.keyed.refusals import LATE
 from slidewise.spark.guard import Guard
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions

@@ -1,5 +1,6 @@
 """`slidewise stream`: source, windows and sink, and what is said meanwhile."""
 
+import logging
 import os
 import shutil
 import signal
@@ -252,5 +253,8 @@ class _Interrupt:
 
     def _come(self, _number: int, _frame: object) -> None:
         if self.came:
-            raise KeyboardInterrupt  # who presses it twice does not want to wait
+            # Who presses it twice does not want to wait, nor to see who was waiting.
+            logging.disable()
+            warnings.simplefilter("ignore")
+            raise KeyboardInterrupt
         self.came = True

@@ -1,0 +1,124 @@
+"""What a `Job` refuses, before there is a row: what does not fit together.
+
+Each refusal names what was asked, and the way out.
+"""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+from slidewise.frames import frame, require
+from slidewise.keyed.pages import RESERVED
+from slidewise.spec import Spec
+
+if TYPE_CHECKING:
+    from slidewise.keyed.job import Job
+
+__all__ = ["CORRECTION", "LATE", "check_emit", "check_job", "check_late_rows"]
+
+# The columns that say whether a row was late, and whether an answer replaces another.
+LATE = "_late"
+CORRECTION = "_correction"
+_LATE_ROWS = ("drop", "flag", "correct")
+_EMITS = ("arrival", "final", "update")
+
+
+def check_emit(emit: str, spec: Spec) -> None:
+    """Refuses a way to answer that does not fit the windows.
+
+    Raises:
+        SpecError: Naming those that do.
+    """
+    allowed = ("slide",) if spec.is_hopping else _EMITS
+    if emit not in allowed:
+        raise SpecError(
+            f"emit={emit!r} does not fit "
+            f"{'hopping' if spec.is_hopping else 'rolling'}: it is one of "
+            f"{', '.join(map(repr, allowed))}"
+        )
+
+
+def check_late_rows(late_rows: str) -> str:
+    """What becomes of late rows.
+
+    Raises:
+        SpecError: If there is no such way.
+    """
+    if late_rows not in _LATE_ROWS:
+        raise SpecError(
+            f"late_rows= is one of {', '.join(_LATE_ROWS)}; got {late_rows!r}"
+        )
+    return late_rows
+
+
+def check_job(job: "Job") -> None:
+    """Refuses what does not fit together.
+
+    Raises:
+        SpecError: Naming it, and the way out.
+    """
+    spec = job.spec
+    check_emit(job.emit, spec)
+    empty = job.schema.empty_table()
+    needed = [*spec.columns, *job.then_by]
+    if job.deletes is not None:
+        needed.append(job.deletes)
+    require(frame(empty), needed, "the stream")
+    if job.deletes is not None:
+        kind = job.schema.field(job.deletes).type
+        if not pa.types.is_boolean(kind):
+            raise SpecError(
+                f"deletes={job.deletes!r} names a column of {kind}: it takes one "
+                "of booleans"
+            )
+    for name in job.schema.names:
+        if name in RESERVED:
+            raise SpecError(f"the column name {name!r} is taken: rename it")
+    _check_streamable(job)
+    if job.corrects:
+        _check_correctable(job)
+
+
+def _check_streamable(job: "Job") -> None:
+    """Refuses what cannot be answered while rows arrive."""
+    spec = job.spec
+    for window in spec.windows:
+        if not window.every and window.offset < 0:
+            raise SpecError(
+                f"windows that end after their row (offset {window.offset}) cannot "
+                "be answered while rows arrive: give an offset of zero or more"
+            )
+    if spec.on in spec.by:
+        raise SpecError(f"by= names {spec.on!r}, the column of times")
+    if spec.arrival is not None and job.emit != "arrival":
+        raise SpecError(
+            f"arrival={spec.arrival!r} goes with emit='arrival': answers that wait "
+            "for the watermark do not depend on the order of arrival"
+        )
+
+
+def _check_correctable(job: "Job") -> None:
+    """Refuses what cannot be set right by sending answers again."""
+    spec = job.spec
+    if job.sessions:
+        raise SpecError(
+            "late_rows='correct' sends answers again, and a late row may join two "
+            "sessions that were given, one of which nothing would take back: ask "
+            "for late_rows='drop', a larger late=, or windows on a grid"
+        )
+    if spec.empty:
+        raise SpecError(
+            "late_rows='correct' with empty=True: a late row before a key's first "
+            "one makes windows without rows that were never due: leave one out"
+        )
+    if job.reach == 0:
+        raise SpecError(
+            "late_rows='correct' takes rows that are late by the longest window of "
+            "time at most, and there is none: add one beside rows(n)"
+        )
+    for name in (CORRECTION, LATE):
+        if name in job.schema.names:
+            raise SpecError(
+                f"the column name {name!r} is taken by late_rows='correct': rename it"
+            )

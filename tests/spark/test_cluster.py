@@ -1,0 +1,64 @@
+"""On several executors, with slidewise sent along: as in process."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from streams import LATE, Feed, assert_same, written
+
+import slidewise as sw
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: slidewise[spark]")
+
+HERE = Path(__file__).parent
+
+
+def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
+    """Keys go from one executor to another, and so do buckets of streams."""
+    from on_cluster import BATCH, ROLLING
+
+    feed = Feed(tmp_path, 9, LATE)
+    feed.write(3)
+    package = Path(sw.__file__).parent
+    with zipfile.ZipFile(tmp_path / "slidewise.zip", "w") as archive:
+        for path in package.rglob("*"):
+            if path.suffix in (".py", ".so", ".typed"):
+                archive.write(path, path.relative_to(package.parent))
+    paths = [str(HERE), str(HERE.parent), str(package.parent)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment.pop("PYSPARK_PYTHON", None)
+    with (tmp_path / "log").open("wb") as log:
+        done = subprocess.run(
+            [sys.executable, str(HERE / "on_cluster.py"), str(tmp_path)],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            timeout=300,
+            check=False,
+        )
+    said = (tmp_path / "log").read_text()
+    assert done.returncode == 0, said[-4000:]
+    assert "executors 2" in said
+    table = pa.concat_tables(feed.batches)
+    assert_same(written(spark, tmp_path, "batch"), sw.rolling(table, **BATCH), ["id"])
+    for emit, asked, by in [
+        ("final", ROLLING, ["id"]),
+        (
+            "slide",
+            {
+                "on": "t",
+                "by": "key",
+                "window": "1m",
+                "every": "10s",
+                "aggs": {"n": sw.count()},
+            },
+            ["key", "window_end"],
+        ),
+    ]:
+        expected = feed.expected(emit, asked)
+        assert_same(written(spark, tmp_path, emit), expected, by)
