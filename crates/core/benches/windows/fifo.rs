@@ -33,19 +33,20 @@ pub fn cases(report: &mut Report) {
     all(report, "wrapping sum i64", &WrappingSum, |x| x as i64);
     subtracting(report, "wrapping sum i64", &WrappingSum, |x| x as i64);
     all(report, "bare max i64", &BareMax, |x| x as i64);
-    let geometric_mean = Record::<[u64; 1], [u64; 4]>::new(geometric_mean());
-    all(report, "geometric_mean f64", &geometric_mean, |x| {
-        [(x as f64 + 1.0).to_bits()]
-    });
+    let positive = |x| [(x as f64 + 1.0).to_bits()];
+    let geometric_mean = Record::<[u64; 1], [u64; 4]>::new(record(Kind::GeometricMean));
+    all(report, "geometric_mean f64", &geometric_mean, positive);
+    let stddev = Record::<[u64; 1], [u64; 8]>::new(record(Kind::Stddev));
+    all(report, "stddev f64", &stddev, positive);
     // Windows of 2^22 would take gigabytes.
     let n = std::mem::replace(&mut report.settings.n, 1 << 16);
     all(report, "bloom 512 bytes, n = 2^16,", &Bloom, |x| x as i64);
     report.settings.n = n;
 }
 
-fn geometric_mean() -> RecordPlan {
+fn record(kind: Kind) -> RecordPlan {
     let agg = AggSpec {
-        kind: Kind::GeometricMean,
+        kind,
         of: Some(0),
         by: None,
         ddof: 0,

@@ -586,7 +586,8 @@ fn more_extreme(a: &[u64], b: &[u64], at: usize) -> [u64; 2] {
     }
 }
 
-fn put<const W: usize>(out: &mut [u64], at: usize, words: [u64; W]) {
+#[inline(always)]
+pub fn put<const W: usize>(out: &mut [u64], at: usize, words: [u64; W]) {
     out[at..at + W].copy_from_slice(&words);
 }
 

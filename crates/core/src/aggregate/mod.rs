@@ -8,6 +8,7 @@
 mod beyond;
 pub mod collect;
 pub mod column;
+mod common;
 pub mod component;
 pub mod counted;
 pub mod deferred;

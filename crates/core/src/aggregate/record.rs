@@ -5,6 +5,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use super::common::Common;
 use super::component::{Component, Op};
 use super::lower::Lower;
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
@@ -35,6 +36,8 @@ pub struct RecordPlan {
     components: Vec<Component>,
     lowers: Vec<Lower>,
     words: usize,
+    /// If it is one of the common records.
+    common: Option<Common>,
     commutative: bool,
     /// Whether every component takes a row in without the others.
     absorbs: bool,
@@ -82,6 +85,7 @@ impl RecordPlan {
             components: Vec::new(),
             lowers: Vec::new(),
             words: 0,
+            common: None,
             commutative: true,
             absorbs: true,
             counted,
@@ -90,6 +94,7 @@ impl RecordPlan {
             let lower = plan.lower_of(agg, dtypes);
             plan.lowers.push(lower);
         }
+        plan.common = Common::of(&plan.components);
         plan
     }
 
@@ -334,6 +339,16 @@ impl<R: Words + Slot, P: Words> Record<R, P> {
         }
         out
     }
+
+    /// A combine of records that are not common.
+    #[inline(never)]
+    fn combine_each(&self, a: &P, b: &P) -> P {
+        let mut out = P::zeroed(self.plan.words);
+        for component in &self.plan.components {
+            component.combine(a.as_ref(), b.as_ref(), out.as_mut());
+        }
+        out
+    }
 }
 
 impl<R: Words + Slot, P: Words> Monoid for Record<R, P> {
@@ -351,14 +366,22 @@ impl<R: Words + Slot, P: Words> Monoid for Record<R, P> {
         }
         out
     }
+    #[inline]
     fn lift(&self, value: &R) -> P {
-        self.lift_with(|col| Some(value.as_ref()[col]))
-    }
-    fn combine(&self, a: &P, b: &P) -> P {
+        let Some(common) = self.plan.common else {
+            return self.lift_with(|col| Some(value.as_ref()[col]));
+        };
         let mut out = P::zeroed(self.plan.words);
-        for component in &self.plan.components {
-            component.combine(a.as_ref(), b.as_ref(), out.as_mut());
-        }
+        common.lift(value.as_ref(), out.as_mut());
+        out
+    }
+    #[inline]
+    fn combine(&self, a: &P, b: &P) -> P {
+        let Some(common) = self.plan.common else {
+            return self.combine_each(a, b);
+        };
+        let mut out = P::zeroed(self.plan.words);
+        common.combine(a.as_ref(), b.as_ref(), out.as_mut());
         out
     }
     fn unlift(&self, partial: P) -> std::result::Result<R, P> {
@@ -462,6 +485,61 @@ impl<T, R: Words + Slot, P: Words> Aggregation<T> for Record<R, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn common_records_are_what_their_components_make() {
+        let values = [
+            0.1,
+            0.0,
+            1e300,
+            3.5,
+            1e-9,
+            f64::INFINITY,
+            -2.0,
+            f64::NAN,
+            7e5,
+        ];
+        for kind in [
+            Kind::Mean,
+            Kind::GeometricMean,
+            Kind::Variance,
+            Kind::Stddev,
+        ] {
+            let agg = AggSpec {
+                kind,
+                of: Some(1),
+                by: None,
+                ddof: 1,
+            };
+            let dtypes = [DType::I64, DType::F64];
+            let record = Record::<[u64; 2], [u64; 8]>::new(RecordPlan::new(&[agg], &dtypes));
+            assert!(record.plan.common.is_some(), "{kind:?}");
+            let mut partials = vec![record.identity()];
+            for value in values {
+                let row = [9, f64::to_bits(value)];
+                let lifted = record.lift(&row);
+                assert_eq!(lifted, record.lift_with(|col| Some(row[col])));
+                partials.push(lifted);
+            }
+            for at in 0..400 {
+                let (a, b) = (
+                    partials[at * 7 % partials.len()],
+                    partials[at % partials.len()],
+                );
+                let whole = record.combine(&a, &b);
+                assert_eq!(whole, record.combine_each(&a, &b), "{kind:?} {a:?} {b:?}");
+                partials.push(whole);
+            }
+        }
+        let sums = [Kind::Sum, Kind::Count].map(|kind| AggSpec {
+            kind,
+            of: Some(0),
+            by: None,
+            ddof: 1,
+        });
+        let other = RecordPlan::new(&sums, &[DType::F64]);
+        assert!(other.common.is_none());
+    }
 
     #[test]
     fn a_row_is_absorbed_as_it_is_lifted_and_combined() {

@@ -1,0 +1,75 @@
+//! The commonest records, by themselves: means, geometric means, variances and standard
+//! deviations of floats.
+//!
+//! Their words are what [`Component`]s would make of them, bit for bit; but no component
+//! is asked what it is, and offsets are known when the code is built. So a combine is
+//! arithmetic and nothing else, which pays where one takes a dozen operations.
+
+use super::DType;
+use super::component::{Component, Op, put};
+use super::moments::{mean_gap_f, squares, squares_of_one};
+use super::twofold::Twofold;
+
+const N: usize = 0;
+const SUM: usize = 1;
+const SQUARES: usize = 3;
+
+/// A count of values and their sum; behind them, maybe, their squared distances from the
+/// mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Common {
+    col: usize,
+    /// Of logarithms.
+    logs: bool,
+    squares: bool,
+}
+
+impl Common {
+    /// What these components amount to, if it is one of the common records.
+    pub fn of(components: &[Component]) -> Option<Self> {
+        let [count, sum, rest @ ..] = components else {
+            return None;
+        };
+        let beside = count.op == Op::Count && (count.at, sum.at) == (N, SUM);
+        let together = components.iter().all(|other| other.col == sum.col);
+        let logs = sum.op == Op::Logs;
+        let sums = (logs || sum.op == Op::SumF) && sum.dtype == DType::F64;
+        let squares = match rest {
+            [] => false,
+            [squares] if squares.op == (Op::SquaresF { n: N, sum: SUM }) && !logs => true,
+            _ => return None,
+        };
+        (beside && together && sums).then_some(Self {
+            col: sum.col,
+            logs,
+            squares,
+        })
+    }
+
+    /// Lifts a complete row. `out` is all zeros.
+    #[inline(always)]
+    pub fn lift(self, row: &[u64], out: &mut [u64]) {
+        let value = f64::from_bits(row[self.col]);
+        let term = if self.logs { value.ln() } else { value };
+        out[N] = 1;
+        put(out, SUM, Twofold::new(term + 0.0).to_words());
+        if self.squares {
+            put(out, SQUARES, squares_of_one(value).to_words());
+        }
+    }
+
+    /// `out := a ⊗ b`, `a` older.
+    #[inline(always)]
+    pub fn combine(self, a: &[u64], b: &[u64], out: &mut [u64]) {
+        out[N] = a[N].wrapping_add(b[N]);
+        let (older, younger) = (
+            Twofold::from_words(&a[SUM..]),
+            Twofold::from_words(&b[SUM..]),
+        );
+        put(out, SUM, older.combine(younger).to_words());
+        if self.squares {
+            let gap = || mean_gap_f(a, b, N, SUM);
+            put(out, SQUARES, squares(a, b, SQUARES, N, gap));
+        }
+    }
+}
