@@ -174,7 +174,7 @@ def _quantile(values: list[Any], q: float, interpolation: str) -> Any:
     if low == high or share == 0:
         return float(low)
     if math.isinf(low) or math.isinf(high):
-        return low + (high - low) * share
+        return low * (1 - share) + high * share
     return _float(Fraction(low) + (Fraction(high) - Fraction(low)) * Fraction(share))
 
 

@@ -458,7 +458,7 @@ def _as_int64(array: pa.Array, what: str) -> pa.Array:
 def as_array(values: Any) -> pa.Array | list[Any] | None:
     """Anything that holds an array as one Arrow array, or a list if that cannot be."""
     if isinstance(values, pa.Array):
-        return values
+        return _one(values)
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
     if numpy is not None and isinstance(values, numpy.ndarray):
         return _from_numpy(values)
@@ -501,6 +501,8 @@ def _holds_python_objects(values: Any) -> bool:
 def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if isinstance(array, pa.Array) and pa.types.is_run_end_encoded(array.type):
+        return pc.run_end_decode(array)
     return array.to_pylist() if isinstance(array, pa.ChunkedArray) else array
 
 

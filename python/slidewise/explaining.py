@@ -34,6 +34,7 @@ _WAYS = {
     ),
     "values": ("by the values in the window, which enter and leave it once", 80),
     "places": ("the rows that may still be the extreme one, in a queue", 25),
+    "registers": ("registers, each with the rows that may become its maximum", 200),
     "combines": ("one fold by two stacks of any associative combine", 100),
     "own": ("your own functions in Python, by two stacks: ≤ 3 combines per row", 2000),
 }

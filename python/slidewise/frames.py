@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.numpy_frames import holds_arrays, numpy_frame
@@ -206,9 +207,13 @@ def _as_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1 and column.chunk(0).offset == 0:
+    plain = not pa.types.is_run_end_encoded(column.type)
+    if plain and column.num_chunks == 1 and column.chunk(0).offset == 0:
         return column.chunk(0)  # combine_chunks would copy it
     array = column.combine_chunks()
+    if pa.types.is_run_end_encoded(column.type):
+        # Its nulls are hidden: the array itself has none.
+        return pc.run_end_decode(array)
     if isinstance(array, pa.ChunkedArray):
         raise SpecError(
             "a column of text is too long for one Arrow array: cast it to large_string"

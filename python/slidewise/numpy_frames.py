@@ -63,10 +63,13 @@ class _NumpyFrame:
             mask, values = numpy.ma.getmaskarray(values), values.data
         if values.dtype.kind in "mM":
             values = _in_known_unit(name, values)
+        elif values.dtype.kind == "T":
+            values = values.astype(object)
         elif values.dtype.kind != "O":
             values = values.astype(values.dtype.newbyteorder("="), copy=False)
         try:
-            array = pa.array(values, mask=mask, from_pandas=False)
+            text = self._table[name].dtype.kind == "T"
+            array = pa.array(values, mask=mask, from_pandas=text)
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise SpecError(
                 f"column {name!r} of type {values.dtype} has no Arrow type: {error}"

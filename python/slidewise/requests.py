@@ -22,6 +22,7 @@ from slidewise.times import TimeColumn, read_times, window_units
 __all__ = ["Moments", "Request", "lazily"]
 
 # Kind, length, closed and offset, in the ticks of the time column.
+_MOST_THREADS = 1 << 10
 _Span = tuple[str, int, str, int]
 _Columns = tuple[pa.Array, pa.Array | None, pa.Array | None, pa.Array | None]
 
@@ -325,7 +326,7 @@ def _checked_threads(threads: object) -> int:
             f"threads={threads!r}: give how many threads may work, 1 or more "
             "(os.cpu_count() for all that there are)"
         )
-    return threads
+    return min(threads, _MOST_THREADS)
 
 
 def _span(window: WindowSpec, times: TimeColumn) -> _Span:

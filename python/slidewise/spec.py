@@ -385,8 +385,8 @@ def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
 
 def _min_rows(value: Any) -> int:
     whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
-    if not whole or operator.index(value) < 0:
-        raise SpecError(f"min_rows= takes an integer, 0 or more; got {value!r}")
+    if not whole or not 0 <= operator.index(value) < 2**63:
+        raise SpecError(f"min_rows= takes an int from 0 to 2**63 - 1; got {value!r}")
     return operator.index(value)
 
 

@@ -116,7 +116,7 @@ def window_units(length: Length, times: TimeColumn) -> int:
     if length.kind == "rows":
         return length.amount
     amount = _ticks_of(length, times)
-    if amount > _INT64_MAX:
+    if abs(amount) > _INT64_MAX:
         raise SpecError(f"window {length.label!r} is too long: int64 cannot hold it")
     return amount
 
@@ -126,7 +126,9 @@ def _ticks_of(length: Length, times: TimeColumn) -> int:
         raise SpecError(_mixed(length, times))
     if times.unit is None:
         return length.amount
-    if length.amount % times.unit:
+    # Dates are whole days, in whatever unit they are counted.
+    whole = _DAY if pa.types.is_date(times.original.type) else times.unit
+    if length.amount % whole:
         raise SpecError(
             f"window {length.label!r} is no whole number of units of column "
             f"{times.name!r} ({times.original.type}): "

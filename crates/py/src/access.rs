@@ -20,24 +20,13 @@ use slidewise_core::aggregate::Cell;
 use slidewise_core::window::Refused;
 
 use crate::clock::Clock;
-use crate::element::{Object, Store};
+use crate::element::Store;
 use crate::errors::{broken, busy, noted, prefixed, spec};
+use crate::quick::{Quick, quick_cell};
 use crate::spec::{Beside, Feed, Nan, Role, Spec, Type};
 use crate::state::{Row, State, Types};
 use crate::value::{Loose, Misfit, described, is_object, key, loosen, misfit, small_int};
 use crate::window::Parts;
-use pyo3::types::PyFloat;
-
-/// What single inserts can take without asking: int times and one column of a type.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Quick {
-    No,
-    Ints,
-    Floats,
-    /// No column at all: only rows are counted.
-    Rows,
-}
 
 /// The inside of `slidewise._core.Window`.
 pub(crate) struct Access {
@@ -237,7 +226,7 @@ impl Access {
             Some(bound) if !bound.is_none() => self.ticks(bound).map(Some),
             _ => Ok(None),
         };
-        let (from, to) = (given(lo)?, given(hi)?);
+        let (mut from, to) = (given(lo)?, given(hi)?);
         if let (Some(from), Some(to), Some(lo), Some(hi)) = (from, to, lo, hi)
             && from > to
         {
@@ -249,6 +238,10 @@ impl Access {
         }
         if from.is_none() && to.is_none() {
             return Ok(None);
+        }
+        if let (Some(from), Some(clock)) = (&mut from, self.clock()) {
+            // Whatever was rounded down to the same time is one entry.
+            *from = clock.rounded(*from).unwrap_or(i64::MIN);
         }
         Ok(Some((from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX))))
     }
@@ -576,20 +569,6 @@ enum Done {
     Inserted,
     Refused(Refused),
     Misfit(Misfit, usize, Option<usize>),
-}
-
-/// The cell of an exact int or float, if the column takes it as it is.
-#[inline]
-fn quick_cell(quick: u8, value: Option<&Bound<'_, PyAny>>) -> Option<Cell<Object>> {
-    if quick == Quick::Rows as u8 {
-        return Some(Cell::Null);
-    }
-    let value = value?;
-    if quick == Quick::Ints as u8 {
-        return small_int(value).map(Cell::I64);
-    }
-    let float = value.cast_exact::<PyFloat>().map(|float| float.value());
-    float.ok().map(Cell::F64)
 }
 
 fn poisoned() -> PyErr {

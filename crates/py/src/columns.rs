@@ -304,6 +304,11 @@ impl<'py> BulkReader<'_, 'py> {
                 if feed.role == Role::Time {
                     continue;
                 }
+                // An entry without values, as in a single insert.
+                if mapping.is_none() {
+                    column.push(Loose::Null);
+                    continue;
+                }
                 let get = |source: usize| lookup(&mapping, names[source].bind(self.py), Some(row));
                 let counts = self.spec.counts(feed, get);
                 if !counts.map_err(|error| self.placed(error, None, row))? {

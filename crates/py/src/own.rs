@@ -42,10 +42,10 @@ pub(crate) struct Own {
 
 /// `None` stands for the function that gives its argument back.
 #[derive(Debug)]
-struct Functions {
-    lift: Option<Py<PyAny>>,
-    combine: Py<PyAny>,
-    lower: Option<Py<PyAny>>,
+pub(crate) struct Functions {
+    pub(crate) lift: Option<Py<PyAny>>,
+    pub(crate) combine: Py<PyAny>,
+    pub(crate) lower: Option<Py<PyAny>>,
     inverse: Option<Py<PyAny>>,
     codec: Option<(Py<PyAny>, Py<PyAny>)>,
 }
@@ -89,7 +89,7 @@ impl Own {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn functions(&self) -> PyResult<Arc<Functions>> {
+    pub(crate) fn functions(&self) -> PyResult<Arc<Functions>> {
         let functions = self.lock().clone();
         functions.ok_or_else(collected)
     }
@@ -131,7 +131,7 @@ pub(crate) struct Working<'a, 'py> {
 }
 
 impl<'py> Working<'_, 'py> {
-    fn noted(&self, error: PyErr, doing: &str, own: &Own) -> PyErr {
+    pub(crate) fn noted(&self, error: PyErr, doing: &str, own: &Own) -> PyErr {
         let doing = format!("{doing} {}", own.name);
         noted_in(self.py, error, self.caller, &doing)
     }

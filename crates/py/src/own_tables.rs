@@ -10,6 +10,7 @@ use crate::element::{Object, Store};
 use crate::errors::broken;
 use crate::keys::{self, Keys, MomentsTuple, RowsTuple};
 use crate::own::{Own, Working};
+use crate::own_slides::Eager;
 use crate::spec::Nan;
 use crate::state::cells;
 use crate::tables::{SpanTuple, read_span, read_ties, watch};
@@ -42,12 +43,11 @@ pub(crate) fn rolling_own_column<'py>(
         store: &store,
         caller: "slidewise.rolling",
     };
-    let lifted = lift(&working, values)?;
     let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
     let request = Request {
         times: rows.times(),
         groups: rows.groups(),
-        columns: &[cells(&lifted)],
+        columns: &[],
         aggs: &[],
         spans: &spans,
         ties: read_ties(ties)?,
@@ -58,6 +58,18 @@ pub(crate) fn rolling_own_column<'py>(
         threads: 1,
     };
     let rows = request.answer_count();
+    // Which rows the user's functions see of a table that has others before it, and of
+    // one in order of arrival, terms that wait decide.
+    if history == 0 && request.arrival.is_none() {
+        let functions = own[0].functions()?;
+        return Eager::new(&working, &functions, (spans.len(), rows)).run(&request, values);
+    }
+    let lifted = lift(&working, values)?;
+    let columns = [cells(&lifted)];
+    let request = Request {
+        columns: &columns,
+        ..request
+    };
     let mut answers = Lowered {
         working: &working,
         lists: spans.iter().map(|_| vec![None; rows]).collect(),

@@ -84,6 +84,7 @@ pub(crate) fn way(kind: &str, number: u32) -> &'static str {
         Way::Ends => "ends",
         Way::Values => "values",
         Way::Places => "places",
+        Way::Registers => "registers",
         Way::Combines => "combines",
     }
 }

@@ -37,6 +37,7 @@ use std::sync::Arc;
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::{Deferred, Ledger};
+use crate::aggregate::sketch::Request as Sketched;
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind, Visitor, plan};
 use crate::monoid::{Entry, Monoid};
 pub use bounds::{Closed, Length, Span, Ties};
@@ -146,6 +147,8 @@ pub enum Way {
     Values,
     /// By the rows that may still be the extreme one.
     Places,
+    /// By those that may still be, in each register of a sketch.
+    Registers,
     /// By the combines of any monoid.
     Combines,
 }
@@ -156,6 +159,7 @@ impl Way {
             Some(way) => way,
             None if kind.is_holistic() => Self::Values,
             None if matches!(kind, Kind::ArgMin | Kind::ArgMax) => Self::Places,
+            None if matches!(kind, Kind::Sketch(Sketched::Distinct { .. })) => Self::Registers,
             None => Self::Combines,
         }
     }
@@ -174,7 +178,7 @@ fn rolling_sorted(
     let whole = raw && !request.times.is_empty();
     let (holistic, monoids): (Vec<_>, Vec<_>) = (0..)
         .zip(request.aggs.iter().copied())
-        .partition(|(_, agg)| agg.kind.is_holistic() || holistic::knows_places(request, agg));
+        .partition(|(_, agg)| agg.kind.is_holistic() || holistic::knows(request, agg));
     let (fast, others): (Vec<_>, Vec<_>) = monoids
         .into_iter()
         .partition(|(_, agg)| whole && kernels::knows(agg, request.columns));
@@ -221,6 +225,45 @@ impl Visitor<i64> for Run<'_, '_> {
             self.proceed,
         )
     }
+}
+
+/// Whoever folds windows by means of its own, see [`slides`].
+pub trait Slides {
+    /// Windows from here on lie over these rows, one after the other; those before are
+    /// done with.
+    fn begin(&mut self, rows: &[usize]);
+    /// The window of one answer: `rows[lo..hi]`. Neither end lies before that of an
+    /// earlier window since [`Slides::begin`].
+    fn slide(&mut self, span: usize, row: usize, lo: usize, hi: usize) -> Result<(), Error>;
+}
+
+/// The windows of a request without an order of arrival, as ranges of rows. It reads no
+/// columns.
+pub fn slides<T>(request: &Request<'_, T>, to: &mut impl Slides) -> Result<(), Error> {
+    let sorted = Sorted::of(request);
+    let all = sorted.rows();
+    for (index, span) in request.spans.iter().enumerate() {
+        if let Some(ranges) = Ranges::new(request, &sorted, *span) {
+            for (from, group) in ranges.groups() {
+                to.begin(&all[from..]);
+                for (row, (lo, hi)) in group {
+                    to.slide(index, row, lo - from, hi - from)?;
+                }
+            }
+            continue;
+        }
+        for ends in sorted.starts.windows(2) {
+            let rows = &all[ends[0]..ends[1]];
+            let times = &sorted.times[ends[0]..ends[1]];
+            let mut pointers = bounds::Pointers::new(times, *span, request.ties);
+            to.begin(rows);
+            for (position, &row) in rows.iter().enumerate() {
+                let (lo, hi) = pointers.at(position);
+                to.slide(index, row, lo, hi)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Rolling terms of one aggregation of the user's own, over the first column: `sink` gets

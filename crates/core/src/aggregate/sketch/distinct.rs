@@ -39,11 +39,8 @@ impl Registers {
 
     #[inline]
     pub fn absorb(&mut self, hash: u64) {
-        let p = self.p();
-        let register = &mut self.0[(hash >> (64 - p)) as usize];
-        // The stop bit bounds the position where all other bits are zero.
-        let rest = hash << p | 1 << (p - 1);
-        let position = rest.leading_zeros() as u8 + 1;
+        let (register, position) = place_of(hash, self.p());
+        let register = &mut self.0[register];
         *register = position.max(*register);
     }
 
@@ -55,19 +52,11 @@ impl Registers {
 
     /// How many different hashes there were, about.
     pub fn estimate(&self) -> f64 {
-        let m = self.0.len() as f64;
-        let most = 65 - self.p() as usize;
-        let mut counts = [0_u32; 66];
+        let mut counts = [0; 66];
         for register in &self.0 {
             counts[usize::from(*register)] += 1;
         }
-        let share = |count: u32| f64::from(count) / m;
-        let mut z = m * tau(1.0 - share(counts[most]));
-        for count in counts[1..most].iter().rev() {
-            z = 0.5 * (z + f64::from(*count));
-        }
-        z += m * sigma(share(counts[0]));
-        m * m / (2.0 * std::f64::consts::LN_2 * z)
+        estimate(&counts, self.p())
     }
 
     pub fn write(&self, out: &mut Writer) {
@@ -81,6 +70,27 @@ impl Registers {
         }
         Ok(Self(registers.into()))
     }
+}
+
+/// The register of a hash among 2^p, and the position that it holds there.
+#[inline]
+pub fn place_of(hash: u64, p: u32) -> (usize, u8) {
+    // The stop bit bounds the position where all other bits are zero.
+    let rest = hash << p | 1 << (p - 1);
+    ((hash >> (64 - p)) as usize, rest.leading_zeros() as u8 + 1)
+}
+
+/// What 2^p registers say, of which `counts[k]` hold k.
+pub fn estimate(counts: &[u32; 66], p: u32) -> f64 {
+    let m = f64::from(1_u32 << p);
+    let most = 65 - p as usize;
+    let share = |count: u32| f64::from(count) / m;
+    let mut z = m * tau(1.0 - share(counts[most]));
+    for count in counts[1..most].iter().rev() {
+        z = 0.5 * (z + f64::from(*count));
+    }
+    z += m * sigma(share(counts[0]));
+    m * m / (2.0 * std::f64::consts::LN_2 * z)
 }
 
 /// Σ of x^(2^k) 2^(k−1), with x itself before: how empty registers count (Ertl, eq. 16).

@@ -106,6 +106,11 @@ impl Sketcher {
         )
     }
 
+    /// How many different words are counted exactly by [`Request::Distinct`].
+    pub fn exact_up_to(&self) -> usize {
+        self.limit()
+    }
+
     /// How many words are kept as they are: no more than the dense form would take.
     fn limit(&self) -> usize {
         let words = match self.request {

@@ -9,6 +9,8 @@
 //! - modes: counts by rank below a tree of maxima ([`Frequent`])
 //! - distinct counts: counts by code ([`Distinct`])
 //! - places of extremes: those that may still be one ([`Places`]); whole tables only
+//! - estimated distinct counts: the registers of a sketch, each with what may become its
+//!   maximum ([`Registers`]); whole tables only
 //!
 //! Whole table: two pointers move forward, so every row enters and leaves once. As of
 //! arrival: a window moves from one row's range of times to that of the next to arrive,
@@ -19,6 +21,7 @@ mod bags;
 mod bits;
 mod codes;
 mod places;
+mod registers;
 mod stretch;
 
 use super::bounds::{Pointers, clamp};
@@ -29,7 +32,12 @@ use crate::aggregate::holistic::word_of;
 use crate::aggregate::{AggSpec, DType, Kind};
 use bags::{Bag, Distinct, Frequent, Ranked};
 use places::Places;
-pub(super) use places::knows as knows_places;
+use registers::Registers;
+
+/// Whether a bag answers what monoids could answer too, in more combines.
+pub(super) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
+    places::knows(request, agg) || registers::knows(request, agg)
+}
 
 /// Where an answer goes, and what was asked.
 type Asked = (usize, Kind);
@@ -143,6 +151,13 @@ pub(super) fn answer(
         .copied()
         .partition(|(_, agg)| !agg.kind.is_holistic());
     for one in &places {
+        if registers::knows(request, &one.1) {
+            let of = one.1.of.expect("there is a column of hashes");
+            let dense = sorted.column(&request.columns[of]);
+            let column = Column::new(&dense, request.columns[of].dtype());
+            run.spans(&mut Registers::new(&column, one))?;
+            continue;
+        }
         let by = one.1.by.expect("there is a column to compare");
         let dense = sorted.column(&request.columns[by]);
         let by = Column::new(&dense, request.columns[by].dtype());

@@ -1,0 +1,33 @@
+//! Single inserts that need no look at types: an int time and an exact int or float.
+
+use pyo3::prelude::*;
+use pyo3::types::PyFloat;
+use slidewise_core::aggregate::Cell;
+
+use crate::element::Object;
+use crate::value::small_int;
+
+/// What single inserts can take without asking: int times and one column of a type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Quick {
+    No,
+    Ints,
+    Floats,
+    /// No column at all: only rows are counted.
+    Rows,
+}
+
+/// The cell of an exact int or float, if the column takes it as it is.
+#[inline]
+pub(crate) fn quick_cell(quick: u8, value: Option<&Bound<'_, PyAny>>) -> Option<Cell<Object>> {
+    if quick == Quick::Rows as u8 {
+        return Some(Cell::Null);
+    }
+    let value = value?;
+    if quick == Quick::Ints as u8 {
+        return small_int(value).map(Cell::I64);
+    }
+    let float = value.cast_exact::<PyFloat>().map(|float| float.value());
+    float.ok().map(Cell::F64)
+}
