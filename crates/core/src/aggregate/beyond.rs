@@ -11,49 +11,7 @@
 //!
 //! A NaN among values has the error 0, or one that is no number.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use super::twofold::{Twofold, two_sum};
-
-/// Values up to this size, fewer than 2⁶⁰ of them, add up to a float.
-const LARGE: f64 = power(960);
-
-/// Whether any finite value beyond [`LARGE`] has come to this process: until then sums of
-/// the hottest kind need not look whether they left the floats, which costs a fifth of
-/// their speed. Answers are the same either way, so it does not matter who else sets it.
-static LARGE_CAME: AtomicBool = AtomicBool::new(false);
-
-/// To be told of every value before a window combines it.
-#[inline]
-pub(super) fn announce(value: f64) {
-    if value.abs() > LARGE {
-        announce_large(value);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn announce_large(value: f64) {
-    if value.is_finite() {
-        LARGE_CAME.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Likewise of many.
-pub(super) fn announce_all(values: &[f64]) {
-    let large = |value: &f64| (value.abs() > LARGE) & value.is_finite();
-    let mut pieces = values.chunks(1024);
-    // No branch for each value: vector registers look at several.
-    if pieces.any(|piece| piece.iter().fold(false, |any, value| any | large(value))) {
-        LARGE_CAME.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Whether a sum of values that were announced may leave the floats.
-#[inline]
-pub(super) fn may_leave() -> bool {
-    LARGE_CAME.load(Ordering::Relaxed)
-}
 
 /// The high and the low part of a sum, both [`DOWN`] times smaller.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,6 @@
 //! The hottest aggregations, each with an instantiation of its own: the sum of integers,
 //! the sum of floats, and one maximum that serves min and max of both.
 
-use super::beyond::{announce, announce_all, may_leave};
 use super::column::{Column, Values, gather_raw, gather_rows};
 use super::twofold::Twofold;
 use super::{Aggregation, Answer, Cell, DType, extreme_value, extreme_word};
@@ -140,25 +139,11 @@ impl Monoid for SumF64 {
     }
     #[inline]
     fn combine(&self, a: &Twofold, b: &Twofold) -> Twofold {
-        match may_leave() {
-            true => a.combine(*b),
-            false => a.combine_within(*b),
-        }
+        a.combine(*b)
     }
     #[inline]
     fn absorb(&self, acc: &mut Twofold, value: &f64) {
-        *acc = match may_leave() {
-            true => acc.plus(*value),
-            false => acc.plus_within(*value),
-        };
-    }
-    fn read_in(&self, input: &mut Reader<'_>) -> Result<f64> {
-        f64::read(input).inspect(|value| announce(*value))
-    }
-    fn read_partial(&self, input: &mut Reader<'_>) -> Result<Twofold> {
-        // One beyond the floats is a NaN, which says nothing of its size.
-        let size = |sum: &Twofold| if sum.sum.is_nan() { f64::MAX } else { sum.sum };
-        Twofold::read(input).inspect(|sum| announce(size(sum)))
+        *acc = acc.plus(*value);
     }
     fn unlift(&self, partial: Twofold) -> std::result::Result<f64, Twofold> {
         let endless = !partial.is_finite();
@@ -176,10 +161,7 @@ impl Monoid for SumF64 {
 impl<T> Aggregation<T> for SumF64 {
     fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
         match row[0] {
-            Cell::F64(value) => {
-                announce(value);
-                Entry::Raw(value + 0.0)
-            }
+            Cell::F64(value) => Entry::Raw(value + 0.0),
             _ => Entry::Lifted(Twofold::EMPTY),
         }
     }
@@ -198,10 +180,7 @@ impl<T> Aggregation<T> for SumF64 {
             Column {
                 values: Values::F64(values),
                 validity: None,
-            } => {
-                announce_all(values);
-                gather_raw(times, values.iter().map(|value| value + 0.0).collect())
-            }
+            } => gather_raw(times, values.iter().map(|value| value + 0.0).collect()),
             _ => gather_rows(self, times, columns),
         }
     }
