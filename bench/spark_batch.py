@@ -87,6 +87,7 @@ def run(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
         (f"Spark: {keys}", options.rows, lambda: theirs(rows, False)),
         (f"slidewise: {one}", options.hot, lambda: ours(heat)),
         (f"slidewise, split=False: {one}", options.hot, lambda: ours(heat, False)),
+        (f"slidewise, split=4: {one}", options.hot, lambda: ours(heat, 4)),
         (f"Spark, segment tree: {one}", options.hot, lambda: theirs(heat, True)),
     ]
     asked = [case for case in cases if options.filter in case[0]]
@@ -117,7 +118,7 @@ def write(path: Path, count: int, keys: int, *, days: int) -> str:
     return str(path)
 
 
-def ours(df: Any, split: str | bool = "auto") -> Any:
+def ours(df: Any, split: str | bool | int = "auto") -> Any:
     return rolling(df, on="ts", by="k", windows=list(HOURS), aggs=AGGS, split=split)
 
 
