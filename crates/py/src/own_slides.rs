@@ -21,7 +21,6 @@ pub(crate) struct Eager<'a, 'py> {
     functions: &'a Functions,
     /// By row; `None` where the value is missing.
     lifted: Vec<Partial<'py>>,
-    rows: Vec<usize>,
     /// `suffixes[k]` is the fold of the `k + 1` rows before `mid`.
     suffixes: Vec<Partial<'py>>,
     mid: usize,
@@ -48,7 +47,6 @@ impl<'a, 'py> Eager<'a, 'py> {
             own: &working.own[0],
             functions,
             lifted: Vec::new(),
-            rows: Vec::new(),
             suffixes: Vec::new(),
             mid: 0,
             back: None,
@@ -128,15 +126,15 @@ impl<'a, 'py> Eager<'a, 'py> {
             .map_err(|error| self.working.noted(error, doing, self.own))
     }
 
-    /// The fold of the rows `lo..hi`.
-    fn fold(&mut self, lo: usize, hi: usize) -> PyResult<Partial<'py>> {
+    /// The fold of `rows[lo..hi]`.
+    fn fold(&mut self, rows: &[usize], (lo, hi): (usize, usize)) -> PyResult<Partial<'py>> {
         if lo > self.mid {
-            self.flip(lo, hi)?;
+            self.flip(rows, (lo, hi))?;
         } else {
             self.suffixes.truncate(self.mid - lo);
             for position in self.hi..hi {
                 let older = self.back.take();
-                let younger = self.lifted[self.rows[position]].clone();
+                let younger = self.lifted[rows[position]].clone();
                 self.back = self.combine(older, younger)?;
             }
             self.hi = hi;
@@ -147,37 +145,41 @@ impl<'a, 'py> Eager<'a, 'py> {
         }
     }
 
-    fn flip(&mut self, lo: usize, hi: usize) -> PyResult<()> {
+    fn flip(&mut self, rows: &[usize], (lo, hi): (usize, usize)) -> PyResult<()> {
         self.suffixes.clear();
         let mut suffix = None;
         for position in (lo..hi).rev() {
-            suffix = self.combine(self.lifted[self.rows[position]].clone(), suffix)?;
+            suffix = self.combine(self.lifted[rows[position]].clone(), suffix)?;
             self.suffixes.push(suffix.clone());
         }
         (self.mid, self.hi, self.back) = (hi, hi, None);
         Ok(())
     }
 
-    fn answer(&mut self, lo: usize, hi: usize) -> PyResult<()> {
-        if self.last != Some((lo, hi)) {
-            let whole = self.fold(lo, hi)?;
+    fn answer(&mut self, rows: &[usize], ends: (usize, usize)) -> PyResult<()> {
+        if self.last != Some(ends) {
+            let whole = self.fold(rows, ends)?;
             self.answer = self.lower(whole)?;
-            self.last = Some((lo, hi));
+            self.last = Some(ends);
         }
         Ok(())
     }
 }
 
 impl Slides for Eager<'_, '_> {
-    fn begin(&mut self, rows: &[usize]) {
-        self.rows.clear();
-        self.rows.extend_from_slice(rows);
+    fn begin(&mut self) {
         self.suffixes.clear();
         (self.mid, self.hi, self.back, self.last) = (0, 0, None, None);
     }
 
-    fn slide(&mut self, span: usize, row: usize, lo: usize, hi: usize) -> Result<(), Error> {
-        if let Err(error) = self.answer(lo, hi) {
+    fn slide(
+        &mut self,
+        span: usize,
+        row: usize,
+        rows: &[usize],
+        ends: (usize, usize),
+    ) -> Result<(), Error> {
+        if let Err(error) = self.answer(rows, ends) {
             self.raised = Some(error);
             return Err(Error::Interrupted);
         }

@@ -229,37 +229,42 @@ impl Visitor<i64> for Run<'_, '_> {
 
 /// Whoever folds windows by means of its own, see [`slides`].
 pub trait Slides {
-    /// Windows from here on lie over these rows, one after the other; those before are
-    /// done with.
-    fn begin(&mut self, rows: &[usize]);
+    /// Windows from here on lie over other rows than those before.
+    fn begin(&mut self);
     /// The window of one answer: `rows[lo..hi]`. Neither end lies before that of an
-    /// earlier window since [`Slides::begin`].
-    fn slide(&mut self, span: usize, row: usize, lo: usize, hi: usize) -> Result<(), Error>;
+    /// earlier window since [`Slides::begin`], and the rows are always the same.
+    fn slide(
+        &mut self,
+        span: usize,
+        row: usize,
+        rows: &[usize],
+        ends: (usize, usize),
+    ) -> Result<(), Error>;
 }
 
 /// The windows of a request without an order of arrival, as ranges of rows. It reads no
 /// columns.
 pub fn slides<T>(request: &Request<'_, T>, to: &mut impl Slides) -> Result<(), Error> {
     let sorted = Sorted::of(request);
-    let all = sorted.rows();
+    let rows = &*sorted.rows();
     for (index, span) in request.spans.iter().enumerate() {
         if let Some(ranges) = Ranges::new(request, &sorted, *span) {
-            for (from, group) in ranges.groups() {
-                to.begin(&all[from..]);
-                for (row, (lo, hi)) in group {
-                    to.slide(index, row, lo - from, hi - from)?;
+            for (_, group) in ranges.groups() {
+                to.begin();
+                for (row, ends) in group {
+                    to.slide(index, row, rows, ends)?;
                 }
             }
             continue;
         }
         for ends in sorted.starts.windows(2) {
-            let rows = &all[ends[0]..ends[1]];
             let times = &sorted.times[ends[0]..ends[1]];
             let mut pointers = bounds::Pointers::new(times, *span, request.ties);
-            to.begin(rows);
-            for (position, &row) in rows.iter().enumerate() {
+            to.begin();
+            for position in 0..times.len() {
                 let (lo, hi) = pointers.at(position);
-                to.slide(index, row, lo, hi)?;
+                let row = rows[ends[0] + position];
+                to.slide(index, row, rows, (ends[0] + lo, ends[0] + hi))?;
             }
         }
     }
