@@ -132,9 +132,9 @@ impl<'a, 'py> Eager<'a, 'py> {
             self.flip(rows, (lo, hi))?;
         } else {
             self.suffixes.truncate(self.mid - lo);
-            for position in self.hi..hi {
+            for row in &rows[self.hi.min(hi)..hi] {
                 let older = self.back.take();
-                let younger = self.lifted[rows[position]].clone();
+                let younger = self.lifted[*row].clone();
                 self.back = self.combine(older, younger)?;
             }
             self.hi = hi;
@@ -148,8 +148,8 @@ impl<'a, 'py> Eager<'a, 'py> {
     fn flip(&mut self, rows: &[usize], (lo, hi): (usize, usize)) -> PyResult<()> {
         self.suffixes.clear();
         let mut suffix = None;
-        for position in (lo..hi).rev() {
-            suffix = self.combine(self.lifted[rows[position]].clone(), suffix)?;
+        for row in rows[lo..hi].iter().rev() {
+            suffix = self.combine(self.lifted[*row].clone(), suffix)?;
             self.suffixes.push(suffix.clone());
         }
         (self.mid, self.hi, self.back) = (hi, hi, None);
