@@ -1,6 +1,7 @@
 """Bugs of tables that were found by looking for them; each stays mended."""
 
 import math
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -118,3 +119,25 @@ def test_many_rows_of_one_time_are_looked_at_once() -> None:
     table = pa.table({"t": np.zeros(rows, int)})
     made = sw.rolling(table, on="t", windows=5, aggs={"n": sw.count()})
     assert made["n_5"].unique().to_pylist() == [rows]
+
+
+def test_lists_of_different_values_are_short_whatever_the_window() -> None:
+    rng = random.Random(3)
+    rows = 400
+    made = {
+        "t": sorted(rng.randrange(300) for _ in range(rows)),
+        "k": [rng.choice("ab") for _ in range(rows)],
+        "x": [rng.choice(["p", "q", None, "r"]) for _ in range(rows)],
+    }
+    table = pa.table(made)
+    for window in (1, 13, 1000):
+        aggs = {"d": sw.collect_distinct("x"), "all": sw.collect("x")}
+        out = sw.rolling(table, on="t", by="k", windows=window, aggs=aggs)
+        whole = out[f"all_{window}"].to_pylist()
+        assert out[f"d_{window}"].to_pylist() == [
+            list(dict.fromkeys(values)) for values in whole
+        ]
+        early = sw.rolling(table, on="t", by="k", windows=window, offset=40, aggs=aggs)
+        assert early[f"d_{window}"].to_pylist() == [
+            list(dict.fromkeys(values)) for values in early[f"all_{window}"].to_pylist()
+        ]

@@ -343,10 +343,13 @@ def _plan_pick(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
 def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     """Row numbers are collected, and become a list of what is there, or text."""
     at = feeds.add(values, "rows")
+    distinct = agg.kind == "collect_distinct"
+    # Where it can, the kernel collects the first row of each code alone.
+    by = feeds.add(values, "codes") if distinct else -1
 
     def finish(answers: Sequence[pa.Array]) -> pa.Array:
         rows = answers[0]
-        if agg.kind == "collect_distinct":
+        if distinct:
             rows = _first_of_each(rows, values)
         _check_length(agg, values, rows)
         items = values.pick(rows.values)
@@ -356,7 +359,7 @@ def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
         return pa.ListArray.from_arrays(rows.offsets, values.as_came(items))
 
     return Plan(
-        calls=(("collect", at, -1, 0),),
+        calls=(("collect", at, by, 0),),
         finish=finish,
         present=("count", at, -1, 0),
         source=values.name,

@@ -135,7 +135,8 @@ def approx_count_distinct(
 
     Types: ints, floats, bool, text, binary; the result is int64, 0 over nothing. The
     same values give the same answer, in any order and grouping. Errors: `SpecError`
-    over other types. Cost: a combine takes up to (1.04 / error)² byte maxima.
+    over other types. Cost: a combine takes up to (1.04 / error)² byte maxima; over
+    tables there are none, and a row takes constant time.
 
     Example:
         >>> import slidewise as sw

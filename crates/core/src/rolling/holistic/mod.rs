@@ -9,6 +9,7 @@
 //! - modes: counts by rank below a tree of maxima ([`Frequent`])
 //! - distinct counts: counts by code ([`Distinct`])
 //! - places of extremes: those that may still be one ([`Places`]); whole tables only
+//! - lists of different values: the first row of each code ([`Firsts`]); whole tables only
 //! - estimated distinct counts: the registers of a sketch, each with what may become its
 //!   maximum ([`Registers`]); whole tables only
 //!
@@ -20,6 +21,7 @@
 mod bags;
 mod bits;
 mod codes;
+mod firsts;
 mod places;
 mod registers;
 mod stretch;
@@ -31,12 +33,14 @@ use super::{Error, Length, Output, PATIENCE, Request, Span};
 use crate::aggregate::holistic::word_of;
 use crate::aggregate::{AggSpec, DType, Kind};
 use bags::{Bag, Distinct, Frequent, Ranked};
+use firsts::Firsts;
 use places::Places;
 use registers::Registers;
 
 /// Whether a bag answers what monoids could answer too, in more combines.
 pub(super) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
-    places::knows(request, agg) || registers::knows(request, agg)
+    let known = [places::knows, registers::knows, firsts::knows];
+    known.iter().any(|knows| knows(request, agg))
 }
 
 /// Where an answer goes, and what was asked.
@@ -161,6 +165,10 @@ pub(super) fn answer(
         let by = one.1.by.expect("there is a column to compare");
         let dense = sorted.column(&request.columns[by]);
         let by = Column::new(&dense, request.columns[by].dtype());
+        if firsts::knows(request, &one.1) {
+            run.spans(&mut Firsts::new(request, sorted, &by, one))?;
+            continue;
+        }
         run.spans(&mut Places::new(request, sorted, &by, one))?;
     }
     let mut columns: Vec<usize> = asked.iter().filter_map(|(_, agg)| agg.of).collect();

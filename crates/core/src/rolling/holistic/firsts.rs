@@ -1,0 +1,118 @@
+//! Lists of different values: the rows of a window that are the first of their code.
+//!
+//! A row is one as long as the last row before it with the same code is outside of the
+//! window. When it leaves, the next of its code takes over, if that is inside. So a row
+//! enters and leaves a set of positions a few times, and an answer reads the set in order:
+//! O(log n) per row, and what the answer is long. It serves windows whose ends only move
+//! forward.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::bags::Bag;
+use super::{Column, Request, Sorted};
+use crate::aggregate::{AggSpec, Answer, Cell, Kind};
+
+pub(super) struct Firsts<'a> {
+    request: &'a Request<'a>,
+    sorted: &'a Sorted<'a>,
+    codes: &'a Column<'a>,
+    agg: usize,
+    of: usize,
+    /// The row of the same code before a position and behind it; [`NONE`] without one.
+    before: Vec<usize>,
+    behind: Vec<usize>,
+    firsts: BTreeSet<usize>,
+    lo: usize,
+    hi: usize,
+}
+
+const NONE: usize = usize::MAX;
+
+/// Whether [`Firsts`] answers it: rows that are collected by a code.
+pub(in crate::rolling) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
+    let forward = request.arrival.is_none() && request.lifted.is_none();
+    forward && agg.kind == Kind::Collect && agg.by.is_some()
+}
+
+impl<'a> Firsts<'a> {
+    pub(super) fn new(
+        request: &'a Request<'a>,
+        sorted: &'a Sorted<'a>,
+        codes: &'a Column<'a>,
+        (agg, asked): &(usize, AggSpec),
+    ) -> Self {
+        let mut firsts = Self {
+            request,
+            sorted,
+            codes,
+            agg: *agg,
+            of: asked.of.expect("there is a column to collect"),
+            before: vec![NONE; codes.words.len()],
+            behind: vec![NONE; codes.words.len()],
+            firsts: BTreeSet::new(),
+            lo: 0,
+            hi: 0,
+        };
+        firsts.link();
+        firsts
+    }
+
+    fn link(&mut self) {
+        let mut last = HashMap::new();
+        for position in 0..self.codes.words.len() {
+            let Some(code) = self.codes.words.get(position) else {
+                continue;
+            };
+            if self.cell(position) == Cell::Null {
+                continue;
+            }
+            if let Some(before) = last.insert(code, position) {
+                self.before[position] = before;
+                self.behind[before] = position;
+            }
+        }
+    }
+
+    fn cell(&self, position: usize) -> Cell<i64> {
+        self.request.columns[self.of].cell(self.sorted.row(position))
+    }
+}
+
+impl Bag for Firsts<'_> {
+    fn end(&self) -> usize {
+        self.codes.words.len()
+    }
+
+    fn renew(&mut self, from: usize, _to: usize) {
+        self.firsts.clear();
+        (self.lo, self.hi) = (from, from);
+    }
+
+    fn enter(&mut self, position: usize) {
+        if self.hi != position {
+            // The window lies behind all that was in it.
+            self.lo = position;
+        }
+        self.hi = position + 1;
+        if self.codes.words.get(position).is_none() || self.cell(position) == Cell::Null {
+            return;
+        }
+        let before = self.before[position];
+        if before == NONE || before < self.lo {
+            self.firsts.insert(position);
+        }
+    }
+
+    fn leave(&mut self, position: usize) {
+        self.lo = position + 1;
+        let behind = self.behind[position];
+        if self.firsts.remove(&position) && behind < self.hi {
+            self.firsts.insert(behind);
+        }
+    }
+
+    fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
+        let rows = self.firsts.iter().map(|position| self.cell(*position));
+        put(self.agg, Answer::List(rows.collect()));
+    }
+}
