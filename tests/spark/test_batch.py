@@ -125,7 +125,6 @@ SPLIT: list[Any] = [
 
 @pytest.fixture
 def small_is_hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hot, "_FEW_CORES", 0)
     monkeypatch.setattr(hot, "_LEAST_HOT", 60)
     monkeypatch.setattr(hot, "_LEAST_BY_HAND", 40)
 

@@ -24,18 +24,13 @@ def test_small_tables_with_a_plain_window(trips: Any) -> None:
     assert "1. spread rows over 3 tasks by k" in said
     assert "2. sort within each task by one number, of 32 groups of keys and t" in said
     assert "1 window × 2 aggregations" in said
-    assert "none is looked for: on two cores" in said
+    assert "none is cut: small enough for a task" in said
     assert "spark.sql.window.segmentTree.enabled to true" in said
 
 
 def test_hot_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hot, "_LEAST_HOT", 20)
-    aggs = {"m": sw.median("x")}
-    assert "looked for: on two cores" in explain(trips, **ASKED, aggs=aggs)
-    monkeypatch.setattr(hot, "_FEW_CORES", 0)
-    few = explain(trips.limit(9), **ASKED, aggs=aggs)
-    assert "none is cut: small enough for a task" in few
-    said = explain(trips, **ASKED, aggs=aggs, partitions=4)
+    said = explain(trips, **ASKED, aggs={"m": sw.median("x")}, partitions=4)
     assert "k='a': about 50 rows in 4 pieces of time; " in said
     assert "median('x') is none of those that its segment tree merges" in said
 

@@ -40,7 +40,7 @@ def explained_batch(df: Any, spec: Spec, options: BatchOptions) -> str:
             *_steps(job),
             "",
             "hot keys",
-            *_hot_keys(df, job, options),
+            *_hot_keys(job, options),
             "",
             "memory of a task",
             f"  {_memory(job)}",
@@ -162,13 +162,12 @@ def _steps(job: Job) -> list[str]:
     ]
 
 
-def _hot_keys(df: Any, job: Job, options: BatchOptions) -> list[str]:
+def _hot_keys(job: Job, options: BatchOptions) -> list[str]:
     why = hot.why_uncut(job.spec)
     if why is not None:
         return [f"  none is cut: {why}"]
-    unsought = hot.why_unsought(df, options)
-    if unsought is not None:
-        return [f"  none is looked for: {unsought}"]
+    if options.split is False:
+        return ["  none is looked for: split=False"]
     if job.cuts is None:
         return ["  none is cut: small enough for a task, or its windows too long"]
     cuts = job.cuts

@@ -20,7 +20,7 @@ a table that Spark's plan expects to be small.
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import ceil
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ from slidewise.spark.pieces import KEY, PIECE, Cut, Cuts, seen_in_pieces
 from slidewise.spec import Spec
 from slidewise.times import read_times
 
-__all__ = ["find_cuts", "why_uncut", "why_unsought"]
+__all__ = ["find_cuts", "why_uncut"]
 
 # A task of fewer rows is not worth a cut; asked for by hand, it may be.
 _LEAST_HOT = 1_000_000
@@ -45,8 +45,6 @@ _LEAST_BY_HAND = 10_000
 # A key, a time and a value; tables that Spark expects to be smaller are not counted.
 _LEAST_BYTES = 16
 _SAMPLE = 50_000
-# One task is two processes, which leave little of two cores to a second task.
-_FEW_CORES = 2
 # Each row is compared with all starts of its key.
 _MOST_PIECES = 64
 _MOST_WARM = 0.5
@@ -85,29 +83,6 @@ def why_uncut(spec: Spec) -> str | None:
     return None
 
 
-def why_unsought(df: Any, options: BatchOptions) -> str | None:
-    """Why no hot key is looked for; None if it is."""
-    if options.split is False:
-        return "split=False"
-    if options.split == "auto" and _local_cores(df.sparkSession) <= _FEW_CORES:
-        return (
-            "on two cores, which one task and its Python keep busy already, pieces "
-            "cost more than they gain (split=4 cuts all the same)"
-        )
-    return None
-
-
-def _local_cores(spark: Any) -> float:
-    """The cores of a local session; of a cluster nobody knows how many will come."""
-    try:
-        context = spark.sparkContext
-    except PySparkException:  # Spark Connect has none
-        return inf
-    if not re.fullmatch(r"local(\[.*\])?", context.master):
-        return inf
-    return int(context.defaultParallelism)
-
-
 def find_cuts(
     df: Any, spec: Spec, options: BatchOptions, tasks: int, schema: pa.Schema
 ) -> Cuts | None:
@@ -123,7 +98,7 @@ def find_cuts(
     Raises:
         SpecError: If a number of pieces is asked for, and keys cannot be cut.
     """
-    if why_unsought(df, options) is not None:
+    if options.split is False:
         return None
     if (why := why_uncut(spec)) is not None:
         if options.split == "auto":
