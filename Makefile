@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help dev quick demo demo-spark test test-core test-long test-faults test-matrix \
-        test-streams test-kills test-python kafka lint bench bench-core bench-rolling \
+        test-streams test-cluster test-kills test-python kafka lint bench bench-core bench-rolling \
         bench-ranges bench-latency bench-native bench-peers bench-spark bench-streams \
         soak soak-spark docs format lock clean
 
@@ -79,6 +79,9 @@ test-streams: $(DEV) ## Spark streams against tables: STREAMS=100 scripts of STE
 
 DRIVERS ?= 5
 WORKERS ?= 15
+test-cluster: $(DEV) ## Spark with two executors, slidewise sent along in an archive
+	SLIDEWISE_CLUSTER=1 $(BIN)/pytest tests/spark/test_cluster.py -q
+
 test-kills: $(DEV) ## kills of Spark drivers and workers: DRIVERS=5 WORKERS=15 for each sink
 	SLIDEWISE_DRIVER_KILLS=$(DRIVERS) SLIDEWISE_WORKER_KILLS=$(WORKERS) \
 		$(BIN)/pytest tests/spark/test_kills.py -q -s

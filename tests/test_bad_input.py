@@ -212,8 +212,8 @@ def test_aggregations_made_wrongly() -> None:
         ),
         ({"ties": "all"}, "ties= is one of peers, rows; got 'all'"),
         ({"nan": None}, "nan= is one of propagate, skip, raise; got None"),
-        ({"min_rows": -1}, "min_rows= takes an integer, 0 or more; got -1"),
-        ({"min_rows": 1.0}, "min_rows= takes an integer"),
+        ({"min_rows": -1}, r"min_rows= takes an int from 0 to 2\*\*63 - 1; got -1"),
+        ({"min_rows": 1.0}, "min_rows= takes an int from 0"),
         ({"by": "list"}, r"column 'list' \(list<.*>\) cannot be a key"),
     ],
 )
@@ -336,8 +336,8 @@ def test_lengths_say_what_they_are() -> None:
 
 
 def test_types_that_arrow_cannot_handle_itself() -> None:
-    runs = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
+    lists = pa.DictionaryArray.from_arrays([0, 1, 0], pa.array([[1], [2]]))
     with pytest.raises(
         sw.SpecError, match=r"no way to handle the column of first\('x'\)"
     ):
-        ask(pa.table({"at": TIMES, "x": runs}), aggs={"x": sw.first("x")})
+        ask(pa.table({"at": TIMES, "x": lists}), aggs={"x": sw.first("x")})

@@ -71,9 +71,9 @@ TEXT_ONLY = "takes str, bytes, lists and tuples"
 BITS = ["bit_and", "bit_or", "bit_xor"]
 NUMBERS = [
     *["approx_quantile", *BITS],
-    *["bottom_k", "correlation", "covariance", "geometric_mean"],
+    *["correlation", "covariance", "geometric_mean"],
     *["kurtosis", "median", "product", "quantile", "skewness", "stddev"],
-    *["sum_of_squares", "top_k", "variance"],
+    *["sum_of_squares", "variance"],
 ]
 REFUSED = {("concat", "int64"): TEXT_ONLY, ("concat", "float64"): TEXT_ONLY}
 REFUSED |= {(name, "float64"): "computes with int64" for name in BITS}

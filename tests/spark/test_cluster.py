@@ -18,6 +18,10 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: slidewise[spark
 HERE = Path(__file__).parent
 
 
+@pytest.mark.skipif(
+    "SLIDEWISE_CLUSTER" not in os.environ,
+    reason="takes a minute and starts a cluster of its own: make test-cluster",
+)
 def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
     """Keys go from one executor to another, and so do buckets of streams."""
     from on_cluster import BATCH, ROLLING
