@@ -9,12 +9,9 @@ import pytest
 
 pytest.importorskip("grpc_status", reason="pyspark[connect] is not there")
 
-SCRIPT = """
-import os, random, sys
-import slidewise as sw
+SESSION = """
+import os, sys
 from pyspark.sql import SparkSession
-from random_tables import AGGS, random_table, same
-from slidewise.spark import hopping, hot, rolling
 from slidewise.spark.java import java_home
 
 os.environ["JAVA_HOME"] = java_home() or os.environ.get("JAVA_HOME", "")
@@ -22,6 +19,14 @@ if not os.environ["JAVA_HOME"]:
     del os.environ["JAVA_HOME"]
 os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
+"""
+
+BATCH = """
+import random
+import slidewise as sw
+from random_tables import AGGS, random_table, same
+from slidewise.spark import hopping, hot, rolling
+
 spark.conf.set("spark.sql.shuffle.partitions", "3")
 hot._LEAST_BY_HAND = 10
 table = random_table(random.Random(1), 200, keys=3, span=90)
@@ -38,18 +43,10 @@ spark.stop()
 
 
 STREAM = """
-import os, sys
 from pathlib import Path
-from pyspark.sql import SparkSession
 from slidewise.spark import Listener, metrics, rolling
-from slidewise.spark.java import java_home
 from streams import LATE, ROLLING, Feed, assert_same, read, start, written
 
-os.environ["JAVA_HOME"] = java_home() or os.environ.get("JAVA_HOME", "")
-if not os.environ["JAVA_HOME"]:
-    del os.environ["JAVA_HOME"]
-os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
 provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 for name, value in [
     ("spark.sql.shuffle.partitions", "2"),
@@ -80,12 +77,12 @@ spark.stop()
 """
 
 
-@pytest.mark.parametrize("script", [SCRIPT, STREAM], ids=["batch", "stream"])
+@pytest.mark.parametrize("script", [BATCH, STREAM], ids=["batch", "stream"])
 def test_by_connect(tmp_path: Path, script: str) -> None:
     here = Path(__file__).parent.parent
     paths = [str(here / "spark"), str(here), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, str(tmp_path)],
+        [sys.executable, "-W", "ignore", "-c", SESSION + script, str(tmp_path)],
         cwd=here,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,

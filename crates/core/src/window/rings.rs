@@ -24,7 +24,7 @@ pub const BLOCK: usize = 64;
 /// So many slots of retired rings, which hold blanks, are dropped at each look.
 const DISPOSED: usize = 16 * BLOCK;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Ring<P> {
     /// At most `cap`; those that have been filled once.
     slots: Vec<P>,
