@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+import tables_oracle
 
 numba = pytest.importorskip("numba", reason="the extra slidewise[numba]")
 np = pytest.importorskip("numpy")
@@ -245,6 +246,83 @@ def test_over_tables():
     floats = table.set_column(1, "x", table["x"].cast(pa.float64()))
     with pytest.raises(sw.SpecError, match="its lift takes int64"):
         sw.rolling(floats, on="t", windows=3, aggs={"s": total("x")})
+
+
+@pytest.mark.parametrize("ties", ["peers", "rows"])
+@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
+def test_over_tables_in_order(closed, ties):
+    draw = random.Random(f"{closed} {ties}")
+    rows = 300
+    for missing, span in ((0.0, 2_000), (0.3, 100), (0.9, 40)):
+        times = [draw.randrange(span) for _ in range(rows)]
+        keys = [draw.choice("ab") for _ in range(rows)]
+        values = [
+            None if draw.random() < missing else draw.randrange(-(10**9), 10**9)
+            for _ in range(rows)
+        ]
+        table = pa.table({"t": times, "k": keys, "x": pa.array(values, pa.int64())})
+        lengths = [1, 7, 50, 5_000]
+        windows = [*lengths, sw.rows(3)] if closed == "right" else lengths
+        out = sw.rolling(
+            table,
+            on="t",
+            by="k",
+            windows=windows,
+            aggs={"map": affine("x"), "built": sw.sum("x"), "own": total("x")},
+            closed=closed,
+            ties=ties,
+        )
+        for window in windows:
+            name = "3rows" if not isinstance(window, int) else str(window)
+            seen = tables_oracle.windows(
+                times, window, keys=keys, closed=closed, ties=ties
+            )
+            kept = [[values[row] for row in one] for one in seen]
+            there = [[value for value in one if value is not None] for one in kept]
+            assert out[f"map_{name}"].to_pylist() == list(map(by_definition, there))
+            assert out[f"own_{name}"] == out[f"built_{name}"]
+
+
+def test_at_other_moments_and_in_hops():
+    draw = random.Random(5)
+    table = pa.table(
+        {
+            "t": [draw.randrange(1_000) for _ in range(500)],
+            "k": [draw.randrange(3) for _ in range(500)],
+            "x": pa.array(
+                [draw.choice((None, draw.randrange(10**6))) for _ in range(500)],
+                pa.int64(),
+            ),
+        }
+    )
+    at = pa.table(
+        {
+            "t": [draw.randrange(-20, 1_200) for _ in range(200)],
+            "k": [draw.randrange(4) for _ in range(200)],
+        }
+    )
+    rows = sorted(
+        zip(*(table[name].to_pylist() for name in "tkx"), strict=True),
+        key=lambda row: row[0],
+    )
+
+    def inside(key, start, end):
+        kept = [x for t, k, x in rows if k == key and start < t <= end]
+        return by_definition([x for x in kept if x is not None])
+
+    out = sw.rolling(
+        table, on="t", by="k", windows=[60], aggs={"map": affine("x")}, at=at
+    )
+    for time, key, got in zip(
+        *(out[name].to_pylist() for name in ("t", "k", "map_60")), strict=True
+    ):
+        assert got == inside(key, time - 60, time)
+    aggs = {"map": affine("x"), "own": total("x"), "built": sw.sum("x")}
+    hops = sw.hopping(table, on="t", by="k", window=60, every=25, aggs=aggs)
+    assert hops["own"] == hops["built"]
+    for row in hops.to_pylist():
+        end = row["window_end"]
+        assert row["map"] == inside(row["k"], end - 61, end - 1)
 
 
 def test_snapshots_name_the_aggregation_and_its_record():

@@ -45,17 +45,12 @@ pub(crate) fn rolling_own_column<'py>(
     };
     let spans: Vec<Span> = windows.iter().map(read_span).collect::<PyResult<_>>()?;
     let request = Request {
-        times: rows.times(),
         groups: rows.groups(),
-        columns: &[],
-        aggs: &[],
-        spans: &spans,
         ties: read_ties(ties)?,
         arrival: rows.arrival(),
         at: moments.as_ref().map(Keys::moments),
         history,
-        lifted: None,
-        threads: 1,
+        ..Request::new(rows.times(), &[], &[], &spans)
     };
     let rows = request.answer_count();
     // Which rows the user's functions see of a table that has others before it, and of

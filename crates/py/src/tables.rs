@@ -170,17 +170,11 @@ impl Inputs {
     /// By one thread, of all rows; equal times are peers.
     fn request<'a>(&'a self, columns: &'a [Values<'a, i64>], spans: &'a [Span]) -> Request<'a> {
         Request {
-            times: self.rows.times(),
             groups: self.rows.groups(),
-            columns,
-            aggs: &self.aggs,
-            spans,
-            ties: Ties::Peers,
             arrival: self.rows.arrival(),
             at: self.moments.as_ref().map(Keys::moments),
-            history: 0,
             lifted: self.lifted.as_ref().map(view_lifted),
-            threads: 1,
+            ..Request::new(self.rows.times(), columns, &self.aggs, spans)
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use cpu_time::ThreadTime;
 use slidewise_core::aggregate::column::{Column, Values};
 use slidewise_core::aggregate::{AggSpec, Kind};
-use slidewise_core::rolling::{Closed, Length, Request, Span, Ties, rolling};
+use slidewise_core::rolling::{Closed, Length, Request, Span, rolling};
 
 /// About 100, 10,000 and 1,000,000 rows: rows are 1,000 time units apart on average.
 const LENGTHS: [i64; 3] = [100_000, 10_000_000, 1_000_000_000];
@@ -157,17 +157,9 @@ impl Table {
             })
             .collect();
         let request = Request {
-            times: &self.times,
             groups: asked.keyed.then_some(&self.keys[..]),
-            columns: &columns,
-            aggs: &aggs,
-            spans: &spans,
-            ties: Ties::Peers,
-            arrival: None,
-            at: None,
-            history: 0,
-            lifted: None,
             threads: asked.threads,
+            ..Request::new(&self.times, &columns, &aggs, &spans)
         };
         let spent = (0..3).map(|_| {
             let (cpu, wall) = (ThreadTime::now(), Instant::now());

@@ -49,7 +49,8 @@ pub use output::Output;
 use sorted::Sorted;
 use table::Table;
 
-/// What to compute. Columns of numbers have no objects, so any `T` will do. Columns, `groups` and `arrival` are as long as `times`.
+/// What to compute. Columns of numbers have no objects, so any `T` will do. Columns,
+/// `groups` and `arrival` are as long as `times`. [`Request::new`] makes a plain one.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a, T = i64> {
     pub times: &'a [i64],
@@ -73,7 +74,30 @@ pub struct Request<'a, T = i64> {
     pub threads: usize,
 }
 
-impl<T> Request<'_, T> {
+impl<'a, T> Request<'a, T> {
+    /// Of one group whose rows are all there when they are asked for; rows of equal time
+    /// are peers, and one thread works.
+    pub fn new(
+        times: &'a [i64],
+        columns: &'a [Column<'a, T>],
+        aggs: &'a [AggSpec],
+        spans: &'a [Span],
+    ) -> Self {
+        Self {
+            times,
+            groups: None,
+            columns,
+            aggs,
+            spans,
+            ties: Ties::Peers,
+            arrival: None,
+            at: None,
+            history: 0,
+            lifted: None,
+            threads: 1,
+        }
+    }
+
     /// How many answers there are per span and aggregation.
     pub fn answer_count(&self) -> usize {
         self.at.map_or(self.times, |moments| moments.times).len()

@@ -110,6 +110,16 @@ impl Output {
         }
     }
 
+    /// The bytes of a record, which was not there.
+    pub(super) fn put_record(&mut self, row: usize, record: &[u64]) {
+        let Self::Bytes { ranges, values } = self else {
+            unreachable!("records for another column");
+        };
+        let start = values.len();
+        values.extend(record.iter().flat_map(|word| word.to_ne_bytes()));
+        ranges[row] = (start, values.len());
+    }
+
     /// # Panics
     /// If the answer has another type: a broken plan.
     #[inline]

@@ -130,6 +130,28 @@ pub struct Dense<'a> {
     pub presence: Option<Presence>,
 }
 
+impl Dense<'_> {
+    pub fn len(&self) -> usize {
+        match &self.numbers {
+            Numbers::I64(values) => values.len(),
+            Numbers::F64(values) => values.len(),
+        }
+    }
+
+    /// The bits of the values that are there, one after the other.
+    pub fn each_present(&self, take: impl FnMut(u64)) {
+        let there = |at: usize| {
+            let presence = self.presence.as_ref();
+            presence.is_none_or(|presence| presence.present[at])
+        };
+        let kept = (0..self.len()).filter(|at| there(*at));
+        match &self.numbers {
+            Numbers::I64(values) => kept.map(|at| values[at] as u64).for_each(take),
+            Numbers::F64(values) => kept.map(|at| values[at].to_bits()).for_each(take),
+        }
+    }
+}
+
 /// Which values are there.
 #[derive(Debug)]
 pub struct Presence {
@@ -148,6 +170,12 @@ impl Presence {
             counts.push(count);
         }
         Self { present, counts }
+    }
+
+    /// How many are there before each of some positions.
+    pub fn before(&self, positions: &[usize], counts: &mut Vec<usize>) {
+        counts.clear();
+        counts.extend(positions.iter().map(|at| self.counts[*at] as usize));
     }
 
     #[inline]

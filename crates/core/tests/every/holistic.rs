@@ -299,18 +299,12 @@ fn tables_answer_as_the_values_of_each_window_sorted_anew() {
             bits: &bits,
             offset: 0,
         });
+        let columns = [Column { values, validity }];
         let request = Request {
-            times: &table.times,
             groups: Some(&table.groups),
-            columns: &[Column { values, validity }],
-            aggs: &aggs,
-            spans: &spans,
             ties,
             arrival: table.arrival.as_deref(),
-            at: None,
-            history: 0,
-            lifted: None,
-            threads: 1,
+            ..Request::new(&table.times, &columns, &aggs, &spans)
         };
         let outputs = rolling(request, &mut || true).expect("nothing overflows");
         for (at, span) in spans.iter().enumerate() {

@@ -5,9 +5,7 @@ use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::sketch::Request as Sketch;
 use slidewise_core::aggregate::{AggSpec, Kind};
 use slidewise_core::rolling::lifted::{Lifted, partials};
-use slidewise_core::rolling::{
-    Closed, Error, Length, Moments, Output, Request, Span, Ties, rolling,
-};
+use slidewise_core::rolling::{Closed, Error, Length, Moments, Output, Request, Span, rolling};
 
 const BOTH: Span = Span {
     length: Length::Time(1),
@@ -113,18 +111,11 @@ fn folded_rows_answer_like_the_rows_they_stand_for() {
             groups: Some(&groups),
             arrival: None,
         };
+        let columns = [column(&table.values)];
         let whole = Request {
-            times: &table.times,
             groups: Some(&table.groups),
-            columns: &[column(&table.values)],
-            aggs: &aggs,
-            spans: &[BOTH],
-            ties: Ties::Peers,
-            arrival: None,
             at: Some(moments),
-            history: 0,
-            threads: 1,
-            lifted: None,
+            ..Request::new(&table.times, &columns, &aggs, &[BOTH])
         };
         let expected = rolling(whole, &mut || true).expect("answers");
 
@@ -228,17 +219,8 @@ fn bytes_that_are_no_partial_are_refused_by_row() {
         ddof: 0,
     };
     for (length, bytes) in [(3, vec![0; 3]), (40, vec![0; 40])] {
+        let (columns, aggs) = ([column(&[1, 2])], [sum]);
         let request = Request {
-            times: &[1, 2],
-            groups: None,
-            columns: &[column(&[1, 2])],
-            aggs: &[sum],
-            spans: &[BOTH],
-            ties: Ties::Peers,
-            arrival: None,
-            at: None,
-            history: 0,
-            threads: 1,
             lifted: Some(Lifted {
                 offsets: &[0, 0, length],
                 bytes: &bytes,
@@ -247,6 +229,7 @@ fn bytes_that_are_no_partial_are_refused_by_row() {
                     offset: 0,
                 }),
             }),
+            ..Request::new(&[1, 2], &columns, &aggs, &[BOTH])
         };
         let refused = rolling(request, &mut || true);
         assert!(

@@ -12,5 +12,6 @@ mod holistic;
 mod hostile;
 mod laws;
 mod lifted;
+mod native;
 mod rolling;
 mod threads;

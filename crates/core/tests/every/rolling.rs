@@ -29,11 +29,11 @@ const KINDS: [Kind; 14] = [
 
 const CLOSED: [Closed; 4] = [Closed::Right, Closed::Left, Closed::Both, Closed::Neither];
 
-struct Table {
-    times: Vec<i64>,
-    groups: Option<Vec<i64>>,
-    cells: Vec<Cell<i64>>,
-    dtype: DType,
+pub(super) struct Table {
+    pub(super) times: Vec<i64>,
+    pub(super) groups: Option<Vec<i64>>,
+    pub(super) cells: Vec<Cell<i64>>,
+    pub(super) dtype: DType,
     asked: Option<Asked>,
 }
 
@@ -73,7 +73,7 @@ impl Asked {
 }
 
 impl Table {
-    fn new(random: &mut Random) -> Self {
+    pub(super) fn new(random: &mut Random) -> Self {
         let rows = random.pick(&[0, 1, 2, 7, 60, 300]) as usize;
         let dtype = random.pick(&[DType::I64, DType::F64]);
         let scale = random.pick(&[3, 100, i64::MAX as u64]);
@@ -113,7 +113,7 @@ impl Table {
     }
 
     /// The times at which answers are asked for.
-    fn moments(&self) -> &[i64] {
+    pub(super) fn moments(&self) -> &[i64] {
         let asked = self.asked.as_ref();
         asked.map_or(&self.times, |asked| &asked.times)
     }
@@ -126,7 +126,7 @@ impl Table {
     }
 
     /// The rows of a row's window, in order of time, then of the table.
-    fn window(&self, row: usize, span: Span, ties: Ties) -> Vec<Row> {
+    pub(super) fn window(&self, row: usize, span: Span, ties: Ties) -> Vec<Row> {
         let place = |other: usize| (self.times[other], other);
         let mut rows: Vec<usize> = (0..self.times.len())
             .filter(|&other| self.group(other) == self.group_asked(row))
@@ -190,7 +190,7 @@ fn float(random: &mut Random, special: u64, row: usize) -> f64 {
     }
 }
 
-fn request<'a>(
+pub(super) fn request<'a>(
     table: &'a Table,
     columns: &'a [Column<'a, i64>],
     aggs: &'a [AggSpec],
@@ -198,26 +198,19 @@ fn request<'a>(
     ties: Ties,
 ) -> Request<'a> {
     Request {
-        times: &table.times,
         groups: table.groups.as_deref(),
-        columns,
-        aggs,
-        spans,
         ties,
-        arrival: None,
-        history: 0,
-        threads: 1,
         at: table.asked.as_ref().map(|asked| Moments {
             times: &asked.times,
             since: asked.since.as_deref(),
             groups: asked.groups.as_deref(),
             arrival: None,
         }),
-        lifted: None,
+        ..Request::new(&table.times, columns, aggs, spans)
     }
 }
 
-fn answer(output: &Output, row: usize) -> Answer<i64> {
+pub(super) fn answer(output: &Output, row: usize) -> Answer<i64> {
     let there = |bytes: &[u8]| bytes[row / 8] >> (row % 8) & 1 == 1;
     match output {
         Output::I64 { values, valid } if there(&valid.bytes) => Answer::I64(values[row]),
@@ -249,7 +242,7 @@ fn aggs(random: &mut Random) -> Vec<AggSpec> {
     aggs
 }
 
-fn lengths(random: &mut Random) -> Vec<Span> {
+pub(super) fn lengths(random: &mut Random) -> Vec<Span> {
     let offset = random.pick(&[0, 0, 1, 7, i64::MAX]);
     let mut spans: Vec<Span> = CLOSED
         .into_iter()
@@ -280,32 +273,47 @@ fn every_row_of_every_window() {
     assert!(overflows > 0, "no sum left int64");
 }
 
+/// The cells of a table as a column of numbers.
+pub(super) struct Stored {
+    integers: Vec<i64>,
+    floats: Vec<f64>,
+    bits: Option<Vec<u8>>,
+    dtype: DType,
+}
+
+impl Stored {
+    pub(super) fn new(table: &Table) -> Self {
+        let cells = &table.cells;
+        let integer = |cell: &Cell<i64>| cell.bits().unwrap_or(77) as i64;
+        let integers: Vec<i64> = cells.iter().map(integer).collect();
+        let float = |bits: &i64| f64::from_bits(*bits as u64);
+        let mut bits = vec![0_u8; cells.len().div_ceil(8)];
+        for (row, cell) in cells.iter().enumerate() {
+            bits[row / 8] |= u8::from(*cell != Cell::Null) << (row % 8);
+        }
+        Self {
+            floats: integers.iter().map(float).collect(),
+            integers,
+            bits: cells.contains(&Cell::Null).then_some(bits),
+            dtype: table.dtype,
+        }
+    }
+
+    pub(super) fn column(&self) -> Column<'_, i64> {
+        Column {
+            values: match self.dtype {
+                DType::F64 => Values::F64(&self.floats),
+                _ => Values::I64(&self.integers),
+            },
+            validity: self.bits.as_ref().map(|bits| Validity { bits, offset: 0 }),
+        }
+    }
+}
+
 /// Whether an integer did not fit.
 fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: Ties) -> bool {
-    let integers: Vec<i64> = table
-        .cells
-        .iter()
-        .map(|c| c.bits().unwrap_or(77) as i64)
-        .collect();
-    let floats: Vec<f64> = integers
-        .iter()
-        .map(|bits| f64::from_bits(*bits as u64))
-        .collect();
-    let mut bits = vec![0_u8; table.cells.len().div_ceil(8)];
-    for (row, cell) in table.cells.iter().enumerate() {
-        bits[row / 8] |= u8::from(*cell != Cell::Null) << (row % 8);
-    }
-    let missing = table.cells.contains(&Cell::Null);
-    let columns = [Column {
-        values: match table.dtype {
-            DType::F64 => Values::F64(&floats),
-            _ => Values::I64(&integers),
-        },
-        validity: missing.then_some(Validity {
-            bits: &bits,
-            offset: 0,
-        }),
-    }];
+    let stored = Stored::new(table);
+    let columns = [stored.column()];
     let got = rolling(request(table, &columns, aggs, spans, ties), &mut || true);
     let got = match got {
         Ok(columns) => columns,

@@ -3,9 +3,7 @@
 use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{AggSpec, Kind};
-use slidewise_core::rolling::{
-    Closed, Error, Length, Moments, Output, Request, Span, Ties, rolling,
-};
+use slidewise_core::rolling::{Closed, Error, Length, Moments, Output, Request, Span, rolling};
 
 const ROWS: usize = 40_000;
 
@@ -140,17 +138,8 @@ fn answers_do_not_depend_on_the_number_of_threads() {
             ..at
         };
         let whole = Request {
-            times: &table.times,
             groups: Some(&table.groups),
-            columns: &columns,
-            aggs: &aggs,
-            spans: &spans,
-            ties: Ties::Peers,
-            arrival: None,
-            at: None,
-            history: 0,
-            lifted: None,
-            threads: 1,
+            ..Request::new(&table.times, &columns, &aggs, &spans)
         };
         let arrival = Some(&table.arrival[..]);
         for request in [
@@ -199,18 +188,11 @@ fn an_overflow_names_its_row_and_span() {
     };
     let spans = [span(Length::Rows(1), 0), span(Length::Rows(2), 0)];
     for threads in [1, 2, 4] {
+        let aggs = [sum];
         let request = Request {
-            times: &table.times,
             groups: Some(&table.groups),
-            columns: &columns,
-            aggs: &[sum],
-            spans: &spans,
-            ties: Ties::Peers,
-            arrival: None,
-            at: None,
-            history: 0,
-            lifted: None,
             threads,
+            ..Request::new(&table.times, &columns, &aggs, &spans)
         };
         let Err(Error::Overflow { span, row, .. }) = rolling(request, &mut || true) else {
             panic!("twice 2^62 does not fit int64");
@@ -224,18 +206,11 @@ fn a_no_stops_every_thread() {
     let mut random = Random(22);
     let table = Table::new(&mut random, 500, true);
     let (columns, aggs) = (table.columns(), aggs());
+    let spans = [span(Length::Time(2_000), 0)];
     let request = Request {
-        times: &table.times,
         groups: Some(&table.groups),
-        columns: &columns,
-        aggs: &aggs,
-        spans: &[span(Length::Time(2_000), 0)],
-        ties: Ties::Peers,
-        arrival: None,
-        at: None,
-        history: 0,
-        lifted: None,
         threads: 3,
+        ..Request::new(&table.times, &columns, &aggs, &spans)
     };
     let mut asked = 0;
     let answer = rolling(request, &mut || {

@@ -8,9 +8,11 @@
 //! - sums of floats, moments: differences of running sums on a grid, exact too ([`running`])
 //! - extremes, and what no grid takes: two stacks, nothing subtracted ([`flip`])
 //! - first and last: a look at the ends
+//! - functions compiled elsewhere: two stacks over records side by side ([`native`])
 
 mod flip;
 mod grid;
+mod native;
 mod parts;
 mod running;
 #[cfg(test)]
@@ -23,6 +25,7 @@ use super::sorted::{Dense, Presence, Sorted};
 use super::{Error, Output, Ranges, Request, Span, Way};
 use crate::aggregate::column::{Column, Values};
 use crate::aggregate::{AggSpec, Kind};
+use native::{Native, Records};
 use parts::{Asked, Part, What, part};
 use sink::Sink;
 
@@ -83,6 +86,7 @@ pub(super) fn way(kind: Kind) -> Option<Way> {
         What::Extreme { .. } => Way::Extremes,
         What::Moments => Way::Moments,
         What::End { .. } => Way::Ends,
+        What::Native(_) => Way::Combines,
     })
 }
 
@@ -121,12 +125,13 @@ pub(super) fn answer(
             used.then(|| sorted.column(&request.columns[column]))
         })
         .collect();
+    let records = records(asked, &columns);
     for (index, span) in request.spans.iter().enumerate() {
         let outputs = &mut outputs[index];
         for (at, _) in asked {
             outputs[*at].assume_all();
         }
-        let mut parts = plan(asked, &columns);
+        let mut parts = plan(asked, &columns, &records);
         answer_span(
             request,
             sorted,
@@ -139,8 +144,30 @@ pub(super) fn answer(
     Ok(())
 }
 
+/// Columns as records, each once for all spans.
+fn records<'a>(asked: &[Asked], columns: &'a [Option<Dense<'a>>]) -> Vec<(usize, Records<'a>)> {
+    let mut all: Vec<(usize, Records<'a>)> = Vec::new();
+    for (_, agg) in asked {
+        let (Kind::Native(functions), Some(of)) = (agg.kind, agg.of) else {
+            continue;
+        };
+        let known =
+            |(column, records): &(usize, Records<'_>)| *column == of && records.are_of(&functions);
+        if let Some(column) = &columns[of]
+            && !all.iter().any(known)
+        {
+            all.push((of, Records::new(functions, column)));
+        }
+    }
+    all
+}
+
 /// The parts that answer what is asked, each fold once.
-fn plan<'a>(asked: &[Asked], columns: &'a [Option<Dense<'a>>]) -> Vec<Box<dyn Part + 'a>> {
+fn plan<'a>(
+    asked: &[Asked],
+    columns: &'a [Option<Dense<'a>>],
+    records: &'a [(usize, Records<'a>)],
+) -> Vec<Box<dyn Part + 'a>> {
     let mut plan: Vec<(What, Option<usize>, Vec<Asked>)> = Vec::new();
     for &(index, agg) in asked {
         let what = What::of(agg.kind).expect("asked for what is known");
@@ -152,8 +179,15 @@ fn plan<'a>(asked: &[Asked], columns: &'a [Option<Dense<'a>>]) -> Vec<Box<dyn Pa
             None => plan.push((what, agg.of, vec![(index, agg)])),
         }
     }
+    let mut natives = records.iter();
     plan.into_iter()
-        .map(|(what, of, asked)| part(what, of.and_then(|of| columns[of].as_ref()), asked))
+        .map(|(what, of, asked)| match what {
+            What::Native(_) => {
+                let records = natives.next().expect("records in the order of the plan");
+                Native::boxed(&records.1, asked)
+            }
+            _ => part(what, of.and_then(|of| columns[of].as_ref()), asked),
+        })
         .collect()
 }
 

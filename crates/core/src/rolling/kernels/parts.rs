@@ -8,6 +8,7 @@ use super::running::{Running, Terms};
 use super::scans::{Extreme, Moments, Number, Sum, Values};
 use super::sink::Sink;
 use super::{Block, Counts};
+use crate::aggregate::native::Functions;
 use crate::aggregate::{AggSpec, Kind, extreme_value};
 use crate::rolling::Error;
 use crate::rolling::sorted::{Dense, Numbers};
@@ -21,6 +22,7 @@ pub(super) enum What {
     Extreme { min: bool },
     Moments,
     End { last: bool },
+    Native(Functions),
 }
 
 impl What {
@@ -34,6 +36,7 @@ impl What {
             Kind::Variance | Kind::Stddev => Self::Moments,
             Kind::First => Self::End { last: false },
             Kind::Last => Self::End { last: true },
+            Kind::Native(functions) => Self::Native(functions),
             _ => return None,
         })
     }
@@ -106,6 +109,7 @@ fn of_number<'a, V: Number + 'a>(
         What::Moments => Summed::<_, 2>::boxed(Moments::new(values, counts), counts, asked),
         What::End { last } => End::boxed(values, counts, last, asked),
         What::Count | What::Sum => Box::new(Count { counts, asked }),
+        What::Native(_) => unreachable!("records answer these"),
     }
 }
 

@@ -42,6 +42,20 @@ impl Sink<'_> {
         }
     }
 
+    /// Records of words, each where it says that there is one.
+    pub(super) fn records<'r>(
+        &mut self,
+        index: usize,
+        records: impl Iterator<Item = (&'r [u64], bool)>,
+    ) {
+        for (at, (record, there)) in records.enumerate() {
+            if there {
+                let row = self.row(at);
+                self.outputs[index].put_record(row, record);
+            }
+        }
+    }
+
     /// Integers that may not fit.
     pub(super) fn wide_integers(
         &mut self,

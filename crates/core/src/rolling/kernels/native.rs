@@ -1,0 +1,349 @@
+//! Functions compiled elsewhere: two stacks over records that lie side by side.
+//!
+//! ```text
+//!     lo           mid          hi
+//!      | suffixes   | backs      |      answer = suffixes[lo] ⊗ backs[hi]
+//! ```
+//!
+//! A column is lifted once for all spans, values that are missing left out: the ends of
+//! windows are counted in values that are there. When `lo` reaches `mid`, the window is
+//! folded anew from its young end and `mid` moves to `hi`; so a window that shares nothing
+//! with the one before it begins anew. Equal windows share one answer. ≤ 3 combines per
+//! row; where windows shrink beyond a block of them, what was folded ahead is too much, at
+//! worst by one combine per row.
+
+use super::parts::{Asked, Part};
+use super::scans::Number;
+use super::sink::Sink;
+use super::{Block, Counts};
+use crate::aggregate::DType;
+use crate::aggregate::native::{Binary, Functions, Lift, Lower};
+use crate::rolling::Error;
+use crate::rolling::sorted::{Dense, Numbers};
+
+/// The records of a column's values, in order.
+#[derive(Debug)]
+pub(super) struct Records<'a> {
+    functions: Functions,
+    held: Held<'a>,
+    /// How many there are.
+    len: usize,
+    counts: Counts<'a>,
+}
+
+#[derive(Debug)]
+enum Held<'a> {
+    /// The values are the records, and all are there.
+    Column(&'a Numbers<'a>),
+    Lifted(Vec<u64>),
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn new(functions: Functions, column: &'a Dense<'a>) -> Self {
+        let words = functions.words;
+        let counts = Counts(column.presence.as_ref());
+        let rows = column.len();
+        let len = counts.of(0, rows);
+        if matches!(functions.lift, Lift::Store) && words == 1 && len == rows {
+            return Self {
+                functions,
+                held: Held::Column(&column.numbers),
+                len,
+                counts: Counts(None),
+            };
+        }
+        let mut lifted = vec![0; len * words];
+        let mut slots = lifted.chunks_exact_mut(words);
+        column.each_present(|bits| {
+            let slot = slots.next().expect("a record per value");
+            match functions.lift {
+                Lift::Store => slot[0] = bits,
+                Lift::I64(lift) => lift(bits as i64, slot.as_mut_ptr()),
+                Lift::F64(lift) => lift(f64::from_bits(bits), slot.as_mut_ptr()),
+            }
+        });
+        Self {
+            functions,
+            held: Held::Lifted(lifted),
+            len,
+            counts,
+        }
+    }
+
+    pub(super) fn are_of(&self, functions: &Functions) -> bool {
+        self.functions == *functions
+    }
+
+    fn first(&self) -> *const u64 {
+        match &self.held {
+            Held::Column(Numbers::I64(values)) => values.as_ptr().cast(),
+            Held::Column(Numbers::F64(values)) => values.as_ptr().cast(),
+            Held::Lifted(words) => words.as_ptr(),
+        }
+    }
+
+    /// Copies one of them.
+    fn write(&self, at: usize, out: &mut [u64]) {
+        match &self.held {
+            Held::Column(Numbers::I64(values)) => out[0] = values[at].bits(),
+            Held::Column(Numbers::F64(values)) => out[0] = values[at].bits(),
+            Held::Lifted(words) => out.copy_from_slice(&words[at * out.len()..][..out.len()]),
+        }
+    }
+}
+
+/// So many words are folded ahead of the windows at hand, and stay in the cache.
+const AHEAD: usize = 1 << 13;
+
+/// The folds of windows over records, one after the other.
+#[derive(Debug)]
+struct Stacks {
+    words: usize,
+    combine: Binary,
+    /// The record of `base + k..mid` for each `k`.
+    suffixes: Vec<u64>,
+    base: usize,
+    mid: usize,
+    /// The record of `mid..=first + k` for each `k`, up to all of `mid..hi`.
+    backs: Vec<u64>,
+    first: usize,
+    hi: usize,
+}
+
+impl Stacks {
+    fn new(functions: &Functions) -> Self {
+        Self {
+            words: functions.words,
+            combine: functions.combine,
+            suffixes: Vec::new(),
+            base: 0,
+            mid: 0,
+            backs: Vec::new(),
+            first: 0,
+            hi: 0,
+        }
+    }
+
+    /// Writes the record of each window that is not empty. They follow those of the last
+    /// call, and neither end of one lies before that of an earlier one.
+    fn answer(&mut self, records: &Records<'_>, lo: &[usize], hi: &[usize], out: &mut [u64]) {
+        let last = hi.last().copied().unwrap_or(0);
+        assert!(last <= records.len && out.len() == lo.len() * self.words);
+        if lo.first().is_some_and(|lo| *lo < self.mid) {
+            self.forget(hi[0].min(self.hi) - 1);
+        }
+        let mut at = 0;
+        while at < lo.len() {
+            let flips = lo[at] >= self.mid;
+            if flips && lo[at] == hi[at] {
+                at += 1;
+                continue;
+            }
+            let mid = if flips { hi[at] } else { self.mid };
+            let until = at + lo[at..].partition_point(|lo| *lo < mid);
+            let end = hi[until - 1];
+            if flips {
+                // Where these windows go on in the next block, as many rows again will
+                // most likely be behind `mid`.
+                let more = match until < lo.len() {
+                    true => 0,
+                    false => (mid - lo[at]).min(AHEAD / self.words),
+                };
+                let ahead = end.max((mid + more).min(records.len));
+                self.flip(records, lo[at], mid, ahead);
+            }
+            self.grow(records, end);
+            let out = &mut out[at * self.words..until * self.words];
+            self.join(&lo[at..until], &hi[at..until], out);
+            at = until;
+        }
+    }
+
+    /// Folds `lo..mid` from its young end and, beside it, what lies behind as far as
+    /// `ahead`: neither chain of calls waits for the other. With it a combine that
+    /// divides went from 25 to 15 ns per row.
+    fn flip(&mut self, records: &Records<'_>, lo: usize, mid: usize, ahead: usize) {
+        let (words, combine) = (self.words, self.combine);
+        (self.base, self.mid, self.first, self.hi) = (lo, mid, mid, mid);
+        let count = mid - lo;
+        fit(&mut self.suffixes, count * words);
+        records.write(mid - 1, &mut self.suffixes[(count - 1) * words..][..words]);
+        let both = (ahead - mid).min(count);
+        self.grow(records, mid + both.min(1));
+        fit(&mut self.backs, both * words);
+        // Pointers stay within what there is room for, as counts do.
+        let record = |at| records.first().wrapping_add(at * words);
+        let suffixes = self.suffixes.as_mut_ptr();
+        let suffix = |at| suffixes.wrapping_add((at - lo) * words);
+        let backs = self.backs.as_mut_ptr();
+        let back = |at| backs.wrapping_add((at - mid) * words);
+        for step in 1..both {
+            let at = mid - 1 - step;
+            combine(record(at), suffix(at + 1), suffix(at));
+            let at = mid + step;
+            combine(back(at - 1), record(at), back(at));
+        }
+        for at in (lo..mid - both.max(1)).rev() {
+            combine(record(at), suffix(at + 1), suffix(at));
+        }
+        self.hi = mid + both;
+    }
+
+    /// Folds what lies behind `mid` as far as `end`.
+    fn grow(&mut self, records: &Records<'_>, end: usize) {
+        let (words, first) = (self.words, self.first);
+        if end <= self.hi {
+            return;
+        }
+        fit(&mut self.backs, (end - first) * words);
+        if self.hi == self.mid {
+            records.write(self.mid, &mut self.backs[..words]);
+            self.hi += 1;
+        }
+        let backs = self.backs.as_mut_ptr();
+        let back = |at| backs.wrapping_add((at - first) * words);
+        for at in self.hi..end {
+            let record = records.first().wrapping_add(at * words);
+            (self.combine)(back(at - 1), record, back(at));
+        }
+        self.hi = end;
+    }
+
+    /// Drops what lies behind `mid` before a position, now and then.
+    fn forget(&mut self, to: usize) {
+        let words = self.words;
+        if to < self.first + 2 * AHEAD / words {
+            return;
+        }
+        let kept = (to - self.first) * words..(self.hi - self.first) * words;
+        self.backs.copy_within(kept, 0);
+        self.first = to;
+    }
+
+    /// The records of windows that begin before `mid`, from those of both sides of it.
+    fn join(&self, lo: &[usize], hi: &[usize], out: &mut [u64]) {
+        let (words, combine, base, mid) = (self.words, self.combine, self.base, self.mid);
+        let (suffixes, backs) = (self.suffixes.as_ptr(), self.backs.as_ptr());
+        let first = self.first;
+        let mut known = (mid, mid);
+        for (at, (&lo, &hi)) in lo.iter().zip(hi).enumerate() {
+            if (lo, hi) == known {
+                out.copy_within((at - 1) * words..at * words, at * words);
+                continue;
+            }
+            known = (lo, hi);
+            let slot = &mut out[at * words..][..words];
+            let front = (lo - base) * words;
+            if hi == mid {
+                slot.copy_from_slice(&self.suffixes[front..front + words]);
+                continue;
+            }
+            let back = backs.wrapping_add((hi - 1 - first) * words);
+            combine(suffixes.wrapping_add(front), back, slot.as_mut_ptr());
+        }
+    }
+}
+
+/// Makes room; what stays from before is written over.
+fn fit(words: &mut Vec<u64>, count: usize) {
+    if words.len() < count {
+        words.resize(count, 0);
+    }
+}
+
+/// One aggregation over a column, for all who ask for it.
+pub(super) struct Native<'a> {
+    records: &'a Records<'a>,
+    stacks: Stacks,
+    /// The ends of windows in values that are there, where some are not.
+    lo: Vec<usize>,
+    hi: Vec<usize>,
+    /// The record of each window, and what it is lowered to.
+    folds: Vec<u64>,
+    lowered: Vec<u64>,
+    asked: Vec<Asked>,
+}
+
+impl<'a> Native<'a> {
+    pub(super) fn boxed(records: &'a Records<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
+        Box::new(Self {
+            records,
+            stacks: Stacks::new(&records.functions),
+            lo: Vec::new(),
+            hi: Vec::new(),
+            folds: Vec::new(),
+            lowered: Vec::new(),
+            asked,
+        })
+    }
+
+    fn put(&self, block: &Block<'_>, sink: &mut Sink<'_>) {
+        let (words, counts) = (self.records.functions.words, self.records.counts);
+        let numbers = self.lowered.iter().copied();
+        for (index, _) in &self.asked {
+            match self.records.functions.lower {
+                Lower::Record => {
+                    let folds = self.folds.chunks_exact(words);
+                    let windows = block.windows().map(|(lo, hi)| counts.of(lo, hi) > 0);
+                    sink.records(*index, folds.zip(windows));
+                    continue;
+                }
+                Lower::I64(_) | Lower::Word(DType::I64) => {
+                    sink.numbers(*index, numbers.clone().map(i64::of_bits));
+                }
+                Lower::F64(_) | Lower::Word(_) => {
+                    sink.numbers(*index, numbers.clone().map(f64::of_bits));
+                }
+            }
+            sink.leave_out(*index, block, counts, 1);
+        }
+    }
+}
+
+impl Part for Native<'_> {
+    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let Records {
+            functions, counts, ..
+        } = self.records;
+        let (lo, hi) = match counts.0 {
+            None => (block.lo, block.hi),
+            Some(presence) => {
+                presence.before(block.lo, &mut self.lo);
+                presence.before(block.hi, &mut self.hi);
+                (&self.lo[..], &self.hi[..])
+            }
+        };
+        self.folds.resize(lo.len() * functions.words, 0);
+        self.stacks.answer(self.records, lo, hi, &mut self.folds);
+        let folds = self.folds.chunks_exact(functions.words);
+        let windows = lo.iter().zip(hi).zip(folds);
+        let lowered = &mut self.lowered;
+        match functions.lower {
+            Lower::Record => {}
+            Lower::Word(_) => {
+                lowered.clear();
+                lowered.extend(windows.map(|(_, fold)| fold[0]));
+            }
+            Lower::I64(lower) => each(windows, lowered, |fold| lower(fold) as u64),
+            Lower::F64(lower) => each(windows, lowered, |fold| lower(fold).to_bits()),
+        }
+        self.put(block, sink);
+        Ok(())
+    }
+}
+
+/// Lowers the records of windows that are not empty, that of equal ones once.
+fn each<'a>(
+    windows: impl Iterator<Item = ((&'a usize, &'a usize), &'a [u64])>,
+    lowered: &mut Vec<u64>,
+    lower: impl Fn(*const u64) -> u64,
+) {
+    let (mut known, mut answer) = ((&0, &0), 0);
+    lowered.clear();
+    lowered.extend(windows.map(|((lo, hi), fold)| {
+        if lo < hi && (lo, hi) != known {
+            (known, answer) = ((lo, hi), lower(fold.as_ptr()));
+        }
+        answer
+    }));
+}
