@@ -73,9 +73,10 @@ test-matrix: $(DEV) ## every algorithm with every aggregation: SCRIPTS=1000000 f
 
 STREAMS ?= 100
 STEPS   ?= 30
-test-streams: $(DEV) ## Spark streams against tables: STREAMS=100 scripts of STEPS=30 batches
-	SLIDEWISE_STREAMS=$(STREAMS) SLIDEWISE_STEPS=$(STEPS) \
-		$(BIN)/pytest tests/spark/test_stream.py -q -k like_tables
+FIRST   ?= 0
+test-streams: $(DEV) ## Spark streams against tables: STREAMS=100 of STEPS=30 batches; ARGS=--all
+	$(BIN)/python tests/spark/parity.py \
+		--streams $(STREAMS) --steps $(STEPS) --first $(FIRST) $(ARGS)
 
 DRIVERS ?= 5
 WORKERS ?= 15

@@ -7,6 +7,7 @@ output holds the answer, standard error what is said about it.
 
 import argparse
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -19,7 +20,7 @@ from slidewise import bench_command, rolling_command, stream_command
 from slidewise.aggregations import KINDS, Aggregation, sketches
 from slidewise.cards import algorithms
 from slidewise.durations import WindowLike, rows
-from slidewise.errors import SlidewiseError, SpecError
+from slidewise.errors import Argument, SlidewiseError, SpecError
 from slidewise.spec import CLOSED, NAN, TIES, Spec
 
 __all__ = ["main", "parse_aggregation", "parse_window"]
@@ -36,6 +37,23 @@ examples:
   slidewise stream incoming/ --on starttime --by "start station id" --window 1h \\
       --agg n=count --late 10m --checkpoint state/ -o features/
 """
+
+# Arguments of the functions that are options of the same name here.
+_OPTIONS = frozenset(
+    [
+        "arrival",
+        "closed",
+        "deletes",
+        "emit",
+        "every",
+        "late",
+        "late_rows",
+        "marker",
+        "nan",
+        "then_by",
+        "ties",
+    ]
+)
 
 
 class _UsageError(Exception):
@@ -68,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(arguments)
         options.run(options)
+    except SpecError as error:
+        return _fail(error.told(_as_option))
     except (_UsageError, SlidewiseError, pa.ArrowException) as error:
         return _fail(str(error))
     except BrokenPipeError:
@@ -80,6 +100,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("slidewise: interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+def _as_option(argument: Argument) -> str:
+    """An argument of a function, by the option that stands for it here.
+
+    Example:
+        >>> _as_option(Argument("late_rows", "flag")), _as_option(Argument("window"))
+        ('--late-rows flag', 'window=')
+    """
+    if argument.name not in _OPTIONS:
+        return str(argument)
+    option = "--" + argument.name.replace("_", "-")
+    if argument.value is ...:
+        return option
+    return f"{option} {shlex.quote(str(argument.value))}"
 
 
 def _fail(message: str) -> int:

@@ -4,7 +4,11 @@ Every error of its own is a `SlidewiseError` and also the built-in exception tha
 the same, so that `except ValueError` works for those who never heard of slidewise.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 __all__ = [
+    "Argument",
     "EmptyWindowError",
     "LawError",
     "OutOfOrderError",
@@ -20,11 +24,57 @@ class SlidewiseError(Exception):
     """The root of all errors that slidewise raises itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a function, where a message names it.
+
+    Attributes:
+        name: The argument's name.
+        value: What it is, or is to be; `...` where only the argument is meant.
+
+    Example:
+        >>> str(Argument("emit", "final")), str(Argument("late"))
+        ("emit='final'", 'late=')
+    """
+
+    name: str
+    value: object = ...
+
+    def __str__(self) -> str:
+        """As in a call."""
+        return f"{self.name}={'' if self.value is ... else repr(self.value)}"
+
+
 class SpecError(SlidewiseError, ValueError):
     """What was asked for cannot be done: an argument, a column or a value is wrong.
 
     Raised before anything changes. The message names the value and the way out.
+
+    Args:
+        parts: The message, in one piece or in several. An `Argument` among them can be
+            told otherwise by who calls it otherwise.
+
+    Example:
+        >>> error = SpecError(Argument("every", 0), " is no length")
+        >>> print(error)
+        every=0 is no length
+        >>> error.told(lambda argument: f"--{argument.name}")
+        '--every is no length'
     """
+
+    def __init__(self, *parts: str | Argument) -> None:
+        super().__init__(*parts)
+
+    def __str__(self) -> str:
+        """The message, arguments as in a call."""
+        return self.told(str)
+
+    def told(self, argument: Callable[[Argument], str]) -> str:
+        """The message, arguments in other words."""
+        return "".join(
+            argument(part) if isinstance(part, Argument) else str(part)
+            for part in self.args
+        )
 
 
 class OutOfOrderError(SlidewiseError, ValueError):

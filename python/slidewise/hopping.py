@@ -15,7 +15,7 @@ from slidewise import _core
 from slidewise.aggregations import Aggregation
 from slidewise.batches import named_window
 from slidewise.durations import Session, WindowLike
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames import Frame, Result, frame, is_lazy, require
 from slidewise.requests import Moments, Request, lazily
 from slidewise.spec import Spec
@@ -196,6 +196,8 @@ def windows_in(request: Request, spec: Spec) -> Windows:
     except MemoryError as error:
         raise SpecError(
             f"there are {error} windows, more than memory or a table can hold: give a "
-            f"larger every={'' if not spec.empty else ', or leave empty= out'}"
+            "larger ",
+            Argument("every"),
+            ", or leave empty= out" if spec.empty else "",
         ) from None
     return Windows(*(pa.array(column) for column in found))

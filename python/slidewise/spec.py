@@ -21,7 +21,7 @@ from slidewise.durations import (
     parse_length,
     parse_offset,
 )
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.natives import Compiled
 from slidewise.own import Functions
 
@@ -308,8 +308,9 @@ def _frame(
         for value, argument in ((every, "every"), (offset, "offset"), (empty, "empty")):
             if value:
                 raise SpecError(
-                    f"{argument}= means nothing for {window!r}, whose windows begin "
-                    "and end with the data: leave it out"
+                    Argument(argument),
+                    f" means nothing for {window!r}, whose windows begin and end with "
+                    "the data: leave it out",
                 )
         gap = window.gap
         kind = "session" if gap.kind == "time" else "session_integer"
@@ -323,8 +324,10 @@ def _frame(
     step = length if every is None else parse_length(every)
     if step.kind != length.kind:
         raise SpecError(
-            f"window={window!r} and every={every!r} differ in kind: give both as "
-            "durations, or both as ints for an integer time column"
+            f"window={window!r} and ",
+            Argument("every", every),
+            " differ in kind: give both as durations, or both as ints for an integer "
+            "time column",
         )
     return WindowSpec(
         length.kind,
@@ -379,7 +382,9 @@ def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...
 
 def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
-        raise SpecError(f"{argument}= is one of {', '.join(allowed)}; got {value!r}")
+        raise SpecError(
+            Argument(argument), f" is one of {', '.join(allowed)}; got {value!r}"
+        )
     return value
 
 

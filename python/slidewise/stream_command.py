@@ -12,19 +12,7 @@ from slidewise.durations import parse_offset
 from slidewise.errors import SpecError
 from slidewise.spec import Spec
 
-__all__ = ["add_options", "by_options", "run"]
-
-# Arguments of the functions that are options here.
-_ARGUMENTS = (
-    "arrival",
-    "deletes",
-    "emit",
-    "every",
-    "late",
-    "late_rows",
-    "marker",
-    "then_by",
-)
+__all__ = ["add_options", "run"]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -177,27 +165,7 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
         raise SpecError(
             f"streams need PySpark ({error}): pip install 'slidewise[spark]'"
         ) from error
-    try:
-        run_stream(options, spec)
-    except SpecError as error:
-        raise SpecError(by_options(str(error))) from error
-
-
-def by_options(message: str) -> str:
-    """A message that names arguments of Python, by the options of the command.
-
-    Example:
-        >>> by_options("late_rows='flag' gives rows back: leave emit= out")
-        '--late-rows flag gives rows back: leave --emit out'
-    """
-    if "row of " in message:  # what follows are columns of the user's
-        return message
-
-    def option(found: re.Match[str]) -> str:
-        value = f" {found[2]}" if found[2] else ""
-        return f"{_flag(found[1])}{value}"
-
-    return re.sub(rf"\b({'|'.join(_ARGUMENTS)})=(?:'([^']*)')?", option, message)
+    run_stream(options, spec)
 
 
 def trigger(text: str | None) -> dict[str, object]:

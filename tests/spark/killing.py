@@ -58,8 +58,8 @@ def kill_driver(folder: Path) -> None:
 class Killing(operator.Operator):
     """The operator, which kills by plan."""
 
-    def __init__(self, job: Any, *, flags: bool) -> None:
-        super().__init__(job, flags=flags)
+    def __init__(self, job: Any, guard: bytes, *, flags: bool) -> None:
+        super().__init__(job, guard, flags=flags)
         self.folder = Path(sys.argv[1])
         self.plan = json.loads(sys.argv[3])
 
@@ -97,7 +97,6 @@ class Killing(operator.Operator):
             held.shard = copy.copy(held.shard)
             held.shard.slots = []
             held.token = f"{held.token} of another attempt"
-            claim(self.folder, "stale cache", batch)
             claim(self.folder, "stale cache", batch)
 
 

@@ -69,7 +69,7 @@ def test_text_with_times_in_it(tmp_path: Path, name: str) -> None:
     ("more", "message"),
     [
         (["--memory", "1GB"], "--memory does not go with --engine spark"),
-        (["--agg", "l=last:x"], "add then_by='column'"),
+        (["--agg", "l=last:x"], "add --then-by column"),
         (["--agg", "s=sum:g"], "sum takes integers, floats, decimals"),
         (["-o", "features"], "cannot tell from its name what 'features' is to Spark"),
         (["--by", "none"], "the DataFrame has no column 'none'"),

@@ -1,7 +1,6 @@
 """Streams against the same question over the rows they accepted."""
 
 import datetime as dt
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from parity import HOPPING, ORDERED, WAYS, Script
 from streams import (
     AGGS,
-    GAP,
     LATE,
     ROLLING,
     SCHEMA,
@@ -33,59 +32,13 @@ from slidewise.spark import hopping, metrics, rolling
 
 sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 
-ORDERED = {"all": sw.collect("x"), "last": sw.last("word")}
-HOPPING: dict[str, Any] = {
-    "on": "t",
-    "by": "key",
-    "window": "1m",
-    "every": "10s",
-    "aggs": AGGS,
-}
-BY = {"slide": ["key", "window_end"], "update": ["key", "t", "n_2m"]}
 
-
-SOME = {"on": "t", "by": "key", "aggs": AGGS}
-WAYS: dict[str, tuple[str, dict[str, Any]]] = {
-    "final": ("final", ROLLING),
-    "slide": ("slide", HOPPING),
-    "arrival": ("arrival", ROLLING),
-    "update": ("update", ROLLING),
-    "by-column": ("arrival", {**ROLLING, "arrival": "came"}),
-    "sessions": ("slide", {**SOME, "window": sw.session(GAP)}),
-    "empty": ("slide", {**SOME, "window": "4s", "every": "4s", "empty": True}),
-    "ordered": ("final", {**ROLLING, "aggs": ORDERED, "windows": [sw.rows(3), "1m"]}),
-}
-# `make test-streams` asks for more scripts, longer ones, and all ways for each.
-FEW = 4
-SCRIPTS = int(os.environ.get("SLIDEWISE_STREAMS", FEW))
-STEPS = int(os.environ.get("SLIDEWISE_STEPS", "12"))
-
-
-@pytest.mark.parametrize("seed", range(SCRIPTS))
+@pytest.mark.parametrize("seed", range(4))
 def test_streams_answer_like_tables(spark: Any, tmp_path: Path, seed: int) -> None:
-    """Ways to emit, stopped and started twice in between."""
-    feed = Feed(tmp_path, seed, LATE)
-    # Any number of partitions gives the same rows.
-    spark.conf.set("spark.sql.shuffle.partitions", str(1 + seed % 4))
-    names = list(WAYS) if SCRIPTS > FEW else list(WAYS)[2 * seed : 2 * seed + 2]
-    for _ in range(3):
-        feed.write(STEPS // 3)
-        queries = []
-        for name in names:
-            emit, spec = WAYS[name]
-            ask = hopping if emit == "slide" else rolling
-            then_by = "id" if name == "ordered" else None
-            answers = ask(
-                read(spark, tmp_path), **spec, late=LATE, emit=emit, then_by=then_by
-            )
-            queries.append(start(answers, tmp_path, name))
-        for query in queries:
-            query.awaitTermination()
-    for name in names:
-        emit, spec = WAYS[name]
-        expected = feed.expected(emit, spec, then_by="id")
-        ours = written(spark, tmp_path, name)
-        assert_same(ours, expected, BY.get(emit, ["id"]))
+    """Ways to emit, stopped and started; `make test-streams` asks for more."""
+    names = list(WAYS)[2 * seed : 2 * seed + 2]
+    counts = Script(spark, tmp_path, seed, 12, names).run()
+    assert counts["cells"] > 0 < counts["late"]
 
 
 SHORT = {**ROLLING, "windows": ["10s", "50s"]}
@@ -96,14 +49,13 @@ SECONDS = {"slide": 40, "final": 50, "update": 50, "arrival": 50}
 
 
 @pytest.mark.parametrize("emits", [["final", "slide"], ["update", "arrival"]])
-@pytest.mark.parametrize("seed", range(max(1, SCRIPTS // FEW)))
 def test_late_rows_correct_what_was_given(
-    spark: Any, tmp_path: Path, seed: int, emits: list[str]
+    spark: Any, tmp_path: Path, emits: list[str]
 ) -> None:
     """The last answers are those of the table of all rows that were taken in."""
-    feed = Feed(tmp_path, seed + 100, LATE)
+    feed = Feed(tmp_path, 100, LATE)
     for _ in range(2):
-        feed.write(STEPS // 3)
+        feed.write(4)
         queries = []
         for emit in emits:
             spec = CORRECTED[emit]
@@ -259,30 +211,6 @@ def test_deleted_rows_are_left_out(spark: Any, tmp_path: Path) -> None:
     ours = written(spark, tmp_path, "deleted")
     assert 0 < len(ours) < len(accepted) - pc.sum(pc.is_null(accepted["id"])).as_py()
     assert_same(ours, expected, ["id"])
-
-
-def test_a_checkpoint_refuses_another_query(spark: Any, tmp_path: Path) -> None:
-    """Spark itself would go on with wrong numbers."""
-    feed = Feed(tmp_path, 11, LATE)
-    feed.write(1)
-    first = rolling(read(spark, tmp_path), **ROLLING, late=LATE)
-    start(first, tmp_path, "guarded").awaitTermination()
-    feed.write(1)
-    more = {**AGGS, "least": sw.min("x")}
-    for change, message in [
-        ({"windows": ["10s", "3m"]}, r"windows was \[10s .*\], and is \[10s .* 3m "),
-        ({"aggs": more}, r"aggs was .* and is .*least=min\(of="),
-        ({"buckets": 4}, "buckets was 8, and is 4"),
-        ({"emit": "update"}, "emit was final, and is update"),
-    ]:
-        changed = rolling(read(spark, tmp_path), **{**ROLLING, **change}, late=LATE)
-        query = start(changed, tmp_path, "guarded")
-        with pytest.raises(Exception, match=f"for another query: .*{message}"):
-            query.awaitTermination()
-    again = rolling(read(spark, tmp_path), **ROLLING, late=LATE)
-    start(again, tmp_path, "guarded").awaitTermination()
-    ours = written(spark, tmp_path, "guarded")
-    assert_same(ours, feed.expected("final", ROLLING), ["id"])
 
 
 def test_what_a_stream_cannot_do_is_refused_before_it_starts(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 
 import kafka_broker
@@ -191,6 +192,14 @@ def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
     assert ours["of"].equals(ours["id"])
     expected = sw.rolling(rows, windows="1m", **ASKED)
     assert_same(ours.drop_columns(["of", "end"]), expected, ["id"])
+
+
+def test_a_machine_too_busy_to_start_a_python() -> None:
+    """Not all that Spark says of it."""
+    from slidewise.spark.stream_command import _kinder
+
+    reason = "[STREAM_FAILED] Query terminated: Python worker failed to connect back."
+    assert "too busy" in _kinder(Namespace(), reason)
 
 
 def test_ctrl_c_ends_it(feed, tmp_path: Path) -> None:

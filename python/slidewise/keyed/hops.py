@@ -13,7 +13,7 @@ from slidewise import _core
 from slidewise.aggregations import count
 from slidewise.batches import named_window
 from slidewise.columns import row_numbers
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames import frame
 from slidewise.hopping import Windows, answers_in, windows_in
 from slidewise.keyed.pages import FRESH, ROWS, SLOT, TIME
@@ -117,8 +117,10 @@ def ends_between(job: "Job", keys: pa.Table) -> pa.Table:
         found = _core.hops(steps, _core.lay(steps), every, every, shift, True)
     except (MemoryError, OverflowError) as error:
         raise SpecError(
-            f"empty=True: a key comes back after too many windows without rows "
-            f"({error}): give a larger every=, or leave empty= out"
+            "empty=True: a key comes back after too many windows without rows "
+            f"({error}): give a larger ",
+            Argument("every"),
+            ", or leave empty= out",
         ) from None
     _, stops, groups, rows = (pa.array(column) for column in found)
     pairs = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames import frame, require
 from slidewise.keyed.pages import RESERVED
 from slidewise.spec import Spec
@@ -22,6 +22,7 @@ LATE = "_late"
 CORRECTION = "_correction"
 _LATE_ROWS = ("drop", "flag", "correct")
 _EMITS = ("arrival", "final", "update")
+_CORRECT = Argument("late_rows", "correct")
 
 
 def check_emit(emit: str, spec: Spec) -> None:
@@ -33,9 +34,9 @@ def check_emit(emit: str, spec: Spec) -> None:
     allowed = ("slide",) if spec.is_hopping else _EMITS
     if emit not in allowed:
         raise SpecError(
-            f"emit={emit!r} does not fit "
-            f"{'hopping' if spec.is_hopping else 'rolling'}: it is one of "
-            f"{', '.join(map(repr, allowed))}"
+            Argument("emit", emit),
+            f" does not fit {'hopping' if spec.is_hopping else 'rolling'}: it is one "
+            f"of {', '.join(map(repr, allowed))}",
         )
 
 
@@ -47,7 +48,8 @@ def check_late_rows(late_rows: str) -> str:
     """
     if late_rows not in _LATE_ROWS:
         raise SpecError(
-            f"late_rows= is one of {', '.join(_LATE_ROWS)}; got {late_rows!r}"
+            Argument("late_rows"),
+            f" is one of {', '.join(_LATE_ROWS)}; got {late_rows!r}",
         )
     return late_rows
 
@@ -69,8 +71,8 @@ def check_job(job: "Job") -> None:
         kind = job.schema.field(job.deletes).type
         if not pa.types.is_boolean(kind):
             raise SpecError(
-                f"deletes={job.deletes!r} names a column of {kind}: it takes one "
-                "of booleans"
+                Argument("deletes", job.deletes),
+                f" names a column of {kind}: it takes one of booleans",
             )
     for name in job.schema.names:
         if name in RESERVED:
@@ -93,8 +95,11 @@ def _check_streamable(job: "Job") -> None:
         raise SpecError(f"by= names {spec.on!r}, the column of times")
     if spec.arrival is not None and job.emit != "arrival":
         raise SpecError(
-            f"arrival={spec.arrival!r} goes with emit='arrival': answers that wait "
-            "for the watermark do not depend on the order of arrival"
+            Argument("arrival", spec.arrival),
+            " goes with ",
+            Argument("emit", "arrival"),
+            ": answers that wait for the watermark do not depend on the order of "
+            "arrival",
         )
 
 
@@ -103,22 +108,28 @@ def _check_correctable(job: "Job") -> None:
     spec = job.spec
     if job.sessions:
         raise SpecError(
-            "late_rows='correct' sends answers again, and a late row may join two "
-            "sessions that were given, one of which nothing would take back: ask "
-            "for late_rows='drop', a larger late=, or windows on a grid"
+            _CORRECT,
+            " sends answers again, and a late row may join two sessions that were "
+            "given, one of which nothing would take back: ask for ",
+            Argument("late_rows", "drop"),
+            ", a larger ",
+            Argument("late"),
+            ", or windows on a grid",
         )
     if spec.empty:
         raise SpecError(
-            "late_rows='correct' with empty=True: a late row before a key's first "
-            "one makes windows without rows that were never due: leave one out"
+            _CORRECT,
+            " with empty=True: a late row before a key's first one makes windows "
+            "without rows that were never due: leave one out",
         )
     if job.reach == 0:
         raise SpecError(
-            "late_rows='correct' takes rows that are late by the longest window of "
-            "time at most, and there is none: add one beside rows(n)"
+            _CORRECT,
+            " takes rows that are late by the longest window of time at most, and "
+            "there is none: add one beside rows(n)",
         )
     for name in (CORRECTION, LATE):
         if name in job.schema.names:
             raise SpecError(
-                f"the column name {name!r} is taken by late_rows='correct': rename it"
+                f"the column name {name!r} is taken by ", _CORRECT, ": rename it"
             )

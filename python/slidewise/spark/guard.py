@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.keyed.job import Job
 
 __all__ = ["GUARDED", "Guard"]
@@ -35,13 +35,13 @@ class Guard:
     then_by: str
     deletes: str | None
     corrects: bool
-    columns: str
+    columns: tuple[tuple[str, str], ...]
     buckets: int
 
     @classmethod
     def of(cls, job: Job, buckets: int) -> Self:
         """The guard of a job."""
-        columns = ", ".join(f"{field.name}: {field.type}" for field in job.schema)
+        columns = tuple((field.name, str(field.type)) for field in job.schema)
         return cls(
             format=_FORMAT,
             spec=job.spec.canonical(),
@@ -67,18 +67,25 @@ class Guard:
         if theirs is None or ours == theirs:
             return
         before, now = _parts(theirs), _parts(ours)
-        changed = [
+        changed = _columns(before.pop("columns"), now.pop("columns"))
+        changed += [
             f"{name} was {_told(before.get(name))}, and is {_told(value)}"
             for name, value in now.items()
             if before.get(name) != value
         ]
         raise SpecError(
-            "this checkpoint was made for another query: "
-            + "; ".join(changed)
-            + ". A checkpoint goes on with the query it was made with: restore that, "
+            "this checkpoint was made for another query: ",
+            "; ".join(changed),
+            ". A checkpoint goes on with the query it was made with: restore that (of "
+            "a source that has changed, select() and cast() the columns as they were), "
             "or give a new checkpointLocation (and the rows so far as initial=). What "
-            "may change: late=, late_rows= between 'drop' and 'flag', marker= and the "
-            "trigger."
+            "may change: ",
+            Argument("late"),
+            ", ",
+            Argument("late_rows"),
+            " between 'drop' and 'flag', ",
+            Argument("marker"),
+            " and the trigger.",
         )
 
 
@@ -87,6 +94,20 @@ def _parts(guard: bytes) -> dict[str, Any]:
     parts: dict[str, Any] = json.loads(guard)
     spec: dict[str, Any] = json.loads(parts.pop("spec"))
     return {**parts, **spec}
+
+
+def _columns(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> list[str]:
+    """What became of the columns."""
+    was, here = dict(before), dict(now)
+    found = [f"column {name!r} is gone" for name in was if name not in here]
+    for name, kind in here.items():
+        if name not in was:
+            found.append(f"column {name!r} ({kind}) is new")
+        elif was[name] != kind:
+            found.append(f"column {name!r} was {was[name]}, and is {kind}")
+    if not found and before != now:
+        found.append(f"the columns' order was {', '.join(was)}")
+    return found
 
 
 def _told(part: Any) -> str:

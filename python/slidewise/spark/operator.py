@@ -94,11 +94,12 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
 
     Args:
         job: What is asked.
+        guard: What every bucket's state must have been made for.
         flags: Whether late rows come back.
     """
 
-    def __init__(self, job: Job, *, flags: bool) -> None:
-        self._job, self._flags = job, flags
+    def __init__(self, job: Job, guard: bytes, *, flags: bool) -> None:
+        self._job, self._guard, self._flags = job, guard, flags
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Names the state; once per task, and on the driver."""
@@ -185,6 +186,9 @@ class Turn:
         self.fired: int | None = None
         found = operator._directory.get()
         state = {} if found is None else json.loads(bytes(found[0]))
+        # Timers fire without new rows, and so without the bucket of the guard.
+        told: str | None = state.get("guard")
+        Guard.check(operator._guard, None if told is None else told.encode())
         self._timer: int | None = state.get("timer")
         # Taken out: a call that fails leaves nothing behind to be trusted.
         self._token: str = state.get("token", "")
@@ -244,6 +248,7 @@ class Turn:
         directory = shard.commit()
         token = f"{self._batch}:{os.urandom(8).hex()}"
         state = {"token": token, "timer": self._wake(watermark)}
+        state["guard"] = operator._guard.decode()
         state["shard"] = directory.decode()
         operator._directory.update((json.dumps(state).encode(),))
         self._counts["shelved"] = self._store.hits

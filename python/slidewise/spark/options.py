@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from slidewise.durations import parse_offset
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.keyed.refusals import check_late_rows
 from slidewise.spec import Spec
 
@@ -89,14 +89,18 @@ class StreamOptions:
         """
         if self.late is None:
             raise SpecError(
-                "a stream has to know how long to wait for late rows: add "
-                "late='10 minutes', or however late rows come with you"
+                "a stream has to know how long to wait for late rows: add ",
+                Argument("late", "10 minutes"),
+                ", or however late rows come with you",
             )
         if self.late_rows == "flag" and not self.gives_rows:
             raise SpecError(
-                f"late_rows='flag' gives rows back, and emit={self.emit!r} gives none: "
-                "leave it out (late rows are counted all the same), or say "
-                "late_rows='correct'"
+                Argument("late_rows", "flag"),
+                " gives rows back, and ",
+                Argument("emit", self.emit),
+                " gives none: leave it out (late rows are counted all the same), or "
+                "say ",
+                Argument("late_rows", "correct"),
             )
 
     def check_table(self, spec: Spec) -> None:
@@ -107,20 +111,28 @@ class StreamOptions:
         """
         if self.emit == "update":
             raise SpecError(
-                "emit='update' gives what changed with each micro-batch, and a batch "
-                "DataFrame has none: leave emit= out, or give a stream"
+                Argument("emit", "update"),
+                " gives what changed with each micro-batch, and a batch DataFrame has "
+                "none: leave ",
+                Argument("emit"),
+                " out, or give a stream",
             )
         if self.emit == "arrival" and spec.arrival is None:
             raise SpecError(
-                "emit='arrival' answers each row as of its arrival, which a batch "
-                "DataFrame tells only by a column: add arrival='column', or leave "
-                "emit= out"
+                Argument("emit", "arrival"),
+                " answers each row as of its arrival, which a batch DataFrame tells "
+                "only by a column: add ",
+                Argument("arrival", "column"),
+                ", or leave ",
+                Argument("emit"),
+                " out",
             )
         if self.deletes is not None and spec.arrival is not None:
             raise SpecError(
-                "deletes= takes rows of a batch DataFrame back from the beginning, and "
-                f"arrival={spec.arrival!r} asks for what was there before: leave one "
-                "out"
+                Argument("deletes"),
+                " takes rows of a batch DataFrame back from the beginning, and ",
+                Argument("arrival", spec.arrival),
+                " asks for what was there before: leave one out",
             )
         if self.initial is not None:
             raise SpecError(
@@ -209,7 +221,9 @@ def check_order(spec: Spec, then_by: Iterable[str]) -> None:
     if cause is not None:
         raise SpecError(
             f"{cause} depends on the order of rows of equal time, which Spark does not "
-            "keep: add then_by='column', a column that orders them (an id, an offset)"
+            "keep: add ",
+            Argument("then_by", "column"),
+            ", a column that orders them (an id, an offset)",
         )
 
 
@@ -243,28 +257,36 @@ def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
     names = (then_by,) if isinstance(then_by, str) else then_by
     if not isinstance(names, Iterable):
         raise SpecError(
-            f"then_by= takes a column or a list of columns, got {then_by!r}"
+            Argument("then_by"),
+            f" takes a column or a list of columns, got {then_by!r}",
         )
     names = tuple(names)
     for name in names:
         if not isinstance(name, str):
-            raise SpecError(f"then_by= takes the names of columns, got {name!r}")
+            raise SpecError(
+                Argument("then_by"), f" takes the names of columns, got {name!r}"
+            )
     return names
 
 
 def _column(value: Any, argument: str) -> str:
     if not isinstance(value, str):
-        raise SpecError(f"{argument}= takes the name of a column, got {value!r}")
+        raise SpecError(
+            Argument(argument), f" takes the name of a column, got {value!r}"
+        )
     return value
 
 
 def _late(late: str | timedelta) -> int:
     if not isinstance(late, str | timedelta):
-        raise SpecError(f"late= is a duration such as '10 minutes', got {late!r}")
+        raise SpecError(
+            Argument("late"), f" is a duration such as '10 minutes', got {late!r}"
+        )
     nanoseconds = parse_offset(late).amount
     if nanoseconds < 0 or nanoseconds % 1_000:
         raise SpecError(
-            f"late= is a whole number of microseconds, 0 or more; got {late!r}"
+            Argument("late"),
+            f" is a whole number of microseconds, 0 or more; got {late!r}",
         )
     return nanoseconds
 
@@ -277,23 +299,29 @@ def _emit(emit: str | None, spec: Spec) -> str:
     if spec.is_hopping != (emit == "slide"):
         fitting = "'slide'" if spec.is_hopping else "'arrival', 'final' or 'update'"
         function = "hopping" if spec.is_hopping else "rolling"
-        raise SpecError(f"emit={emit!r} does not go with {function}: it is {fitting}")
+        raise SpecError(
+            Argument("emit", emit), f" does not go with {function}: it is {fitting}"
+        )
     if emit == "final" and spec.arrival is not None:
         raise SpecError(
-            f"emit='final' answers over all rows, however they arrived, and "
-            f"arrival={spec.arrival!r} over those that had arrived: leave one out, or "
-            "say emit='arrival'"
+            Argument("emit", "final"),
+            " answers over all rows, however they arrived, and ",
+            Argument("arrival", spec.arrival),
+            " over those that had arrived: leave one out, or say ",
+            Argument("emit", "arrival"),
         )
     return emit
 
 
 def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
-        raise SpecError(f"{argument}= is one of {', '.join(allowed)}; got {value!r}")
+        raise SpecError(
+            Argument(argument), f" is one of {', '.join(allowed)}; got {value!r}"
+        )
     return value
 
 
 def _positive(value: Any, argument: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SpecError(f"{argument}= is an integer, 1 or more; got {value!r}")
+        raise SpecError(Argument(argument), f" is an integer, 1 or more; got {value!r}")
     return value

@@ -8,7 +8,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from slidewise.batches import result_schema
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames import frame, require
 from slidewise.hop_batches import hop_schema
 from slidewise.spec import Spec
@@ -53,8 +53,8 @@ def check_booleans(df: Any, name: str | None, argument: str) -> None:
     kind = df.schema[name].dataType
     if not isinstance(kind, BooleanType):
         raise SpecError(
-            f"{argument}={name!r} names a column of {kind.simpleString()}: it takes "
-            "one of booleans"
+            Argument(argument, name),
+            f" names a column of {kind.simpleString()}: it takes one of booleans",
         )
 
 

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.pieces import PIECE, Cuts
 from slidewise.spec import Spec
@@ -110,5 +110,7 @@ def check_times(ticks: pa.Array, on: str) -> None:
         return
     raise SpecError(
         f"column {on!r} holds a time before the year -7164 or after 11103: drop such "
-        f"rows, or say then_by={on!r}, and whole columns are compared in sorting"
+        "rows, or say ",
+        Argument("then_by", on),
+        ", and whole columns are compared in sorting",
     )

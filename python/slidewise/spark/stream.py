@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.keyed.job import Job
 from slidewise.keyed.refusals import LATE
 from slidewise.spark.guard import Guard
@@ -63,7 +63,7 @@ def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
         _check_history(options.initial, df)
         history = options.initial.mapInArrow(packer, PACKED).groupBy("bucket")
     answers = packed.groupBy("bucket").transformWithState(
-        statefulProcessor=Operator(job, flags=flags),
+        statefulProcessor=Operator(job, guard.to_bytes(), flags=flags),
         outputStructType=OUTPUT,
         outputMode="Append",
         timeMode="EventTime",
@@ -126,7 +126,9 @@ def _check_watermark(df: Any) -> None:
         if _WATERMARK in (field.metadata or {}):
             raise SpecError(
                 f"the stream has a watermark on {field.name!r} already, and Spark "
-                "takes no second one: leave withWatermark() out, late= makes it"
+                "takes no second one: leave withWatermark() out, ",
+                Argument("late"),
+                " makes it",
             )
 
 

@@ -119,6 +119,11 @@ def _kinder(options: Namespace, reason: str) -> str:
             "Spark's connector for Kafka is not there, and a session that runs already "
             f"takes none: start it with spark.jars.packages={_PACKAGE}"
         )
+    if "Python worker failed to connect back" in reason:
+        return (
+            "Spark waits ten seconds for the Python that a stream starts with, and the "
+            "machine was too busy: nothing was read or written, start it again"
+        )
     if "UnknownTopicOrPartition" in reason:
         return f"there is no topic {options.topic!r} at {options.kafka}"
     return reason

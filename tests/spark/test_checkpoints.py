@@ -1,0 +1,118 @@
+"""What an old checkpoint goes on with, and what it refuses."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from streams import (
+    AGGS,
+    LATE,
+    ROLLING,
+    SCHEMA,
+    Feed,
+    assert_same,
+    read,
+    start,
+    written,
+)
+
+import slidewise as sw
+from slidewise.errors import SpecError
+from slidewise.keyed.job import Job
+from slidewise.spark import rolling
+from slidewise.spark.guard import Guard
+from slidewise.spec import Spec
+
+sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
+
+
+def guard(emit: str = "final", schema: pa.Schema = SCHEMA, **change: Any) -> bytes:
+    """Of what most streams are asked."""
+    job = Job(Spec.make(**{**ROLLING, **change}), schema, emit, (), None, False)
+    return Guard.of(job, change.pop("buckets", 8)).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("now", "message"),
+    [
+        (guard("update"), "emit was final, and is update"),
+        (guard(windows=["10s", "3m"]), r"windows was \[10s .*\], and is \[10s .* 3m "),
+        (
+            guard(aggs={**AGGS, "least": sw.min("x")}),
+            r"aggs was .* and is .*least=min\(of=",
+        ),
+        (
+            guard(schema=SCHEMA.append(pa.field("more", pa.int32()))),
+            r"column 'more' \(int32\) is new\. .* select\(\) and cast\(\) the columns",
+        ),
+        (guard(schema=SCHEMA.remove(6)), "column 'came' is gone. A checkpoint"),
+        (
+            guard(schema=SCHEMA.set(3, pa.field("x", pa.float64()))),
+            "column 'x' was int64, and is double. A checkpoint",
+        ),
+        (
+            guard(schema=pa.schema(list(SCHEMA)[::-1])),
+            "the columns' order was id, t, key, x, y, word, came. A checkpoint",
+        ),
+    ],
+)
+def test_what_changed_is_named(now: bytes, message: str) -> None:
+    with pytest.raises(SpecError, match=f"for another query: {message}"):
+        Guard.check(now, guard())
+
+
+def test_timers_of_another_query_answer_nothing() -> None:
+    """They fire without new rows, and so without the bucket of the guard."""
+    from slidewise.spark.operator import Turn
+
+    state = json.dumps({"token": "0:aa", "timer": 5, "guard": guard().decode()})
+    found = SimpleNamespace(get=lambda: (state.encode(),))
+    operator = SimpleNamespace(_directory=found, _guard=guard("update"))
+    with pytest.raises(SpecError, match="emit was final, and is update"):
+        Turn(operator, 3)
+
+
+def test_new_rows_under_another_schema(spark: Any, tmp_path: Path) -> None:
+    """Refused as a whole, and the first query goes on as if nothing had been."""
+    feed = Feed(tmp_path, 11, LATE)
+    feed.write(2)
+    asked: dict[str, Any] = {**ROLLING, "late": LATE}
+    stream = read(spark, tmp_path)
+    start(rolling(stream, **asked), tmp_path, "guarded").awaitTermination()
+    feed.write(1)
+    message = "for another query: column 'x' was int64, and is double"
+    retyped = rolling(stream.withColumn("x", sf.col("x").cast("double")), **asked)
+    with pytest.raises(Exception, match=message):
+        start(retyped, tmp_path, "guarded").awaitTermination()
+    fewer = rolling(stream.drop("came"), **asked, buckets=3)
+    with pytest.raises(Exception, match="column 'came' is gone; buckets was 8, and is"):
+        start(fewer, tmp_path, "guarded").awaitTermination()
+    start(rolling(stream, **asked), tmp_path, "guarded").awaitTermination()
+    ours = written(spark, tmp_path, "guarded")
+    assert_same(ours, feed.expected("final", ROLLING), ["id"])
+
+
+def test_columns_that_no_answer_needs_and_output_modes_may_change(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Neither is part of what lies in the state."""
+    feed = Feed(tmp_path, 12, LATE)
+    given: list[pa.Table] = []
+
+    def keep(rows: Any, _batch: int) -> None:
+        given.append(rows.toArrow())
+
+    stream = read(spark, tmp_path)
+    more = stream.drop("came").withColumn("more", sf.lit(1))
+    for mode, rows in [("append", stream), ("update", more)]:
+        feed.write(2)
+        answers = rolling(rows, **ROLLING, late=LATE, emit="update")
+        writer = answers.writeStream.outputMode(mode).foreachBatch(keep)
+        writer = writer.option("checkpointLocation", str(tmp_path / "state"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+    ours = pa.concat_tables(table for table in given if len(table))
+    by = ["key", "t", "n_2m"]
+    assert_same(ours, feed.expected("update", ROLLING), by)

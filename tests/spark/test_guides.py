@@ -1,0 +1,57 @@
+"""What the guides for Spark show runs as it stands there."""
+
+import datetime as dt
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+TRIPS = "id long, starttime timestamp, station string, tripduration long"
+
+
+def blocks(page: str) -> list[str]:
+    """Those in Python that need no broker."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.findall(r"```python\n(.*?)```", text, re.S)
+    return [block for block in found if "kafka" not in block and "avro" not in block]
+
+
+@pytest.fixture
+def trips(spark: Any) -> Any:
+    start = dt.datetime(2024, 4, 1, tzinfo=dt.UTC)
+    rows = [(at, start + at * dt.timedelta(minutes=7), "a", at) for at in range(50)]
+    return spark.createDataFrame(rows, TRIPS)
+
+
+def test_the_guide(spark: Any, trips: Any) -> None:
+    known = {"spark": spark, "trips": trips}
+    setting = "spark.sql.window.segmentTree.enabled"
+    try:
+        for block in blocks("spark.md"):
+            exec(compile(block, "spark.md", "exec"), known)
+    finally:
+        spark.conf.unset(setting)
+    assert known["features"].count() == 50
+
+
+def test_the_guide_for_streams(spark: Any, trips: Any, tmp_path: Path) -> None:
+    history = str(tmp_path / "trips-until-april")
+    trips.where("id < 20").write.parquet(history)
+    trips.where("id >= 20").write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(TRIPS).parquet(str(tmp_path / "in"))
+    known: dict[str, Any] = {"spark": spark, "trips": stream}
+    for block in blocks("spark-streams.md"):
+        # Spark's paths are those of the JVM, which stays where it was started.
+        names = "checkpoints/features|features|trips-until-april|features-until-april"
+        placed = re.sub(f'"({names})"', rf'"{tmp_path}/\1"', block)
+        exec(compile(placed, "spark-streams.md", "exec"), known)
+    query = known["query"]
+    query.processAllAvailable()
+    query.stop()
+    assert spark.read.parquet(str(tmp_path / "features")).count() > 0
+    assert known["metrics"](query)["late"] == 0
+    answered = spark.read.parquet(str(tmp_path / "features-until-april"))
+    assert answered.count() == 20
+    assert known["features"].isStreaming
