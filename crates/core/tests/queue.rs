@@ -21,7 +21,7 @@ fn compare<P: Clone + PartialEq + std::fmt::Debug>(
     let mut model = VecDeque::new();
     for _ in 0..40 {
         let count = random.below(swing);
-        match random.below(5) {
+        match random.below(6) {
             0 | 1 => {
                 for _ in 0..count {
                     let value = random.next();
@@ -40,6 +40,11 @@ fn compare<P: Clone + PartialEq + std::fmt::Debug>(
                 let count = (count as usize).min(model.len());
                 queue.evict_many(count, blank);
                 model.drain(..count);
+            }
+            4 => {
+                let values: Vec<u64> = (0..count).map(|_| random.next()).collect();
+                queue.extend(values.iter().map(|value| make(*value)));
+                model.extend(values);
             }
             _ if !model.is_empty() => {
                 let at = random.below(model.len() as u64) as usize;

@@ -92,8 +92,12 @@ impl<M: Monoid> Fifo<M> for Aba<M> {
         if self.items.queue.has_room() {
             self.items.insert::<true>(value, self.b);
         } else {
-            self.aside(|me| me.items.insert::<false>(value, me.b));
+            self.aside(|me| me.insert_aside(value));
         }
+    }
+
+    fn insert_aside(&mut self, value: M::Partial) {
+        self.items.insert::<false>(value, self.b);
     }
 
     #[inline(always)]
@@ -101,8 +105,12 @@ impl<M: Monoid> Fifo<M> for Aba<M> {
         if self.items.queue.head() != self.b && self.items.queue.is_calm() {
             self.pop::<true>();
         } else {
-            self.aside(Self::pop::<false>);
+            self.aside(Self::evict_aside);
         }
+    }
+
+    fn evict_aside(&mut self) {
+        self.pop::<false>();
     }
 
     #[inline(always)]

@@ -128,11 +128,16 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
             self.items.insert::<true>(value, self.at.b);
             self.go_on::<true>();
         } else {
-            self.aside(|me| {
-                me.items.insert::<false>(value, me.at.b);
-                me.fixup();
-            });
+            self.aside(|me| me.insert_aside(value));
         }
+    }
+
+    fn insert_aside(&mut self, value: M::Partial) {
+        if self.at.is_under_way() && self.items.queue.has_room() {
+            return self.insert(value);
+        }
+        self.items.insert::<false>(value, self.at.b);
+        self.fixup();
     }
 
     #[inline(always)]
@@ -141,11 +146,16 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
             self.items.evict::<true>();
             self.go_on::<true>();
         } else {
-            self.aside(|me| {
-                me.items.evict::<false>();
-                me.fixup();
-            });
+            self.aside(Self::evict_aside);
         }
+    }
+
+    fn evict_aside(&mut self) {
+        if self.at.is_under_way() && self.items.queue.is_calm() {
+            return self.evict();
+        }
+        self.items.evict::<false>();
+        self.fixup();
     }
 
     #[inline(always)]

@@ -128,11 +128,16 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
             self.push::<true>(value);
             self.go_on::<true>();
         } else {
-            self.aside(|me| {
-                me.push::<false>(value);
-                me.fixup();
-            });
+            self.aside(|me| me.insert_aside(value));
         }
+    }
+
+    fn insert_aside(&mut self, value: M::Partial) {
+        if self.at.is_under_way() && self.slots.has_room() {
+            return self.insert(value);
+        }
+        self.push::<false>(value);
+        self.fixup();
     }
 
     #[inline(always)]
@@ -141,11 +146,16 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
             self.pop::<true>();
             self.go_on::<true>();
         } else {
-            self.aside(|me| {
-                me.pop::<false>();
-                me.fixup();
-            });
+            self.aside(Self::evict_aside);
         }
+    }
+
+    fn evict_aside(&mut self) {
+        if self.at.is_under_way() && self.slots.is_calm() {
+            return self.evict();
+        }
+        self.pop::<false>();
+        self.fixup();
     }
 
     #[inline(always)]

@@ -24,8 +24,22 @@ pub trait Fifo<M: Monoid>: Clone + Send + 'static {
     /// Evicts the `count` oldest, which must be there.
     fn evict_many(&mut self, count: usize) {
         for _ in 0..count {
-            self.evict();
+            self.evict_aside();
         }
+    }
+    /// Inserts one behind the other.
+    fn insert_many(&mut self, values: impl ExactSizeIterator<Item = M::Partial>) {
+        for value in values {
+            self.insert_aside(value);
+        }
+    }
+    /// [`Fifo::insert`] whatever the state, by a structure that is not kept in registers.
+    fn insert_aside(&mut self, value: M::Partial) {
+        self.insert(value);
+    }
+    /// [`Fifo::evict`] whatever the state, by a structure that is not kept in registers.
+    fn evict_aside(&mut self) {
+        self.evict();
     }
     /// The fold of all values.
     fn query(&mut self) -> M::Partial;

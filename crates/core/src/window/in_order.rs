@@ -144,16 +144,11 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
             }
             closed -= 1;
         }
-        for value in &values[from..closed] {
-            let partial = self.fifo.monoid().lift(value);
-            self.fifo.insert(partial);
-        }
-        for time in &times[from..] {
-            self.times.push(*time);
-        }
-        for value in values.into_iter().skip(from) {
-            self.values.push(value);
-        }
+        let monoid = self.fifo.monoid().clone();
+        let lifted = values[from..closed].iter().map(|value| monoid.lift(value));
+        self.fifo.insert_many(lifted);
+        self.times.extend(times[from..].iter().copied());
+        self.values.extend(values.into_iter().skip(from));
     }
 
     /// Forgets the times and values of the `count` oldest entries.

@@ -64,9 +64,7 @@ fn give_back<P>(slots: Vec<P>, rings: Option<Box<Rings<P>>>) {
 impl<P: Clone> Clone for Queue<P> {
     fn clone(&self) -> Self {
         let mut rings = Rings::new(fitting(self.len()), self.head);
-        for (position, entry) in (self.head..).zip(self.iter()) {
-            rings.push(self.head, position, entry.clone());
-        }
+        rings.extend(self.head, self.head, self.iter().cloned());
         let mut copy = Self::default();
         (copy.head, copy.tail) = (self.head, self.tail);
         copy.rings = Some(Box::new(rings));
@@ -215,9 +213,19 @@ impl<P: Clone> Queue<P> {
         if PLAIN || self.has_room() {
             *self.at::<true>(self.tail) = entry;
             self.tail += 1;
+        } else if let Some(slot) = self.free() {
+            *slot = entry;
+            self.tail += 1;
         } else {
             *self = std::mem::take(self).with_room_for(entry);
         }
+    }
+
+    /// Where to push in a queue that is not plain, if nothing else is to be done.
+    #[inline(always)]
+    fn free(&mut self) -> Option<&mut P> {
+        let (head, tail) = (self.head, self.tail);
+        self.rings.as_deref_mut()?.free(head, tail)
     }
 
     /// Pushes where there may be no room.
@@ -227,6 +235,31 @@ impl<P: Clone> Queue<P> {
         let (head, tail) = (self.head, self.tail);
         self.with_rings(|rings| rings.push(head, tail, entry));
         self.tail += 1;
+        self
+    }
+
+    /// Pushes many entries, one behind the other.
+    pub fn extend(&mut self, entries: impl ExactSizeIterator<Item = P>) {
+        if entries.len() > 0 {
+            *self = std::mem::take(self).extended(entries);
+        }
+    }
+
+    #[inline(never)]
+    fn extended(mut self, mut entries: impl ExactSizeIterator<Item = P>) -> Self {
+        let (head, tail, count) = (self.head, self.tail, entries.len());
+        if self.len() + count <= self.slots.len() {
+            let first = self.slot(tail);
+            let (wrapped, slots) = self.slots.split_at_mut(first);
+            for run in [slots, wrapped] {
+                for (slot, entry) in run.iter_mut().zip(&mut entries) {
+                    *slot = entry;
+                }
+            }
+        } else {
+            self.with_rings(|rings| rings.extend(head, tail, entries));
+        }
+        self.tail += count;
         self
     }
 

@@ -146,6 +146,18 @@ impl<P> Rings<P> {
         }
     }
 
+    /// Where to put an entry at `tail`, if a slot is free that has been filled before and
+    /// nothing else is to be done.
+    #[inline(never)]
+    pub fn free(&mut self, head: usize, tail: usize) -> Option<&mut P> {
+        let live = tail - head.max(self.last.start);
+        if live == self.last.cap || !self.retired.is_empty() {
+            return None;
+        }
+        let slot = self.last.slot(tail);
+        self.last.slots.get_mut(slot)
+    }
+
     /// Puts an entry at `tail`, and fills a block of slots for others.
     pub fn push(&mut self, head: usize, tail: usize, entry: P)
     where
@@ -166,6 +178,33 @@ impl<P> Rings<P> {
             slots[slot] = entry;
         } else {
             slots.push(entry);
+        }
+    }
+
+    /// Puts many entries, the first one at `tail`.
+    pub fn extend(
+        &mut self,
+        head: usize,
+        mut tail: usize,
+        mut entries: impl ExactSizeIterator<Item = P>,
+    ) {
+        self.dispose();
+        while entries.len() > 0 {
+            let live = tail - head.max(self.last.start);
+            let cap = self.last.cap;
+            if live == cap || live == 0 && cap < entries.len() {
+                self.open(fitting(entries.len().max(2 * live)), head, tail);
+                continue;
+            }
+            let slot = self.last.slot(tail);
+            let run = entries.len().min(cap - live).min(cap - slot);
+            let slots = &mut self.last.slots;
+            let filled = run.min(slots.len() - slot);
+            for (slot, entry) in slots[slot..slot + filled].iter_mut().zip(&mut entries) {
+                *slot = entry;
+            }
+            slots.extend(entries.by_ref().take(run - filled));
+            tail += run;
         }
     }
 

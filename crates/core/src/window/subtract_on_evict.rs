@@ -137,6 +137,12 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
         self.values.push(value);
     }
 
+    fn insert_many(&mut self, values: impl ExactSizeIterator<Item = M::Partial>) {
+        let (monoid, running) = (&self.monoid, &mut self.running);
+        self.values
+            .extend(values.inspect(|value| running.add(monoid, value)));
+    }
+
     #[inline]
     fn evict(&mut self) {
         let rest = self.values.iter().skip(1);

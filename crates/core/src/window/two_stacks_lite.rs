@@ -123,6 +123,18 @@ impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
         }
     }
 
+    fn insert_many(&mut self, values: impl ExactSizeIterator<Item = M::Partial>) {
+        let mut none = self.split == self.aggs.tail();
+        let (monoid, back) = (&self.monoid, &mut self.back);
+        self.aggs.extend(values.inspect(|value| {
+            *back = if std::mem::take(&mut none) {
+                (*value).clone()
+            } else {
+                monoid.combine(back, value)
+            };
+        }));
+    }
+
     #[inline(always)]
     fn evict(&mut self) {
         if self.split != self.aggs.head() && self.aggs.is_calm() {
