@@ -304,13 +304,11 @@ impl Kernel for ExactSum<'_> {
         if self.asked.iter().any(is_mean) {
             // Written down before they are divided, which vector registers do.
             let (mut sums, mut floats) = (take(&mut self.sums), take(&mut self.floats));
-            sums.clear();
-            floats.clear();
             match narrow {
-                true => sums.extend(self.narrow(block).map(|sum| sum as f64)),
-                false => sums.extend(self.wide(block).map(|sum| sum as f64)),
+                true => write_down(self.narrow(block).map(|sum| sum as f64), &mut sums),
+                false => write_down(self.wide(block).map(|sum| sum as f64), &mut sums),
             }
-            floats.extend(block.windows().map(|(lo, hi)| self.counts.float(lo, hi)));
+            self.counts.write_down(block, &mut floats);
             (self.sums, self.floats) = (sums, floats);
         }
         for (index, agg) in &self.asked {
@@ -325,6 +323,23 @@ impl Kernel for ExactSum<'_> {
             sink.leave_out(*index, block, self.counts, 1);
         }
         Ok(())
+    }
+}
+
+/// Not by `extend`, which is compiled for the least of processors.
+#[inline(always)]
+fn write_down(numbers: impl ExactSizeIterator<Item = f64>, to: &mut Vec<f64>) {
+    to.resize(numbers.len(), 0.0);
+    for (slot, number) in to.iter_mut().zip(numbers) {
+        *slot = number;
+    }
+}
+
+impl Counts<'_> {
+    /// How many values each window of a block holds.
+    #[inline(always)]
+    fn write_down(self, block: &Block<'_>, to: &mut Vec<f64>) {
+        write_down(block.windows().map(|(lo, hi)| self.float(lo, hi)), to);
     }
 }
 
@@ -455,9 +470,7 @@ impl<'a, S: Finish + Terms<K> + 'a, const K: usize> Summed<'a, S, K> {
 impl<S: Finish + Terms<K>, const K: usize> Kernel for Summed<'_, S, K> {
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let counts = block.windows().map(|(lo, hi)| self.counts.float(lo, hi));
-        self.floats.clear();
-        self.floats.extend(counts);
+        self.counts.write_down(block, &mut self.floats);
         self.lowered.resize(block.lo.len(), 0.0);
         self.running.answer(block, &self.floats, &mut self.lowered);
         let fewest = self.floats.iter().copied().fold(f64::INFINITY, f64::min);

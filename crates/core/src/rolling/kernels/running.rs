@@ -118,26 +118,61 @@ impl<const K: usize> Side<K> {
     }
 }
 
-/// Likewise for two sides. A sum waits for the one before it; two of them wait together.
+/// Likewise for two sides. A sum waits for the one before it; those of both sides wait
+/// together. `pairs` is room for terms.
 #[inline(always)]
 fn reach_both<const K: usize>(
     (young, hi): (&mut Side<K>, usize),
     (old, lo): (&mut Side<K>, usize),
     terms: impl Terms<K>,
+    pairs: &mut [[[f64; K]; 2]],
 ) {
     let from = [young.anchor + young.filled, old.anchor + old.filled];
     let both = hi.saturating_sub(from[0]).min(lo.saturating_sub(from[1]));
     let mut sums = [young.sums[young.filled], old.sums[old.filled]];
     let slots = young.sums[young.filled + 1..].iter_mut();
     let slots = slots.zip(&mut old.sums[old.filled + 1..]);
-    terms.fill_both(from, both, slots, |[newer, older]| {
-        sums = [add(sums[0], newer), add(sums[1], older)];
-        sums
-    });
+    if K == 1 {
+        terms.fill_both(from, both, slots, |[newer, older]| {
+            sums = [add(sums[0], newer), add(sums[1], older)];
+            sums
+        });
+    } else {
+        let pairs = &mut pairs[..both];
+        let rooms = pairs.iter_mut().map(|[newer, older]| (newer, older));
+        terms.fill_both(from, both, rooms, |terms| terms);
+        add_up(sums, pairs, slots);
+    }
     young.filled += both;
     old.filled += both;
     young.reach(hi, terms);
     old.reach(lo, terms);
+}
+
+/// Running sums of terms that are written down: all at once, in vector registers, which
+/// takes two thirds of the time of one sum after the other.
+#[inline(always)]
+fn add_up<'s, const K: usize>(
+    [young, old]: [Sums<K>; 2],
+    pairs: &[[[f64; K]; 2]],
+    slots: impl Iterator<Item = (&'s mut Sums<K>, &'s mut Sums<K>)>,
+) {
+    let (mut coarse, mut fine) = ([young[0], old[0]], [young[1], old[1]]);
+    for ((newer, older), terms) in slots.zip(pairs) {
+        let mut sums = coarse;
+        for side in 0..2 {
+            for of in 0..K {
+                sums[side][of] += terms[side][of];
+            }
+        }
+        for side in 0..2 {
+            for of in 0..K {
+                fine[side][of] += terms[side][of] - (sums[side][of] - coarse[side][of]);
+            }
+        }
+        coarse = sums;
+        (*newer, *older) = ([coarse[0], fine[0]], [coarse[1], fine[1]]);
+    }
 }
 
 pub(super) struct Running<'a, T: Scan, const K: usize> {
@@ -160,6 +195,9 @@ pub(super) struct Running<'a, T: Scan, const K: usize> {
     between: [Units; K],
     young: Side<K>,
     old: Side<K>,
+    /// Terms of both sides, and sums of windows, where there are several of each.
+    pairs: Vec<[[f64; K]; 2]>,
+    sums: Vec<[f64; K]>,
     /// Since a window that shared nothing with the one before it: its start, and the rows
     /// looked at to begin epochs.
     since: usize,
@@ -181,6 +219,8 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
             between: [[0; 2]; K],
             young: Side::new(),
             old: Side::new(),
+            pairs: vec![[[0.0; K]; 2]; ROOM],
+            sums: vec![[0.0; K]; ROOM],
             since: 0,
             looked: 0,
         }
@@ -280,6 +320,7 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
             (&mut self.young, block.hi[count - 1]),
             (&mut self.old, block.lo[count - 1]),
             terms,
+            &mut self.pairs,
         );
         self.seen = block.hi[count - 1];
         let spent = self.join(&block, &counts[..count], &mut lowered[..count]);
@@ -352,18 +393,27 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
 
     /// Answers windows; gives the first whose digits have cancelled.
     #[inline(always)]
-    fn join(&self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) -> Option<usize> {
+    fn join(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) -> Option<usize> {
         let between = self.floats(self.between);
         let terms = self.flip.scan;
         let least = self.grids[K - 1].limit * SMALL;
         let (young, old) = (&self.young.sums[..], &self.old.sums[..]);
         let (first_young, first_old) = (self.young.anchor, self.old.anchor);
+        let sums = |(lo, hi)| window(between, &young[hi - first_young], &old[lo - first_old]);
         let mut any = false;
-        let ends = block.lo.iter().zip(block.hi);
-        for ((slot, &count), (&lo, &hi)) in lowered.iter_mut().zip(counts).zip(ends) {
-            let sums = window(between, &young[hi - first_young], &old[lo - first_old]);
-            *slot = terms.answer(sums, count);
-            any |= terms.is_spent(sums, *slot, count, least);
+        if K == 1 {
+            for ((slot, &count), ends) in lowered.iter_mut().zip(counts).zip(block.windows()) {
+                *slot = terms.answer(sums(ends), count);
+            }
+        } else {
+            let all = &mut self.sums[..counts.len()];
+            for (slot, ends) in all.iter_mut().zip(block.windows()) {
+                *slot = sums(ends);
+            }
+            for ((slot, &count), sums) in lowered.iter_mut().zip(counts).zip(all) {
+                *slot = terms.answer(*sums, count);
+                any |= terms.is_spent(*sums, *slot, count, least);
+            }
         }
         if !any {
             return None;
@@ -506,13 +556,13 @@ const SMALL: f64 = 1.0 / (1 << 28) as f64;
 
 #[inline(always)]
 fn window<const K: usize>(between: Sums<K>, young: &Sums<K>, old: &Sums<K>) -> [f64; K] {
-    let mut sums = [0.0; K];
-    for of in 0..K {
-        let coarse = between[0][of] + (young[0][of] - old[0][of]);
-        let fine = between[1][of] + (young[1][of] - old[1][of]);
-        sums[of] = coarse + fine;
+    let mut parts = between;
+    for level in 0..2 {
+        for of in 0..K {
+            parts[level][of] += young[level][of] - old[level][of];
+        }
     }
-    sums
+    std::array::from_fn(|of| parts[0][of] + parts[1][of])
 }
 
 #[inline(always)]
