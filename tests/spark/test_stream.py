@@ -231,6 +231,9 @@ def test_what_a_stream_cannot_do_is_refused_before_it_starts(
     watched = stream.withColumn("came", came).withWatermark("came", "1 minute")
     with pytest.raises(SpecError, match="a watermark on 'came' already"):
         rolling(watched, **marked)
+    answers = rolling(stream, **marked)
+    with pytest.raises(SpecError, match="made of answers of slidewise already"):
+        rolling(answers, **{**marked, "windows": "3s"})
     with pytest.raises(SpecError, match="cannot be a key"):
         rolling(stream.withColumn("key", sf.array("key")), **marked)
     with pytest.raises(SpecError, match="cast it"):

@@ -12,6 +12,7 @@ no event time.
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
@@ -69,9 +70,22 @@ def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
         timeMode="EventTime",
         initialState=history,
     )
-    sums = [sf.sum(name).alias(name) for name in METRICS]
-    observed = answers.observe(NAME, *sums).select("payload")
+    observed = _observed(answers).select("payload")
     return observed.mapInArrow(unpack, _answers(df, job, flags))
+
+
+def _observed(answers: Any) -> Any:
+    """Answers of which a query's progress tells what the operator did."""
+    sums = [sf.sum(name).alias(name) for name in METRICS]
+    try:
+        return answers.observe(NAME, *sums)
+    except AnalysisException as error:
+        if error.getCondition() != "DUPLICATED_METRICS_NAME":
+            raise
+        raise SpecError(
+            "the stream is made of answers of slidewise already, and a query keeps the "
+            "state of one call: write them to a sink, and read them from there"
+        ) from None
 
 
 def buckets_of(spec: Spec, options: StreamOptions) -> int:
