@@ -1,5 +1,7 @@
 //! `slidewise._core.Window`: what `slidewise.Window` is made of.
 
+mod drawing;
+
 use std::sync::{Arc, Mutex};
 
 use pyo3::PyTraverseError;
@@ -7,17 +9,17 @@ use pyo3::prelude::*;
 use pyo3::pyclass::PyVisit;
 use pyo3::types::{PyBytes, PyList, PyType};
 use slidewise_core::aggregate::Answer;
-use slidewise_core::window::shape::{Kind, Shape};
 
 use crate::access::Access;
 use crate::clock::Clock;
 use crate::element::{Object, Store};
-use crate::errors::{EmptyWindowError, ResultOverflowError, broken};
+use crate::errors::{EmptyWindowError, broken};
 use crate::refusals::Migrated;
 use crate::snapshot;
 use crate::spec::{DTYPES, Role, Spec, Type};
 use crate::state::State;
 use crate::value::{SIGNALS_EVERY, breathe};
+use drawing::Drawn;
 
 /// The native part of `slidewise.Window`, which is the class to use.
 #[pyclass(subclass, frozen, weakref, module = "slidewise._core")]
@@ -517,15 +519,6 @@ type Described<'py> = (
     Vec<Option<&'static str>>,
     Option<Bound<'py, PyAny>>,
 );
-type DrawnNode<'py> = (
-    usize,
-    &'static str,
-    Vec<Bound<'py, PyAny>>,
-    Vec<usize>,
-    Bound<'py, PyAny>,
-);
-type Drawn<'py> = (usize, usize, Vec<DrawnNode<'py>>);
-
 /// A new window of that class. Python's subclasses have a constructor of their own, so
 /// it is the native one that is called.
 fn made<'py>(
@@ -564,35 +557,5 @@ impl Window {
                 return Ok(written);
             }
         }
-    }
-
-    fn draw<'py>(
-        &self,
-        py: Python<'py>,
-        shape: Shape<Vec<Answer<Object>>>,
-    ) -> PyResult<Drawn<'py>> {
-        let nodes = shape.nodes.into_iter().map(|node| {
-            let kind = match node.kind {
-                Kind::Up => "up",
-                Kind::Inner => "inner",
-                Kind::Left => "left",
-                Kind::Right => "right",
-            };
-            let times = node
-                .times
-                .into_iter()
-                .map(|ticks| self.0.restore(py, ticks));
-            let times = times.collect::<PyResult<_>>()?;
-            // A partial sum may overflow where the whole does not: it is only a picture.
-            let aggregate = match self.0.lower(py, node.aggregate) {
-                Err(error) if error.is_instance_of::<ResultOverflowError>(py) => {
-                    "overflow".into_pyobject(py)?.into_any()
-                }
-                aggregate => aggregate?,
-            };
-            Ok((node.level, kind, times, node.children, aggregate))
-        });
-        let nodes = nodes.collect::<PyResult<_>>()?;
-        Ok((shape.leaf_capacity, shape.arity, nodes))
     }
 }

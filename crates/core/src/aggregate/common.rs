@@ -6,8 +6,9 @@
 //! arithmetic and nothing else, which pays where one takes a dozen operations.
 
 use super::DType;
-use super::component::{Component, Op, put};
+use super::component::{Component, put};
 use super::moments::{mean_gap_f, squares, squares_of_one};
+use super::op::Op;
 use super::twofold::Twofold;
 
 const N: usize = 0;

@@ -17,6 +17,7 @@ mod lower;
 pub mod mixed;
 pub mod moments;
 pub mod native;
+mod op;
 pub mod record;
 pub mod sketch;
 pub mod twofold;

@@ -6,8 +6,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::common::Common;
-use super::component::{Component, Op};
+use super::component::Component;
 use super::lower::Lower;
+use super::op::Op;
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
 use crate::monoid::{Entry, Invertible, Law, Monoid, Selective, Slot};
 use crate::snapshot::{Codec, Reader, Result, damaged};

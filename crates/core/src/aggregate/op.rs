@@ -1,0 +1,145 @@
+//! What a component of a record does, and how many words it takes.
+
+/// One operation. Field `n` and `sum` are the word offsets of the components that
+/// [`Op::SquaresF`] and [`Op::SquaresI`] build upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Rows, missing values or not.
+    Rows,
+    /// Values that are not missing.
+    Count,
+    /// Exact integer sum, 128 bits.
+    SumI,
+    /// Float sum with its error.
+    SumF,
+    /// Sum of natural logarithms with its error.
+    Logs,
+    /// Sum of squared distances from the mean, with its error (Chan et al.).
+    SquaresF {
+        n: usize,
+        sum: usize,
+    },
+    SquaresI {
+        n: usize,
+        sum: usize,
+    },
+    /// Order-preserving word of the extreme value.
+    Extreme {
+        min: bool,
+    },
+    /// The same, and how often it occurs.
+    ExtremeCount {
+        min: bool,
+    },
+    /// Word of the extreme of `by`, the value of `col` beside it, and its [`Presence`].
+    Arg {
+        min: bool,
+        by: usize,
+    },
+    First,
+    Last,
+    /// Exact integer product, see [`product`].
+    ProductI,
+    ProductF,
+    /// Exact sum of squares of integers, which stays at the largest i128 from there on.
+    SumSquaresI,
+    SumSquaresF,
+    /// Whether any value is true: 0 or 1.
+    Any,
+    /// Whether none is false: 0 or 1.
+    All,
+    BitAnd,
+    BitOr,
+    BitXor,
+    /// Third central moment; fields are offsets of the components that it builds upon.
+    Third {
+        n: usize,
+        sum: usize,
+        squares: usize,
+    },
+    Fourth {
+        n: usize,
+        sum: usize,
+        squares: usize,
+        third: usize,
+    },
+    /// Sum of products of the distances of `col` and `by` from their means. Both are
+    /// missing in the same rows.
+    Products {
+        n: usize,
+        sum: usize,
+        by: usize,
+        by_sum: usize,
+        by_float: bool,
+    },
+    /// How many there are, up to k, and the words of the k most extreme values, the most
+    /// extreme first.
+    Best {
+        k: u32,
+        min: bool,
+    },
+}
+
+impl Op {
+    pub fn words(self) -> usize {
+        match self {
+            Self::Rows
+            | Self::Count
+            | Self::Extreme { .. }
+            | Self::Any
+            | Self::All
+            | Self::BitAnd
+            | Self::BitOr
+            | Self::BitXor => 1,
+            Self::Arg { .. } | Self::ProductF => 3,
+            Self::Best { k, .. } => 1 + k as usize,
+            _ => 2,
+        }
+    }
+
+    pub fn commutative(self) -> bool {
+        !matches!(self, Self::Arg { .. } | Self::First | Self::Last)
+    }
+
+    /// Whether [`Component::inverse`] is there, exact or up to rounding.
+    pub fn invertible(self) -> bool {
+        matches!(
+            self,
+            Self::Rows
+                | Self::Count
+                | Self::SumI
+                | Self::SumF
+                | Self::Logs
+                | Self::SquaresF { .. }
+                | Self::SquaresI { .. }
+                | Self::BitXor
+        )
+    }
+
+    /// Whether [`Component::absorb`] is there: it reads no words but its own.
+    pub fn absorbs(self) -> bool {
+        matches!(
+            self,
+            Self::Rows
+                | Self::Count
+                | Self::SumI
+                | Self::SumF
+                | Self::Extreme { .. }
+                | Self::First
+                | Self::Last
+                | Self::Any
+                | Self::All
+                | Self::BitAnd
+                | Self::BitOr
+                | Self::BitXor
+        )
+    }
+
+    /// Whether a combine gives one of its operands.
+    pub fn selective(self) -> bool {
+        matches!(
+            self,
+            Self::Extreme { .. } | Self::Arg { .. } | Self::First | Self::Last
+        )
+    }
+}

@@ -1,0 +1,217 @@
+//! How values come into a window: one by one, or as whole columns.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pyo3::prelude::*;
+use slidewise_core::aggregate::Cell;
+use slidewise_core::window::Refused;
+
+use super::Access;
+use crate::quick::{Quick, quick_cell};
+use crate::spec::{Beside, Nan, Role, Spec, Type};
+use crate::state::{Row, State};
+use crate::value::{Loose, Misfit, key, loosen, misfit, small_int};
+
+impl Access {
+    #[inline]
+    pub(crate) fn insert(
+        &self,
+        py: Python<'_>,
+        time: &Bound<'_, PyAny>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let quick = self.quick.load(Ordering::Relaxed);
+        if quick == Quick::No as u8 {
+            return self.insert_any(py, time, value);
+        }
+        let (Some(ticks), Some(row)) = (small_int(time), quick_cell(quick, value)) else {
+            return self.insert_any(py, time, value);
+        };
+        let row = if quick == Quick::Rows as u8 {
+            &[][..]
+        } else {
+            std::slice::from_ref(&row)
+        };
+        let mut state = self.lock(py)?;
+        if let Err(refused) = state.insert(ticks, row) {
+            drop(state);
+            return Err(self.refusal(py, refused));
+        }
+        if let Some(clock) = self.clock() {
+            state.trim(clock, self.spec());
+        }
+        Ok(())
+    }
+
+    fn insert_any(
+        &self,
+        py: Python<'_>,
+        time: &Bound<'_, PyAny>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.settle(py)?;
+        let inserted = self.convert_and_insert(py, time, value);
+        self.sweep(py);
+        inserted
+    }
+
+    fn convert_and_insert(
+        &self,
+        py: Python<'_>,
+        time: &Bound<'_, PyAny>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let entered = self.enter()?;
+        let new = match self.clock() {
+            Some(_) => None,
+            None => Some(self.new_clock(time)?),
+        };
+        let clock = new.as_ref().or(self.clock()).expect("one of them is there");
+        let clock = Arc::clone(clock);
+        let ticks = clock.rounded(clock.ticks(time)?)?;
+        let wider = self.wider(py, value)?;
+        let spec = self.widest(&wider);
+        let row = self.loose_row(py, spec, value, ticks)?;
+        drop(entered);
+        let mut state = self.lock(py)?;
+        let mut dtypes = self.types(&state, &wider)?;
+        let mut cells = Row::with_capacity(row.len());
+        for (at, (loose, feed)) in row.into_iter().zip(&spec.feeds).enumerate() {
+            if feed.role == Role::Time {
+                cells.push(Cell::I64(ticks));
+                continue;
+            }
+            let cell = loose.settle(feed.role, &mut dtypes[at], spec.nan);
+            cells.push(cell.map_err(|why| misfit(why, spec.column_name(py, feed), None))?);
+        }
+        spec.share_types(&mut dtypes);
+        let admitted = state.admits(&[ticks]);
+        if let Err(refused) = admitted {
+            drop(state);
+            return Err(self.refusal(py, refused));
+        }
+        self.keep_clock(new)?;
+        self.widen(&mut state, wider.as_ref().map(|spec| spec.clone_ref(py)));
+        if dtypes != state.dtypes {
+            state.decide(self.spec(), dtypes);
+        }
+        let inserted = state.insert(ticks, &cells);
+        debug_assert!(inserted.is_ok(), "admitted above");
+        state.trim(&clock, self.spec());
+        self.choose_quick(&state);
+        Ok(())
+    }
+
+    /// The values of one entry, by feed.
+    fn loose_row(
+        &self,
+        py: Python<'_>,
+        spec: &Spec,
+        value: Option<&Bound<'_, PyAny>>,
+        ticks: i64,
+    ) -> PyResult<Vec<Loose>> {
+        let feeds = spec.feeds.iter();
+        let value = value.filter(|value| !value.is_none());
+        let Some(value) = value else {
+            return Ok(feeds.map(|_| Loose::Null).collect());
+        };
+        let get = |source| spec.value_of(value, source);
+        feeds
+            .map(|feed| {
+                if feed.role == Role::Time || !spec.counts(feed, get)? {
+                    return Ok(Loose::Null);
+                }
+                let value = get(feed.source)?;
+                match (feed.role, self.working_of(spec, py)) {
+                    (Role::Own(number), Some(working)) => match feed.beside {
+                        None => working.lift(number, &value, spec.nan),
+                        Some(Beside::Column(column)) => {
+                            working.lift_with(number, &value, &get(column)?, spec.nan)
+                        }
+                        Some(Beside::Time) => {
+                            let time = ticks.into_pyobject(py)?;
+                            working.lift_with(number, &value, time.as_any(), spec.nan)
+                        }
+                    },
+                    (Role::Key, _) => key(&value, spec.nan, self.store()),
+                    (role, _) => loosen(&value, role, self.store()),
+                }
+            })
+            .collect()
+    }
+
+    /// Decides what [`Access::insert`] may take the quick way from now on, and which
+    /// answers are bools.
+    pub(super) fn choose_quick(&self, state: &State) {
+        for (agg, truth) in self.spec().aggs.iter().zip(&self.truths) {
+            let of = agg.of.filter(|_| Spec::answers_value(agg));
+            let bools = of.is_some_and(|of| state.dtypes[of] == Some(Type::Bool));
+            truth.store(bools, Ordering::Relaxed);
+        }
+        let clock = self.clock();
+        let plain = clock.is_some_and(|clock| clock.int && clock.granularity == 1)
+            && self.spec().columns.is_none();
+        let quick = match (&self.spec().feeds[..], &state.dtypes[..]) {
+            _ if !plain => Quick::No,
+            ([], _) => Quick::Rows,
+            ([feed], [Some(dtype)]) if feed.role.is_number() => match dtype {
+                Type::Int => Quick::Ints,
+                Type::Float if self.spec().nan == Nan::Propagate => Quick::Floats,
+                _ => Quick::No,
+            },
+            _ => Quick::No,
+        };
+        self.quick.store(quick as u8, Ordering::Relaxed);
+    }
+
+    /// Settles the types of whole columns and inserts them, without the GIL. What was
+    /// read is released only when the window is unlocked again.
+    pub(crate) fn insert_columns(&self, py: Python<'_>, batch: crate::bulk::Batch) -> PyResult<()> {
+        let mut columns = batch.columns;
+        let wider = batch.wider.as_ref().map(|spec| spec.clone_ref(py));
+        let spec = self.widest(&batch.wider);
+        let done = py.detach(|| {
+            let mut settled = Vec::with_capacity(columns.len());
+            let mut state = self.lock_detached()?;
+            let mut dtypes = self.types(&state, &batch.wider)?;
+            for (at, column) in columns.iter_mut().enumerate() {
+                let role = spec.feeds[at].role;
+                match column.settle(role, &mut dtypes[at], spec.nan) {
+                    Ok(column) => settled.push(column),
+                    Err((why, row)) => return Ok(Done::Misfit(why, at, row)),
+                }
+            }
+            if let Err(refused) = state.admits(batch.ticks.values()) {
+                return Ok(Done::Refused(refused));
+            }
+            self.keep_clock(batch.clock)?;
+            self.widen(&mut state, wider);
+            spec.share_types(&mut dtypes);
+            state.decide(self.spec(), dtypes);
+            let columns: Vec<_> = settled.iter().map(|column| column.column()).collect();
+            state.insert_many(batch.ticks.values(), &columns);
+            if let Some(clock) = self.clock() {
+                state.trim(clock, self.spec());
+            }
+            self.choose_quick(&state);
+            PyResult::Ok(Done::Inserted)
+        })?;
+        drop(columns);
+        match done {
+            Done::Inserted => Ok(()),
+            Done::Refused(refused) => Err(self.refusal(py, refused)),
+            Done::Misfit(why, at, row) => {
+                let column = spec.column_name(py, &spec.feeds[at]);
+                Err(misfit(why, column, row))
+            }
+        }
+    }
+}
+
+/// What became of a bulk insert.
+enum Done {
+    Inserted,
+    Refused(Refused),
+    Misfit(Misfit, usize, Option<usize>),
+}

@@ -1,0 +1,108 @@
+//! Columns whose first value is an object: what the window has to become for it.
+
+use std::sync::OnceLock;
+
+use pyo3::prelude::*;
+
+use super::{Access, Make};
+use crate::element::Store;
+use crate::errors::{prefixed, spec};
+use crate::spec::{Feed, Spec};
+use crate::state::{State, Types};
+use crate::value::{described, is_object};
+
+impl Access {
+    /// The columns of numbers that have had none yet.
+    pub(crate) fn open_sources(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        if !self.spec().feeds.iter().any(Feed::is_open) {
+            return Ok(Vec::new());
+        }
+        let state = self.lock_entered(py)?;
+        let feeds = self.spec().feeds.iter().zip(&state.dtypes);
+        let open = feeds.filter(|(feed, dtype)| feed.is_open() && dtype.is_none());
+        let mut sources: Vec<usize> = open.map(|(feed, _)| feed.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        Ok(sources)
+    }
+
+    /// What the window has to become for this value, if it brings the first object to a
+    /// column without values. Of no effect until [`Access::widen`].
+    pub(super) fn wider(
+        &self,
+        py: Python<'_>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Py<Spec>>> {
+        let Some(value) = value.filter(|value| !value.is_none()) else {
+            return Ok(None);
+        };
+        let (mut found, mut first) = (Vec::new(), None);
+        for source in self.open_sources(py)? {
+            let get = |source| self.spec().value_of(value, source);
+            let feeds = self.spec().feeds.iter();
+            for feed in feeds.filter(|feed| feed.is_open() && feed.source == source) {
+                if self.spec().counts(feed, get)? && is_object(&get(source)?)? {
+                    found.push(source);
+                    first = first.or(Some(described(&get(source)?)));
+                    break;
+                }
+            }
+        }
+        self.wider_by(py, found, first.as_deref().unwrap_or_default())
+    }
+
+    /// The same where it is known which columns hold objects; `what` is said of an object
+    /// that the window cannot keep.
+    pub(crate) fn wider_by(
+        &self,
+        py: Python<'_>,
+        sources: Vec<usize>,
+        what: &str,
+    ) -> PyResult<Option<Py<Spec>>> {
+        if sources.is_empty() {
+            return Ok(None);
+        }
+        let plan = self.spec().plan.bind(py);
+        let made = py.import("slidewise.window")?.getattr("_wider_spec")?;
+        let wider = made.call1((plan, sources));
+        let wider = wider.map_err(|error| prefixed(py, error, what))?;
+        let wider: Option<Py<Spec>> = wider.extract()?;
+        if wider.is_some() {
+            self.store.get_or_init(Store::default);
+        }
+        Ok(wider)
+    }
+
+    pub(crate) fn widest<'a>(&'a self, wider: &'a Option<Py<Spec>>) -> &'a Spec {
+        wider
+            .as_ref()
+            .map_or_else(|| self.spec(), |spec| spec.get())
+    }
+
+    /// The types of the columns before a value is inserted.
+    pub(super) fn types(&self, state: &State, wider: &Option<Py<Spec>>) -> PyResult<Types> {
+        let Some(wider) = wider else {
+            return Ok(state.dtypes.clone());
+        };
+        let types = state.widened(self.spec(), wider.get());
+        types.ok_or_else(|| {
+            spec(
+                "an object came to a column without values, when numbers that would have \
+                 to be kept with it were there already: create the window with \
+                 dtype='object'",
+            )
+        })
+    }
+
+    /// Goes over to another spec; `types` has looked whether that is possible.
+    pub(super) fn widen(&self, state: &mut State, wider: Option<Py<Spec>>) {
+        let Some(spec) = wider else { return };
+        state.widen(self.spec(), spec.get());
+        let make = Make {
+            spec,
+            wider: OnceLock::new(),
+        };
+        // Only set here, under the lock.
+        let _ = self.make().wider.set(Box::new(make));
+    }
+}

@@ -1,0 +1,50 @@
+//! A window's structure as Python draws it.
+
+use pyo3::prelude::*;
+use slidewise_core::aggregate::Answer;
+use slidewise_core::window::shape::{Kind, Shape};
+
+use super::Window;
+use crate::element::Object;
+use crate::errors::ResultOverflowError;
+
+type DrawnNode<'py> = (
+    usize,
+    &'static str,
+    Vec<Bound<'py, PyAny>>,
+    Vec<usize>,
+    Bound<'py, PyAny>,
+);
+pub(super) type Drawn<'py> = (usize, usize, Vec<DrawnNode<'py>>);
+
+impl Window {
+    pub(super) fn draw<'py>(
+        &self,
+        py: Python<'py>,
+        shape: Shape<Vec<Answer<Object>>>,
+    ) -> PyResult<Drawn<'py>> {
+        let nodes = shape.nodes.into_iter().map(|node| {
+            let kind = match node.kind {
+                Kind::Up => "up",
+                Kind::Inner => "inner",
+                Kind::Left => "left",
+                Kind::Right => "right",
+            };
+            let times = node
+                .times
+                .into_iter()
+                .map(|ticks| self.0.restore(py, ticks));
+            let times = times.collect::<PyResult<_>>()?;
+            // A partial sum may overflow where the whole does not: it is only a picture.
+            let aggregate = match self.0.lower(py, node.aggregate) {
+                Err(error) if error.is_instance_of::<ResultOverflowError>(py) => {
+                    "overflow".into_pyobject(py)?.into_any()
+                }
+                aggregate => aggregate?,
+            };
+            Ok((node.level, kind, times, node.children, aggregate))
+        });
+        let nodes = nodes.collect::<PyResult<_>>()?;
+        Ok((shape.leaf_capacity, shape.arity, nodes))
+    }
+}
