@@ -22,6 +22,9 @@ KEPT = {
     "top": (sw.top_k(k=2), [True, True]),
     "bottom": (sw.bottom_k(k=2), [False, True]),
     "distinct": (sw.collect_distinct(), [True, False]),
+    "and": (sw.bit_and(), False),
+    "or": (sw.bit_or(), True),
+    "xor": (sw.bit_xor(), False),
     "nearest": (sw.quantile(q=0.5, interpolation="lower"), True),
 }
 COUNTED = {
@@ -106,6 +109,20 @@ def test_an_int_among_bools_makes_all_ints() -> None:
     told = sw.Window(sw.max(), dtype="int64")
     told.insert(1, True)
     assert same(told.query(), 1)
+
+
+def test_bits_of_bools_and_an_int_are_those_of_ints() -> None:
+    window = sw.Window(sw.bit_or())
+    window.insert(1, True)
+    assert window.query() is True
+    window.insert(2, 4)
+    assert same(window.query(), 5)
+    window.insert(3, False)
+    again = sw.Window.from_bytes(window.to_bytes())
+    again.insert(4, True)
+    assert same(again.query(), 5)
+    with pytest.raises(sw.SpecError, match="computes with int64"):
+        again.insert(5, 0.5)
 
 
 def test_bools_in_shared_and_keyed_windows() -> None:

@@ -265,7 +265,9 @@ fn read_types(spec: &Spec, names: Vec<Option<String>>) -> PyResult<Types> {
             None => None,
         };
         let open = feed.role == Role::Number && dtype != Some(Type::Object);
-        if !(feed.dtype == dtype || feed.dtype.is_none() && open) {
+        let whole = feed.role == Role::Typed && feed.dtype == Some(Type::Bool);
+        let known = feed.dtype == dtype || whole && dtype == Some(Type::Int);
+        if !(known || feed.dtype.is_none() && open) {
             return Err(wrong());
         }
         dtypes.push(dtype);

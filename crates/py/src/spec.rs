@@ -278,11 +278,13 @@ impl Spec {
         }
     }
 
-    /// Whether the answer of an aggregation is a value of a column, or a list of such.
+    /// Whether the answer of an aggregation is a value of a column, or a list of such, or
+    /// made of the bits of such.
     pub(crate) fn answers_value(agg: &AggSpec) -> bool {
         match agg.kind {
             Kind::Min | Kind::Max | Kind::First | Kind::Last | Kind::Mode => true,
             Kind::ArgMin | Kind::ArgMax | Kind::Collect => true,
+            Kind::BitAnd | Kind::BitOr | Kind::BitXor => true,
             Kind::TopK { .. } | Kind::BottomK { .. } => true,
             Kind::Quantile(quantile) => quantile.picks(),
             Kind::Sketch(request) => matches!(request, Request::Hitters { .. }),
@@ -389,6 +391,8 @@ fn read_feed((source, role, masks, beside): &FeedTuple, dtype: Option<&str>) -> 
         .map(|name| named("dtype", name, &DTYPES))
         .transpose()?;
     let dtype = match role {
+        // Bits are those of bools until there is another whole number.
+        Role::Typed if typed == Some(Type::Int) => Some(Type::Bool),
         Role::Typed => typed,
         Role::Number => asked.filter(|dtype| *dtype != Type::Object),
         Role::Any | Role::Key | Role::Own(_) => Some(Type::Object),
