@@ -364,6 +364,17 @@ def test_pickles_go_by_reference_where_they_can():
         pickle.dumps(agg)
 
 
+def test_a_combine_that_leaves_fields_out_breaks_a_law() -> None:
+    def forgetful(a, b, out):
+        out.a = a.a + b.a
+        if b.b:
+            out.b = b.b
+
+    agg = sw.native(forgetful, MAP, lift=lift_map, identity=(0, 0))
+    with pytest.raises(sw.LawError):
+        sw.check_laws(agg, [1, 2, 65_537])
+
+
 def test_laws():
     sw.check_laws(affine, range(20))
     sw.check_laws(total, range(20))

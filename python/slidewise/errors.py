@@ -51,8 +51,8 @@ class SpecError(SlidewiseError, ValueError):
     Raised before anything changes. The message names the value and the way out.
 
     Args:
-        parts: The message, in one piece or in several. An `Argument` among them can be
-            told otherwise by who calls it otherwise.
+        parts: The message, in one piece or in several, which `str(error)` joins. An
+            `Argument` among them can be told otherwise by who calls it otherwise.
 
     Example:
         >>> error = SpecError(Argument("every", 0), " is no length")

@@ -23,6 +23,8 @@ __all__ = ["Compiled", "NativeAggregation", "known_native", "native"]
 
 _MOST_BYTES = 128
 _VALUES = ("float64", "int64")
+# What each byte of a result is before a law is tried: what a function leaves out shows.
+_LEFTOVER = 0xA5
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -121,7 +123,8 @@ class Compiled:
         else:
             records = [np.array([argument], self.dtype) for argument in arguments]
             values = []
-        function, out = self.functions[name].ctypes, np.zeros(1, self.dtype)
+        function, out = self.functions[name].ctypes, np.empty(1, self.dtype)
+        out.view(np.uint8)[:] = _LEFTOVER
         pointers = zip(function.argtypes[len(values) :], (*records, out), strict=True)
         values += [cast(record.ctypes.data, kind) for kind, record in pointers]
         function(*values)
@@ -241,8 +244,9 @@ def native(
         ImportError: If Numba is not installed.
 
     Values are numbers; None is skipped. The functions run while the window is locked:
-    they must not raise, call Python, or write beyond their record. (Plain functions are
-    compiled so that dividing by zero gives inf, not an error.)
+    they must not raise, call Python, or write beyond their record, and they must write
+    all of `out`, which may hold anything before. (Plain functions are compiled so that
+    dividing by zero gives inf, not an error.)
 
     Cost: as many combines as the algorithm takes, and about 3 ns beside each; over
     tables at most 3 per row where windows keep their number of rows.

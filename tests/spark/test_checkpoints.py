@@ -35,6 +35,13 @@ def guard(emit: str = "final", schema: pa.Schema = SCHEMA, **change: Any) -> byt
     return Guard.of(job, change.pop("buckets", 8)).to_bytes()
 
 
+def test_state_of_another_format_is_refused() -> None:
+    old = json.loads(guard())
+    old.update(format=1, columns="t: timestamp[us, tz=UTC], key: int64")
+    with pytest.raises(SpecError, match=r"another version of slidewise \(format 1 of"):
+        Guard.check(guard(), json.dumps(old).encode())
+
+
 @pytest.mark.parametrize(
     ("now", "message"),
     [

@@ -134,6 +134,25 @@ fn memory_comes_back() {
     }
 }
 
+/// What is evicted leaves blanks that are dropped a few at a time, as batches come.
+#[test]
+fn memory_of_batches_of_owners_comes_back() {
+    for batch in [1_000, 100_000] {
+        let mut queue = Queue::default();
+        for cycle in 0..20 {
+            queue.extend((0..batch).map(|value| Some(Arc::new(value))));
+            queue.evict_many(batch, || None);
+            let most = 8 * batch * size_of::<Option<Arc<usize>>>();
+            assert!(queue.bytes() < most, "{cycle}: {} bytes", queue.bytes());
+        }
+        for value in 0..20_000 {
+            queue.push(Some(Arc::new(value)));
+            queue.evict(|| None);
+        }
+        assert!(queue.is_plain() && queue.bytes() < 100_000);
+    }
+}
+
 #[test]
 fn entries_stay_where_they_are() {
     let mut queue = Queue::default();

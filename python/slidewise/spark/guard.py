@@ -11,7 +11,7 @@ __all__ = ["GUARDED", "Guard"]
 
 # The bucket of its own in which the guard lies.
 GUARDED = -1
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,13 @@ class Guard:
         if theirs is None or ours == theirs:
             return
         before, now = _parts(theirs), _parts(ours)
+        if before["format"] != now["format"]:
+            raise SpecError(
+                "this checkpoint was made by another version of slidewise (format "
+                f"{before['format']} of its state, and this one has {now['format']}): "
+                "go on with that version, or give a new checkpointLocation (and the "
+                "rows so far as initial=)"
+            )
         changed = _columns(before.pop("columns"), now.pop("columns"))
         changed += [
             f"{name} was {_told(before.get(name))}, and is {_told(value)}"

@@ -122,7 +122,7 @@ def _kinder(options: Namespace, reason: str) -> str:
     if "Python worker failed to connect back" in reason:
         return (
             "Spark waits ten seconds for the Python that a stream starts with, and the "
-            "machine was too busy: nothing was read or written, start it again"
+            "machine was too busy: start it again, it goes on where it was"
         )
     if "UnknownTopicOrPartition" in reason:
         return f"there is no topic {options.topic!r} at {options.kafka}"

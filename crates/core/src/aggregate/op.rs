@@ -31,14 +31,14 @@ pub enum Op {
     ExtremeCount {
         min: bool,
     },
-    /// Word of the extreme of `by`, the value of `col` beside it, and its [`Presence`].
+    /// Word of the extreme of `by`, the value of `col` beside it, and whether there is one.
     Arg {
         min: bool,
         by: usize,
     },
     First,
     Last,
-    /// Exact integer product, see [`product`].
+    /// Exact integer product, which remembers that it overflowed.
     ProductI,
     ProductF,
     /// Exact sum of squares of integers, which stays at the largest i128 from there on.
@@ -101,7 +101,7 @@ impl Op {
         !matches!(self, Self::Arg { .. } | Self::First | Self::Last)
     }
 
-    /// Whether [`Component::inverse`] is there, exact or up to rounding.
+    /// Whether its component has an inverse, exact or up to rounding.
     pub fn invertible(self) -> bool {
         matches!(
             self,
@@ -116,7 +116,7 @@ impl Op {
         )
     }
 
-    /// Whether [`Component::absorb`] is there: it reads no words but its own.
+    /// Whether its component absorbs values one by one: it reads no words but its own.
     pub fn absorbs(self) -> bool {
         matches!(
             self,

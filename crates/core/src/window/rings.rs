@@ -181,14 +181,16 @@ impl<P> Rings<P> {
         }
     }
 
-    /// Puts many entries, the first one at `tail`.
+    /// Puts many entries, the first one at `tail`; drops in step what is retired.
     pub fn extend(
         &mut self,
         head: usize,
         mut tail: usize,
         mut entries: impl ExactSizeIterator<Item = P>,
     ) {
-        self.dispose();
+        for _ in 0..entries.len().div_ceil(BLOCK) {
+            self.dispose();
+        }
         while entries.len() > 0 {
             let live = tail - head.max(self.last.start);
             let cap = self.last.cap;

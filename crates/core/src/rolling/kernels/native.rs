@@ -127,8 +127,14 @@ impl Stacks {
     /// Writes the record of each window that is not empty. They follow those of the last
     /// call, and neither end of one lies before that of an earlier one.
     fn answer(&mut self, records: &Records<'_>, lo: &[usize], hi: &[usize], out: &mut [u64]) {
-        let last = hi.last().copied().unwrap_or(0);
-        assert!(last <= records.len && out.len() == lo.len() * self.words);
+        // Functions write wherever they are told to: these are the ends that they are told.
+        let inside = hi.last().is_none_or(|last| *last <= records.len);
+        let ahead = lo.first().is_none_or(|first| *first >= self.base);
+        let windows = lo.iter().zip(hi);
+        let ordered = windows.fold(lo.is_sorted() && hi.is_sorted(), |all, (lo, hi)| {
+            all & (lo <= hi)
+        });
+        assert!(inside && ahead && ordered && out.len() == lo.len() * self.words);
         if lo.first().is_some_and(|lo| *lo < self.mid) {
             self.forget(hi[0].min(self.hi) - 1);
         }

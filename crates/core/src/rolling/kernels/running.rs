@@ -402,6 +402,7 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
         let sums = |(lo, hi)| window(between, &young[hi - first_young], &old[lo - first_old]);
         let mut any = false;
         if K == 1 {
+            // A single sum is its answer, of which nothing cancels.
             for ((slot, &count), ends) in lowered.iter_mut().zip(counts).zip(block.windows()) {
                 *slot = terms.answer(sums(ends), count);
             }
