@@ -146,11 +146,16 @@ impl<P> Rings<P> {
         }
     }
 
+    /// How many entries lie in the last ring.
+    fn live(&self, head: usize, tail: usize) -> usize {
+        tail - head.max(self.last.start)
+    }
+
     /// Where to put an entry at `tail`, if a slot is free that has been filled before and
     /// nothing else is to be done.
     #[inline(never)]
     pub fn free(&mut self, head: usize, tail: usize) -> Option<&mut P> {
-        let live = tail - head.max(self.last.start);
+        let live = self.live(head, tail);
         if live == self.last.cap || !self.retired.is_empty() {
             return None;
         }
@@ -164,7 +169,7 @@ impl<P> Rings<P> {
         P: Clone,
     {
         self.dispose();
-        let live = tail - head.max(self.last.start);
+        let live = self.live(head, tail);
         if live == self.last.cap {
             self.open(2 * live, head, tail);
         }
@@ -192,7 +197,7 @@ impl<P> Rings<P> {
             self.dispose();
         }
         while entries.len() > 0 {
-            let live = tail - head.max(self.last.start);
+            let live = self.live(head, tail);
             let cap = self.last.cap;
             if live == cap || live == 0 && cap < entries.len() {
                 self.open(fitting(entries.len().max(2 * live)), head, tail);

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use crate::aggregate::column::{Column as Raw, Values};
     use crate::aggregate::sketch::Sketch;
-    use crate::rolling::{Closed, Length, Output, Span, Ties, rolling};
+    use crate::rolling::{Closed, Length, Output, Span, rolling};
 
     /// Every answer is that of the sketch over the window, whatever the registers hold.
     #[test]
@@ -256,28 +256,17 @@ mod tests {
                 values: Values::I64(&hashes),
                 validity: None,
             }];
-            let outputs = rolling(
-                Request {
-                    times: &times,
-                    groups: Some(&groups),
-                    columns: &columns,
-                    aggs: &[AggSpec {
-                        kind: Kind::Sketch(request),
-                        of: Some(0),
-                        by: None,
-                        ddof: 0,
-                    }],
-                    spans: &spans,
-                    ties: Ties::Peers,
-                    arrival: None,
-                    at: None,
-                    history: 0,
-                    lifted: None,
-                    threads: 1,
-                },
-                &mut || true,
-            );
-            let outputs = outputs.expect("no integer overflows");
+            let aggs = [AggSpec {
+                kind: Kind::Sketch(request),
+                of: Some(0),
+                by: None,
+                ddof: 0,
+            }];
+            let asked = Request {
+                groups: Some(&groups),
+                ..Request::new(&times, &columns, &aggs, &spans)
+            };
+            let outputs = rolling(asked, &mut || true).expect("no integer overflows");
             let sketcher = Sketcher::new(request, DType::I64);
             for (length, output) in lengths.iter().zip(&outputs) {
                 let Output::I64 { values, .. } = &output[0] else {

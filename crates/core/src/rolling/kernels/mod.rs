@@ -144,19 +144,21 @@ pub(super) fn answer(
     Ok(())
 }
 
+/// Which column, as the records of some functions.
+type Lifted<'a> = (Option<usize>, Records<'a>);
+
 /// Columns as records, each once for all spans.
-fn records<'a>(asked: &[Asked], columns: &'a [Option<Dense<'a>>]) -> Vec<(usize, Records<'a>)> {
-    let mut all: Vec<(usize, Records<'a>)> = Vec::new();
+fn records<'a>(asked: &[Asked], columns: &'a [Option<Dense<'a>>]) -> Vec<Lifted<'a>> {
+    let mut all: Vec<Lifted<'a>> = Vec::new();
     for (_, agg) in asked {
-        let (Kind::Native(functions), Some(of)) = (agg.kind, agg.of) else {
+        let Kind::Native(functions) = agg.kind else {
             continue;
         };
-        let known =
-            |(column, records): &(usize, Records<'_>)| *column == of && records.are_of(&functions);
-        if let Some(column) = &columns[of]
+        let known = |one: &Lifted<'_>| one.0 == agg.of && one.1.are_of(&functions);
+        if let Some(column) = agg.of.and_then(|of| columns[of].as_ref())
             && !all.iter().any(known)
         {
-            all.push((of, Records::new(functions, column)));
+            all.push((agg.of, Records::new(functions, column)));
         }
     }
     all
@@ -166,7 +168,7 @@ fn records<'a>(asked: &[Asked], columns: &'a [Option<Dense<'a>>]) -> Vec<(usize,
 fn plan<'a>(
     asked: &[Asked],
     columns: &'a [Option<Dense<'a>>],
-    records: &'a [(usize, Records<'a>)],
+    records: &'a [Lifted<'a>],
 ) -> Vec<Box<dyn Part + 'a>> {
     let mut plan: Vec<(What, Option<usize>, Vec<Asked>)> = Vec::new();
     for &(index, agg) in asked {
@@ -179,12 +181,12 @@ fn plan<'a>(
             None => plan.push((what, agg.of, vec![(index, agg)])),
         }
     }
-    let mut natives = records.iter();
     plan.into_iter()
         .map(|(what, of, asked)| match what {
-            What::Native(_) => {
-                let records = natives.next().expect("records in the order of the plan");
-                Native::boxed(&records.1, asked)
+            What::Native(functions) => {
+                let mut all = records.iter();
+                let found = all.find(|one| one.0 == of && one.1.are_of(&functions));
+                Native::boxed(&found.expect("records of all functions").1, asked)
             }
             _ => part(what, of.and_then(|of| columns[of].as_ref()), asked),
         })

@@ -5,8 +5,8 @@
 //!      | suffixes   | backs      |      answer = suffixes[lo] ⊗ backs[hi]
 //! ```
 //!
-//! A column is lifted once for all spans, values that are missing left out: the ends of
-//! windows are counted in values that are there. When `lo` reaches `mid`, the window is
+//! A column is lifted once for all spans that one thread answers, values that are missing
+//! left out: the ends of windows are counted in values that are there. When `lo` reaches `mid`, the window is
 //! folded anew from its young end and `mid` moves to `hi`; so a window that shares nothing
 //! with the one before it begins anew. Equal windows share one answer. ≤ 3 combines per
 //! row; where windows shrink beyond a block of them, what was folded ahead is too much, at
