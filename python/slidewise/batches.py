@@ -26,7 +26,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.columns import group_codes, row_numbers
+from slidewise.columns import group_codes, one_group, row_numbers
 from slidewise.errors import SpecError
 from slidewise.frames import frame
 from slidewise.requests import Moments, Request
@@ -333,7 +333,7 @@ def run_codes(rows: pa.Table, runs: Iterable[str]) -> pa.Array:
         [0, 0, 1, 1]
     """
     codes = group_codes([(name, _column(rows, name)) for name in runs])
-    return pa.repeat(pa.scalar(0, pa.int64()), len(rows)) if codes is None else codes
+    return one_group(len(rows)) if codes is None else codes
 
 
 def _open_run(rows: pa.Table, runs: Iterable[str]) -> int:

@@ -22,9 +22,11 @@ from slidewise.decimals import parts_of
 from slidewise.errors import SpecError
 from slidewise.natives import Compiled
 
-__all__ = ["Columns", "Feeds", "Values", "group_codes", "row_numbers"]
+__all__ = ["Columns", "Feeds", "Values", "group_codes", "one_group", "row_numbers"]
 
 _INT64 = pa.int64()
+_CODE = pa.uint32()
+_CODES = 2**32
 _LARGEST = 2**63 - 1
 _SIGN = 2**63
 _LOW_HALF = 2**32 - 1
@@ -206,7 +208,7 @@ class Values:
         """An int64 that equal values share, null where the value is null."""
         codes = group_codes([(self.name, self.original)])
         assert codes is not None, "there is a column"
-        return pc.if_else(self.original.is_valid(), codes, None)
+        return pc.if_else(self.original.is_valid(), codes.cast(_INT64), None)
 
     @cached_property
     def halves(self) -> tuple[pa.Array, pa.Array]:
@@ -381,10 +383,15 @@ def row_numbers(count: int) -> pa.Array:
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, _INT64), count), start=-1)
 
 
+def one_group(rows: int) -> pa.Array:
+    """The codes of rows without keys."""
+    return pa.repeat(pa.scalar(0, _CODE), rows)
+
+
 def group_codes(
     columns: Sequence[tuple[str, pa.Array]], *, in_order: bool = True
 ) -> pa.Array | None:
-    """Dense codes of the distinct keys, a null being a key like any other.
+    """Dense codes of the distinct keys as uint32, a null being a key like any other.
 
     Args:
         columns: The key columns.
@@ -402,7 +409,8 @@ def group_codes(
         own, count = _codes(name, column)
         if codes is not None:
             # Both factors are at most the number of rows, so the product fits int64.
-            pairs = pc.add(pc.multiply(codes, pa.scalar(count, _INT64)), own)
+            ahead = pc.multiply(codes.cast(_INT64), pa.scalar(count, _INT64))
+            pairs = pc.add(ahead, own.cast(_INT64))
             own, _ = _codes(name, pairs)
         codes = own
     return codes
@@ -416,12 +424,14 @@ def _codes_by_value(column: pa.Array) -> pa.Array | None:
     if not pa.types.is_integer(column.type) or column.null_count or len(column) == 0:
         return None
     ends = pc.min_max(column).as_py()
-    if ends["max"] - ends["min"] >= len(column) or ends["max"] > _LARGEST:
+    codes = min(len(column), _CODES)
+    if ends["max"] - ends["min"] >= codes or ends["max"] > _LARGEST:
         return None
-    if ends["min"] >= 0 and ends["max"] < len(column):
-        # Some codes may go to no row; the column as it is takes no memory.
-        return column.cast(_INT64)
-    return pc.subtract(column.cast(_INT64), pa.scalar(ends["min"], _INT64))
+    if ends["min"] >= 0 and ends["max"] < codes:
+        # Some codes may go to no row.
+        return column.cast(_CODE)
+    near = pc.subtract(column.cast(_INT64), pa.scalar(ends["min"], _INT64))
+    return near.cast(_CODE)
 
 
 def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
@@ -440,4 +450,4 @@ def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
             f"column {name!r} ({column.type}) cannot be a key: "
             "keys are numbers, text, times and the like"
         ) from error
-    return encoded.indices.cast(_INT64), len(encoded.dictionary)
+    return encoded.indices.view(_CODE), len(encoded.dictionary)

@@ -124,7 +124,7 @@ class Request:
     @cached_property
     def laid(self) -> _core.Laid:
         """The rows in order: once for their windows and for what these are asked."""
-        return _core.lay(self.rows)
+        return _core.lay(self.rows, self._threads)
 
     def way(self, kind: str, of: int, number: int) -> str:
         """What the core does for a call."""

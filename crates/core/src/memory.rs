@@ -1,5 +1,8 @@
 //! Memory for whole columns.
 
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 /// Columns from this many bytes on are worth large pages.
 const LARGE: usize = 4 << 20;
 
@@ -39,9 +42,70 @@ fn advise<T>(column: &[T]) {
 #[cfg(not(target_os = "linux"))]
 fn advise<T>(_column: &[T]) {}
 
+/// A number of eight bytes, each pattern of which is a value.
+pub trait Word: Copy + Default + Send + Sync {
+    fn bits(self) -> u64;
+}
+
+impl Word for i64 {
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self as u64
+    }
+}
+
+impl Word for f64 {
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+}
+
+/// A column that several threads fill, each slots of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots<'a, V> {
+    words: &'a [AtomicU64],
+    of: PhantomData<V>,
+}
+
+impl<'a, V: Word> Slots<'a, V> {
+    #[allow(unsafe_code)]
+    pub fn of(column: &'a mut [V]) -> Self {
+        const { assert!(size_of::<V>() == 8 && align_of::<V>() == align_of::<AtomicU64>()) }
+        let first = column.as_mut_ptr().cast::<AtomicU64>();
+        // SAFETY: what is borrowed alone is lent as words of the same size and alignment,
+        // any of which is a value, and nobody else sees it until they are given back.
+        let words = unsafe { std::slice::from_raw_parts(first, column.len()) };
+        Self {
+            words,
+            of: PhantomData,
+        }
+    }
+
+    /// A plain store: whoever reads the column has waited for all who fill it.
+    #[inline(always)]
+    pub fn put(&self, at: usize, value: V) {
+        self.words[at].store(value.bits(), Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slots_are_those_of_the_column() {
+        let mut column = [0.0; 3];
+        let slots = Slots::of(&mut column);
+        std::thread::scope(|scope| {
+            scope.spawn(|| slots.put(2, -0.0));
+            slots.put(0, f64::INFINITY);
+        });
+        assert_eq!(
+            column.map(f64::to_bits),
+            [f64::INFINITY, 0.0, -0.0].map(f64::to_bits)
+        );
+    }
 
     #[test]
     fn columns_are_zero_whatever_their_size() {

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, make_array};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, UInt32Array, make_array};
 use arrow_data::ArrayData;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::DataType;
@@ -32,6 +32,15 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     Ok(data)
 }
 
+/// Codes of groups: uint32 and nothing missing.
+pub(crate) fn import_codes(object: &Bound<'_, PyAny>) -> PyResult<UInt32Array> {
+    let data = import(object)?;
+    match data.data_type() {
+        DataType::UInt32 if data.null_count() == 0 => Ok(data.into()),
+        _ => Err(PyTypeError::new_err("groups must be uint32 without nulls")),
+    }
+}
+
 /// A column of int64 or float64, kept alive while the core reads it.
 #[derive(Debug)]
 pub(crate) enum Numbers {
@@ -51,7 +60,7 @@ impl Numbers {
         }
     }
 
-    /// Times, groups and the like: int64 and nothing missing.
+    /// Times and the like: int64 and nothing missing.
     pub(crate) fn import_keys(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Int64Array> {
         match Self::import(object)? {
             Self::I64(keys) if keys.null_count() == 0 => Ok(keys),

@@ -1,12 +1,13 @@
 //! What says where a row or a moment belongs: its time, group and arrival.
 
-use arrow_array::Int64Array;
+use arrow_array::{Array, Int64Array, UInt32Array};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use slidewise_core::rolling::Moments;
 use slidewise_core::rolling::frames::{self, Frames, Hop, Refusal};
+use slidewise_core::rolling::{Laid as CoreLaid, Moments};
 
-use crate::arrow::{Column, Numbers};
+use crate::arrow::{Column, Numbers, import_codes};
+use crate::tables::watch;
 
 /// Times, groups and arrival.
 pub(crate) type RowsTuple<'py> = (
@@ -28,7 +29,7 @@ pub(crate) type MomentsTuple<'py> = (
 pub(crate) struct Keys {
     times: Int64Array,
     since: Option<Int64Array>,
-    groups: Option<Int64Array>,
+    groups: Option<UInt32Array>,
     arrival: Option<Int64Array>,
 }
 
@@ -47,7 +48,7 @@ impl Keys {
         let keys = Self {
             times: Numbers::import_keys(times, "times")?,
             since: None,
-            groups: import(groups, "groups")?,
+            groups: groups.as_ref().map(import_codes).transpose()?,
             arrival: import(arrival, "arrival")?,
         };
         keys.check_lengths()
@@ -58,20 +59,23 @@ impl Keys {
         let keys = Self {
             times: Numbers::import_keys(times, "times")?,
             since: import(since, "since")?,
-            groups: import(groups, "groups")?,
+            groups: groups.as_ref().map(import_codes).transpose()?,
             arrival: import(arrival, "arrival")?,
         };
         keys.check_lengths()
     }
 
     fn check_lengths(self) -> PyResult<Self> {
-        let others = [&self.since, &self.groups, &self.arrival];
-        let others =
-            others.map(|keys| keys.as_ref().map_or(self.len(), |keys| keys.values().len()));
-        if others.iter().any(|length| *length != self.len()) {
-            return Err(PyValueError::new_err("keys differ in length"));
+        if self.lengths().all(|length| length == self.len()) {
+            return Ok(self);
         }
-        Ok(self)
+        Err(PyValueError::new_err("keys differ in length"))
+    }
+
+    fn lengths(&self) -> impl Iterator<Item = usize> {
+        let others = [&self.since, &self.arrival].into_iter().flatten();
+        let groups = self.groups.iter().map(Array::len);
+        others.map(Array::len).chain(groups)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -82,8 +86,8 @@ impl Keys {
         self.times.values()
     }
 
-    pub(crate) fn groups(&self) -> Option<&[i64]> {
-        slice(&self.groups)
+    pub(crate) fn groups(&self) -> Option<&[u32]> {
+        self.groups.as_ref().map(|codes| &codes.values()[..])
     }
 
     pub(crate) fn arrival(&self) -> Option<&[i64]> {
@@ -101,15 +105,14 @@ impl Keys {
 
     /// The number of groups. Codes are dense over rows and moments together.
     fn group_count(&self, others: usize) -> PyResult<usize> {
-        let most = self.len() + others;
-        let mut count = 0;
-        for &code in self.groups().unwrap_or_default() {
-            match usize::try_from(code) {
-                Ok(code) if code < most => count = count.max(code + 1),
-                _ => return Err(PyValueError::new_err(format!("group {code} is not dense"))),
-            }
+        let codes = self.groups().unwrap_or_default().iter().copied();
+        match codes.reduce(u32::max).map_or(0, |code| code as usize + 1) {
+            count if count <= self.len() + others => Ok(count),
+            beyond => Err(PyValueError::new_err(format!(
+                "group {} is not dense",
+                beyond - 1
+            ))),
         }
-        Ok(count)
     }
 }
 
@@ -150,7 +153,7 @@ type Columns = (Column, Column, Column, Column);
 /// A table put in order once, for its windows and their answers.
 #[pyclass(frozen, module = "slidewise._core")]
 #[derive(Debug)]
-pub(crate) struct Laid(pub(crate) slidewise_core::rolling::Laid, usize);
+pub(crate) struct Laid(pub(crate) CoreLaid, usize);
 
 impl Laid {
     pub(crate) fn check(&self, rows: usize) -> PyResult<()> {
@@ -163,11 +166,18 @@ impl Laid {
 
 /// Puts rows in order by key and time.
 #[pyfunction]
-pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<Laid> {
+pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>, threads: usize) -> PyResult<Laid> {
     let keys = Keys::of_rows(&rows)?;
     let count = keys.group_count(0)?;
-    let made = || slidewise_core::rolling::Laid::new(keys.groups(), keys.times(), count);
-    Ok(Laid(py.detach(made), keys.len()))
+    let mut interrupt = None;
+    let mut proceed = watch(&mut interrupt);
+    let (groups, times) = (keys.groups(), keys.times());
+    let laid = py.detach(|| CoreLaid::new(groups, times, count, threads, &mut proceed));
+    drop(proceed);
+    match laid {
+        Ok(laid) => Ok(Laid(laid, keys.len())),
+        Err(_) => Err(interrupt.expect("it stops only where it is told to")),
+    }
 }
 
 /// The windows on a grid that hold a row: starts, ends, groups, and a row of each group.
@@ -214,7 +224,7 @@ fn found(
     py: Python<'_>,
     rows: &RowsTuple<'_>,
     laid: &Laid,
-    find: impl Fn(&Keys, &slidewise_core::rolling::Laid) -> Result<Frames, Refusal> + Sync,
+    find: impl Fn(&Keys, &CoreLaid) -> Result<Frames, Refusal> + Sync,
 ) -> PyResult<Columns> {
     let keys = Keys::of_rows(rows)?;
     keys.group_count(0)?;
@@ -223,7 +233,7 @@ fn found(
     Ok((
         Column::new(Int64Array::from(frames.starts).into()),
         Column::new(Int64Array::from(frames.ends).into()),
-        Column::new(Int64Array::from(frames.groups).into()),
+        Column::new(UInt32Array::from(frames.groups).into()),
         Column::new(Int64Array::from(frames.rows).into()),
     ))
 }

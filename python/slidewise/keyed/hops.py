@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from slidewise import _core
 from slidewise.aggregations import count
 from slidewise.batches import named_window
-from slidewise.columns import row_numbers
+from slidewise.columns import one_group, row_numbers
 from slidewise.errors import Argument, SpecError
 from slidewise.frames import frame
 from slidewise.hopping import Windows, answers_in, windows_in
@@ -114,7 +114,7 @@ def ends_between(job: "Job", keys: pa.Table) -> pa.Table:
     shift = (job.grid.offset + job.grid.length) % every
     try:
         steps = (last, codes, None)
-        found = _core.hops(steps, _core.lay(steps), every, every, shift, True)
+        found = _core.hops(steps, _core.lay(steps, 1), every, every, shift, True)
     except (MemoryError, OverflowError) as error:
         raise SpecError(
             "empty=True: a key comes back after too many windows without rows "
@@ -170,7 +170,7 @@ def answer_sessions(job: "Job", rows: pa.Table, until: int, since: int) -> Sessi
     closing = {row["slot"]: row["end_min"] for row in found.to_pylist()}
     groups = request.groups
     if groups is None:
-        groups = pa.repeat(pa.scalar(0, pa.int64()), len(table))
+        groups = one_group(len(table))
     last = pa.table({"code": over.groups, "end": over.ends})
     last = last.group_by("code", use_threads=False).aggregate([("end", "max")])
     last = last.combine_chunks()

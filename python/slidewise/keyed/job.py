@@ -14,7 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.batches import named_row
-from slidewise.columns import Values, decoded, group_codes, row_numbers
+from slidewise.columns import (
+    Values,
+    decoded,
+    group_codes,
+    one_group,
+    row_numbers,
+)
 from slidewise.frames import frame, refuse_taken
 from slidewise.keyed import hops
 from slidewise.keyed.pages import FOLDED, PARTIAL, TIME
@@ -239,7 +245,7 @@ class Job:
         ]
         codes = group_codes(columns)
         if codes is None:
-            return pa.repeat(pa.scalar(0, pa.int64()), sum(map(len, tables)))
+            return one_group(sum(map(len, tables)))
         return codes
 
     def refuse_nan(self, rows: pa.Table, watermark: int | None = None) -> None:

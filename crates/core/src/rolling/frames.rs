@@ -21,7 +21,7 @@ pub struct Hop {
 pub struct Frames {
     pub starts: Vec<i64>,
     pub ends: Vec<i64>,
-    pub groups: Vec<i64>,
+    pub groups: Vec<u32>,
     /// The first row of the window's group.
     pub rows: Vec<i64>,
 }
@@ -46,7 +46,7 @@ impl Frames {
     fn push(&mut self, (start, end): (i64, i64), group: usize, row: usize) {
         self.starts.push(start);
         self.ends.push(end);
-        self.groups.push(group as i64);
+        self.groups.push(group as u32);
         self.rows.push(row as i64);
     }
 }
@@ -117,7 +117,7 @@ impl Hop {
 /// are asked for. The table has been `laid`.
 pub fn hops(
     times: &[i64],
-    groups: Option<&[i64]>,
+    groups: Option<&[u32]>,
     laid: &Laid,
     hop: &Hop,
 ) -> Result<Frames, Refusal> {
@@ -176,7 +176,7 @@ fn check_count(laid: &Laid, times: &[i64], hop: &Hop) -> Result<(), Refusal> {
 
 /// Windows `[start, end]` from the first to the last of rows that follow one another at a
 /// distance of at most `gap`.
-pub fn sessions(times: &[i64], groups: Option<&[i64]>, laid: &Laid, gap: i64) -> Frames {
+pub fn sessions(times: &[i64], groups: Option<&[u32]>, laid: &Laid, gap: i64) -> Frames {
     let rows = first_rows(groups, laid);
     let mut frames = Frames::default();
     for (group, times) in laid.groups(times).enumerate() {
@@ -190,7 +190,7 @@ pub fn sessions(times: &[i64], groups: Option<&[i64]>, laid: &Laid, gap: i64) ->
 }
 
 /// The first row of each group; any, of one without rows.
-fn first_rows(groups: Option<&[i64]>, laid: &Laid) -> Vec<usize> {
+fn first_rows(groups: Option<&[u32]>, laid: &Laid) -> Vec<usize> {
     let mut rows = vec![0; laid.layout.starts.len() - 1];
     for (row, group) in groups.unwrap_or_default().iter().enumerate().rev() {
         rows[*group as usize] = row;
@@ -202,8 +202,12 @@ fn first_rows(groups: Option<&[i64]>, laid: &Laid) -> Vec<usize> {
 mod tests {
     use super::*;
 
+    fn laid(groups: Option<&[u32]>, times: &[i64], count: usize) -> Laid {
+        Laid::new(groups, times, count, 1, &mut || true).expect("nobody stops it")
+    }
+
     fn hops(times: &[i64], hop: &Hop) -> Result<Frames, Refusal> {
-        super::hops(times, None, &Laid::new(None, times, 0), hop)
+        super::hops(times, None, &laid(None, times, 0), hop)
     }
 
     #[test]
@@ -273,7 +277,7 @@ mod tests {
     #[test]
     fn sessions_end_where_the_gap_is_exceeded() {
         let (times, groups) = ([9, 0, 2, 4, 20, i64::MAX], [0, 0, 0, 1, 0, 0]);
-        let laid = Laid::new(Some(&groups), &times, 2);
+        let laid = laid(Some(&groups), &times, 2);
         let found = sessions(&times, Some(&groups), &laid, 7);
         assert_eq!(found.starts, [0, 20, i64::MAX, 4]);
         assert_eq!(found.ends, [9, 20, i64::MAX, 4]);

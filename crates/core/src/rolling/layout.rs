@@ -1,14 +1,23 @@
 //! Where the rows of a table lie by group and time.
+//!
+//! A counting sort by group, of which only the places are kept; then a sort by time of the
+//! groups that do not ascend. Threads share out stretches of rows, or groups: what comes
+//! out is the same, however many there are.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use super::order::Order;
+use super::Error;
+use super::parallel::{Crew, LEAST};
 use super::vectors::is_sorted;
 use crate::aggregate::column::{Column, Validity, Values};
-use crate::memory::zeroed;
+use crate::memory::{Slots, Word, zeroed};
+
+/// Shares of groups per thread.
+const SHARES: usize = 4;
 
 /// Whether rows lie by group, and by time in each.
-pub fn in_order(groups: Option<&[i64]>, times: &[i64]) -> bool {
+pub fn in_order(groups: Option<&[u32]>, times: &[i64]) -> bool {
     let Some(groups) = groups else {
         return is_sorted(times);
     };
@@ -29,13 +38,20 @@ impl Laid {
     ///
     /// # Panics
     /// As [`Layout::new`] does.
-    pub fn new(groups: Option<&[i64]>, times: &[i64], count: usize) -> Self {
-        let (layout, times) = Layout::new(groups, times, count, true);
+    pub fn new(
+        groups: Option<&[u32]>,
+        times: &[i64],
+        count: usize,
+        threads: usize,
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Error> {
+        let mut crew = Crew { threads, proceed };
+        let (layout, times) = Layout::new(groups, times, count, true, &mut crew)?;
         let times = match times {
             Cow::Borrowed(_) => None,
             Cow::Owned(times) => Some(times),
         };
-        Self { layout, times }
+        Ok(Self { layout, times })
     }
 
     /// The times by position, of those it was made of.
@@ -66,45 +82,125 @@ impl Layout {
     /// # Panics
     /// If they have not, or if there are more than 2³² rows to put in order.
     pub fn new<'a>(
-        groups: Option<&[i64]>,
+        groups: Option<&[u32]>,
         times: &'a [i64],
         count: usize,
         by_time: bool,
-    ) -> (Self, Cow<'a, [i64]>) {
-        let layout = match groups {
+        crew: &mut Crew<'_>,
+    ) -> Result<(Self, Cow<'a, [i64]>), Error> {
+        let mut layout = match groups {
             None => Self {
                 ranks: None,
                 starts: vec![0, times.len()],
             },
-            Some(groups) => Self::by_group(groups, count),
+            Some(groups) => Self::by_group(groups, count, crew)?,
         };
-        let gathered = layout.gather(times);
-        let ascend = |ends: &[usize]| is_sorted(&gathered[ends[0]..ends[1]]);
-        if !by_time || layout.starts.windows(2).all(ascend) {
-            return (layout, gathered);
+        let mut gathered = layout.gather(times, crew)?;
+        if by_time && !layout.ascends(&gathered, crew)? {
+            layout.sort(gathered.to_mut(), crew)?;
         }
-        drop(gathered);
-        let layout = Self::sorted(Order::new(groups, times, count));
-        let gathered = layout.gather(times);
-        (layout, gathered)
+        Ok((layout, gathered))
     }
 
-    fn by_group(groups: &[i64], count: usize) -> Self {
-        let starts = starts(groups, count);
-        let ranks = (!is_sorted(groups)).then(|| ranks(groups, &starts));
-        Self { ranks, starts }
-    }
-
-    fn sorted(order: Order) -> Self {
-        let (rows, starts) = order.into_parts();
-        let mut ranks = zeroed(rows.len());
-        for (position, row) in (0..).zip(rows) {
-            ranks[row] = position;
+    fn by_group(groups: &[u32], count: usize, crew: &mut Crew<'_>) -> Result<Self, Error> {
+        let stretch = crew.stretch(groups.len(), count);
+        let count_each = |groups: &[u32], _: &mut dyn FnMut() -> bool| {
+            let mut counts = vec![0; count];
+            for &group in groups {
+                counts[group as usize] += 1;
+            }
+            Ok(counts)
+        };
+        // How many rows of each group a stretch holds, then where the next of them goes.
+        let mut next = crew.each(groups.chunks(stretch).collect(), count_each)?;
+        let mut starts = vec![0; count + 1];
+        let mut rows = 0;
+        for group in 0..count {
+            for stretch in &mut next {
+                let held = std::mem::replace(&mut stretch[group], rows);
+                rows += held;
+            }
+            starts[group + 1] = rows;
         }
-        Self {
-            ranks: Some(ranks),
+        let mut layout = Self {
+            ranks: None,
             starts,
+        };
+        if is_sorted(groups) {
+            return Ok(layout);
         }
+        let mut ranks = zeroed(few(rows));
+        let jobs = ranks.chunks_mut(stretch).zip(groups.chunks(stretch));
+        let rank = |((ranks, groups), mut next): Stretch<'_>, _: &mut dyn FnMut() -> bool| {
+            for (rank, &group) in ranks.iter_mut().zip(groups) {
+                let next = &mut next[group as usize];
+                *rank = *next as u32;
+                *next += 1;
+            }
+            Ok(())
+        };
+        crew.each(jobs.zip(next).collect(), rank)?;
+        layout.ranks = Some(ranks);
+        Ok(layout)
+    }
+
+    /// Whether times ascend in every group.
+    fn ascends(&self, times: &[i64], crew: &mut Crew<'_>) -> Result<bool, Error> {
+        let ascend = |groups: Range<usize>, _: &mut dyn FnMut() -> bool| {
+            let mut ends = self.starts[groups.start..=groups.end].windows(2);
+            Ok(ends.all(|ends| is_sorted(&times[ends[0]..ends[1]])))
+        };
+        let found = crew.each(self.shares(crew), ascend)?;
+        Ok(found.into_iter().all(|ascends| ascends))
+    }
+
+    /// Sorts each group by time, rows of equal time staying as they are.
+    fn sort(&mut self, times: &mut [i64], crew: &mut Crew<'_>) -> Result<(), Error> {
+        let mut moved = zeroed(few(times.len()));
+        let (mut later, mut unmoved) = (times, &mut moved[..]);
+        let mut jobs = Vec::new();
+        for groups in self.shares(crew) {
+            let starts = &self.starts[groups.start..=groups.end];
+            let rows = starts[starts.len() - 1] - starts[0];
+            let (times, rest) = later.split_at_mut(rows);
+            let (moved, others) = unmoved.split_at_mut(rows);
+            (later, unmoved) = (rest, others);
+            jobs.push((starts, times, moved));
+        }
+        let sort = |(starts, times, moved): Share<'_>, _: &mut dyn FnMut() -> bool| {
+            let mut pairs = Vec::new();
+            for ends in starts.windows(2) {
+                let own = ends[0] - starts[0]..ends[1] - starts[0];
+                sort_group(
+                    ends[0],
+                    &mut times[own.clone()],
+                    &mut moved[own],
+                    &mut pairs,
+                );
+            }
+            Ok(())
+        };
+        crew.each(jobs, sort)?;
+        let Some(ranks) = &mut self.ranks else {
+            self.ranks = Some(moved);
+            return Ok(());
+        };
+        let stretch = crew.stretch(ranks.len(), 0);
+        let follow = |ranks: &mut [u32], _: &mut dyn FnMut() -> bool| {
+            for rank in ranks {
+                *rank = moved[*rank as usize];
+            }
+            Ok(())
+        };
+        crew.each(ranks.chunks_mut(stretch).collect(), follow)?;
+        Ok(())
+    }
+
+    /// Ranges of groups with about as many rows each.
+    fn shares(&self, crew: &Crew<'_>) -> Vec<Range<usize>> {
+        cut(crew.threads, self.starts.len() - 1, |group| {
+            self.starts[group]
+        })
     }
 
     /// The row at a position: a search, for messages.
@@ -117,19 +213,34 @@ impl Layout {
     }
 
     /// Values by position.
-    pub fn gather<'a, V: Copy + Default>(&self, values: &'a [V]) -> Cow<'a, [V]> {
+    pub fn gather<'a, V: Word>(
+        &self,
+        values: &'a [V],
+        crew: &mut Crew<'_>,
+    ) -> Result<Cow<'a, [V]>, Error> {
         let Some(ranks) = &self.ranks else {
-            return Cow::Borrowed(values);
+            return Ok(Cow::Borrowed(values));
         };
         let mut gathered = zeroed(values.len());
-        for (value, rank) in values.iter().zip(ranks) {
-            gathered[*rank as usize] = *value;
-        }
-        Cow::Owned(gathered)
+        let slots = Slots::of(&mut gathered);
+        let stretch = crew.stretch(values.len(), 0);
+        let jobs = values.chunks(stretch).zip(ranks.chunks(stretch));
+        let fill = |(values, ranks): (&[V], &[u32]), _: &mut dyn FnMut() -> bool| {
+            for (value, rank) in values.iter().zip(ranks) {
+                slots.put(*rank as usize, *value);
+            }
+            Ok(())
+        };
+        crew.each(jobs.collect(), fill)?;
+        Ok(Cow::Owned(gathered))
     }
 
     /// A column by position.
-    pub fn column<'a>(&self, column: &Column<'a, i64>) -> Gathered<'a> {
+    pub fn column<'a>(
+        &self,
+        column: &Column<'a, i64>,
+        crew: &mut Crew<'_>,
+    ) -> Result<Gathered<'a>, Error> {
         let bits = column.validity.map(|validity| match &self.ranks {
             None => Bits::Borrowed(validity),
             Some(ranks) => {
@@ -142,11 +253,11 @@ impl Layout {
             }
         });
         let numbers = match column.values {
-            Values::I64(values) => Numbers::I64(self.gather(values)),
-            Values::F64(values) => Numbers::F64(self.gather(values)),
+            Values::I64(values) => Numbers::I64(self.gather(values, crew)?),
+            Values::F64(values) => Numbers::F64(self.gather(values, crew)?),
             Values::Cells(_) => unreachable!("tables hold numbers"),
         };
-        Gathered { numbers, bits }
+        Ok(Gathered { numbers, bits })
     }
 }
 
@@ -186,30 +297,53 @@ impl Gathered<'_> {
     }
 }
 
-fn code(group: i64) -> usize {
-    usize::try_from(group).expect("group codes start at 0")
+/// Ranges of groups with about as many rows each, some per thread where there are several
+/// of these: the last ones to end leave little time for waiting. So many rows lie before
+/// each group.
+pub fn cut(threads: usize, count: usize, before: impl Fn(usize) -> usize) -> Vec<Range<usize>> {
+    let rows = before(count);
+    let shares = match threads {
+        0 | 1 => 1,
+        threads => (threads * SHARES).min(rows / LEAST).max(1),
+    };
+    let (mut cuts, mut filled) = (vec![0], 0);
+    for group in 1..count {
+        let before = before(group);
+        if before < rows && before * shares / rows > filled {
+            filled = before * shares / rows;
+            cuts.push(group);
+        }
+    }
+    cuts.push(count);
+    cuts.windows(2).map(|ends| ends[0]..ends[1]).collect()
 }
 
-fn starts(groups: &[i64], count: usize) -> Vec<usize> {
-    let mut starts = vec![0; count + 1];
-    for &group in groups {
-        starts[code(group) + 1] += 1;
-    }
-    for group in 0..count {
-        starts[group + 1] += starts[group];
-    }
-    starts
+/// Ranks of a stretch, its groups, and where the next row of each group goes.
+type Stretch<'a> = ((&'a mut [u32], &'a [u32]), Vec<usize>);
+
+/// Where some groups start, their times, and where each of these rows moves.
+type Share<'a> = (&'a [usize], &'a mut [i64], &'a mut [u32]);
+
+fn few(rows: usize) -> usize {
+    assert!(rows <= 1 << 32, "at most 2^32 rows can be put in order");
+    rows
 }
 
-/// A counting sort, of which only the places are kept.
-fn ranks(groups: &[i64], starts: &[usize]) -> Vec<u32> {
-    let narrow = |start: &usize| u32::try_from(*start).expect("at most 2^32 rows");
-    let mut next: Vec<u32> = starts.iter().map(narrow).collect();
-    let mut ranks = zeroed(groups.len());
-    for (rank, &group) in ranks.iter_mut().zip(groups) {
-        let next = &mut next[code(group)];
-        *rank = *next;
-        *next = next.wrapping_add(1);
+/// Sorts the times of a group that starts at `first`, and says where each row moves. Times
+/// go beside their places: looking each one up takes six times as long where rows are
+/// shuffled (1,086 against 170 ns for 2 M rows).
+fn sort_group(first: usize, times: &mut [i64], moved: &mut [u32], pairs: &mut Vec<(i64, u32)>) {
+    if is_sorted(times) {
+        for (place, to) in moved.iter_mut().enumerate() {
+            *to = (first + place) as u32;
+        }
+        return;
     }
-    ranks
+    pairs.clear();
+    pairs.extend(times.iter().copied().zip(0..));
+    pairs.sort_unstable();
+    for (to, (slot, (time, place))) in (first..).zip(times.iter_mut().zip(&*pairs)) {
+        *slot = *time;
+        moved[*place as usize] = to as u32;
+    }
 }

@@ -46,6 +46,9 @@ pub use lifted::Lifted;
 pub use moments::Moments;
 use moments::{Ranges, Step, Steps};
 pub use output::Output;
+use output::Piece;
+use parallel::Crew;
+use place::{Columns, Places, into_marks};
 use sorted::Sorted;
 use table::Table;
 
@@ -54,8 +57,8 @@ use table::Table;
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a, T = i64> {
     pub times: &'a [i64],
-    /// Dense group codes from 0; `None`: one group.
-    pub groups: Option<&'a [i64]>,
+    /// Dense codes from 0; `None`: one group.
+    pub groups: Option<&'a [u32]>,
     pub columns: &'a [Column<'a, T>],
     pub aggs: &'a [AggSpec],
     pub spans: &'a [Span],
@@ -106,9 +109,9 @@ impl<'a, T> Request<'a, T> {
     /// Codes of groups are below this.
     fn group_count(&self) -> usize {
         let moments = self.at.and_then(|moments| moments.groups);
-        let codes = [self.groups, moments].into_iter().flatten().flatten();
-        let last = codes.max().map(|code| usize::try_from(*code));
-        last.map_or(0, |code| code.expect("group codes start at 0") + 1)
+        let codes = [self.groups, moments].into_iter().flatten();
+        let last = codes.filter_map(|codes| codes.iter().copied().reduce(u32::max));
+        last.max().map_or(0, |code| code as usize + 1)
     }
 }
 
@@ -132,7 +135,7 @@ pub enum Error {
 ///
 /// # Panics
 /// On requests that [`plan`] must not be asked for, columns of different lengths, and
-/// group codes that are negative or not below the number of rows.
+/// group codes that are not below the number of rows.
 pub fn rolling(
     request: Request<'_>,
     proceed: &mut dyn FnMut() -> bool,
@@ -154,7 +157,14 @@ pub fn rolling_laid(
     let is_bound = request.lifted.is_some()
         || (request.history > 0 && !in_order(request.groups, request.times));
     if is_bound {
-        return rolling_sorted(&request, &Sorted::of(&request), proceed);
+        let mut columns = Columns::new(&request);
+        let sizes = [request.answer_count()];
+        let mut pieces = columns.pieces(&sizes).remove(0);
+        rolling_sorted(&request, &Sorted::of(&request), &mut pieces, proceed)?;
+        let marks = vec![into_marks(pieces)];
+        let threads = 1;
+        let crew = &mut Crew { threads, proceed };
+        return columns.finish(&Places::new(None, &sizes), marks, crew);
     }
     Table::new(&request, laid, proceed)?.answer(proceed)
 }
@@ -193,10 +203,9 @@ impl Way {
 fn rolling_sorted(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
+    pieces: &mut [Vec<Piece<'_>>],
     proceed: &mut dyn FnMut() -> bool,
-) -> Result<Vec<Vec<Output>>, Error> {
-    let dtypes: Vec<DType> = request.columns.iter().map(Column::dtype).collect();
-    let mut columns = Columns::new(request, &dtypes);
+) -> Result<(), Error> {
     // Kernels look at the ends of windows, and a table without rows has none.
     let raw = request.arrival.is_none() && request.lifted.is_none();
     let whole = raw && !request.times.is_empty();
@@ -207,15 +216,15 @@ fn rolling_sorted(
         .into_iter()
         .partition(|(_, agg)| whole && kernels::knows(agg, request.columns));
     if !fast.is_empty() {
-        kernels::answer(request, sorted, &fast, &mut columns.0, proceed)?;
+        kernels::answer(request, sorted, &fast, pieces, proceed)?;
     }
     if !holistic.is_empty() {
-        holistic::answer(request, sorted, &holistic, &mut columns.0, proceed)?;
+        holistic::answer(request, sorted, &holistic, pieces, proceed)?;
     }
     if !others.is_empty() {
         let (places, aggs): (Vec<usize>, Vec<AggSpec>) = others.into_iter().unzip();
         let mut sink = Picked {
-            columns: &mut columns,
+            pieces,
             places,
             history: request.history,
         };
@@ -225,19 +234,19 @@ fn rolling_sorted(
             sink: &mut sink,
             proceed,
         };
-        plan(&aggs, &dtypes, run)?;
+        plan(&aggs, &dtypes(request), run)?;
     }
-    Ok(columns.0)
+    Ok(())
 }
 
-struct Run<'a, 'b> {
+struct Run<'a, 'b, 'p> {
     request: Request<'a>,
     sorted: &'a Sorted<'a>,
-    sink: &'a mut Picked<'b>,
+    sink: &'a mut Picked<'b, 'p>,
     proceed: &'a mut dyn FnMut() -> bool,
 }
 
-impl Visitor<i64> for Run<'_, '_> {
+impl Visitor<i64> for Run<'_, '_, '_> {
     type Out = Result<(), Error>;
 
     fn visit<A: Aggregation<i64>>(self, aggregation: A) -> Self::Out {
@@ -401,28 +410,18 @@ pub trait Sink<T> {
     fn put(&mut self, span: usize, row: usize, answers: &[Answer<T>]) -> Result<(), Error>;
 }
 
-/// Result columns, by span and aggregation.
-struct Columns(Vec<Vec<Output>>);
-
-impl Columns {
-    fn new(request: &Request<'_>, dtypes: &[DType]) -> Self {
-        let count = request.answer_count();
-        let columns = || {
-            let aggs = request.aggs.iter();
-            aggs.map(|agg| Output::new(agg, dtypes, count)).collect()
-        };
-        Self(request.spans.iter().map(|_| columns()).collect())
-    }
+fn dtypes(request: &Request<'_>) -> Vec<DType> {
+    request.columns.iter().map(Column::dtype).collect()
 }
 
-/// Some of the result columns: those of the aggregations in these places.
-struct Picked<'a> {
-    columns: &'a mut Columns,
+/// Pieces of some of the result columns: those of the aggregations in these places.
+struct Picked<'a, 'p> {
+    pieces: &'a mut [Vec<Piece<'p>>],
     places: Vec<usize>,
     history: usize,
 }
 
-impl Sink<i64> for Picked<'_> {
+impl Sink<i64> for Picked<'_, '_> {
     fn put(&mut self, span: usize, row: usize, answers: &[Answer<i64>]) -> Result<(), Error> {
         if row < self.history {
             return Ok(());
@@ -436,7 +435,7 @@ impl Sink<i64> for Picked<'_> {
                     value,
                 });
             }
-            self.columns.0[span][agg].set(row, answer);
+            self.pieces[span][agg].set(row, answer);
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ pub struct Moments<'a> {
     /// Where they begin, instead of a span's length before their end.
     pub since: Option<&'a [i64]>,
     /// Codes of groups, the same as those of the rows; there if those are.
-    pub groups: Option<&'a [i64]>,
+    pub groups: Option<&'a [u32]>,
     /// What has arrived by then counts; there if the rows have an order of arrival.
     pub arrival: Option<&'a [i64]>,
 }

@@ -13,7 +13,7 @@ impl Order {
     ///
     /// # Panics
     /// If a group code is not in `0..count`.
-    pub fn new(groups: Option<&[i64]>, keys: &[i64], count: usize) -> Self {
+    pub fn new(groups: Option<&[u32]>, keys: &[i64], count: usize) -> Self {
         let Self { rows, starts } = match groups {
             Some(groups) => Self::by_group(groups, count),
             None => Self {
@@ -37,11 +37,10 @@ impl Order {
     }
 
     /// Counting sort.
-    pub fn by_group(groups: &[i64], count: usize) -> Self {
-        let code = |group: i64| usize::try_from(group).expect("group codes start at 0");
+    pub fn by_group(groups: &[u32], count: usize) -> Self {
         let mut starts = vec![0; count + 1];
         for &group in groups {
-            starts[code(group) + 1] += 1;
+            starts[group as usize + 1] += 1;
         }
         for group in 0..count {
             starts[group + 1] += starts[group];
@@ -49,7 +48,7 @@ impl Order {
         let mut next = starts.clone();
         let mut rows = vec![0; groups.len()];
         for (row, &group) in groups.iter().enumerate() {
-            let slot = &mut next[code(group)];
+            let slot = &mut next[group as usize];
             rows[*slot] = row;
             *slot += 1;
         }

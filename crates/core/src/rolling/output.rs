@@ -1,4 +1,7 @@
 //! Result columns, filled in any order of rows.
+//!
+//! A column begins [`Blank`], with room for every number. Each part of a table fills a
+//! [`Piece`] of it and leaves [`Marks`]: what there is beside the numbers.
 
 use crate::aggregate::native::Lower;
 use crate::aggregate::sketch::Request;
@@ -29,41 +32,33 @@ pub enum Output {
     },
 }
 
-impl Output {
-    /// A column of `rows` missing values, of the type in which `agg` answers.
+/// A result column of which nothing is known yet.
+#[derive(Debug)]
+pub(super) enum Blank {
+    I64(Vec<i64>),
+    F64(Vec<f64>),
+    List(DType),
+    Bytes,
+}
+
+impl Blank {
+    /// A column of so many rows, of the type in which `agg` answers.
     pub fn new(agg: &AggSpec, dtypes: &[DType], rows: usize) -> Self {
         let of = agg.of.map_or(DType::I64, |of| dtypes[of]);
-        let integer = || Self::I64 {
-            values: zeroed(rows),
-            valid: Bitmap::new(rows),
-        };
-        let float = || Self::F64 {
-            values: zeroed(rows),
-            valid: Bitmap::new(rows),
-        };
-        let list = |dtype| Self::List {
-            ranges: vec![(0, 0); rows],
-            values: Vec::new(),
-            dtype,
-        };
+        let integer = || Self::I64(zeroed(rows));
+        let float = || Self::F64(zeroed(rows));
         match agg.kind {
             Kind::Native(functions) => match functions.lower {
-                Lower::Record => Self::Bytes {
-                    ranges: vec![(0, 0); rows],
-                    values: Vec::new(),
-                },
+                Lower::Record => Self::Bytes,
                 Lower::I64(_) | Lower::Word(DType::I64) => integer(),
                 Lower::F64(_) | Lower::Word(_) => float(),
             },
             Kind::Sketch(request) => match request {
-                Request::Bloom { .. } | Request::Counts { .. } => Self::Bytes {
-                    ranges: vec![(0, 0); rows],
-                    values: Vec::new(),
-                },
+                Request::Bloom { .. } | Request::Counts { .. } => Self::Bytes,
                 Request::Distinct { .. } => integer(),
-                Request::Hitters { .. } => list(of),
+                Request::Hitters { .. } => Self::List(of),
                 Request::Quantiles { shares, .. } if shares.is_single() => float(),
-                Request::Quantiles { .. } => list(DType::F64),
+                Request::Quantiles { .. } => Self::List(DType::F64),
             },
             Kind::Count
             | Kind::MinCount
@@ -80,9 +75,92 @@ impl Output {
             | Kind::Kurtosis
             | Kind::Covariance
             | Kind::Correlation => float(),
-            Kind::Collect | Kind::TopK { .. } | Kind::BottomK { .. } => list(of),
+            Kind::Collect | Kind::TopK { .. } | Kind::BottomK { .. } => Self::List(of),
             _ if of == DType::F64 => float(),
             _ => integer(),
+        }
+    }
+
+    /// Pieces of so many rows each, one behind the other.
+    pub fn pieces(&mut self, sizes: &[usize]) -> Vec<Piece<'_>> {
+        let ranges = || sizes.iter().map(|rows| vec![(0, 0); *rows]);
+        match self {
+            Self::I64(values) => lend(values, sizes)
+                .map(|(values, valid)| Piece::I64 { values, valid })
+                .collect(),
+            Self::F64(values) => lend(values, sizes)
+                .map(|(values, valid)| Piece::F64 { values, valid })
+                .collect(),
+            Self::List(_) => {
+                let list = |ranges| Piece::List {
+                    ranges,
+                    values: Vec::new(),
+                };
+                ranges().map(list).collect()
+            }
+            Self::Bytes => {
+                let bytes = |ranges| Piece::Bytes {
+                    ranges,
+                    values: Vec::new(),
+                };
+                ranges().map(bytes).collect()
+            }
+        }
+    }
+}
+
+/// Rooms for so many numbers each, none of which is there.
+fn lend<'a, V>(
+    mut rest: &'a mut [V],
+    sizes: &[usize],
+) -> impl Iterator<Item = (&'a mut [V], Bitmap)> {
+    sizes.iter().map(move |&rows| {
+        let values = rest.split_off_mut(..rows);
+        (values.expect("pieces of one column"), Bitmap::new(rows))
+    })
+}
+
+/// Some rows of a result column, all missing at first.
+#[derive(Debug)]
+pub(super) enum Piece<'a> {
+    I64 {
+        values: &'a mut [i64],
+        valid: Bitmap,
+    },
+    F64 {
+        values: &'a mut [f64],
+        valid: Bitmap,
+    },
+    List {
+        ranges: Vec<(usize, usize)>,
+        values: Vec<u64>,
+    },
+    Bytes {
+        ranges: Vec<(usize, usize)>,
+        values: Vec<u8>,
+    },
+}
+
+/// What a piece holds beside numbers of the column.
+#[derive(Debug)]
+pub(super) enum Marks {
+    Valid(Bitmap),
+    List {
+        ranges: Vec<(usize, usize)>,
+        values: Vec<u64>,
+    },
+    Bytes {
+        ranges: Vec<(usize, usize)>,
+        values: Vec<u8>,
+    },
+}
+
+impl Piece<'_> {
+    pub fn into_marks(self) -> Marks {
+        match self {
+            Self::I64 { valid, .. } | Self::F64 { valid, .. } => Marks::Valid(valid),
+            Self::List { ranges, values } => Marks::List { ranges, values },
+            Self::Bytes { ranges, values } => Marks::Bytes { ranges, values },
         }
     }
 
@@ -138,12 +216,12 @@ impl Output {
                 values[row] = *value;
                 valid.set(row);
             }
-            (Self::List { ranges, values, .. }, Answer::List(cells)) => {
+            (Self::List { ranges, values }, Answer::List(cells)) => {
                 let start = values.len();
                 values.extend(cells.iter().filter_map(Cell::bits));
                 ranges[row] = (start, values.len());
             }
-            (Self::List { ranges, values, .. }, Answer::Hitters(hitters)) => {
+            (Self::List { ranges, values }, Answer::Hitters(hitters)) => {
                 let start = values.len();
                 for (item, count, error) in hitters {
                     values.extend([item.bits().unwrap_or(0), *count, *error]);

@@ -10,9 +10,36 @@ use super::Error;
 /// How often the caller is asked whether to go on while others work.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Does all jobs, the caller's thread being one of `threads`. Of several errors the one of
-/// the first job is given, whichever came first; `proceed` is asked by the caller alone.
-pub fn each<J: Send, R: Send>(
+/// Rows that are worth a thread.
+pub const LEAST: usize = 1 << 14;
+
+/// Who works on a request: the caller's thread, and others beside it.
+pub struct Crew<'a> {
+    pub threads: usize,
+    /// Whether to go on; asked by the caller's thread alone.
+    pub proceed: &'a mut dyn FnMut() -> bool,
+}
+
+impl Crew<'_> {
+    /// Does all jobs, and gives their results in order. Of several errors the one of the
+    /// first job is given, whichever came first.
+    pub fn each<J: Send, R: Send>(
+        &mut self,
+        jobs: Vec<J>,
+        work: impl Fn(J, &mut dyn FnMut() -> bool) -> Result<R, Error> + Sync,
+    ) -> Result<Vec<R>, Error> {
+        each(self.threads, jobs, work, self.proceed)
+    }
+
+    /// The length of stretches of so many rows, one per thread that is worth it where each
+    /// has to keep so many counts.
+    pub fn stretch(&self, rows: usize, counts: usize) -> usize {
+        let worth = rows / LEAST.max(4 * counts);
+        rows.div_ceil(self.threads.min(worth).max(1)).max(1)
+    }
+}
+
+fn each<J: Send, R: Send>(
     threads: usize,
     jobs: Vec<J>,
     work: impl Fn(J, &mut dyn FnMut() -> bool) -> Result<R, Error> + Sync,

@@ -1,162 +1,189 @@
 //! From the answers of parts of a table to columns in the order of the table.
 
-use super::Error;
-use super::output::{Bitmap, Output};
-use super::parallel;
+use std::vec::IntoIter;
+
+use super::output::{Bitmap, Blank, Marks, Output, Piece};
+use super::parallel::Crew;
+use super::{Error, Request, dtypes};
 use crate::memory::zeroed;
 
-/// Where the answers of a table lie.
-#[derive(Clone, Copy, Debug)]
-pub struct Places<'a> {
-    /// The position of each answer; `None`: in order.
-    pub ranks: Option<&'a [u32]>,
-    /// Where the positions of each part start, and the end of the last.
-    pub bases: &'a [usize],
+/// Result columns by span and aggregation, in the order in which they are answered.
+#[derive(Debug)]
+pub struct Columns(Vec<Vec<Blank>>);
+
+impl Columns {
+    pub fn new(request: &Request<'_>) -> Self {
+        let (dtypes, count) = (dtypes(request), request.answer_count());
+        let blank = |agg| Blank::new(agg, &dtypes, count);
+        let blanks = || request.aggs.iter().map(blank).collect();
+        Self(request.spans.iter().map(|_| blanks()).collect())
+    }
+
+    /// Pieces of so many rows each: of every piece, by span and aggregation.
+    pub fn pieces<'a>(&'a mut self, sizes: &[usize]) -> Vec<Vec<Vec<Piece<'a>>>> {
+        let of_span = |blanks: &'a mut Vec<Blank>| {
+            let pieces = blanks.iter_mut().map(|blank| blank.pieces(sizes));
+            pieces.map(Vec::into_iter).collect()
+        };
+        let mut columns: Vec<Vec<IntoIter<Piece<'a>>>> = self.0.iter_mut().map(of_span).collect();
+        let next = |columns: &mut Vec<IntoIter<_>>| {
+            let pieces = columns.iter_mut().filter_map(Iterator::next);
+            pieces.collect()
+        };
+        let all = sizes.iter();
+        all.map(|_| columns.iter_mut().map(next).collect())
+            .collect()
+    }
+
+    /// The columns in the order of the table, with what each piece has left, likewise.
+    pub fn finish(
+        self,
+        places: &Places<'_>,
+        marks: Vec<Vec<Vec<Marks>>>,
+        crew: &mut Crew<'_>,
+    ) -> Result<Vec<Vec<Output>>, Error> {
+        let of_piece = |spans: Vec<Vec<Marks>>| spans.into_iter().map(Vec::into_iter).collect();
+        let mut marks: Vec<Vec<IntoIter<Marks>>> = marks.into_iter().map(of_piece).collect();
+        let mut of_span = |(span, blanks): (usize, Vec<Blank>)| {
+            let mut join = |blank| {
+                let left = marks.iter_mut().filter_map(|piece| piece[span].next());
+                places.join(blank, left.collect(), crew)
+            };
+            blanks.into_iter().map(&mut join).collect()
+        };
+        self.0.into_iter().enumerate().map(&mut of_span).collect()
+    }
 }
 
-impl Places<'_> {
+/// What is left of the pieces of a part, by span and aggregation.
+pub fn into_marks(pieces: Vec<Vec<Piece<'_>>>) -> Vec<Vec<Marks>> {
+    let of_span = |pieces: Vec<Piece<'_>>| pieces.into_iter().map(Piece::into_marks).collect();
+    pieces.into_iter().map(of_span).collect()
+}
+
+/// Where the answers of a table lie.
+#[derive(Debug)]
+pub struct Places<'a> {
+    /// The position of each answer; `None`: in order.
+    ranks: Option<&'a [u32]>,
+    /// Where the positions of each piece start, and the end of the last.
+    bases: Vec<usize>,
+}
+
+impl<'a> Places<'a> {
+    /// In pieces of so many rows each.
+    pub fn new(ranks: Option<&'a [u32]>, sizes: &[usize]) -> Self {
+        let ends = sizes.iter().scan(0, |end, size| {
+            *end += size;
+            Some(*end)
+        });
+        Self {
+            ranks,
+            bases: std::iter::once(0).chain(ends).collect(),
+        }
+    }
+
     fn len(&self) -> usize {
         self.bases[self.bases.len() - 1]
     }
 
-    /// The part and the place in it of the answer at `row`.
-    #[inline(always)]
+    /// The piece and the place in it of the answer at `row`.
     fn of(&self, row: usize) -> (usize, usize) {
         let position = self.ranks.map_or(row, |ranks| ranks[row] as usize);
-        let inner = &self.bases[1..self.bases.len() - 1];
-        let part = inner
-            .iter()
-            .map(|base| usize::from(*base <= position))
-            .sum();
-        (part, position - self.bases[part])
+        let piece = self.bases.partition_point(|base| *base <= position) - 1;
+        (piece, position - self.bases[piece])
     }
 
-    /// One column from those of the parts, which are all of one kind.
-    pub fn join(
-        &self,
-        parts: Vec<Output>,
-        threads: usize,
-        proceed: &mut dyn FnMut() -> bool,
-    ) -> Result<Output, Error> {
-        let mut numbers = Numbers::default();
-        for part in &parts {
-            match part {
-                Output::I64 { values, valid } => {
-                    numbers.integers.push(values);
-                    numbers.valid.push(valid);
-                }
-                Output::F64 { values, valid } => {
-                    numbers.floats.push(values);
-                    numbers.valid.push(valid);
-                }
-                Output::List { .. } | Output::Bytes { .. } => {
-                    return Ok(self.ranges(parts));
+    fn join(&self, blank: Blank, marks: Vec<Marks>, crew: &mut Crew<'_>) -> Result<Output, Error> {
+        Ok(match blank {
+            Blank::I64(values) => Output::I64 {
+                values: self.numbers(values, crew)?,
+                valid: self.bits(marks),
+            },
+            Blank::F64(values) => Output::F64 {
+                values: self.numbers(values, crew)?,
+                valid: self.bits(marks),
+            },
+            Blank::List(dtype) => {
+                let lists = marks.into_iter().map(|marks| match marks {
+                    Marks::List { ranges, values } => (ranges, values),
+                    _ => unreachable!("lists for another column"),
+                });
+                let (ranges, values) = self.ranges(lists);
+                Output::List {
+                    ranges,
+                    values,
+                    dtype,
                 }
             }
-        }
-        let valid = self.bits(&numbers.valid);
-        Ok(if numbers.floats.is_empty() {
-            let values = self.numbers(&numbers.integers, threads, proceed)?;
-            Output::I64 { values, valid }
-        } else {
-            let values = self.numbers(&numbers.floats, threads, proceed)?;
-            Output::F64 { values, valid }
+            Blank::Bytes => {
+                let bytes = marks.into_iter().map(|marks| match marks {
+                    Marks::Bytes { ranges, values } => (ranges, values),
+                    _ => unreachable!("bytes for another column"),
+                });
+                let (ranges, values) = self.ranges(bytes);
+                Output::Bytes { ranges, values }
+            }
         })
     }
 
     fn numbers<V: Copy + Default + Send + Sync>(
         &self,
-        parts: &[&[V]],
-        threads: usize,
-        proceed: &mut dyn FnMut() -> bool,
+        answers: Vec<V>,
+        crew: &mut Crew<'_>,
     ) -> Result<Vec<V>, Error> {
-        let mut column = zeroed(self.len());
-        let share = column.len().div_ceil(threads).max(1);
-        let jobs = column.chunks_mut(share).enumerate().collect();
-        let fill = |(job, slots): (usize, &mut [V]), _: &mut dyn FnMut() -> bool| {
-            let first = job * share;
-            match (self.ranks, parts) {
-                (Some(ranks), [part]) => {
-                    for (slot, rank) in slots.iter_mut().zip(&ranks[first..]) {
-                        *slot = part[*rank as usize];
-                    }
-                }
-                _ => {
-                    for (slot, row) in slots.iter_mut().zip(first..) {
-                        let (part, at) = self.of(row);
-                        *slot = parts[part][at];
-                    }
-                }
+        let Some(ranks) = self.ranks else {
+            return Ok(answers);
+        };
+        let mut column = zeroed(answers.len());
+        let stretch = crew.stretch(answers.len(), 0);
+        let jobs = column.chunks_mut(stretch).zip(ranks.chunks(stretch));
+        let bring = |(slots, ranks): (&mut [V], &[u32]), _: &mut dyn FnMut() -> bool| {
+            for (slot, rank) in slots.iter_mut().zip(ranks) {
+                *slot = answers[*rank as usize];
             }
             Ok(())
         };
-        parallel::each(threads, jobs, fill, proceed)?;
+        crew.each(jobs.collect(), bring)?;
         Ok(column)
     }
 
-    fn bits(&self, parts: &[&Bitmap]) -> Bitmap {
-        let set = parts.iter().map(|part| part.set).sum();
+    fn bits(&self, marks: Vec<Marks>) -> Bitmap {
+        let bits = marks.into_iter().map(|marks| match marks {
+            Marks::Valid(bits) => bits,
+            _ => unreachable!("numbers for another column"),
+        });
+        let mut bits: Vec<Bitmap> = bits.collect();
+        let set = bits.iter().map(|bits| bits.set).sum();
         if set == self.len() {
             return Bitmap::full(set);
         }
+        if bits.len() == 1 && self.ranks.is_none() {
+            return bits.remove(0);
+        }
         let mut bytes = vec![0; self.len().div_ceil(8)];
         for row in 0..self.len() {
-            let (part, at) = self.of(row);
-            bytes[row / 8] |= (parts[part].bytes[at / 8] >> (at % 8) & 1) << (row % 8);
+            let (piece, at) = self.of(row);
+            bytes[row / 8] |= (bits[piece].bytes[at / 8] >> (at % 8) & 1) << (row % 8);
         }
         Bitmap { bytes, set }
     }
 
-    /// Lists or bytes: the values of the parts one behind the other, with ranges moved.
-    fn ranges(&self, parts: Vec<Output>) -> Output {
-        let mut bases = Vec::new();
-        let mut total = 0;
-        for part in &parts {
-            bases.push(total);
-            total += match part {
-                Output::List { values, .. } => values.len(),
-                Output::Bytes { values, .. } => values.len(),
-                _ => unreachable!("parts of one kind"),
-            };
+    /// The values of the pieces one behind the other, with ranges moved.
+    fn ranges<V>(&self, pieces: impl Iterator<Item = (Ranges, Vec<V>)>) -> (Ranges, Vec<V>) {
+        let (mut all, mut bases, mut of_pieces) = (Vec::new(), Vec::new(), Vec::new());
+        for (ranges, values) in pieces {
+            bases.push(all.len());
+            of_pieces.push(ranges);
+            all.extend(values);
         }
         let range = |row| {
-            let (part, at) = self.of(row);
-            let (Output::List { ranges, .. } | Output::Bytes { ranges, .. }) = &parts[part] else {
-                unreachable!("parts of one kind")
-            };
-            (bases[part] + ranges[at].0, bases[part] + ranges[at].1)
+            let (piece, at) = self.of(row);
+            let (from, to) = of_pieces[piece][at];
+            (bases[piece] + from, bases[piece] + to)
         };
-        let moved: Vec<(usize, usize)> = (0..self.len()).map(range).collect();
-        let mut words = Vec::new();
-        let mut bytes = Vec::new();
-        let mut of = None;
-        for part in parts {
-            match part {
-                Output::List { values, dtype, .. } => {
-                    words.extend(values);
-                    of = Some(dtype);
-                }
-                Output::Bytes { values, .. } => bytes.extend(values),
-                _ => unreachable!("parts of one kind"),
-            }
-        }
-        match of {
-            Some(dtype) => Output::List {
-                ranges: moved,
-                values: words,
-                dtype,
-            },
-            None => Output::Bytes {
-                ranges: moved,
-                values: bytes,
-            },
-        }
+        ((0..self.len()).map(range).collect(), all)
     }
 }
 
-#[derive(Default)]
-struct Numbers<'a> {
-    integers: Vec<&'a [i64]>,
-    floats: Vec<&'a [f64]>,
-    valid: Vec<&'a Bitmap>,
-}
+type Ranges = Vec<(usize, usize)>;

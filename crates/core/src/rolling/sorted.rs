@@ -47,7 +47,7 @@ impl<'a> Sorted<'a> {
         }
     }
 
-    fn by_group(groups: Option<&[i64]>, times: &'a [i64], count: usize) -> Self {
+    fn by_group(groups: Option<&[u32]>, times: &'a [i64], count: usize) -> Self {
         let Some(groups) = groups else {
             return Self::in_order(vec![0, times.len()], times, None);
         };
@@ -61,7 +61,7 @@ impl<'a> Sorted<'a> {
     }
 
     /// Groups have codes in `0..count`.
-    pub fn new(groups: Option<&[i64]>, times: &'a [i64], count: usize) -> Self {
+    pub fn new(groups: Option<&[u32]>, times: &'a [i64], count: usize) -> Self {
         if groups.is_none() && is_sorted(times) {
             return Self::in_order(vec![0, times.len()], times, None);
         }

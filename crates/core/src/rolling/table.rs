@@ -8,15 +8,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::layout::{Gathered, Laid, Layout};
-use super::place::Places;
+use super::layout::{Gathered, Laid, Layout, cut};
+use super::output::Piece;
+use super::parallel::Crew;
+use super::place::{Columns, Places, into_marks};
 use super::sorted::Sorted;
-use super::{Error, Moments, Output, Request, parallel, rolling_sorted};
-
-/// Parts per thread: the last ones to end leave little time for waiting.
-const SHARES: usize = 4;
-/// Rows that are worth a part.
-const LEAST: usize = 1 << 14;
+use super::{Error, Moments, Output, Request, rolling_sorted};
 
 pub(super) struct Table<'a> {
     request: Request<'a>,
@@ -49,6 +46,10 @@ impl<'a> Table<'a> {
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Error> {
         let count = request.group_count();
+        let crew = &mut Crew {
+            threads: request.threads,
+            proceed,
+        };
         // As of arrival, rows count in the order of the table where that does not decide.
         let by_time = request.arrival.is_none();
         // Moments may be of groups that have no rows, which nobody has laid.
@@ -59,29 +60,24 @@ impl<'a> Table<'a> {
                 laid.times(request.times).into(),
             ),
             None => {
-                let made = Layout::new(request.groups, request.times, count, by_time);
+                let made = Layout::new(request.groups, request.times, count, by_time, crew)?;
                 (Cow::Owned(made.0), made.1)
             }
         };
-        let columns = request.columns.iter().collect();
-        let gather = |column, _: &mut dyn FnMut() -> bool| Ok(rows.column(column));
-        let columns = parallel::each(request.threads, columns, gather, proceed)?;
-        let asked = request.at.map(|moments| {
-            let (layout, times) = Layout::new(moments.groups, moments.times, count, by_time);
-            Asked {
-                times,
-                since: moments.since.map(|since| layout.gather(since)),
-                arrival: moments.arrival.map(|arrival| layout.gather(arrival)),
-                layout,
-            }
-        });
+        let columns = request.columns.iter();
+        let columns = columns.map(|column| rows.column(column, crew));
+        let columns = columns.collect::<Result<_, _>>()?;
+        let asked = request
+            .at
+            .map(|moments| Asked::new(&moments, count, by_time, crew));
+        let arrival = request.arrival.map(|arrival| rows.gather(arrival, crew));
         Ok(Self {
             request: *request,
             times,
-            arrival: request.arrival.map(|arrival| rows.gather(arrival)),
+            arrival: arrival.transpose()?,
             rows,
             columns,
-            asked,
+            asked: asked.transpose()?,
         })
     }
 
@@ -96,82 +92,56 @@ impl<'a> Table<'a> {
         self,
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Vec<Output>>, Error> {
+        let crew = &mut Crew {
+            threads: self.request.threads,
+            proceed,
+        };
         let groups = self.groups();
         let spans = self.spans(groups.len());
-        let parts = groups.iter().flat_map(|groups| {
-            let part = |spans: &Range<usize>| Part {
-                groups: groups.clone(),
-                spans: spans.clone(),
-            };
-            spans.iter().map(part)
-        });
-        let work = |part, proceed: &mut dyn FnMut() -> bool| self.part(&part, proceed);
-        let mut answers = parallel::each(self.request.threads, parts.collect(), work, proceed)?;
+        let starts = &self.layout().starts;
+        let size = |groups: &Range<usize>| starts[groups.end] - starts[groups.start];
+        let sizes: Vec<usize> = groups.iter().map(size).collect();
+        let mut columns = Columns::new(&self.request);
+        let mut parts = Vec::new();
+        for (groups, pieces) in groups.into_iter().zip(columns.pieces(&sizes)) {
+            let mut pieces = pieces.into_iter();
+            for spans in &spans {
+                let part = Part {
+                    groups: groups.clone(),
+                    spans: spans.clone(),
+                };
+                parts.push((part, pieces.by_ref().take(spans.len()).collect()));
+            }
+        }
+        let work = |(part, mut pieces): (Part, Vec<Vec<Piece<'_>>>),
+                    proceed: &mut dyn FnMut() -> bool| {
+            self.part(&part, &mut pieces, proceed)?;
+            Ok(into_marks(pieces))
+        };
+        let mut marks = crew.each(parts, work)?.into_iter();
+        let of_groups = |_| marks.by_ref().take(spans.len()).flatten().collect();
+        let marks = sizes.iter().map(of_groups).collect();
         let Self {
-            request,
             rows,
             times,
             arrival,
-            columns,
+            columns: read,
             asked,
+            ..
         } = self;
         let layout = asked.map_or(rows, |asked| Cow::Owned(asked.layout));
         // What has been read makes room for what is brought back.
-        drop((times, arrival, columns));
-        let ranks = layout.ranks.as_deref();
-        if answers.len() == 1 && ranks.is_none() {
-            return Ok(answers.remove(0));
-        }
-        let starts = &layout.starts;
-        let mut bases: Vec<usize> = groups.iter().map(|groups| starts[groups.start]).collect();
-        bases.push(starts[starts.len() - 1]);
-        let places = Places {
-            ranks,
-            bases: &bases,
-        };
-        // Each part's columns leave it one after the other, in the order of the spans.
-        let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
-        let mut joined = Vec::with_capacity(request.spans.len());
-        for span in 0..request.spans.len() {
-            let slice = spans.iter().position(|spans| spans.contains(&span));
-            let slice = slice.expect("spans cover all");
-            let parts = answers.iter_mut().skip(slice).step_by(spans.len());
-            let parts = parts.map(|part| part.next().expect("an answer per span"));
-            let mut parts: Vec<_> = parts.map(Vec::into_iter).collect();
-            let mut columns = Vec::with_capacity(request.aggs.len());
-            for _ in request.aggs {
-                let column = parts.iter_mut().filter_map(Iterator::next).collect();
-                columns.push(places.join(column, request.threads, proceed)?);
-            }
-            joined.push(columns);
-        }
-        Ok(joined)
+        drop((times, arrival, read));
+        let places = Places::new(layout.ranks.as_deref(), &sizes);
+        columns.finish(&places, marks, crew)
     }
 
     /// Ranges of groups with about as many rows each.
     fn groups(&self) -> Vec<Range<usize>> {
-        let starts = &self.rows.starts;
-        let count = starts.len() - 1;
-        let rows = self.times.len() + self.asked.as_ref().map_or(0, |asked| asked.times.len());
-        let shares = match self.request.threads {
-            0 | 1 => 1,
-            threads => (threads * SHARES).min(rows / LEAST).max(1),
-        };
-        let before = |group: usize| {
-            starts[group]
-                + self
-                    .asked
-                    .as_ref()
-                    .map_or(0, |asked| asked.layout.starts[group])
-        };
-        let mut cuts = vec![0];
-        for group in 1..count {
-            if before(group) * shares >= rows * cuts.len() && before(group) < rows {
-                cuts.push(group);
-            }
-        }
-        cuts.push(count);
-        cuts.windows(2).map(|ends| ends[0]..ends[1]).collect()
+        let rows = &self.rows.starts;
+        let asked = self.asked.as_ref().map(|asked| &asked.layout.starts);
+        let before = |group: usize| rows[group] + asked.map_or(0, |starts| starts[group]);
+        cut(self.request.threads, rows.len() - 1, before)
     }
 
     /// Where there are few groups, spans are parts of their own.
@@ -186,8 +156,9 @@ impl<'a> Table<'a> {
     fn part(
         &self,
         part: &Part,
+        pieces: &mut [Vec<Piece<'_>>],
         proceed: &mut dyn FnMut() -> bool,
-    ) -> Result<Vec<Vec<Output>>, Error> {
+    ) -> Result<(), Error> {
         let starts = &self.rows.starts[part.groups.start..=part.groups.end];
         let (from, to) = (starts[0], starts[starts.len() - 1]);
         let columns: Vec<_> = self
@@ -213,7 +184,7 @@ impl<'a> Table<'a> {
         });
         let starts = starts.iter().map(|start| start - from).collect();
         let sorted = Sorted::in_order(starts, request.times, moments);
-        rolling_sorted(&request, &sorted, proceed).map_err(|error| match error {
+        rolling_sorted(&request, &sorted, pieces, proceed).map_err(|error| match error {
             Error::Overflow {
                 span,
                 agg,
@@ -231,7 +202,26 @@ impl<'a> Table<'a> {
     }
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    fn new(
+        moments: &Moments<'a>,
+        count: usize,
+        by_time: bool,
+        crew: &mut Crew<'_>,
+    ) -> Result<Self, Error> {
+        let (layout, times) = Layout::new(moments.groups, moments.times, count, by_time, crew)?;
+        let mut gather = |keys: Option<&'a [i64]>| {
+            let keys = keys.map(|keys| layout.gather(keys, crew));
+            keys.transpose()
+        };
+        Ok(Self {
+            times,
+            since: gather(moments.since)?,
+            arrival: gather(moments.arrival)?,
+            layout,
+        })
+    }
+
     /// The moments of some groups, and where each group starts among all.
     fn part(&self, groups: &Range<usize>) -> (Moments<'_>, &[usize]) {
         let starts = &self.layout.starts[groups.start..=groups.end];

@@ -35,15 +35,15 @@ fn with_avx2<W: Work>(work: W) -> W::Out {
 }
 
 /// Whether values ascend. Some thousand are looked at without a branch for each.
-pub fn is_sorted(values: &[i64]) -> bool {
+pub fn is_sorted<T: PartialOrd>(values: &[T]) -> bool {
     const STRETCH: usize = 1024;
     let mut starts = (0..values.len()).step_by(STRETCH);
     starts.all(|from| widest(Ascend(&values[from..values.len().min(from + STRETCH + 1)])))
 }
 
-struct Ascend<'a>(&'a [i64]);
+struct Ascend<'a, T>(&'a [T]);
 
-impl Work for Ascend<'_> {
+impl<T: PartialOrd> Work for Ascend<'_, T> {
     type Out = bool;
 
     #[inline(always)]

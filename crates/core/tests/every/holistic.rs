@@ -177,7 +177,7 @@ fn a_value_that_no_float_has_is_damage() {
 /// A table, and the windows of its rows by definition.
 struct Table {
     times: Vec<i64>,
-    groups: Vec<i64>,
+    groups: Vec<u32>,
     arrival: Option<Vec<i64>>,
     cells: Vec<Cell<i64>>,
     dtype: DType,
@@ -191,7 +191,7 @@ impl Table {
         let spread = random.pick(&[5, 1 << 30]);
         let span = random.pick(&[40, 3_000]);
         let arrives = random.below(2) == 0;
-        let groups: Vec<i64> = (0..rows).map(|row| row as i64 % keys as i64).collect();
+        let groups: Vec<u32> = (0..rows).map(|row| row as u32 % keys as u32).collect();
         Self {
             times: (0..rows).map(|_| random.below(span) as i64).collect(),
             groups,

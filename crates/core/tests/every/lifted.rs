@@ -44,13 +44,13 @@ fn aggs(random: &mut Random) -> Vec<AggSpec> {
 /// Rows by time, some of them behind one another in runs that are folded.
 struct Table {
     times: Vec<i64>,
-    groups: Vec<i64>,
+    groups: Vec<u32>,
     values: Vec<i64>,
     /// First and last time of what is folded.
     folds: Vec<(i64, i64)>,
 }
 
-const GROUPS: i64 = 3;
+const GROUPS: u32 = 3;
 
 impl Table {
     fn new(random: &mut Random) -> Self {
@@ -58,7 +58,7 @@ impl Table {
         let mut times: Vec<i64> = (0..rows).map(|_| random.below(100) as i64).collect();
         times.sort_unstable();
         Self {
-            groups: (0..rows).map(|_| random.below(3) as i64).collect(),
+            groups: (0..rows).map(|_| random.below(3) as u32).collect(),
             values: (0..rows).map(|_| random.below(9) as i64).collect(),
             times,
             folds: vec![(10, 25), (26, 26), (30, 60), (61, 80)],
@@ -74,7 +74,7 @@ impl Table {
 }
 
 /// What is asked: windows that begin and end outside the folds, or at their ends.
-fn asked(random: &mut Random) -> (Vec<i64>, Vec<i64>, Vec<i64>) {
+fn asked(random: &mut Random) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
     let mut windows: Vec<(i64, i64)> = (0..50)
         .map(|_| {
             let since = random.pick(&[0, 3, 9, 10, 26, 27, 29, 30, 61, 81, 90]);
@@ -87,7 +87,7 @@ fn asked(random: &mut Random) -> (Vec<i64>, Vec<i64>, Vec<i64>) {
     since.sort_unstable();
     windows.sort_unstable_by_key(|window| window.1);
     let times = windows.iter().map(|window| window.1).collect();
-    let groups = windows.iter().map(|_| random.below(3) as i64).collect();
+    let groups = windows.iter().map(|_| random.below(3) as u32).collect();
     (times, since, groups)
 }
 

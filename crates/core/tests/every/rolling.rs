@@ -31,7 +31,7 @@ const CLOSED: [Closed; 4] = [Closed::Right, Closed::Left, Closed::Both, Closed::
 
 pub(super) struct Table {
     pub(super) times: Vec<i64>,
-    pub(super) groups: Option<Vec<i64>>,
+    pub(super) groups: Option<Vec<u32>>,
     pub(super) cells: Vec<Cell<i64>>,
     pub(super) dtype: DType,
     asked: Option<Asked>,
@@ -41,12 +41,12 @@ pub(super) struct Table {
 struct Asked {
     times: Vec<i64>,
     since: Option<Vec<i64>>,
-    groups: Option<Vec<i64>>,
+    groups: Option<Vec<u32>>,
 }
 
 impl Asked {
     /// Some times are those of rows; some groups have no rows.
-    fn new(random: &mut Random, times: &[i64], groups: Option<&[i64]>, scale: u64) -> Self {
+    fn new(random: &mut Random, times: &[i64], groups: Option<&[u32]>, scale: u64) -> Self {
         let count = random.pick(&[0, 1, 30, 200]) as usize;
         let mut time = || match random.below(3) {
             0 if !times.is_empty() => times[random.below(times.len() as u64) as usize],
@@ -63,7 +63,7 @@ impl Asked {
             since.sort_unstable();
             since
         });
-        let codes = |_| random.below(count as u64 + 4) as i64 % 5;
+        let codes = |_| random.below(count as u64 + 4) as u32 % 5;
         Self {
             times: asked,
             since,
@@ -84,9 +84,9 @@ impl Table {
         if sorted {
             times.sort_unstable();
         }
-        let keys = random.below(4) as i64;
+        let keys = random.below(4) as u32;
         let groups = (keys > 0 && rows > 0).then(|| {
-            let dense = rows as i64;
+            let dense = rows as u32;
             (0..dense).map(|row| row % keys.min(dense)).collect()
         });
         let (nulls, special) = (random.below(3), random.below(3));
@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    fn group(&self, row: usize) -> i64 {
+    fn group(&self, row: usize) -> u32 {
         self.groups.as_ref().map_or(0, |groups| groups[row])
     }
 
@@ -118,7 +118,7 @@ impl Table {
         asked.map_or(&self.times, |asked| &asked.times)
     }
 
-    fn group_asked(&self, moment: usize) -> i64 {
+    fn group_asked(&self, moment: usize) -> u32 {
         match &self.asked {
             Some(asked) => asked.groups.as_ref().map_or(0, |groups| groups[moment]),
             None => self.group(moment),

@@ -25,7 +25,7 @@ const KINDS: [Kind; 12] = [
 
 struct Table {
     times: Vec<i64>,
-    groups: Vec<i64>,
+    groups: Vec<u32>,
     arrival: Vec<i64>,
     floats: Vec<f64>,
     integers: Vec<i64>,
@@ -42,7 +42,7 @@ impl Table {
             |limit: u64| -> Vec<i64> { (0..ROWS).map(|_| random.below(limit) as i64).collect() };
         let late = below(1 << 12);
         Self {
-            groups: below(groups),
+            groups: below(groups).iter().map(|code| *code as u32).collect(),
             arrival: times
                 .iter()
                 .zip(late)

@@ -28,8 +28,9 @@ mod stretch;
 
 use super::bounds::{Pointers, clamp};
 use super::moments::{Moments, Ranges, Step, Steps};
+use super::output::Piece;
 use super::sorted::{Dense, Numbers, Sorted};
-use super::{Error, Length, Output, PATIENCE, Request, Span};
+use super::{Error, Length, PATIENCE, Request, Span};
 use crate::aggregate::holistic::word_of;
 use crate::aggregate::{AggSpec, DType, Kind};
 use bags::{Bag, Distinct, Frequent, Ranked};
@@ -129,12 +130,12 @@ impl<'a> Column<'a> {
 /// Rows of a stretch beside those that several windows take.
 const LEAST_STRETCH: usize = 1 << 14;
 
-/// Answers what is asked; `outputs` by span and aggregation.
+/// Answers what is asked; `pieces` by span and aggregation.
 pub(super) fn answer(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
     asked: &[(usize, AggSpec)],
-    outputs: &mut [Vec<Output>],
+    pieces: &mut [Vec<Piece<'_>>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     let steps = request.arrival.map(|_| Steps::new(request, sorted));
@@ -146,7 +147,7 @@ pub(super) fn answer(
         request,
         sorted,
         steps: steps.as_ref(),
-        outputs,
+        pieces,
         proceed,
         countdown: PATIENCE,
     };
@@ -199,17 +200,17 @@ fn by_time_and_arrival<'a>(request: &Request<'a>, steps: &Steps<'a>) -> Sorted<'
     }
 }
 
-struct Run<'a, 'b> {
+struct Run<'a, 'b, 'c> {
     request: &'a Request<'a>,
     sorted: &'b Sorted<'a>,
     /// What happens in order of arrival, if that counts.
     steps: Option<&'b Steps<'a>>,
-    outputs: &'b mut [Vec<Output>],
+    pieces: &'b mut [Vec<Piece<'c>>],
     proceed: &'b mut dyn FnMut() -> bool,
     countdown: u32,
 }
 
-impl Run<'_, '_> {
+impl Run<'_, '_, '_> {
     /// Answers all that is asked of a column.
     fn column(&mut self, column: &Column<'_>, asked: &[Asked]) -> Result<(), Error> {
         let any = |of: fn(Kind) -> bool| asked.iter().any(|(_, kind)| of(*kind));
@@ -265,7 +266,7 @@ impl Run<'_, '_> {
                 return Err(Error::Interrupted);
             }
         }
-        let outputs = &mut self.outputs[span];
+        let outputs = &mut self.pieces[span];
         bag.answers(&mut |agg, answer| outputs[agg].set(row, &answer));
         Ok(())
     }

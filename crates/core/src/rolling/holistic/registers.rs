@@ -244,7 +244,7 @@ mod tests {
             let hashes: Vec<i64> = (0..rows)
                 .map(|_| hashes[next() as usize % different] as i64)
                 .collect();
-            let groups: Vec<i64> = (0..rows as i64).map(|row| row * 3 / rows as i64).collect();
+            let groups: Vec<u32> = (0..rows as u32).map(|row| row * 3 / rows as u32).collect();
             let times: Vec<i64> = (0..rows as i64).collect();
             let request = Asked::Distinct { p };
             let spans = lengths.map(|length| Span {

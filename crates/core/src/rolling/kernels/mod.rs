@@ -21,8 +21,9 @@ mod scans;
 mod sink;
 
 use super::bounds::{Closed, Pointers};
+use super::output::Piece;
 use super::sorted::{Dense, Presence, Sorted};
-use super::{Error, Output, Ranges, Request, Span, Way};
+use super::{Error, Ranges, Request, Span, Way};
 use crate::aggregate::column::{Column, Values};
 use crate::aggregate::{AggSpec, Kind};
 use native::{Native, Records};
@@ -110,13 +111,13 @@ fn any_beyond(values: &[f64], most: f64) -> bool {
     chunks.any(|chunk| chunk.iter().fold(false, |any, value| any | beyond(value)))
 }
 
-/// Answers the aggregations that are known, over whole tables; `outputs` by span and
+/// Answers the aggregations that are known, over whole tables; `pieces` by span and
 /// aggregation.
 pub(super) fn answer(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
     asked: &[Asked],
-    outputs: &mut [Vec<Output>],
+    pieces: &mut [Vec<Piece<'_>>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     let columns: Vec<Option<Dense<'_>>> = (0..request.columns.len())
@@ -127,19 +128,12 @@ pub(super) fn answer(
         .collect();
     let records = records(asked, &columns);
     for (index, span) in request.spans.iter().enumerate() {
-        let outputs = &mut outputs[index];
+        let pieces = &mut pieces[index];
         for (at, _) in asked {
-            outputs[*at].assume_all();
+            pieces[*at].assume_all();
         }
         let mut parts = plan(asked, &columns, &records);
-        answer_span(
-            request,
-            sorted,
-            (index, *span),
-            &mut parts,
-            outputs,
-            proceed,
-        )?;
+        answer_span(request, sorted, (index, *span), &mut parts, pieces, proceed)?;
     }
     Ok(())
 }
@@ -198,7 +192,7 @@ fn answer_span(
     sorted: &Sorted<'_>,
     (index, span): (usize, Span),
     parts: &mut [Box<dyn Part + '_>],
-    outputs: &mut [Output],
+    pieces: &mut [Piece<'_>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     let ranges = Ranges::new(request, sorted, span);
@@ -213,7 +207,7 @@ fn answer_span(
         }
         let end = start + lo.len();
         let mut sink = Sink {
-            outputs,
+            pieces,
             span: index,
             history: request.history,
             rows: rows.map(|rows| &rows[start..end]),

@@ -283,7 +283,7 @@ impl<'a> Native<'a> {
         })
     }
 
-    fn put(&self, block: &Block<'_>, sink: &mut Sink<'_>) {
+    fn put(&self, block: &Block<'_>, sink: &mut Sink<'_, '_>) {
         let (words, counts) = (self.records.functions.words, self.records.counts);
         let numbers = self.lowered.iter().copied();
         for (index, _) in &self.asked {
@@ -307,7 +307,7 @@ impl<'a> Native<'a> {
 }
 
 impl Part for Native<'_> {
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         let Records {
             functions, counts, ..
         } = self.records;

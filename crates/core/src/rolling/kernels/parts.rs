@@ -44,23 +44,23 @@ impl What {
 
 /// Answers some aggregations block by block, each block following the one before.
 pub(super) trait Part {
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error>;
+    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error>;
 }
 
 /// What a part does, compiled for more than one kind of processor.
 trait Kernel {
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error>;
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error>;
 }
 
 impl<K: Kernel> Part for K {
-    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+    fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         widest(Run(self, block, sink))
     }
 }
 
-struct Run<'a, 'b, K>(&'a mut K, &'a Block<'a>, &'a mut Sink<'b>);
+struct Run<'a, 'b, 'p, K>(&'a mut K, &'a Block<'a>, &'a mut Sink<'b, 'p>);
 
-impl<K: Kernel> Work for Run<'_, '_, K> {
+impl<K: Kernel> Work for Run<'_, '_, '_, K> {
     type Out = Result<(), Error>;
 
     #[inline(always)]
@@ -120,7 +120,7 @@ struct Count<'a> {
 
 impl Kernel for Count<'_> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         for (index, _) in &self.asked {
             let windows = block.windows();
             match self.counts.0 {
@@ -298,7 +298,7 @@ impl<'a> ExactSum<'a> {
 
 impl Kernel for ExactSum<'_> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         let narrow = self.bring(block);
         let is_mean = |(_, agg): &Asked| agg.kind == Kind::Mean;
         if self.asked.iter().any(is_mean) {
@@ -396,7 +396,7 @@ fn nearest(present: impl ExactSizeIterator<Item = (usize, bool)>) -> Vec<usize> 
 
 impl<V: Number> Kernel for End<'_, V> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         for (index, _) in &self.asked {
             let all = self.values.all;
             let windows = block.windows();
@@ -432,7 +432,7 @@ impl<'a, V: Number + 'a> Extremes<'a, V> {
 
 impl<V: Number> Kernel for Extremes<'_, V> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         self.words.resize(block.lo.len(), 0);
         self.flip.answer(block, &mut self.words);
         let min = self.flip.scan.min;
@@ -469,7 +469,7 @@ impl<'a, S: Finish + Terms<K> + 'a, const K: usize> Summed<'a, S, K> {
 
 impl<S: Finish + Terms<K>, const K: usize> Kernel for Summed<'_, S, K> {
     #[inline(always)]
-    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
+    fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         self.counts.write_down(block, &mut self.floats);
         self.lowered.resize(block.lo.len(), 0.0);
         self.running.answer(block, &self.floats, &mut self.lowered);
@@ -493,7 +493,7 @@ trait Finish {
         &self,
         asked: (usize, &AggSpec),
         lowered: impl ExactSizeIterator<Item = (f64, f64)>,
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, '_>,
     ) -> usize;
 }
 
@@ -503,7 +503,7 @@ impl Finish for Sum<'_> {
         &self,
         (index, agg): (usize, &AggSpec),
         sums: impl ExactSizeIterator<Item = (f64, f64)>,
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, '_>,
     ) -> usize {
         match agg.kind {
             Kind::Mean => sink.numbers(index, sums.map(|(sum, count)| sum / count)),
@@ -519,7 +519,7 @@ impl<V: Number> Finish for Moments<'_, V> {
         &self,
         (index, agg): (usize, &AggSpec),
         squares: impl ExactSizeIterator<Item = (f64, f64)>,
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, '_>,
     ) -> usize {
         let ddof = f64::from(agg.ddof);
         let variances = squares.map(|(squares, count)| squares / (count * (count - ddof)));

@@ -7,7 +7,7 @@ use super::flip::Scan;
 use super::running::Terms;
 use crate::aggregate::twofold::{Twofold, two_sum};
 use crate::aggregate::{DType, extreme_word};
-use crate::rolling::Output;
+use crate::rolling::output::Piece;
 
 /// A number as a kernel sees it.
 pub(super) trait Number: Copy + Sized {
@@ -15,7 +15,7 @@ pub(super) trait Number: Copy + Sized {
     fn bits(self) -> u64;
     fn of_bits(bits: u64) -> Self;
     /// Where a result column keeps values of this type.
-    fn column(output: &mut Output) -> &mut [Self];
+    fn column<'p>(piece: &'p mut Piece<'_>) -> &'p mut [Self];
     fn to_f64(self) -> f64;
     /// `self − pivot`, rounded once.
     fn distance(self, pivot: Self) -> f64;
@@ -35,9 +35,9 @@ impl Number for i64 {
     fn of_bits(bits: u64) -> Self {
         bits as i64
     }
-    fn column(output: &mut Output) -> &mut [Self] {
-        match output {
-            Output::I64 { values, .. } => values,
+    fn column<'p>(piece: &'p mut Piece<'_>) -> &'p mut [Self] {
+        match piece {
+            Piece::I64 { values, .. } => values,
             _ => unreachable!("integers for another column"),
         }
     }
@@ -70,9 +70,9 @@ impl Number for f64 {
     fn of_bits(bits: u64) -> Self {
         f64::from_bits(bits)
     }
-    fn column(output: &mut Output) -> &mut [Self] {
-        match output {
-            Output::F64 { values, .. } => values,
+    fn column<'p>(piece: &'p mut Piece<'_>) -> &'p mut [Self] {
+        match piece {
+            Piece::F64 { values, .. } => values,
             _ => unreachable!("floats for another column"),
         }
     }

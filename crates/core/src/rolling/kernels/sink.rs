@@ -2,11 +2,12 @@
 
 use super::scans::Number;
 use super::{Block, Counts};
-use crate::rolling::{Error, Output};
+use crate::rolling::Error;
+use crate::rolling::output::Piece;
 
 /// Result columns of one span, all values there unless left out.
-pub(super) struct Sink<'a> {
-    pub(super) outputs: &'a mut [Output],
+pub(super) struct Sink<'a, 'p> {
+    pub(super) pieces: &'a mut [Piece<'p>],
     pub(super) span: usize,
     /// Rows of the table before this one may overflow: nobody asked for them.
     pub(super) history: usize,
@@ -15,7 +16,7 @@ pub(super) struct Sink<'a> {
     pub(super) start: usize,
 }
 
-impl Sink<'_> {
+impl Sink<'_, '_> {
     fn row(&self, at: usize) -> usize {
         self.rows.map_or(self.start + at, |rows| rows[at])
     }
@@ -26,7 +27,7 @@ impl Sink<'_> {
         index: usize,
         values: impl ExactSizeIterator<Item = V>,
     ) {
-        let column = V::column(&mut self.outputs[index]);
+        let column = V::column(&mut self.pieces[index]);
         match self.rows {
             None => {
                 let slots = &mut column[self.start..self.start + values.len()];
@@ -51,7 +52,7 @@ impl Sink<'_> {
         for (at, (record, there)) in records.enumerate() {
             if there {
                 let row = self.row(at);
-                self.outputs[index].put_record(row, record);
+                self.pieces[index].put_record(row, record);
             }
         }
     }
@@ -75,7 +76,7 @@ impl Sink<'_> {
                     value,
                 });
             };
-            i64::column(&mut self.outputs[index])[row] = fits;
+            i64::column(&mut self.pieces[index])[row] = fits;
         }
         Ok(())
     }
@@ -100,7 +101,7 @@ impl Sink<'_> {
         for (at, (lo, hi)) in block.windows().enumerate() {
             if few((lo, hi)) {
                 let row = self.row(at);
-                self.outputs[index].leave_out(row);
+                self.pieces[index].leave_out(row);
             }
         }
     }
