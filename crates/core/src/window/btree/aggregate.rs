@@ -1,21 +1,12 @@
 //! What nodes keep: Π↑, Π inner, Π↙, Π↘ (FiBA §3.2), their repair, and folds over a range.
 
-use super::{Agg, BTree, Id};
+use std::mem::needs_drop;
+
+use super::slots::few;
+use super::{Agg, Child, Id, Nodes, Spine, Tree};
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::shape::Kind;
-
-/// What the pass down has to repair: the root, and each spine from some level on.
-///
-/// These are FiBA's hit_left and hit_right, as levels instead of flags, so that one pass
-/// down serves single and inner and bulk operations.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::window) struct Stale {
-    pub root: bool,
-    /// Levels above the leaves, plus one; 0 for none.
-    pub left: usize,
-    pub right: usize,
-}
 
 /// A fold that starts from nothing without a combine.
 pub(in crate::window) struct Fold<'a, M: Monoid> {
@@ -41,181 +32,273 @@ impl<'a, M: Monoid> Fold<'a, M> {
     }
 }
 
-impl<M: Monoid> BTree<M> {
-    pub(in crate::window) fn repair(&mut self, id: Id) {
-        let agg = self.local(id);
-        self.nodes.set_agg(id, agg);
+/// What a node of that kind keeps, without what its parent hands down.
+#[inline(always)]
+pub(super) fn own<M: Monoid, const E: usize, const K: usize>(
+    monoid: &M,
+    nodes: &Nodes<M::Partial, E, K>,
+    id: Id,
+    kind: Kind,
+) -> Agg<M::Partial> {
+    match nodes.is_leaf(id) {
+        true => own_leaf(monoid, nodes.values(id)),
+        false => own_inner(monoid, nodes.values(id), nodes.children(id), kind),
+    }
+}
+
+#[inline(always)]
+pub(super) fn own_leaf<M: Monoid>(monoid: &M, values: &[M::Partial]) -> Agg<M::Partial> {
+    let count = values.len() as u32;
+    let Some((first, values)) = values.split_first() else {
+        let partial = monoid.identity();
+        return Agg { partial, count };
+    };
+    let mut partial = first.clone();
+    for value in values {
+        few();
+        partial = monoid.combine(&partial, value);
+    }
+    Agg { partial, count }
+}
+
+#[inline(always)]
+fn own_inner<M: Monoid>(
+    monoid: &M,
+    values: &[M::Partial],
+    children: &[Child<M::Partial>],
+    kind: Kind,
+) -> Agg<M::Partial> {
+    let mut count = values.len() as u32;
+    let Some((first, values)) = values.split_first() else {
+        // About to make room for its only child.
+        let Child { partial, count, .. } = children[0].clone();
+        return Agg { partial, count };
+    };
+    let mut partial = match kind {
+        Kind::Left | Kind::Inner => first.clone(),
+        Kind::Up | Kind::Right => {
+            count += children[0].count;
+            monoid.combine(&children[0].partial, first)
+        }
+    };
+    let (youngest, inner) = children[1..]
+        .split_last()
+        .expect("a child behind each entry");
+    for (child, value) in inner.iter().zip(values) {
+        few();
+        count += child.count;
+        partial = monoid.combine(&partial, &child.partial);
+        partial = monoid.combine(&partial, value);
+    }
+    if matches!(kind, Kind::Left | Kind::Up) {
+        count += youngest.count;
+        partial = monoid.combine(&partial, &youngest.partial);
+    }
+    Agg { partial, count }
+}
+
+/// Repairs the changed nodes of a spine, and what the nodes below them inherit.
+#[inline(always)]
+fn settle_spine<M: Monoid, const E: usize, const K: usize>(
+    monoid: &M,
+    nodes: &mut Nodes<M::Partial, E, K>,
+    spine: &mut Spine<M::Partial>,
+    side: Kind,
+) {
+    let height = spine.height();
+    let changed = 63 - spine.stale.leading_zeros() as usize;
+    let mut level = changed.min(height - 1);
+    let (below, above) = spine.rungs[..height].split_at_mut(level + 1);
+    let mut parent = above.first().map(|rung| &rung.agg);
+    for rung in below.iter_mut().rev() {
+        few();
+        if spine.stale >> level & 1 != 0 {
+            let times = nodes.times(rung.id);
+            let first = side == Kind::Left;
+            let edge = times[if first { 0 } else { times.len() - 1 }];
+            rung.own = own(monoid, nodes, rung.id, side);
+            rung.edge = edge;
+            if needs_drop::<M::Partial>() {
+                nodes.forget_agg(rung.id);
+            }
+        }
+        rung.agg = match parent {
+            Some(parent) => inherit(monoid, &rung.own, parent, side),
+            None => rung.own.clone(),
+        };
+        parent = Some(&rung.agg);
+        level = level.wrapping_sub(1);
+    }
+}
+
+/// Finds the aggregate of a finger from its own part and its parent's.
+#[inline(always)]
+fn hand_down<M: Monoid>(monoid: &M, spine: &mut Spine<M::Partial>, side: Kind) {
+    let height = spine.height();
+    if let [finger, above @ ..] = &mut spine.rungs[..height] {
+        finger.agg = match above.first() {
+            Some(parent) => inherit(monoid, &finger.own, &parent.agg, side),
+            None => finger.own.clone(),
+        };
+    }
+}
+
+#[inline]
+fn inherit<M: Monoid>(
+    monoid: &M,
+    own: &Agg<M::Partial>,
+    parent: &Agg<M::Partial>,
+    side: Kind,
+) -> Agg<M::Partial> {
+    let (older, younger) = match side {
+        Kind::Left => (own, parent),
+        _ => (parent, own),
+    };
+    Agg {
+        partial: monoid.combine(&older.partial, &younger.partial),
+        count: own.count + parent.count,
+    }
+}
+
+impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
+    /// A node has changed: repairs its Π↑, or leaves it to the pass down. Whether it was a
+    /// Π↑, so that the parent has changed, too.
+    pub(in crate::window) fn touch(&mut self, id: Id) -> bool {
+        if self.marked(id, self.nodes.level(id)) {
+            return false;
+        }
+        let agg = self.whole(id);
+        self.nodes
+            .set_agg(self.nodes.parent(id), self.nodes.position(id), agg);
+        true
     }
 
-    /// The aggregate a node should keep: from its contents, its children and, on a spine,
-    /// its parent.
-    pub(super) fn local(&self, id: Id) -> Agg<M::Partial> {
-        let (kind, parent) = (self.kind(id), self.nodes.parent(id));
-        let inherits = matches!(kind, Kind::Left | Kind::Right) && parent != self.root;
-        let parent = inherits.then(|| self.nodes.agg(parent));
-        if self.nodes.is_leaf(id) {
-            self.local_leaf(id, kind, parent)
-        } else {
-            self.local_inner(id, kind, parent)
+    /// Touches the child at a position.
+    pub(super) fn touch_child(&mut self, parent: Id, at: usize) {
+        let id = self.nodes.child(parent, at);
+        if !self.marked(id, self.nodes.level(id)) {
+            let agg = self.whole(id);
+            self.nodes.set_agg(parent, at, agg);
         }
     }
 
+    /// Whether a node keeps something else than Π↑; the pass down then repairs it.
     #[inline]
-    fn local_leaf(&self, id: Id, kind: Kind, parent: Option<&Agg<M::Partial>>) -> Agg<M::Partial> {
-        let mut values = self.nodes.values(id).iter();
-        let mut count = self.nodes.len(id) as u32;
-        let first = match parent {
-            Some(parent) if kind == Kind::Right => Some(&parent.partial),
-            _ => values.next(),
+    fn marked(&mut self, id: Id, level: usize) -> bool {
+        let (left, right) = match self.fingers {
+            Some(_) => (self.left.at(level) == id, self.right.at(level) == id),
+            None => (id == self.root, false),
         };
-        let mut partial = match first {
-            Some(first) => first.clone(),
-            None => self.monoid.identity(),
-        };
-        for value in values {
-            partial = self.monoid.combine(&partial, value);
-        }
-        if let Some(parent) = parent {
-            count += parent.count;
-            if kind == Kind::Left {
-                partial = self.monoid.combine(&partial, &parent.partial);
-            }
-        }
-        Agg { partial, count }
-    }
-
-    fn local_inner(&self, id: Id, kind: Kind, parent: Option<&Agg<M::Partial>>) -> Agg<M::Partial> {
-        let (nodes, monoid) = (&self.nodes, &self.monoid);
-        let children = nodes.children(id);
-        let mut count = nodes.len(id) as u32;
-        let Some((first, values)) = nodes.values(id).split_first() else {
-            // About to make room for its only child.
-            return nodes.agg(children[0]).clone();
-        };
-        let mut partial = match kind {
-            Kind::Left | Kind::Inner => first.clone(),
-            Kind::Up | Kind::Right => {
-                let child = nodes.agg(children[0]);
-                count += child.count;
-                match parent {
-                    Some(parent) => {
-                        let older = monoid.combine(&parent.partial, &child.partial);
-                        monoid.combine(&older, first)
-                    }
-                    None => monoid.combine(&child.partial, first),
-                }
-            }
-        };
-        for (child, value) in children[1..].iter().zip(values) {
-            let child = nodes.agg(*child);
-            count += child.count;
-            partial = monoid.combine(&partial, &child.partial);
-            partial = monoid.combine(&partial, value);
-        }
-        if matches!(kind, Kind::Left | Kind::Up) {
-            let child = nodes.agg(nodes.last_child(id));
-            count += child.count;
-            partial = monoid.combine(&partial, &child.partial);
-        }
-        if let Some(parent) = parent {
-            count += parent.count;
-            if kind == Kind::Left {
-                partial = monoid.combine(&partial, &parent.partial);
-            }
-        }
-        Agg { partial, count }
-    }
-
-    /// The same for a finger, where nothing above has changed.
-    pub(in crate::window) fn repair_finger(&mut self, id: Id, kind: Kind) {
-        let parent = self.nodes.parent(id);
-        let parent = (parent != self.root).then(|| self.nodes.agg(parent));
-        let agg = self.local_leaf(id, kind, parent);
-        self.nodes.set_agg(id, agg);
-    }
-
-    /// A node has changed: repairs its Π↑, or leaves it to the pass down.
-    pub(in crate::window) fn touch(&mut self, id: Id) {
-        if self.kind(id) == Kind::Up {
-            self.repair(id);
-            return;
-        }
-        if id == self.root {
-            self.stale.root = true;
-            return;
-        }
-        // On both spines for as long as it takes to become the root.
-        let (left, right) = self.nodes.spines(id);
-        let level = self.nodes.level(id) + 1;
+        // On both for as long as it takes to become the root.
         if left {
-            self.stale.left = self.stale.left.max(level);
+            self.left.mark(level);
         }
         if right {
-            self.stale.right = self.stale.right.max(level);
+            self.right.mark(level);
         }
+        left || right
     }
 
-    /// A node has changed: repairs upwards as far as Π↑ are concerned.
+    /// Π↑ of a node, from its contents.
+    #[inline]
+    pub(in crate::window) fn whole(&self, id: Id) -> Agg<M::Partial> {
+        own(&self.monoid, &self.nodes, id, Kind::Up)
+    }
+
+    /// A node of the last search's path has changed: repairs upwards as far as Π↑ are
+    /// concerned.
+    #[inline]
     pub(in crate::window) fn refresh(&mut self, id: Id) {
-        let mut id = id;
-        loop {
-            self.touch(id);
-            if self.kind(id) != Kind::Up || id == self.root {
-                return;
-            }
+        let (mut id, mut level) = (id, self.nodes.level(id));
+        while !self.marked(id, level) {
+            let agg = self.whole(id);
             id = self.nodes.parent(id);
+            level += 1;
+            self.nodes.set_agg(id, self.trail.at(level), agg);
         }
     }
 
     /// The pass down: the root, then the spines towards the fingers.
+    #[inline]
     pub(in crate::window) fn settle(&mut self) {
-        let stale = std::mem::take(&mut self.stale);
-        if stale.root {
-            self.repair(self.root);
-        }
-        if stale.left == 1 {
-            self.repair(self.left_finger);
-        } else if stale.left > 1 {
-            let mut id = self.above(self.left_finger, stale.left - 1);
-            self.repair(id);
-            while !self.nodes.is_leaf(id) {
-                id = self.nodes.child(id, 0);
-                self.repair(id);
+        let stale = (self.left.stale, self.right.stale);
+        let height = self.left.height();
+        if (stale.0 | stale.1) >> height != 0 {
+            let kind = self.kind(self.root);
+            self.top = own(&self.monoid, &self.nodes, self.root, kind);
+            let times = self.nodes.times(self.root);
+            if let (Some(first), Some(last)) = (times.first(), times.last()) {
+                self.left.rungs[height].edge = *first;
+                self.right.rungs[height].edge = *last;
             }
         }
-        if stale.right == 1 {
-            self.repair(self.right_finger);
-        } else if stale.right > 1 {
-            let mut id = self.above(self.right_finger, stale.right - 1);
-            self.repair(id);
-            while !self.nodes.is_leaf(id) {
-                id = self.nodes.last_child(id);
-                self.repair(id);
+        if self.fingers.is_some() && height > 0 {
+            if stale.0 != 0 {
+                settle_spine(&self.monoid, &mut self.nodes, &mut self.left, Kind::Left);
+            }
+            if stale.1 != 0 {
+                settle_spine(&self.monoid, &mut self.nodes, &mut self.right, Kind::Right);
+            }
+        }
+        (self.left.stale, self.right.stale) = (0, 0);
+    }
+
+    /// An entry has gone to the end of the right finger, and no node above has changed.
+    #[inline]
+    pub(in crate::window) fn extend_right_finger(&mut self, value: &M::Partial) {
+        let own = &mut self.right.rungs[0].own;
+        own.partial = self.monoid.combine(&own.partial, value);
+        own.count += 1;
+        hand_down(&self.monoid, &mut self.right, Kind::Right);
+    }
+
+    /// The left finger has changed, and no node above has.
+    #[inline]
+    pub(in crate::window) fn repair_left_finger(&mut self) {
+        let values = self.nodes.values(self.left.finger());
+        self.left.rungs[0].own = own_leaf(&self.monoid, values);
+        hand_down(&self.monoid, &mut self.left, Kind::Left);
+    }
+
+    /// The aggregate that a node keeps.
+    pub(super) fn kept(&self, id: Id) -> Agg<M::Partial> {
+        let level = self.nodes.level(id);
+        match self.kind(id) {
+            _ if id == self.root => self.top.clone(),
+            Kind::Left => self.left.rungs[level].agg.clone(),
+            Kind::Right => self.right.rungs[level].agg.clone(),
+            _ => {
+                let siblings = self.nodes.children(self.nodes.parent(id));
+                let child = &siblings[self.nodes.position(id)];
+                Agg {
+                    partial: child.partial.clone(),
+                    count: child.count,
+                }
             }
         }
     }
 
-    /// The node of that level on the way up from a finger, below the root.
-    fn above(&self, finger: Id, level: usize) -> Id {
-        let mut id = finger;
-        while id != self.root && self.nodes.level(id) < level {
-            let parent = self.nodes.parent(id);
-            if parent == self.root {
-                break;
-            }
-            id = parent;
+    /// The aggregate that a node should keep: from its contents and its children's and, on
+    /// a spine, its parent's aggregates.
+    pub(super) fn local(&self, id: Id) -> Agg<M::Partial> {
+        let (kind, level) = (self.kind(id), self.nodes.level(id));
+        let own = own(&self.monoid, &self.nodes, id, kind);
+        match kind {
+            _ if level + 1 >= self.left.height() => own,
+            Kind::Left => inherit(&self.monoid, &own, &self.left.rungs[level + 1].agg, kind),
+            Kind::Right => inherit(&self.monoid, &own, &self.right.rungs[level + 1].agg, kind),
+            _ => own,
         }
-        id
     }
 
     /// Entries in the tree, as the aggregates have them.
     pub(in crate::window) fn counted(&self) -> usize {
-        let count = |id| self.nodes.agg(id).count as usize;
-        let root = count(self.root);
-        if self.fingers.is_none() || self.nodes.is_leaf(self.root) {
-            return root;
+        let top = self.top.count as usize;
+        if self.fingers.is_none() || self.left.height() == 0 {
+            return top;
         }
-        root + count(self.left_finger) + count(self.right_finger)
+        let fingers = [&self.left, &self.right].map(|spine| spine.rungs[0].agg.count as usize);
+        top + fingers[0] + fingers[1]
     }
 
     /// The fold over lo ≤ time ≤ hi below a node that holds all of it (FiBA fig. 10).
@@ -229,10 +312,6 @@ impl<M: Monoid> BTree<M> {
     /// The printed line 20 would skip a middle child; going by position, none is.
     fn fold_below(&self, id: Id, lo: Option<i64>, hi: Option<i64>, fold: &mut Fold<'_, M>) {
         let nodes = &self.nodes;
-        if lo.is_none() && hi.is_none() && self.kind(id) == Kind::Up {
-            fold.add(&nodes.agg(id).partial);
-            return;
-        }
         let first = lo.map_or(0, |lo| nodes.below(id, lo));
         let last = hi
             .map_or(nodes.len(id), |hi| nodes.up_to(id, hi))
@@ -255,7 +334,11 @@ impl<M: Monoid> BTree<M> {
             if !skip {
                 let lo = lo.filter(|_| at == first);
                 let hi = hi.filter(|_| at == last);
-                self.fold_below(*child, lo, hi, fold);
+                if lo.is_none() && hi.is_none() && self.kind(child.id) == Kind::Up {
+                    fold.add(&child.partial);
+                } else {
+                    self.fold_below(child.id, lo, hi, fold);
+                }
             }
             if at < last {
                 fold.add(&values[at]);

@@ -1,6 +1,6 @@
 //! Looking at a tree: walking its entries, checking its invariants, showing its shape.
 
-use super::{BTree, Id, NONE};
+use super::{Id, NONE, Tree};
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::shape::{Kind, Node, Shape};
@@ -19,18 +19,18 @@ struct Survey<P> {
     whole: Vec<(P, u32)>,
 }
 
-impl<M: Monoid> BTree<M> {
+impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     pub(super) fn walk(&self, id: Id, visit: &mut dyn FnMut(i64, M::Partial)) {
         let children = self.nodes.children(id);
         let entries = self.nodes.times(id).iter().zip(self.nodes.values(id));
         for (at, (time, value)) in entries.enumerate() {
             if let Some(child) = children.get(at) {
-                self.walk(*child, visit);
+                self.walk(child.id, visit);
             }
             visit(*time, value.clone());
         }
         if let Some(child) = children.last() {
-            self.walk(*child, visit);
+            self.walk(child.id, visit);
         }
     }
 
@@ -64,18 +64,23 @@ impl<M: Monoid> BTree<M> {
         let nodes = &self.nodes;
         let place = || format!("node {id} of level {} {spines:?}", nodes.level(id));
         survey.nodes += 1;
-        require(nodes.spines(id) == spines, || {
-            format!("{}: spines {:?}", place(), nodes.spines(id))
-        })?;
-        self.check_arity(id)?;
-        if nodes.is_leaf(id) {
-            require(!spines.0 || id == self.left_finger, || {
-                format!("{}: left finger {}", place(), self.left_finger)
-            })?;
-            require(!spines.1 || id == self.right_finger, || {
-                format!("{}: right finger {}", place(), self.right_finger)
+        let level = nodes.level(id);
+        let threads = [(&self.left, spines.0), (&self.right, spines.1)];
+        for (spine, on) in threads {
+            require((spine.at(level) == id) == on, || {
+                format!("{}: the spine has {}", place(), spine.at(level))
             })?;
         }
+        let times = nodes.times(id);
+        let ends = [(&self.left, times.first()), (&self.right, times.last())];
+        for (spine, edge) in ends.into_iter().filter(|_| self.fingers.is_some()) {
+            let kept = spine.rungs[level].edge;
+            let inner = level > 0 && spine.at(level) == id;
+            require(!inner || edge == Some(&kept), || {
+                format!("{}: climbs look at {kept}, not {edge:?}", place())
+            })?;
+        }
+        self.check_arity(id)?;
         let mut whole: Option<M::Partial> = None;
         let mut count = nodes.len(id) as u32;
         let mut add = |partial: &M::Partial| {
@@ -84,9 +89,8 @@ impl<M: Monoid> BTree<M> {
                 None => partial.clone(),
             });
         };
-        let level = nodes.level(id);
         for at in 0..nodes.arity(id) {
-            if let Some(child) = nodes.children(id).get(at) {
+            if let Some(child) = nodes.children(id).get(at).map(|child| &child.id) {
                 require(nodes.parent(*child) == id, || {
                     format!("{}: child {child} has another parent", place())
                 })?;
@@ -138,7 +142,7 @@ impl<M: Monoid> BTree<M> {
     /// Π↑ is compared with the fold just made; the others with what their definition
     /// makes of the stored ones around them, which were or will be compared in turn.
     fn check_aggregate(&self, id: Id, (whole, count): &(M::Partial, u32)) -> Verdict {
-        let kept = self.nodes.agg(id);
+        let kept = self.kept(id);
         let (expected, entries) = match self.kind(id) {
             Kind::Up => (whole.clone(), *count),
             _ => {
@@ -172,10 +176,10 @@ impl<M: Monoid> BTree<M> {
             kind: self.kind(id),
             times: self.nodes.times(id).to_vec(),
             children: Vec::new(),
-            aggregate: self.nodes.agg(id).partial.clone(),
+            aggregate: self.kept(id).partial,
         });
         for child in self.nodes.children(id) {
-            let child = self.show(*child, shape);
+            let child = self.show(child.id, shape);
             shape.nodes[place].children.push(child);
         }
         place

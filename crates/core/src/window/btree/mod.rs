@@ -7,7 +7,7 @@
 //! | laws   | associative                                                           |
 //! | costs  | insert, evict, evict(t): O(log n), worst case too; query: 0 combines; |
 //! |        | range: O(log n); insert_many, evict_until: as many single steps       |
-//! | space  | μ = 4, sum of int64: 60 to 85 bytes per entry                         |
+//! | space  | μ = 4, sum of int64: 60 to 90 bytes per entry                         |
 //! | choose | to measure what fingers and location-sensitive aggregates bring       |
 //!
 //! # Idea
@@ -26,7 +26,8 @@
 //! 6. Memory: every node of the arena is in the tree, free, or waits to be.
 //!
 //! # Deviations
-//! Nodes lie in columns, addressed by index. With `Ties::Keep` an insert goes behind, and an
+//! Nodes are addressed by index, and Π↑ lies beside its node's index in the parent, which is
+//! folded without a look at its children. With `Ties::Keep` an insert goes behind, and an
 //! evict takes, the first of its time, wherever in the tree that is.
 
 mod aggregate;
@@ -34,33 +35,64 @@ mod check;
 mod nodes;
 mod persist;
 mod rebalance;
+mod sized;
+mod slots;
+mod spine;
 
 use super::fiba_published::Options;
 use super::shape::{Kind, Shape};
 use super::{Batch, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer};
-pub(in crate::window) use aggregate::Stale;
-pub(in crate::window) use nodes::{Agg, Id, NONE, Nodes};
+pub(in crate::window) use nodes::{Agg, Child, Id, NONE, Nodes};
+pub use sized::BTree;
+pub(in crate::window) use spine::Spine;
 
 /// The least arities a tree can be asked to keep.
 pub const ARITIES: std::ops::RangeInclusive<usize> = 2..=64;
 
-/// A B-tree with aggregates: classic, or with fingers as FiBA was published.
+/// A tree of nodes of up to `E` entries and `K` = `E` + 1 children each.
 #[derive(Clone, Debug)]
-pub struct BTree<M: Monoid> {
+pub(in crate::window) struct Tree<M: Monoid, const E: usize, const K: usize> {
     pub(in crate::window) monoid: M,
     pub(in crate::window) ties: Ties,
     /// What fingers add; `None` for the classic tree.
     pub(in crate::window) fingers: Option<Options>,
     /// μ.
     pub(in crate::window) min_arity: usize,
-    pub(in crate::window) nodes: Nodes<M::Partial>,
+    pub(in crate::window) nodes: Nodes<M::Partial, E, K>,
     pub(in crate::window) root: Id,
-    pub(in crate::window) left_finger: Id,
-    pub(in crate::window) right_finger: Id,
+    /// What the root keeps.
+    pub(in crate::window) top: Agg<M::Partial>,
+    pub(in crate::window) left: Spine<M::Partial>,
+    pub(in crate::window) right: Spine<M::Partial>,
     pub(in crate::window) len: usize,
-    pub(in crate::window) stale: Stale,
+    trail: Trail,
+}
+
+/// Which child the last search went on to, by level.
+#[derive(Clone, Copy, Debug)]
+struct Trail([u8; Self::LEVELS]);
+
+impl Trail {
+    /// More than a tree of 2³² entries has.
+    const LEVELS: usize = 64;
+
+    #[inline(always)]
+    fn at(&self, level: usize) -> usize {
+        usize::from(self.0[level % Self::LEVELS])
+    }
+
+    #[inline(always)]
+    fn set(&mut self, level: usize, at: usize) {
+        self.0[level % Self::LEVELS] = at as u8;
+    }
+}
+
+impl Default for Trail {
+    fn default() -> Self {
+        Self([0; Self::LEVELS])
+    }
 }
 
 /// Where an entry is, or belongs.
@@ -71,26 +103,19 @@ pub(in crate::window) struct Site {
     pub present: bool,
 }
 
-impl<M: Monoid> BTree<M> {
-    /// The classic tree of minimum arity `arity`.
-    ///
-    /// # Panics
-    /// If the arity is not one of [`ARITIES`].
-    pub fn new(monoid: M, ties: Ties, arity: usize) -> Self {
-        Self::planted(monoid, ties, arity, None)
-    }
-
+impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     pub(in crate::window) fn planted(
         monoid: M,
         ties: Ties,
         min_arity: usize,
         fingers: Option<Options>,
     ) -> Self {
-        assert!(
-            ARITIES.contains(&min_arity),
-            "a minimum arity of {min_arity}"
-        );
-        let nodes = Nodes::new(2 * min_arity, monoid.identity());
+        let nodes = Nodes::new(monoid.identity());
+        let top = Agg {
+            partial: monoid.identity(),
+            count: 0,
+        };
+        let (left, right) = (Spine::new(monoid.identity()), Spine::new(monoid.identity()));
         let mut tree = Self {
             monoid,
             ties,
@@ -98,14 +123,14 @@ impl<M: Monoid> BTree<M> {
             min_arity,
             nodes,
             root: NONE,
-            left_finger: NONE,
-            right_finger: NONE,
+            top,
+            left,
+            right,
             len: 0,
-            stale: Stale::default(),
+            trail: Trail::default(),
         };
         let root = tree.nodes.allocate(0);
         tree.plant(root);
-        tree.refresh(root);
         tree.settle();
         tree
     }
@@ -115,19 +140,17 @@ impl<M: Monoid> BTree<M> {
         2 * self.min_arity - 1
     }
 
-    /// Makes a node the root. The fingers are the caller's to find unless it is a leaf.
+    /// Makes a node the root. The spines below are the caller's to find unless they stay.
     pub(in crate::window) fn plant(&mut self, root: Id) {
         self.root = root;
         self.nodes.set_parent(root, NONE);
-        self.nodes.set_left(root, true);
-        self.nodes.set_right(root, true);
-        if self.nodes.is_leaf(root) {
-            (self.left_finger, self.right_finger) = (root, root);
-        }
+        let level = self.nodes.level(root);
+        self.left.plant(level, root);
+        self.right.plant(level, root);
     }
 
     /// Where to insert at `time`: behind all entries up to it.
-    fn site_of_insert(&self, time: i64) -> Site {
+    fn site_of_insert(&mut self, time: i64) -> Site {
         let start = match self.fingers {
             Some(_) => self.climb_for_insert(time),
             None => self.root,
@@ -135,21 +158,23 @@ impl<M: Monoid> BTree<M> {
         self.descend_for_insert(start, time)
     }
 
-    pub(in crate::window) fn descend_for_insert(&self, start: Id, time: i64) -> Site {
-        let mut node = start;
+    pub(in crate::window) fn descend_for_insert(&mut self, start: Id, time: i64) -> Site {
+        let combine = self.ties == Ties::Combine;
+        let (mut node, mut level) = (start, self.nodes.level(start));
         loop {
-            let at = self.nodes.up_to(node, time);
-            if let Some(site) = self.tied(node, at, time) {
-                return site;
+            let times = self.nodes.times(node);
+            let at = slots::prefix(times, |present| present <= time);
+            if combine && at > 0 && times[at - 1] == time {
+                let (at, present) = (at - 1, true);
+                return Site { node, at, present };
             }
-            if self.nodes.is_leaf(node) {
-                return Site {
-                    node,
-                    at,
-                    present: false,
-                };
+            if level == 0 {
+                let present = false;
+                return Site { node, at, present };
             }
+            self.trail.set(level, at);
             node = self.nodes.child(node, at);
+            level -= 1;
         }
     }
 
@@ -164,7 +189,7 @@ impl<M: Monoid> BTree<M> {
     }
 
     /// The first entry of that time.
-    fn find(&self, time: i64) -> Option<Site> {
+    fn find(&mut self, time: i64) -> Option<Site> {
         let (mut node, mut found) = match self.fingers {
             Some(_) => self.climb_to_find(time),
             None => (self.root, None),
@@ -184,15 +209,16 @@ impl<M: Monoid> BTree<M> {
             if self.nodes.is_leaf(node) {
                 return found;
             }
+            self.trail.set(self.nodes.level(node), at);
             node = self.nodes.child(node, at);
         }
     }
 
     pub(in crate::window) fn insert_partial(&mut self, time: i64, value: M::Partial) {
         if self.fingers.is_some() && self.finger_has_room(time) {
-            self.nodes.append(self.right_finger, time, value);
+            self.extend_right_finger(&value);
+            self.nodes.append(self.right.finger(), time, value);
             self.len += 1;
-            self.repair_finger(self.right_finger, Kind::Right);
             return;
         }
         let Site { node, at, present } = self.site_of_insert(time);
@@ -200,7 +226,7 @@ impl<M: Monoid> BTree<M> {
             self.combine_at(node, at, &value);
             self.refresh(node);
         } else {
-            self.nodes.insert(node, at, time, value, NONE);
+            self.nodes.insert(node, at, time, value, None);
             self.len += 1;
             let top = self.rebalance_for_insert(node);
             self.refresh(top);
@@ -211,7 +237,7 @@ impl<M: Monoid> BTree<M> {
     /// Whether an entry can be appended at the right finger and nothing else changes.
     #[inline]
     fn finger_has_room(&self, time: i64) -> bool {
-        let finger = self.right_finger;
+        let finger = self.right.finger();
         finger != self.root
             && self.nodes.len(finger) < self.most()
             && self
@@ -246,12 +272,12 @@ impl<M: Monoid> BTree<M> {
             return;
         }
         let (mut times, mut values) = (Vec::new(), Vec::new());
-        self.nodes.drain(self.root, &mut times, &mut values);
-        self.nodes = Nodes::new(2 * self.min_arity, self.monoid.identity());
+        self.nodes
+            .drain(self.root, &mut times, &mut values, &mut Vec::new());
+        self.nodes = Nodes::new(self.monoid.identity());
         let root = self.nodes.allocate(0);
         self.nodes.fill(root, &times, &mut values, &[]);
         self.plant(root);
-        self.refresh(root);
         self.settle();
     }
 
@@ -264,13 +290,13 @@ impl<M: Monoid> BTree<M> {
 
     fn first_leaf(&self) -> Id {
         if self.fingers.is_some() {
-            return self.left_finger;
+            return self.left.finger();
         }
         self.oldest_leaf(self.root)
     }
 }
 
-impl<M: Monoid> Window<M> for BTree<M> {
+impl<M: Monoid, const E: usize, const K: usize> Window<M> for Tree<M, E, K> {
     fn insert(&mut self, time: i64, entry: Entry<M>) {
         let value = entry.partial(&self.monoid);
         self.insert_partial(time, value);
@@ -293,9 +319,10 @@ impl<M: Monoid> Window<M> for BTree<M> {
         if self.fingers.is_some() && spare {
             self.nodes.drop_front(node, 1);
             self.len -= 1;
-            self.repair_finger(node, Kind::Left);
+            self.repair_left_finger();
             return Some(time);
         }
+        self.trail = Trail::default();
         self.evict_from(Site {
             node,
             at: 0,
@@ -324,13 +351,12 @@ impl<M: Monoid> Window<M> for BTree<M> {
     }
 
     fn query(&mut self) -> M::Partial {
-        if self.fingers.is_none() || self.nodes.is_leaf(self.root) {
-            return self.nodes.agg(self.root).partial.clone();
+        if self.fingers.is_none() || self.left.height() == 0 {
+            return self.top.partial.clone();
         }
-        let ends = [self.left_finger, self.root, self.right_finger];
-        let [left, inner, right] = ends.map(|id| &self.nodes.agg(id).partial);
-        self.monoid
-            .combine(&self.monoid.combine(left, inner), right)
+        let [left, right] = [&self.left, &self.right].map(|spine| &spine.rungs[0].agg.partial);
+        let older = self.monoid.combine(left, &self.top.partial);
+        self.monoid.combine(&older, right)
     }
 
     fn query_range(&mut self, lo: i64, hi: i64) -> M::Partial {
@@ -350,7 +376,7 @@ impl<M: Monoid> Window<M> for BTree<M> {
     }
 
     fn youngest(&mut self) -> Option<i64> {
-        self.nodes.times(self.right_finger).last().copied()
+        self.nodes.times(self.right.finger()).last().copied()
     }
 
     fn clear(&mut self) {
@@ -367,7 +393,7 @@ impl<M: Monoid> Window<M> for BTree<M> {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.nodes.bytes()
+        size_of::<Self>() + self.nodes.bytes() + self.left.bytes() + self.right.bytes()
     }
 
     fn write(&self, out: &mut Writer) {
@@ -388,7 +414,7 @@ impl<M: Monoid> Window<M> for BTree<M> {
     }
 }
 
-impl<M: Monoid> BTree<M> {
+impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// Which aggregate a node keeps (FiBA fig. 2): by its place, if there are fingers.
     pub(in crate::window) fn kind(&self, id: Id) -> Kind {
         if self.fingers.is_none() {
@@ -397,10 +423,13 @@ impl<M: Monoid> BTree<M> {
         if id == self.root {
             return Kind::Inner;
         }
-        match self.nodes.spines(id) {
-            (true, _) => Kind::Left,
-            (_, true) => Kind::Right,
-            _ => Kind::Up,
+        let level = self.nodes.level(id);
+        if self.left.at(level) == id {
+            Kind::Left
+        } else if self.right.at(level) == id {
+            Kind::Right
+        } else {
+            Kind::Up
         }
     }
 }

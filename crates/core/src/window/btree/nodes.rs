@@ -1,20 +1,40 @@
 //! The nodes of a B-tree by index, in columns: what one step reads lies side by side, an
-//! arity given at run time costs one multiplication, and a copy is a few `memcpy`s.
+//! arity given at run time costs one multiplication, and a copy is a few `memcpy`s. Beside
+//! each child lies its aggregate, so that its parent is folded without a look at it.
 
+use std::array::from_fn;
 use std::mem::{needs_drop, replace};
+
+use super::slots::{few, prefix, shift_down_by, shift_in, transfer, transfer_within};
 
 pub(in crate::window) type Id = u32;
 pub(in crate::window) const NONE: Id = Id::MAX;
 
-#[derive(Clone, Copy, Debug)]
-struct Head {
+/// A node in one piece, but for the children of those that have any.
+#[derive(Clone, Debug)]
+struct Node<P, const E: usize> {
     parent: Id,
     /// Where its children lie; `NONE` for a leaf.
     block: Id,
     len: u8,
     level: u8,
-    left: bool,
-    right: bool,
+    times: [i64; E],
+    values: [P; E],
+}
+
+impl<P: Clone, const E: usize> Node<P, E> {
+    /// Moves the entries behind the `count` from position `at` on into their place.
+    #[inline(always)]
+    fn close(&mut self, at: usize, count: usize) {
+        let len = usize::from(self.len);
+        self.len -= count as u8;
+        let (times, values) = (&mut self.times[at..len], &mut self.values[at..len]);
+        for at in count..times.len() {
+            few();
+            times[at - count] = times[at];
+            transfer_within(values, at, at - count);
+        }
+    }
 }
 
 /// A node's aggregate and the number of entries it stands for.
@@ -24,16 +44,26 @@ pub(in crate::window) struct Agg<P> {
     pub count: u32,
 }
 
-/// An arena of nodes of up to `stride` entries each.
+/// A child and its Π↑. That of a child on a spine, which keeps another aggregate, is not
+/// kept up to date.
 #[derive(Clone, Debug)]
-pub(in crate::window) struct Nodes<P> {
-    stride: usize,
-    heads: Vec<Head>,
-    aggs: Vec<Agg<P>>,
-    times: Vec<i64>,
-    values: Vec<P>,
-    /// `stride + 1` children per block.
-    blocks: Vec<Id>,
+pub(in crate::window) struct Child<P> {
+    pub id: Id,
+    pub count: u32,
+    pub partial: P,
+}
+
+impl<P> Child<P> {
+    pub fn new(id: Id, Agg { partial, count }: Agg<P>) -> Self {
+        Self { id, count, partial }
+    }
+}
+
+/// An arena of nodes of up to `E` entries and `K` = `E` + 1 children each.
+#[derive(Clone, Debug)]
+pub(in crate::window) struct Nodes<P, const E: usize, const K: usize> {
+    nodes: Vec<Node<P, E>>,
+    blocks: Vec<[Child<P>; K]>,
     spare: Vec<Id>,
     spare_blocks: Vec<Id>,
     /// Roots of subtrees cut off, taken apart one node per allocation (bulk FiBA §6).
@@ -41,15 +71,11 @@ pub(in crate::window) struct Nodes<P> {
     blank: P,
 }
 
-impl<P: Clone> Nodes<P> {
+impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// `blank` fills slots without a value.
-    pub fn new(stride: usize, blank: P) -> Self {
+    pub fn new(blank: P) -> Self {
         Self {
-            stride,
-            heads: Vec::new(),
-            aggs: Vec::new(),
-            times: Vec::new(),
-            values: Vec::new(),
+            nodes: Vec::new(),
             blocks: Vec::new(),
             spare: Vec::new(),
             spare_blocks: Vec::new(),
@@ -59,29 +85,30 @@ impl<P: Clone> Nodes<P> {
     }
 
     #[inline(always)]
-    fn head(&self, id: Id) -> &Head {
-        &self.heads[id as usize]
+    fn node(&self, id: Id) -> &Node<P, E> {
+        &self.nodes[id as usize]
     }
 
     #[inline(always)]
-    fn head_mut(&mut self, id: Id) -> &mut Head {
-        &mut self.heads[id as usize]
+    fn node_mut(&mut self, id: Id) -> &mut Node<P, E> {
+        &mut self.nodes[id as usize]
+    }
+
+    /// The slots for children of an inner node.
+    #[inline(always)]
+    fn block(&self, id: Id) -> &[Child<P>; K] {
+        &self.blocks[self.node(id).block as usize]
     }
 
     #[inline(always)]
-    fn base(&self, id: Id) -> usize {
-        id as usize * self.stride
-    }
-
-    #[inline(always)]
-    fn block_base(&self, id: Id) -> usize {
-        self.head(id).block as usize * (self.stride + 1)
+    fn block_mut(&mut self, id: Id) -> &mut [Child<P>; K] {
+        &mut self.blocks[self.nodes[id as usize].block as usize]
     }
 
     /// Entries in the node; one less than its arity.
     #[inline(always)]
     pub fn len(&self, id: Id) -> usize {
-        usize::from(self.head(id).len)
+        usize::from(self.node(id).len)
     }
 
     #[inline(always)]
@@ -92,114 +119,105 @@ impl<P: Clone> Nodes<P> {
     /// Distance from the leaves.
     #[inline(always)]
     pub fn level(&self, id: Id) -> usize {
-        usize::from(self.head(id).level)
+        usize::from(self.node(id).level)
     }
 
     #[inline(always)]
     pub fn is_leaf(&self, id: Id) -> bool {
-        self.head(id).level == 0
+        self.node(id).level == 0
     }
 
     #[inline(always)]
     pub fn parent(&self, id: Id) -> Id {
-        self.head(id).parent
+        self.node(id).parent
     }
 
     #[inline(always)]
     pub fn set_parent(&mut self, id: Id, parent: Id) {
-        self.head_mut(id).parent = parent;
-    }
-
-    /// Whether it is on the left and on the right spine; the root is on both.
-    #[inline(always)]
-    pub fn spines(&self, id: Id) -> (bool, bool) {
-        (self.head(id).left, self.head(id).right)
-    }
-
-    pub fn set_left(&mut self, id: Id, on: bool) {
-        self.head_mut(id).left = on;
-    }
-
-    pub fn set_right(&mut self, id: Id, on: bool) {
-        self.head_mut(id).right = on;
+        self.node_mut(id).parent = parent;
     }
 
     #[inline(always)]
     pub fn times(&self, id: Id) -> &[i64] {
-        &self.times[self.base(id)..][..self.len(id)]
+        let node = self.node(id);
+        &node.times[..usize::from(node.len)]
     }
 
     #[inline(always)]
     pub fn values(&self, id: Id) -> &[P] {
-        &self.values[self.base(id)..][..self.len(id)]
+        let node = self.node(id);
+        &node.values[..usize::from(node.len)]
     }
 
     pub fn value_mut(&mut self, id: Id, at: usize) -> &mut P {
-        let base = self.base(id);
-        &mut self.values[base + at]
+        &mut self.node_mut(id).values[at]
     }
 
     /// The children of an inner node; none for a leaf.
     #[inline(always)]
-    pub fn children(&self, id: Id) -> &[Id] {
+    pub fn children(&self, id: Id) -> &[Child<P>] {
         if self.is_leaf(id) {
             return &[];
         }
-        &self.blocks[self.block_base(id)..][..self.arity(id)]
+        &self.block(id)[..self.arity(id)]
     }
 
     #[inline(always)]
     pub fn child(&self, id: Id, at: usize) -> Id {
-        self.blocks[self.block_base(id) + at]
+        self.block(id)[at].id
     }
 
     pub fn last_child(&self, id: Id) -> Id {
         self.child(id, self.len(id))
     }
 
-    /// # Panics
-    /// If it is no child of its parent: a broken tree.
+    /// Where in its parent a node is. (Without a branch that depends on it.)
+    #[inline(always)]
     pub fn position(&self, id: Id) -> usize {
-        let mut siblings = self.children(self.parent(id)).iter();
-        siblings
-            .position(|child| *child == id)
-            .expect("a child of its parent")
+        let siblings = self.children(self.parent(id)).iter().enumerate();
+        let position = siblings.fold(0, |found, (at, child)| {
+            few();
+            if child.id == id { at } else { found }
+        });
+        debug_assert_eq!(self.child(self.parent(id), position), id);
+        position
     }
 
+    /// Stores the Π↑ of the child at a position.
     #[inline(always)]
-    pub fn agg(&self, id: Id) -> &Agg<P> {
-        &self.aggs[id as usize]
+    pub fn set_agg(&mut self, parent: Id, at: usize, Agg { partial, count }: Agg<P>) {
+        let child = &mut self.block_mut(parent)[at];
+        child.partial = partial;
+        child.count = count;
     }
 
-    #[inline(always)]
-    pub fn set_agg(&mut self, id: Id, agg: Agg<P>) {
-        self.aggs[id as usize] = agg;
+    /// Lets go of the Π↑ of a node that keeps another aggregate.
+    pub fn forget_agg(&mut self, id: Id) {
+        if needs_drop::<P>() {
+            let (partial, count) = (self.blank.clone(), 0);
+            self.set_agg(self.parent(id), self.position(id), Agg { partial, count });
+        }
     }
 
     /// How many entries have a time below `time`.
     #[inline(always)]
     pub fn below(&self, id: Id, time: i64) -> usize {
-        self.times(id).partition_point(|present| *present < time)
+        prefix(self.times(id), |present| present < time)
     }
 
     /// How many entries have a time up to `time`.
     #[inline(always)]
     pub fn up_to(&self, id: Id, time: i64) -> usize {
-        self.times(id).partition_point(|present| *present <= time)
+        prefix(self.times(id), |present| present <= time)
     }
 
     /// An empty node; an inner one has room for one child at once.
     pub fn allocate(&mut self, level: usize) -> Id {
         let id = self.reuse().unwrap_or_else(|| self.grow());
         let block = if level == 0 { NONE } else { self.new_block() };
-        *self.head_mut(id) = Head {
-            parent: NONE,
-            block,
-            len: 0,
-            level: level as u8,
-            left: false,
-            right: false,
-        };
+        let node = self.node_mut(id);
+        (node.parent, node.block) = (NONE, block);
+        (node.len, node.level) = (0, level as u8);
         id
     }
 
@@ -217,30 +235,23 @@ impl<P: Clone> Nodes<P> {
         if self.is_leaf(id) {
             return;
         }
-        let (base, arity) = (self.block_base(id), self.arity(id));
-        self.pending
-            .extend_from_slice(&self.blocks[base..base + arity]);
-        self.spare_blocks.push(self.head(id).block);
+        let node = &self.nodes[id as usize];
+        let children = &self.blocks[node.block as usize][..=usize::from(node.len)];
+        self.pending.extend(children.iter().map(|child| child.id));
+        self.spare_blocks.push(node.block);
     }
 
     fn grow(&mut self) -> Id {
-        let id = Id::try_from(self.heads.len()).expect("fewer than 2^32 nodes");
+        let id = Id::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         assert!(id != NONE, "fewer than 2^32 nodes");
-        self.heads.push(Head {
+        self.nodes.push(Node {
             parent: NONE,
             block: NONE,
             len: 0,
             level: 0,
-            left: false,
-            right: false,
+            times: [0; E],
+            values: from_fn(|_| self.blank.clone()),
         });
-        self.aggs.push(Agg {
-            partial: self.blank.clone(),
-            count: 0,
-        });
-        self.times.resize(self.times.len() + self.stride, 0);
-        self.values
-            .resize(self.values.len() + self.stride, self.blank.clone());
         id
     }
 
@@ -248,20 +259,23 @@ impl<P: Clone> Nodes<P> {
         if let Some(block) = self.spare_blocks.pop() {
             return block;
         }
-        let block = self.blocks.len() / (self.stride + 1);
-        self.blocks
-            .resize(self.blocks.len() + self.stride + 1, NONE);
-        block as Id
+        let block = self.blocks.len() as Id;
+        self.blocks.push(from_fn(|_| self.child_of(NONE)));
+        block
+    }
+
+    /// A node as a child, without an aggregate as yet.
+    pub fn child_of(&self, id: Id) -> Child<P> {
+        let (partial, count) = (self.blank.clone(), 0);
+        Child { id, count, partial }
     }
 
     /// Frees one node; its children live on elsewhere.
     pub fn release(&mut self, id: Id) {
         self.vacate(id, 0, self.len(id));
-        if needs_drop::<P>() {
-            self.aggs[id as usize].partial = self.blank.clone();
-        }
         if !self.is_leaf(id) {
-            self.spare_blocks.push(self.head(id).block);
+            self.vacate_children(id, 0, self.arity(id));
+            self.spare_blocks.push(self.node(id).block);
         }
         self.spare.push(id);
     }
@@ -274,173 +288,158 @@ impl<P: Clone> Nodes<P> {
             return;
         }
         while let Some(id) = self.pending.pop() {
-            let (base, children) = (self.block_base_of_inner(id), self.children(id).len());
-            self.pending
-                .extend_from_slice(&self.blocks[base..base + children]);
+            for at in 0..self.children(id).len() {
+                let child = self.child(id, at);
+                self.pending.push(child);
+            }
             self.release(id);
-        }
-    }
-
-    fn block_base_of_inner(&self, id: Id) -> usize {
-        if self.is_leaf(id) {
-            0
-        } else {
-            self.block_base(id)
         }
     }
 
     /// Lets go of values that own memory.
     fn vacate(&mut self, id: Id, from: usize, to: usize) {
         if needs_drop::<P>() {
-            let base = self.base(id);
-            self.values[base + from..base + to].fill(self.blank.clone());
+            let blank = self.blank.clone();
+            self.node_mut(id).values[from..to].fill(blank);
+        }
+    }
+
+    /// Lets go of the aggregates of children that own memory.
+    fn vacate_children(&mut self, id: Id, from: usize, to: usize) {
+        if needs_drop::<P>() && from < to {
+            let blank = self.child_of(NONE);
+            self.block_mut(id)[from..to].fill(blank);
         }
     }
 
     /// Puts an entry at position `at`, and a child right behind it if the node is inner.
-    pub fn insert(&mut self, id: Id, at: usize, time: i64, value: P, child: Id) {
-        let (base, len) = (self.base(id), self.len(id));
-        let times = &mut self.times[base + at..=base + len];
-        shift_up(times);
-        times[0] = time;
-        let values = &mut self.values[base + at..=base + len];
-        shift_up(values);
-        values[0] = value;
-        if !self.is_leaf(id) {
-            let base = self.block_base(id);
-            let children = &mut self.blocks[base + at + 1..=base + len + 1];
-            shift_up(children);
-            children[0] = child;
-            self.set_parent(child, id);
+    #[inline]
+    pub fn insert(&mut self, id: Id, at: usize, time: i64, value: P, child: Option<Child<P>>) {
+        let node = self.node_mut(id);
+        let len = usize::from(node.len);
+        node.len += 1;
+        let (times, values) = (&mut node.times[at..=len], &mut node.values[at..=len]);
+        for at in (1..times.len()).rev() {
+            few();
+            times[at] = times[at - 1];
+            transfer_within(values, at - 1, at);
         }
-        self.head_mut(id).len += 1;
+        (times[0], values[0]) = (time, value);
+        if let Some(child) = child {
+            self.set_parent(child.id, id);
+            shift_in(&mut self.block_mut(id)[at + 1..=len + 1], child);
+        }
     }
 
     /// Gives an inner node without entries its first child.
     pub fn set_first_child(&mut self, id: Id, child: Id) {
-        let base = self.block_base(id);
-        self.blocks[base] = child;
+        self.block_mut(id)[0].id = child;
         self.set_parent(child, id);
     }
 
     /// Takes an entry out, and the child behind it out of an inner node.
+    #[inline]
     pub fn remove(&mut self, id: Id, at: usize) -> (i64, P) {
-        let (base, len) = (self.base(id), self.len(id));
-        let time = self.times[base + at];
-        let value = self.take_value(id, at);
-        shift_down(&mut self.times[base + at..base + len]);
-        shift_down(&mut self.values[base + at..base + len]);
-        if !self.is_leaf(id) {
-            let base = self.block_base(id);
-            shift_down(&mut self.blocks[base + at + 1..=base + len]);
+        let entry = self.take(id, at);
+        let node = self.node_mut(id);
+        let len = usize::from(node.len);
+        node.close(at, 1);
+        if node.level > 0 {
+            self.vacate_children(id, at + 1, at + 2);
+            shift_down_by(&mut self.block_mut(id)[at + 1..=len], 1);
         }
-        self.head_mut(id).len -= 1;
-        (time, value)
+        entry
     }
 
     fn take_value(&mut self, id: Id, at: usize) -> P {
         if !needs_drop::<P>() {
-            return self.values[self.base(id) + at].clone();
+            return self.node(id).values[at].clone();
         }
         let blank = self.blank.clone();
         replace(self.value_mut(id, at), blank)
     }
 
     /// Puts an entry behind the last one; an inner node's last child is then missing.
+    #[inline]
     pub fn append(&mut self, id: Id, time: i64, value: P) {
-        let at = self.base(id) + self.len(id);
-        self.times[at] = time;
-        self.values[at] = value;
-        self.head_mut(id).len += 1;
+        let node = self.node_mut(id);
+        let at = usize::from(node.len);
+        node.times[at] = time;
+        node.values[at] = value;
+        node.len += 1;
     }
 
     /// Takes the last entry and the child behind it.
-    pub fn pop_back(&mut self, id: Id) -> (i64, P, Id) {
-        let child = if self.is_leaf(id) {
-            NONE
-        } else {
-            self.last_child(id)
-        };
+    pub fn pop_back(&mut self, id: Id) -> (i64, P, Option<Child<P>>) {
+        let child = self.children(id).last().cloned();
         let (time, value) = self.remove(id, self.len(id) - 1);
         (time, value, child)
     }
 
     /// Puts an entry before the first one, and a child before that.
-    pub fn push_front(&mut self, id: Id, time: i64, value: P, child: Id) {
+    pub fn push_front(&mut self, id: Id, time: i64, value: P, child: Option<Child<P>>) {
         let len = self.len(id);
-        if !self.is_leaf(id) {
-            let base = self.block_base(id);
-            let children = &mut self.blocks[base..=base + len + 1];
-            shift_up(children);
-            children[0] = child;
-            self.set_parent(child, id);
+        self.insert(id, 0, time, value, None);
+        if let Some(child) = child {
+            self.set_parent(child.id, id);
+            shift_in(&mut self.block_mut(id)[..=len + 1], child);
         }
-        let base = self.base(id);
-        let times = &mut self.times[base..=base + len];
-        shift_up(times);
-        times[0] = time;
-        let values = &mut self.values[base..=base + len];
-        shift_up(values);
-        values[0] = value;
-        self.head_mut(id).len += 1;
     }
 
     /// Takes an entry out for [`Self::exchange`] to fill its place.
     pub fn take(&mut self, id: Id, at: usize) -> (i64, P) {
-        (self.times(id)[at], self.take_value(id, at))
+        (self.node(id).times[at], self.take_value(id, at))
     }
 
     /// Swaps in another entry, in the same place.
     pub fn exchange(&mut self, id: Id, at: usize, time: i64, value: P) -> (i64, P) {
-        let base = self.base(id);
-        let old = replace(&mut self.times[base + at], time);
-        (old, replace(&mut self.values[base + at], value))
+        let node = self.node_mut(id);
+        let old = replace(&mut node.times[at], time);
+        (old, replace(&mut node.values[at], value))
     }
 
     /// Drops the first `count` entries, and as many children. An inner node may lose all
     /// its entries, not its last child.
+    #[inline]
     pub fn drop_front(&mut self, id: Id, count: usize) {
-        let (base, len) = (self.base(id), self.len(id));
         self.vacate(id, 0, count);
-        shift_down_by(&mut self.times[base..base + len], count);
-        shift_down_by(&mut self.values[base..base + len], count);
-        if !self.is_leaf(id) {
-            let base = self.block_base(id);
-            shift_down_by(&mut self.blocks[base..=base + len], count);
+        let node = self.node_mut(id);
+        let len = usize::from(node.len);
+        node.close(0, count);
+        if node.level > 0 {
+            self.vacate_children(id, 0, count);
+            shift_down_by(&mut self.block_mut(id)[..=len], count);
         }
-        self.head_mut(id).len -= count as u8;
+    }
+
+    /// Two nodes.
+    fn pair(&mut self, one: Id, other: Id) -> [&mut Node<P, E>; 2] {
+        let places = [one as usize, other as usize];
+        self.nodes.get_disjoint_mut(places).expect("two nodes")
     }
 
     /// Moves the entries from position `at` on behind those of `to`, with the children
     /// from position `first` on.
     pub fn move_tail(&mut self, from: Id, at: usize, first: usize, to: Id, to_first: usize) {
-        let (source, target) = (self.base(from) + at, self.base(to) + self.len(to));
-        let count = self.len(from) - at;
-        self.move_entries(source, target, count);
-        if !self.is_leaf(from) {
-            let children = self.arity(from) - first;
-            let source = self.block_base(from) + first;
-            let target = self.block_base(to) + to_first;
-            self.move_children(source, target, children, to);
-        }
-        self.head_mut(from).len = at as u8;
-        self.head_mut(to).len += count as u8;
-    }
-
-    fn move_entries(&mut self, source: usize, target: usize, count: usize) {
-        for at in 0..count {
-            self.times[target + at] = self.times[source + at];
-        }
-        for at in 0..count {
-            transfer(&mut self.values, source + at, target + at);
+        let arity = self.arity(from);
+        let [source, target] = self.pair(from, to);
+        let (len, there) = (usize::from(source.len), usize::from(target.len));
+        move_entries(source, at, target, there, len - at);
+        source.len = at as u8;
+        target.len += (len - at) as u8;
+        if source.level > 0 {
+            self.move_children(from, first, to, to_first, arity - first);
         }
     }
 
-    fn move_children(&mut self, source: usize, target: usize, count: usize, parent: Id) {
-        for at in 0..count {
-            let child = self.blocks[source + at];
-            self.blocks[target + at] = child;
-            self.set_parent(child, parent);
+    fn move_children(&mut self, from: Id, at: usize, to: Id, there: usize, count: usize) {
+        let places = [from, to].map(|id| self.node(id).block as usize);
+        let [source, target] = self.blocks.get_disjoint_mut(places).expect("two nodes");
+        let source = source[at..at + count].iter_mut();
+        for (source, target) in source.zip(&mut target[there..there + count]) {
+            few();
+            self.nodes[source.id as usize].parent = to;
+            transfer(source, target);
         }
     }
 
@@ -455,73 +454,72 @@ impl<P: Clone> Nodes<P> {
         (time, value): (i64, P),
     ) -> (i64, P) {
         let arity = self.arity(to);
-        let at = self.len(to);
-        let (source, target) = (self.base(from), self.base(to) + at);
-        self.times[target] = time;
-        self.values[target] = value;
-        self.move_entries(source, target + 1, count - 1);
-        let separator = (
-            self.times(from)[count - 1],
-            self.take_value(from, count - 1),
-        );
-        if !self.is_leaf(from) {
-            let (source, target) = (self.block_base(from), self.block_base(to) + arity);
-            self.move_children(source, target, count, to);
+        self.append(to, time, value);
+        let [source, target] = self.pair(from, to);
+        move_entries(source, 0, target, arity, count - 1);
+        target.len += (count - 1) as u8;
+        if source.level > 0 {
+            self.move_children(from, 0, to, arity, count);
         }
-        self.head_mut(to).len += count as u8;
+        let separator = self.take(from, count - 1);
         self.drop_front(from, count);
         separator
     }
 
     /// Moves all of `from`, a separator behind it, before the entries of `to`.
     pub fn prepend(&mut self, from: Id, (time, value): (i64, P), to: Id) {
-        let (more, len) = (self.len(from) + 1, self.len(to));
-        let (source, target) = (self.base(from), self.base(to));
-        self.times.copy_within(target..target + len, target + more);
-        self.values[target..target + len + more].rotate_right(more);
-        self.move_entries(source, target, more - 1);
-        self.times[target + more - 1] = time;
-        self.values[target + more - 1] = value;
-        if !self.is_leaf(from) {
-            let (source, target) = (self.block_base(from), self.block_base(to));
-            self.blocks
-                .copy_within(target..=target + len, target + more);
-            self.move_children(source, target, more, to);
+        let [source, target] = self.pair(from, to);
+        let (more, len) = (usize::from(source.len) + 1, usize::from(target.len));
+        target.times[..len + more].rotate_right(more);
+        target.values[..len + more].rotate_right(more);
+        move_entries(source, 0, target, 0, more - 1);
+        target.times[more - 1] = time;
+        target.values[more - 1] = value;
+        source.len = 0;
+        target.len += more as u8;
+        if source.level > 0 {
+            self.block_mut(to)[..=len + more].rotate_right(more);
+            self.move_children(from, 0, to, 0, more);
         }
-        self.head_mut(from).len = 0;
-        self.head_mut(to).len += more as u8;
     }
 
     /// Moves all contents out, appending them to columns.
-    pub fn drain(&mut self, id: Id, times: &mut Vec<i64>, values: &mut Vec<P>) {
+    pub fn drain(
+        &mut self,
+        id: Id,
+        times: &mut Vec<i64>,
+        values: &mut Vec<P>,
+        children: &mut Vec<Child<P>>,
+    ) {
         times.extend_from_slice(self.times(id));
+        children.extend_from_slice(self.children(id));
+        self.vacate_children(id, 0, self.children(id).len());
         for at in 0..self.len(id) {
             let value = self.take_value(id, at);
             values.push(value);
         }
-        self.head_mut(id).len = 0;
+        self.node_mut(id).len = 0;
     }
 
     /// Fills an empty node.
-    pub fn fill(&mut self, id: Id, times: &[i64], values: &mut [P], children: &[Id]) {
-        let base = self.base(id);
-        self.times[base..base + times.len()].copy_from_slice(times);
-        for (at, value) in values.iter_mut().enumerate() {
-            self.values[base + at] = replace(value, self.blank.clone());
+    pub fn fill(&mut self, id: Id, times: &[i64], values: &mut [P], children: &[Child<P>]) {
+        let node = &mut self.nodes[id as usize];
+        node.len = times.len() as u8;
+        node.times[..times.len()].copy_from_slice(times);
+        for (place, value) in node.values.iter_mut().zip(values) {
+            *place = replace(value, self.blank.clone());
         }
-        if !self.is_leaf(id) {
-            let base = self.block_base(id);
-            self.blocks[base..base + children.len()].copy_from_slice(children);
+        if node.level > 0 {
+            self.block_mut(id)[..children.len()].clone_from_slice(children);
             for child in children {
-                self.set_parent(*child, id);
+                self.set_parent(child.id, id);
             }
         }
-        self.head_mut(id).len = times.len() as u8;
     }
 
     /// Nodes allocated, in use or not.
     pub fn capacity(&self) -> usize {
-        self.heads.len()
+        self.nodes.len()
     }
 
     /// Nodes that are free or wait to be, cut subtrees taken apart.
@@ -530,53 +528,35 @@ impl<P: Clone> Nodes<P> {
         let mut idle = self.spare.len();
         while let Some(id) = waiting.pop() {
             idle += 1;
-            waiting.extend_from_slice(self.children(id));
+            waiting.extend(self.children(id).iter().map(|child| child.id));
         }
         idle
     }
 
     pub fn bytes(&self) -> usize {
-        let ids = self.blocks.capacity()
-            + self.spare.capacity()
-            + self.spare_blocks.capacity()
-            + self.pending.capacity();
-        self.heads.capacity() * size_of::<Head>()
-            + self.aggs.capacity() * size_of::<Agg<P>>()
-            + self.values.capacity() * size_of::<P>()
-            + self.times.capacity() * size_of::<i64>()
+        let ids = self.spare.capacity() + self.spare_blocks.capacity() + self.pending.capacity();
+        self.nodes.capacity() * size_of::<Node<P, E>>()
+            + self.blocks.capacity() * size_of::<[Child<P>; K]>()
             + ids * size_of::<Id>()
     }
 }
 
-/// Moves all up by one. What owns memory is swapped, so that the last comes to the front;
-/// all else is copied, which does not wait for the store before.
+/// Moves entries from one node to another.
 #[inline]
-fn shift_up<T: Clone>(run: &mut [T]) {
-    for at in (1..run.len()).rev() {
-        transfer(run, at - 1, at);
-    }
-}
-
-/// Moves all down by one.
-#[inline]
-fn shift_down<T: Clone>(run: &mut [T]) {
-    shift_down_by(run, 1);
-}
-
-#[inline]
-fn shift_down_by<T: Clone>(run: &mut [T], count: usize) {
-    for at in count..run.len() {
-        transfer(run, at, at - count);
-    }
-}
-
-/// Moves one slot's contents to another; leaves something there that owns no more memory
-/// than what was at the other.
-#[inline]
-fn transfer<T: Clone>(run: &mut [T], from: usize, to: usize) {
-    if needs_drop::<T>() {
-        run.swap(from, to);
-    } else {
-        run[to] = run[from].clone();
+fn move_entries<P: Clone, const E: usize>(
+    source: &mut Node<P, E>,
+    at: usize,
+    target: &mut Node<P, E>,
+    there: usize,
+    count: usize,
+) {
+    let times = source.times[at..at + count].iter();
+    let values = source.values[at..at + count].iter_mut();
+    let places = target.times[there..there + count].iter_mut();
+    let places = places.zip(&mut target.values[there..there + count]);
+    for ((time, value), place) in times.zip(values).zip(places) {
+        few();
+        *place.0 = *time;
+        transfer(value, place.1);
     }
 }

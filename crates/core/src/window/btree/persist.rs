@@ -3,14 +3,17 @@
 //!
 //! Preorder; the height is read first and bounds the depth of reading.
 
-use super::{Agg, BTree, Id, Nodes};
+use super::aggregate::own;
+use super::spine::Rung;
+use super::{Agg, Child, Id, Nodes, Spine, Tree};
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+use crate::window::shape::Kind;
 
 /// A tree of arity 2 with more levels could not be held in memory.
 const MAX_HEIGHT: u8 = 40;
 
-impl<M: Monoid> BTree<M> {
+impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     pub(super) fn write_tree(&self, out: &mut Writer) {
         (self.min_arity as u8).write(out);
         u8::from(self.fingers.is_some()).write(out);
@@ -22,9 +25,9 @@ impl<M: Monoid> BTree<M> {
         (self.nodes.len(id) as u8).write(out);
         out.all(self.nodes.times(id));
         out.all(self.nodes.values(id));
-        self.nodes.agg(id).partial.write(out);
+        self.kept(id).partial.write(out);
         for child in self.nodes.children(id) {
-            self.write_node(*child, out);
+            self.write_node(child.id, out);
         }
     }
 
@@ -45,12 +48,12 @@ impl<M: Monoid> BTree<M> {
         if height > MAX_HEIGHT {
             return damaged(format!("a tree of height {height}"));
         }
-        self.nodes = Nodes::new(2 * self.min_arity, self.monoid.identity());
+        self.nodes = Nodes::new(self.monoid.identity());
         self.len = 0;
-        let root = self.read_node(usize::from(height), None, input)?;
-        self.plant(root);
+        let Child { id, partial, count } = self.read_node(usize::from(height), None, input)?;
+        self.plant(id);
+        self.top = Agg { partial, count };
         self.thread_spines();
-        self.count_spines();
         Ok(())
     }
 
@@ -61,7 +64,7 @@ impl<M: Monoid> BTree<M> {
         level: usize,
         parent: Option<Id>,
         input: &mut Reader<'_>,
-    ) -> Result<Id> {
+    ) -> Result<Child<M::Partial>> {
         let len = usize::from(u8::read(input)?);
         let least = match parent {
             Some(_) => self.min_arity - 1,
@@ -85,50 +88,54 @@ impl<M: Monoid> BTree<M> {
             }
         }
         self.nodes.fill(id, &times, &mut values, &children);
-        let below: u32 = children
-            .iter()
-            .map(|child| self.nodes.agg(*child).count)
-            .sum();
+        let below: u32 = children.iter().map(|child| child.count).sum();
         let count = below + len as u32;
-        self.nodes.set_agg(id, Agg { partial, count });
-        Ok(id)
+        Ok(Child::new(id, Agg { partial, count }))
     }
 
-    /// Finds fingers and marks spines, from the root down.
+    /// Finds the spines. Their aggregates were read as if they were Π↑; nodes were counted
+    /// as whole subtrees, which is not what spines stand for.
     fn thread_spines(&mut self) {
-        let mut id = self.root;
-        while !self.nodes.is_leaf(id) {
-            id = self.nodes.child(id, 0);
-            self.nodes.set_left(id, true);
+        if self.fingers.is_some() {
+            self.top.count = self.local(self.root).count;
         }
-        self.left_finger = id;
-        id = self.root;
-        while !self.nodes.is_leaf(id) {
-            id = self.nodes.last_child(id);
-            self.nodes.set_right(id, true);
-        }
-        self.right_finger = id;
+        self.left = self.spine_below(Kind::Left);
+        self.right = self.spine_below(Kind::Right);
     }
 
-    /// Nodes were counted as whole subtrees, which is not what spines stand for.
-    fn count_spines(&mut self) {
-        if self.fingers.is_none() {
-            return;
+    fn spine_below(&self, side: Kind) -> Spine<M::Partial> {
+        let mut spine = self.left.clone();
+        let height = spine.height();
+        for level in (0..height).rev() {
+            let parent = spine.at(level + 1);
+            let at = match side {
+                Kind::Left => 0,
+                _ => self.nodes.len(parent),
+            };
+            let Child { id, partial, .. } = self.nodes.children(parent)[at].clone();
+            let own = own(&self.monoid, &self.nodes, id, side);
+            let inherited = match level + 1 == height {
+                true => 0,
+                false => spine.rungs[level + 1].agg.count,
+            };
+            let count = own.count + inherited;
+            let agg = Agg { partial, count };
+            spine.rungs[level] = Rung {
+                id,
+                own,
+                agg,
+                edge: 0,
+            };
         }
-        self.count_again(self.root);
-        for last in [false, true] {
-            let mut id = self.root;
-            while !self.nodes.is_leaf(id) {
-                let at = if last { self.nodes.len(id) } else { 0 };
-                id = self.nodes.child(id, at);
-                self.count_again(id);
-            }
+        for rung in &mut spine.rungs {
+            let times = self.nodes.times(rung.id);
+            let edge = match side {
+                Kind::Left => times.first(),
+                _ => times.last(),
+            };
+            rung.edge = edge.copied().unwrap_or_default();
         }
-    }
-
-    fn count_again(&mut self, id: Id) {
-        let partial = self.nodes.agg(id).partial.clone();
-        let count = self.local(id).count;
-        self.nodes.set_agg(id, Agg { partial, count });
+        spine.stale = 0;
+        spine
     }
 }

@@ -1,10 +1,10 @@
 //! Rebalancing after the fact (FiBA §3.2, figs. 7 and 8): split, merge, move, and the
 //! changes of height. Π↑ are repaired on the way up, all else in the pass down.
 
-use super::{BTree, Id};
+use super::{Id, Tree};
 use crate::monoid::Monoid;
 
-impl<M: Monoid> BTree<M> {
+impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// Splits from an overfull node upwards; gives the node where that topped out, which
     /// is still to be refreshed.
     pub(super) fn rebalance_for_insert(&mut self, node: Id) -> Id {
@@ -42,19 +42,20 @@ impl<M: Monoid> BTree<M> {
         let sibling = self.nodes.allocate(self.nodes.level(node));
         self.nodes.move_tail(node, keep + 1, keep + 1, sibling, 0);
         let (time, value) = self.nodes.remove(node, keep);
-        self.nodes.insert(parent, at, time, value, sibling);
+        // The aggregate is yet to be found.
+        let child = self.nodes.child_of(sibling);
+        self.nodes.insert(parent, at, time, value, Some(child));
         self.hand_right_end(node, sibling);
-        self.touch(node);
-        self.touch(sibling);
+        self.touch_child(parent, at);
+        self.touch_child(parent, at + 1);
     }
 
-    /// `to` was split off the right of `from`: what was at the right end is now it.
+    /// `to` was split off the right of `from`, or takes all of it in: what was at the right
+    /// end is now it.
     pub(in crate::window) fn hand_right_end(&mut self, from: Id, to: Id) {
-        let (_, right) = self.nodes.spines(from);
-        self.nodes.set_right(from, false);
-        self.nodes.set_right(to, right);
-        if self.right_finger == from {
-            self.right_finger = to;
+        let level = self.nodes.level(from);
+        if self.right.at(level) == from {
+            self.right.set(level, to);
         }
     }
 
@@ -103,14 +104,9 @@ impl<M: Monoid> BTree<M> {
         let arity = self.nodes.arity(node);
         self.nodes.append(node, time, value);
         self.nodes.move_tail(sibling, 0, 0, node, arity);
-        if self.nodes.spines(sibling).1 {
-            self.nodes.set_right(node, true);
-        }
-        if self.right_finger == sibling {
-            self.right_finger = node;
-        }
+        self.hand_right_end(sibling, node);
         self.nodes.release(sibling);
-        self.touch(node);
+        self.touch_child(parent, at);
         node
     }
 
@@ -129,8 +125,8 @@ impl<M: Monoid> BTree<M> {
             let (time, value) = self.nodes.exchange(parent, between, time, value);
             self.nodes.push_front(node, time, value, child);
         }
-        self.touch(node);
-        self.touch(sibling);
+        self.touch_child(parent, at);
+        self.touch_child(parent, sibling_at);
     }
 
     /// Evicts from an inner node: a neighbour out of a leaf takes the place.

@@ -2,7 +2,7 @@
 
 use crate::monoid::Monoid;
 use crate::window::Ties;
-use crate::window::btree::{BTree, Id, NONE};
+use crate::window::btree::{Id, NONE, Tree};
 
 /// One level of the boundary: a node with entries on both sides of it, its right
 /// neighbour of the same level, and the entry between the two, which their least common
@@ -17,14 +17,14 @@ struct Step {
     between: usize,
 }
 
-impl<M: Monoid> BTree<M> {
+impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     pub(in crate::window) fn bulk_evict(&mut self, time: i64) -> usize {
         let before = self.len;
-        let first = self.nodes.times(self.left_finger).first();
+        let first = self.nodes.times(self.left.finger()).first();
         if first.is_none_or(|oldest| *oldest > time) {
             return 0;
         }
-        let last = self.nodes.times(self.right_finger).last();
+        let last = self.nodes.times(self.right.finger()).last();
         if last.is_some_and(|youngest| *youngest <= time) {
             self.evict_all();
             return before;
@@ -49,7 +49,6 @@ impl<M: Monoid> BTree<M> {
         self.discard(self.root);
         let root = self.nodes.allocate(0);
         self.plant(root);
-        self.touch(root);
         self.settle();
         self.len = 0;
         self.give_back();
@@ -62,7 +61,7 @@ impl<M: Monoid> BTree<M> {
 
     /// The boundary ends below a node of the left spine, which has a right sibling.
     fn cut_below_left_spine(&mut self, time: i64) {
-        let top = self.climb_left(|separator| time < separator);
+        let top = self.left.climb(|separator| time < separator);
         let parent = self.nodes.parent(top);
         let neighbor = self.nodes.child(parent, 1);
         let steps = self.boundary(top, (neighbor, parent, 0), time);
@@ -78,7 +77,7 @@ impl<M: Monoid> BTree<M> {
         let top = if time < last {
             self.root
         } else {
-            self.climb_right(|separator| separator <= time)
+            self.right.climb(|separator| separator <= time)
         };
         let steps = self.boundary(top, (NONE, NONE, 0), time);
         let gone = self.pass_up(&steps);
@@ -88,11 +87,7 @@ impl<M: Monoid> BTree<M> {
             // Make child root.
             self.height_decrease();
         }
-        self.touch(self.root);
         self.thread_left(self.root);
-        if !self.nodes.is_leaf(self.root) {
-            self.touch(self.nodes.last_child(self.root));
-        }
     }
 
     /// Step 1: the levels from `top` down; stops early where `time` itself is found.
@@ -126,7 +121,7 @@ impl<M: Monoid> BTree<M> {
     /// behind it is then used up, and both are still in its parent.
     fn pass_up(&mut self, steps: &[Step]) -> bool {
         for step in steps {
-            self.nodes.set_left(step.node, true);
+            self.set_left(step.node);
         }
         let mut gone = false;
         // The parent of a neighbour that changed.
@@ -134,15 +129,14 @@ impl<M: Monoid> BTree<M> {
         for step in steps.iter().rev() {
             for at in 0..step.cut {
                 if let Some(child) = self.nodes.children(step.node).get(at) {
-                    self.discard(*child);
+                    self.discard(child.id);
                 }
             }
             if gone && step.cut == self.nodes.len(step.node) {
                 // All of its children went, the last one into a neighbour's.
                 self.nodes.drop_front(step.node, step.cut);
                 self.nodes.release(step.node);
-                self.nodes.set_left(step.neighbor, true);
-                self.touch(step.neighbor);
+                self.set_left(step.neighbor);
                 continue;
             }
             self.nodes
@@ -168,10 +162,6 @@ impl<M: Monoid> BTree<M> {
             if node == self.root {
                 if self.nodes.len(node) == 0 {
                     self.height_decrease();
-                    self.touch(self.root);
-                    if !self.nodes.is_leaf(self.root) {
-                        self.touch(self.nodes.last_child(self.root));
-                    }
                     return self.root;
                 }
                 self.touch(node);
@@ -218,12 +208,8 @@ impl<M: Monoid> BTree<M> {
             return Mend::Moved;
         }
         self.nodes.prepend(node, separator, neighbor);
-        if self.left_finger == node {
-            self.left_finger = neighbor;
-        }
         self.nodes.release(node);
-        self.nodes.set_left(neighbor, true);
-        self.touch(neighbor);
+        self.set_left(neighbor);
         Mend::Merged
     }
 
@@ -241,19 +227,18 @@ impl<M: Monoid> BTree<M> {
         self.plant(top);
     }
 
-    /// Step 3, as far as it is about spine flags and the finger.
+    /// Step 3, as far as it is about the left spine.
     fn thread_left(&mut self, start: Id) {
         let mut id = start;
-        self.nodes.set_left(id, true);
-        self.touch(id);
+        self.set_left(id);
         while !self.nodes.is_leaf(id) {
             id = self.nodes.child(id, 0);
-            self.nodes.set_left(id, true);
+            self.set_left(id);
         }
-        self.left_finger = id;
-        if start == self.root && id != start {
-            self.touch(self.nodes.child(start, 0));
-        }
+    }
+
+    fn set_left(&mut self, id: Id) {
+        self.left.set(self.nodes.level(id), id);
     }
 }
 

@@ -1,9 +1,12 @@
 //! Bulk insert (2023, §5): insertion sites search, interleave & split level by level, pass
 //! down.
 
+use std::mem::replace;
+
 use crate::monoid::Monoid;
 use crate::window::Batch;
-use crate::window::btree::{BTree, Id, NONE, Site};
+use crate::window::btree::{Child, Id, NONE, Site, Tree};
+use crate::window::shape::Kind;
 
 /// An event for a node: an entry to insert, with the child behind it; or, without one, a
 /// recomputation.
@@ -13,7 +16,7 @@ struct Treelet<P> {
     entry: Option<(i64, P)>,
     /// The child that the entry follows, which `child` was split off from.
     after: Id,
-    child: Id,
+    child: Option<Child<P>>,
 }
 
 impl<P> Treelet<P> {
@@ -22,7 +25,7 @@ impl<P> Treelet<P> {
             target,
             entry: None,
             after: NONE,
-            child: NONE,
+            child: None,
         }
     }
 }
@@ -34,10 +37,10 @@ type Treelets<P> = Vec<Treelet<P>>;
 struct Interleaved<P> {
     times: Vec<i64>,
     values: Vec<P>,
-    children: Vec<Id>,
+    children: Vec<Child<P>>,
 }
 
-impl<M: Monoid> BTree<M> {
+impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     pub(in crate::window) fn bulk_insert(&mut self, batch: Batch<M>) {
         let mut level = 0;
         let mut treelets = self.insertion_sites(batch);
@@ -79,7 +82,7 @@ impl<M: Monoid> BTree<M> {
                     target: site.node,
                     entry: Some((time, value)),
                     after: NONE,
-                    child: NONE,
+                    child: None,
                 });
             }
         }
@@ -88,7 +91,7 @@ impl<M: Monoid> BTree<M> {
 
     /// The separator right of a spine node's subtree.
     fn right_of(&self, id: Id) -> Option<i64> {
-        let right = self.nodes.spines(id).1;
+        let right = self.right.at(self.nodes.level(id)) == id;
         let parent = self.nodes.parent(id);
         (!right).then(|| self.nodes.times(parent)[0])
     }
@@ -136,33 +139,32 @@ impl<M: Monoid> BTree<M> {
         next: &mut Treelets<M::Partial>,
         room: &mut Interleaved<M::Partial>,
     ) {
-        let mut events = treelets.drain(..).peekable();
-        while let Some(first) = events.next() {
+        let mut from = 0;
+        while let Some(first) = treelets.get_mut(from) {
             let target = first.target;
             if self.nodes.level(target) > level {
-                push(next, first);
+                push(next, replace(first, Treelet::recompute(NONE)));
+                from += 1;
                 continue;
             }
-            let mut group: Treelets<M::Partial> = Vec::new();
-            let mut event = Some(first);
-            while let Some(treelet) = event {
-                if treelet.entry.is_some() {
-                    group.push(treelet);
-                }
-                event = events.next_if(|treelet| treelet.target == target);
-            }
-            self.process_node(target, group, next, room);
+            let rest = treelets[from..].iter();
+            let group = rest.take_while(|treelet| treelet.target == target);
+            let to = from + group.count();
+            self.process_node(target, &mut treelets[from..to], next, room);
+            from = to;
         }
+        treelets.clear();
     }
 
     fn process_node(
         &mut self,
         target: Id,
-        group: Treelets<M::Partial>,
+        group: &mut [Treelet<M::Partial>],
         next: &mut Treelets<M::Partial>,
         room: &mut Interleaved<M::Partial>,
     ) {
-        let arity = self.nodes.arity(target) + group.len();
+        let entries = group.iter().filter(|treelet| treelet.entry.is_some());
+        let arity = self.nodes.arity(target) + entries.count();
         if arity > self.most() + 1 {
             self.interleave(target, group, room);
             self.bulk_split(target, next, room);
@@ -170,16 +172,17 @@ impl<M: Monoid> BTree<M> {
         }
         // A small insertion: no need for room.
         for treelet in group {
-            let (time, value) = treelet.entry.expect("a group of entries");
-            let at = match treelet.child {
-                NONE => self.nodes.up_to(target, time),
-                _ => self.nodes.position(treelet.after),
+            let Some((time, value)) = treelet.entry.take() else {
+                continue;
             };
-            self.nodes.insert(target, at, time, value, treelet.child);
+            let at = match treelet.child {
+                None => self.nodes.up_to(target, time),
+                Some(_) => self.nodes.position(treelet.after),
+            };
+            self.nodes
+                .insert(target, at, time, value, treelet.child.take());
         }
-        self.touch(target);
-        let (left, right) = self.nodes.spines(target);
-        if !left && !right {
+        if self.touch(target) {
             push(next, Treelet::recompute(self.nodes.parent(target)));
         }
     }
@@ -188,18 +191,18 @@ impl<M: Monoid> BTree<M> {
     fn interleave(
         &mut self,
         target: Id,
-        group: Treelets<M::Partial>,
+        group: &mut [Treelet<M::Partial>],
         room: &mut Interleaved<M::Partial>,
     ) {
         room.children.clear();
-        let (mut times, mut values) = (Vec::new(), Vec::new());
-        let children = self.nodes.children(target).to_vec();
-        self.nodes.drain(target, &mut times, &mut values);
+        let (mut times, mut values, mut children) = (Vec::new(), Vec::new(), Vec::new());
+        self.nodes
+            .drain(target, &mut times, &mut values, &mut children);
         let mut own = times.into_iter().zip(values).peekable();
-        let mut group = group.into_iter().peekable();
         if self.nodes.is_leaf(target) {
-            for treelet in group {
-                let (time, value) = treelet.entry.expect("a group of entries");
+            room.times.reserve(group.len() + own.len());
+            room.values.reserve(group.len() + own.len());
+            for (time, value) in group.iter_mut().filter_map(|treelet| treelet.entry.take()) {
                 while let Some((time, value)) = own.next_if(|(present, _)| *present <= time) {
                     room.push(time, value);
                 }
@@ -210,13 +213,22 @@ impl<M: Monoid> BTree<M> {
             }
             return;
         }
-        for mut child in children {
+        let group = group.iter_mut();
+        let mut group = group.filter_map(|treelet| {
+            let after = treelet.after;
+            Some((after, treelet.entry.take()?, treelet.child.take()?))
+        });
+        let mut treelet = group.next();
+        for child in children {
+            let mut last = child.id;
             room.children.push(child);
-            while let Some(treelet) = group.next_if(|treelet| treelet.after == child) {
-                let (time, value) = treelet.entry.expect("a group of entries");
+            while let Some((_, (time, value), child)) =
+                treelet.take_if(|(after, ..)| *after == last)
+            {
                 room.push(time, value);
-                child = treelet.child;
+                last = child.id;
                 room.children.push(child);
+                treelet = group.next();
             }
             if let Some((time, value)) = own.next() {
                 room.push(time, value);
@@ -245,20 +257,11 @@ impl<M: Monoid> BTree<M> {
         let mut node = target;
         for number in 0..=pieces {
             let from = number * piece;
-            let to = if number < pieces { from + piece } else { arity };
+            let last = number == pieces;
+            let to = if last { arity } else { from + piece };
+            let after = node;
             if number > 0 {
-                let sibling = self.nodes.allocate(level);
-                self.hand_right_end(node, sibling);
-                let blank = self.monoid.identity();
-                let value = std::mem::replace(&mut room.values[from - 1], blank);
-                next.push(Treelet {
-                    target: parent,
-                    entry: Some((room.times[from - 1], value)),
-                    after: node,
-                    child: sibling,
-                });
-                self.touch(node);
-                node = sibling;
+                node = self.nodes.allocate(level);
             }
             let children = room.children.get(from..to).unwrap_or(&[]);
             self.nodes.fill(
@@ -267,8 +270,24 @@ impl<M: Monoid> BTree<M> {
                 &mut room.values[from..to - 1],
                 children,
             );
+            if number > 0 {
+                self.hand_right_end(after, node);
+                let blank = self.monoid.identity();
+                let value = replace(&mut room.values[from - 1], blank);
+                let on_spine = last && self.kind(node) != Kind::Up;
+                let child = match on_spine {
+                    true => self.nodes.child_of(node),
+                    false => Child::new(node, self.whole(node)),
+                };
+                next.push(Treelet {
+                    target: parent,
+                    entry: Some((room.times[from - 1], value)),
+                    after,
+                    child: Some(child),
+                });
+            }
         }
-        self.touch(node);
+        self.touch(target);
         room.times.clear();
         room.values.clear();
     }

@@ -10,7 +10,7 @@
 //! |        | O(1); query: 2 combines; range: O(log d_lo + log d_hi + log n_sub);   |
 //! |        | evict_until: amortised O(log m), worst O(log n); insert_many:         |
 //! |        | O(log d + m (1 + log(d/m))); without `bulk`, as many single steps     |
-//! | space  | μ = 4, sum of int64: 60 to 85 bytes per entry                         |
+//! | space  | μ = 4, sum of int64: 60 to 90 bytes per entry                         |
 //! | choose | for experiments with the arity and the bulk algorithms; else `fiba`   |
 //!
 //! # Idea
@@ -41,6 +41,9 @@
 //! 5. Treelets of a bulk insert name the sibling they follow, so that times that are kept
 //!    though equal stay in order. A time that is present combines in its node at once; its
 //!    node's recomputation rides along, in order of time, until its level comes.
+//! 6. What the spines keep, and the separators that climbs look at, lie in two arrays by
+//!    level. A node's own part is kept beside its Π↙ or Π↘: the pass down refolds what has
+//!    changed, and hands down to what is below with one combine each.
 //!
 //! # Invariants
 //! Those of [`btree`](super::btree), aggregates by place.

@@ -1,0 +1,143 @@
+//! A tree of the arity asked for, its nodes no larger than a few sizes make them.
+
+use super::{ARITIES, Tree};
+use crate::monoid::{Entry, Monoid};
+use crate::snapshot::{Reader, Result, Writer};
+use crate::window::fiba_published::Options;
+use crate::window::shape::Shape;
+use crate::window::{Batch, Ties, Window};
+
+/// A B-tree with aggregates: classic, or with fingers as FiBA was published.
+#[derive(Clone, Debug)]
+pub struct BTree<M: Monoid>(Sized<M>);
+
+/// Up to 2μ entries while a node waits to be split.
+#[derive(Clone, Debug)]
+enum Sized<M: Monoid> {
+    To2(Tree<M, 4, 5>),
+    To4(Tree<M, 8, 9>),
+    To8(Tree<M, 16, 17>),
+    To16(Tree<M, 32, 33>),
+    To64(Tree<M, 128, 129>),
+}
+
+/// Does something to the tree, whatever its size.
+macro_rules! tree {
+    ($sized:expr, $tree:ident => $does:expr) => {
+        match $sized {
+            Sized::To2($tree) => $does,
+            Sized::To4($tree) => $does,
+            Sized::To8($tree) => $does,
+            Sized::To16($tree) => $does,
+            Sized::To64($tree) => $does,
+        }
+    };
+}
+
+impl<M: Monoid> BTree<M> {
+    /// The classic tree of minimum arity `arity`.
+    ///
+    /// # Panics
+    /// If the arity is not one of [`ARITIES`].
+    pub fn new(monoid: M, ties: Ties, arity: usize) -> Self {
+        Self::planted(monoid, ties, arity, None)
+    }
+
+    pub(in crate::window) fn planted(
+        monoid: M,
+        ties: Ties,
+        arity: usize,
+        fingers: Option<Options>,
+    ) -> Self {
+        assert!(ARITIES.contains(&arity), "a minimum arity of {arity}");
+        Self(match arity {
+            ..=2 => Sized::To2(Tree::planted(monoid, ties, arity, fingers)),
+            3..=4 => Sized::To4(Tree::planted(monoid, ties, arity, fingers)),
+            5..=8 => Sized::To8(Tree::planted(monoid, ties, arity, fingers)),
+            9..=16 => Sized::To16(Tree::planted(monoid, ties, arity, fingers)),
+            _ => Sized::To64(Tree::planted(monoid, ties, arity, fingers)),
+        })
+    }
+
+    /// The oldest entry.
+    pub(in crate::window) fn first(&self) -> Option<(i64, M::Partial)> {
+        tree!(&self.0, tree => tree.first())
+    }
+}
+
+impl<M: Monoid> Window<M> for BTree<M> {
+    #[inline]
+    fn insert(&mut self, time: i64, entry: Entry<M>) {
+        tree!(&mut self.0, tree => tree.insert(time, entry));
+    }
+
+    fn insert_batch(&mut self, batch: Batch<M>) {
+        tree!(&mut self.0, tree => tree.insert_batch(batch));
+    }
+
+    #[inline]
+    fn evict(&mut self) -> Option<i64> {
+        tree!(&mut self.0, tree => tree.evict())
+    }
+
+    fn evict_at(&mut self, time: i64) -> bool {
+        tree!(&mut self.0, tree => tree.evict_at(time))
+    }
+
+    fn evict_until(&mut self, time: i64) -> usize {
+        tree!(&mut self.0, tree => tree.evict_until(time))
+    }
+
+    #[inline]
+    fn query(&mut self) -> M::Partial {
+        tree!(&mut self.0, tree => tree.query())
+    }
+
+    fn query_range(&mut self, lo: i64, hi: i64) -> M::Partial {
+        tree!(&mut self.0, tree => tree.query_range(lo, hi))
+    }
+
+    fn len(&mut self) -> usize {
+        tree!(&mut self.0, tree => tree.len())
+    }
+
+    fn oldest(&mut self) -> Option<i64> {
+        tree!(&mut self.0, tree => tree.oldest())
+    }
+
+    fn youngest(&mut self) -> Option<i64> {
+        tree!(&mut self.0, tree => tree.youngest())
+    }
+
+    fn clear(&mut self) {
+        tree!(&mut self.0, tree => tree.clear());
+    }
+
+    fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial)) {
+        tree!(&mut self.0, tree => tree.for_each(visit));
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        tree!(&self.0, tree => tree.check())
+    }
+
+    fn bytes(&self) -> usize {
+        tree!(&self.0, tree => size_of::<Self>() + tree.bytes() - size_of_val(tree))
+    }
+
+    fn write(&self, out: &mut Writer) {
+        tree!(&self.0, tree => tree.write(out));
+    }
+
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        tree!(&mut self.0, tree => tree.read(input))
+    }
+
+    fn monoid(&self) -> &M {
+        tree!(&self.0, tree => tree.monoid())
+    }
+
+    fn shape(&mut self) -> Option<Shape<M::Partial>> {
+        tree!(&mut self.0, tree => tree.shape())
+    }
+}
