@@ -62,7 +62,7 @@ SEED    ?= $(shell date +%Y%m%d)0000000
 test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=10000000 before a release
 	@echo "$(SCRIPTS) scripts from seed $(SEED)"
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_SEED=$(SEED) \
-		$(RUST) cargo test --locked -p slidewise-core --test oracle
+		$(RUST) cargo test --locked -p slidewise-core --test structures oracle::
 
 FAULTS ?= 300
 test-faults: $(DEV) ## errors of users, injected: FAULTS=300 scripts per algorithm, a million

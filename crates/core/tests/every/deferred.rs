@@ -1,6 +1,7 @@
 //! Partials worked out later: the right value in the right order whatever fails on the
 //! way, chains of any depth, and a ledger that does not grow.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::common::Random;
@@ -14,7 +15,32 @@ use slidewise_core::window::algorithm::ALGORITHMS;
 use slidewise_core::window::any::{Algorithm, AnyWindow, window};
 use slidewise_core::window::{Refused, Ties};
 
-type Text = Seq<i64>;
+/// A text, by its place among those held: windows over another type would be compiled once
+/// more, all of them, which takes a minute.
+type Text = i64;
+
+thread_local! {
+    static HELD: RefCell<Vec<Seq<i64>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn hold(text: Seq<i64>) -> Text {
+    HELD.with_borrow_mut(|held| {
+        held.push(text);
+        held.len() as Text - 1
+    })
+}
+
+fn one(value: i64) -> Text {
+    hold(Seq::One(value))
+}
+
+fn held(text: &Text) -> Seq<i64> {
+    HELD.with_borrow(|held| held[*text as usize].clone())
+}
+
+fn read(text: &Text) -> Vec<i64> {
+    held(text).to_vec()
+}
 
 fn own() -> Kind {
     Kind::Own {
@@ -37,12 +63,12 @@ fn request(kind: Kind) -> AggSpec {
 fn work(work: Work, a: &Text, b: &Text) -> Text {
     assert_eq!(work.own, 7);
     match work.op {
-        Op::Combine => a.then(b),
+        Op::Combine => hold(held(a).then(&held(b))),
         Op::Inverse => {
-            let (whole, oldest) = (a.to_vec(), b.to_vec());
+            let (whole, oldest) = (read(a), read(b));
             assert_eq!(whole[..oldest.len()], oldest, "not its oldest part");
             let rest = whole[oldest.len()..].iter();
-            rest.fold(Text::Empty, |text, value| text.then(&Text::One(*value)))
+            hold(rest.fold(Seq::Empty, |text, value| text.then(&Seq::One(*value))))
         }
     }
 }
@@ -60,7 +86,7 @@ fn force_with_faults(term: &Term<Text>) -> Vec<i64> {
             }
         });
         if let Ok(value) = forced {
-            return value.map_or_else(Vec::new, |text| text.to_vec());
+            return value.map_or_else(Vec::new, |text| read(&text));
         }
         assert_eq!(calls, k + 1, "it goes on where it stopped");
     }
@@ -69,7 +95,7 @@ fn force_with_faults(term: &Term<Text>) -> Vec<i64> {
 
 fn force(term: &Term<Text>) -> Vec<i64> {
     let forced = term.force(&mut |what, a, b| Ok::<_, ()>(work(what, a, b)));
-    forced.unwrap().map_or_else(Vec::new, |text| text.to_vec())
+    forced.unwrap().map_or_else(Vec::new, |text| read(&text))
 }
 
 fn values(answers: &[Answer<Text>], faults: bool) -> Vec<i64> {
@@ -78,7 +104,7 @@ fn values(answers: &[Answer<Text>], faults: bool) -> Vec<i64> {
         [Answer::Term(term)] => force(term),
         [Answer::List(cells)] => {
             let texts = cells.iter().map(|cell| match cell {
-                Cell::Object(text) => text.to_vec(),
+                Cell::Object(text) => read(text),
                 cell => panic!("{cell:?}"),
             });
             texts.flatten().collect()
@@ -94,7 +120,7 @@ fn make(algorithm: Algorithm, kind: Kind, ties: Ties) -> AnyText {
 }
 
 fn row(value: i64) -> [Cell<Text>; 1] {
-    [Cell::Object(Text::One(value))]
+    [Cell::Object(one(value))]
 }
 
 fn step(window: &mut AnyText, op: &Step) -> Result<Option<usize>, Refused> {
@@ -139,6 +165,7 @@ fn restored(window: &AnyText, fresh: AnyText) -> AnyText {
 }
 
 fn compare(algorithm: Algorithm, claims: Claims, ties: Ties, seed: u64) {
+    HELD.with_borrow_mut(Vec::clear);
     let mut windows = [
         make(algorithm, own(), ties),
         make(Algorithm::Recalculate, Kind::Collect, ties),
@@ -205,7 +232,7 @@ const DEEP: i64 = 1_000_000;
 #[test]
 fn chains_of_any_depth_are_worked_out_and_dropped() {
     let monoid = Deferred::new(7, false, Arc::<Ledger<Text>>::default());
-    let leaves = || (0..DEEP).map(|value| monoid.leaf(Text::One(value)));
+    let leaves = || (0..DEEP).map(|value| monoid.leaf(one(value)));
     let left = leaves().fold(Term::default(), |acc, leaf| monoid.combine(&acc, &leaf));
     let right = leaves()
         .rev()
@@ -222,7 +249,7 @@ fn a_ledger_holds_what_is_alive_and_gives_operands_first() {
     let monoid = Deferred::new(7, false, Arc::clone(&ledger));
     let mut acc = Term::default();
     for value in 0..100 {
-        acc = monoid.combine(&acc, &monoid.leaf(Text::One(value)));
+        acc = monoid.combine(&acc, &monoid.leaf(one(value)));
     }
     for term in ledger.take(usize::MAX) {
         let (what, a, b) = term.next_step().expect("its operands came before");
@@ -231,7 +258,7 @@ fn a_ledger_holds_what_is_alive_and_gives_operands_first() {
     assert!(ledger.is_empty());
     assert!(force(&acc).into_iter().eq(0..100));
     for value in 0..DEEP {
-        acc = monoid.combine(&monoid.leaf(Text::One(value)), &monoid.leaf(Text::One(0)));
+        acc = monoid.combine(&monoid.leaf(one(value)), &monoid.leaf(one(0)));
     }
     assert!(ledger.len() <= 1 << 12, "{}", ledger.len());
     drop(acc);
@@ -241,7 +268,7 @@ fn a_ledger_holds_what_is_alive_and_gives_operands_first() {
 #[test]
 fn marks_tell_another_order_and_another_rest() {
     let monoid = Deferred::new(7, false, Arc::<Ledger<Text>>::default());
-    let [a, b, c] = [1, 2, 3].map(|value| monoid.leaf(Text::One(value)));
+    let [a, b, c] = [1, 2, 3].map(|value| monoid.leaf(one(value)));
     let ab = monoid.combine(&a, &b);
     let abc = monoid.combine(&ab, &c);
     assert!(monoid.same(&abc, &monoid.combine(&a, &monoid.combine(&b, &c))));
@@ -251,7 +278,7 @@ fn marks_tell_another_order_and_another_rest() {
     assert_eq!(force(&rest), [2, 3]);
     assert!(monoid.inverse_of(&abc, &abc).is_nothing());
     let any = Deferred::new(7, true, Arc::<Ledger<Text>>::default());
-    let [a, b] = [1, 2].map(|value| any.leaf(Text::One(value)));
+    let [a, b] = [1, 2].map(|value| any.leaf(one(value)));
     assert!(any.same(&any.combine(&a, &b), &any.combine(&b, &a)));
     assert!(!any.same(&any.combine(&a, &b), &a));
 }
@@ -259,7 +286,7 @@ fn marks_tell_another_order_and_another_rest() {
 #[test]
 fn a_pending_term_has_no_bytes_yet() {
     let monoid = Deferred::new(7, false, Arc::<Ledger<Text>>::default());
-    let pair = monoid.combine(&monoid.leaf(Text::One(1)), &monoid.leaf(Text::One(2)));
+    let pair = monoid.combine(&monoid.leaf(one(1)), &monoid.leaf(one(2)));
     let mut out = Writer::default();
     pair.write(&mut out);
     assert_eq!(out.take_postponed().len(), 1);

@@ -4,11 +4,9 @@
 //! Sizes run from 2⁰ to 2²⁰, and to 2²² where the worst case is the promise; sizes that
 //! stay, that swing between n/2 and n, and that rise and fall like a saw.
 
-mod common;
-
 use std::cell::Cell;
 
-use common::monoids::{Affine, take_combines, take_inverses};
+use crate::common::monoids::{Affine, take_combines, take_inverses};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 use slidewise_core::window::aba::Aba;

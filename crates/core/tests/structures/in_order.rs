@@ -4,12 +4,10 @@
 //!
 //! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
 
-mod common;
-
 use std::fmt::Debug;
 
-use common::monoids::{Affine, FirstTop, Tally};
-use common::script::{Claims, compare_claims};
+use crate::common::monoids::{Affine, FirstTop, Tally};
+use crate::common::script::{Claims, compare_claims};
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::Extreme;
 use slidewise_core::monoid::Monoid;

@@ -1,11 +1,9 @@
 //! Many ranges over one stream: random scripts beside the definition, and what it costs.
 
-mod common;
-
 use std::fmt::Debug;
 
-use common::Random;
-use common::monoids::{Affine, FirstTop, Tally, take_combines, take_inverses};
+use crate::common::Random;
+use crate::common::monoids::{Affine, FirstTop, Tally, take_combines, take_inverses};
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::{Extreme, Top};
 use slidewise_core::monoid::{Entry, Monoid, Selective};

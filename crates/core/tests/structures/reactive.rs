@@ -2,12 +2,10 @@
 //!
 //! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
 
-mod common;
-
 use std::fmt::Debug;
 
-use common::monoids::{Affine, Tally};
-use common::script::{Claims, compare_claims};
+use crate::common::monoids::{Affine, Tally};
+use crate::common::script::{Claims, compare_claims};
 use slidewise_core::monoid::Monoid;
 use slidewise_core::window::Ties;
 use slidewise_core::window::reactive::Reactive;

@@ -1,9 +1,7 @@
 //! Bytes that were changed, read into the flat structures: refused, or a sound window. And
 //! memory that must come back.
 
-mod common;
-
-use common::Random;
+use crate::common::Random;
 use slidewise_core::aggregate::word::SumI64;
 use slidewise_core::monoid::Entry;
 use slidewise_core::snapshot::{Reader, Writer};

@@ -4,13 +4,11 @@
 //! `SLIDEWISE_SCRIPTS` sets the number of scripts per structure, `SLIDEWISE_SEED` the first
 //! seed.
 
-mod common;
-
 use std::fmt::Debug;
 
-use common::Random;
-use common::monoids::{Affine, Tally};
-use common::script::compare;
+use crate::common::Random;
+use crate::common::monoids::{Affine, Tally};
+use crate::common::script::compare;
 use slidewise_core::aggregate::word::SumI64;
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};

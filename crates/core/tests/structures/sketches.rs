@@ -1,9 +1,7 @@
 //! Sketches keep their promises: the errors they state, the same bits in every grouping
 //! where that is promised; and damaged bytes are refused.
 
-mod common;
-
-use common::Random;
+use crate::common::Random;
 use slidewise_core::aggregate::sketch::distinct::Registers;
 use slidewise_core::aggregate::sketch::hitters::Hitters;
 use slidewise_core::aggregate::sketch::quantiles::Quantiles;

@@ -1,10 +1,8 @@
 //! The costs promised on the cards of flat_fat, reactive, b_int, flat_fit and amta,
 //! asserted by counting combines, n = 2⁰ to 2²⁰.
 
-mod common;
-
-use common::Random;
-use common::monoids::{Affine, Map, take_combines};
+use crate::common::Random;
+use crate::common::monoids::{Affine, Map, take_combines};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::amta::Amta;
 use slidewise_core::window::b_int::BInt;

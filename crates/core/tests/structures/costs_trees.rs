@@ -6,11 +6,9 @@
 //! minimum arity μ, `node = 4μ − 1`. That is the constant of every bound. A tree of n
 //! entries has at most `levels` levels, log to the base μ.
 
-mod common;
-
-use common::Random;
-use common::costs::{arrivals, combines, log2};
-use common::monoids::Affine;
+use crate::common::Random;
+use crate::common::costs::{arrivals, combines, log2};
+use crate::common::monoids::Affine;
 use slidewise_core::monoid::Entry;
 use slidewise_core::window::btree::BTree;
 use slidewise_core::window::fiba_published::Options;

@@ -3,12 +3,10 @@
 //!
 //! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
 
-mod common;
-
 use std::fmt::Debug;
 
-use common::monoids::{Affine, Tally};
-use common::script::compare;
+use crate::common::monoids::{Affine, Tally};
+use crate::common::script::compare;
 use slidewise_core::monoid::Monoid;
 use slidewise_core::window::Ties;
 use slidewise_core::window::fiba::Fiba;

@@ -1,12 +1,10 @@
 //! The queue of the first-in first-out structures: contents against a `VecDeque`, places
 //! that stay, memory that comes back, values that go at once.
 
-mod common;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use common::Random;
+use crate::common::Random;
 use slidewise_core::window::queue::Queue;
 
 /// Random runs of pushes and evictions; `swing` is how long one lasts at most.

@@ -5,11 +5,9 @@
 //! and arity `F` enter the bounds as the constants they are: refolding a leaf takes
 //! L − 1 combines, refolding a node F − 1.
 
-mod common;
-
-use common::Random;
-use common::costs::{arrivals, combines, log2};
-use common::monoids::{Affine, Tally, take_combines};
+use crate::common::Random;
+use crate::common::costs::{arrivals, combines, log2};
+use crate::common::monoids::{Affine, Tally, take_combines};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::{Batch, Ties, Window};

@@ -1,9 +1,7 @@
 //! The hybrids of DABA and a tree, beside recalculate and by counting.
 
-mod common;
-
-use common::Random;
-use common::monoids::{Affine, Tally, take_combines};
+use crate::common::Random;
+use crate::common::monoids::{Affine, Tally, take_combines};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::daba_late::DabaLate;

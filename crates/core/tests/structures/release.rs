@@ -1,11 +1,9 @@
 //! A window lets go of what it evicts: nothing evicted is kept alive by a buffer, a
 //! suffix or a node on the free list.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::Random;
+use crate::common::Random;
 use slidewise_core::aggregate::collect::{Collect, Numbered, Seq};
 use slidewise_core::monoid::Entry;
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};

@@ -1,0 +1,21 @@
+//! Tests of the structures themselves: random scripts beside `recalculate`, costs by
+//! counting combines, damaged bytes, memory that comes back. One program, because most of
+//! its compiling is windows and scripts that several of these files use.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod costs;
+mod costs_flat;
+mod costs_in_order;
+mod costs_trees;
+mod damaged;
+mod hybrids;
+mod in_order;
+mod oracle;
+mod queue;
+mod reactive;
+mod release;
+mod shared;
+mod sketches;
+mod trees;
