@@ -7,11 +7,14 @@ from typing import Any
 
 import kafka_broker
 import pytest
+import streams
 
 from slidewise.errors import SlidewiseError
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: slidewise[spark]")
 
+# Of every Spark, those in processes of their own as well.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", streams.JVM)
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -36,6 +39,7 @@ def spark() -> Iterator[Any]:
         "spark.default.parallelism": "2",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
         "spark.ui.showConsoleProgress": "false",
+        **streams.RENAMES,
     }
     if jars := kafka_broker.connector():
         config["spark.jars"] = jars

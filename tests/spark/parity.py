@@ -21,7 +21,19 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from streams import AGGS, GAP, LATE, ROLLING, Feed, assert_same, read, start, written
+from streams import (
+    AGGS,
+    GAP,
+    JVM,
+    LATE,
+    RENAMES,
+    ROLLING,
+    Feed,
+    assert_same,
+    read,
+    start,
+    written,
+)
 
 import slidewise as sw
 from slidewise.spark import hopping, rolling, session
@@ -48,19 +60,13 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 # What every stream is asked for.
 ALWAYS = 2
-# On few cores fewer threads compile, and files are renamed without a process for each.
 _CONFIG = {
-    "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m -XX:+UseSerialGC"
-    ),
+    "spark.driver.extraJavaOptions": JVM,
     "spark.driver.memory": "3g",
     "spark.default.parallelism": "2",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing."
-        "FileSystemBasedCheckpointFileManager"
-    ),
+    **RENAMES,
 }
 # Spark waits ten seconds for the Python process with which each query starts.
 _STARTING = threading.Semaphore(2)
