@@ -18,9 +18,6 @@ CORE := $(VENV)/.core
 DEPS := $(VENV)/.deps
 DEV  := $(DEPS) $(CORE)
 
-# Makes from before 4.0 cannot keep apart what recipes say that run beside each other.
-IN_TURN := $(if $(filter output-sync,$(.FEATURES)),--output-sync=line)
-
 RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
                 $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
@@ -54,13 +51,14 @@ demo: $(CORE) ## the main job on a generated trip stream: table, Parquet, pictur
 demo-spark: $(DEV) ## both engines on the same trips: in process, Spark as a table and as a stream
 	@$(BIN)/slidewise demo --engine spark
 
-# pytest keeps one core busy, cargo and its linkers the other.
+# pytest keeps one core busy, cargo and its linkers the other; Spark has both to itself.
 test: lint ## everything that must pass: lint, cargo tests, pytest
-	@$(MAKE) --no-print-directory -j 2 $(IN_TURN) test-package test-core
+	@$(MAKE) --no-print-directory -j 2 test-package test-core
 	@$(MAKE) --no-print-directory test-spark
 
+# Without what make says of its jobs, which cargo's own children cannot take part in.
 test-core: $(DEPS) ## the tests of the Rust core
-	$(RUST) cargo test --locked -p slidewise-core
+	MAKEFLAGS= $(RUST) cargo test --locked -p slidewise-core
 
 # A fresh seed each day; SCRIPTS=10000000 is the tier to pass before a release.
 SCRIPTS ?= 1000000
@@ -93,7 +91,9 @@ test-kills: $(DEV) ## kills of Spark drivers and workers: DRIVERS=5 WORKERS=15 f
 	SLIDEWISE_DRIVER_KILLS=$(DRIVERS) SLIDEWISE_WORKER_KILLS=$(WORKERS) \
 		$(BIN)/pytest tests/spark/test_kills.py -q -s
 
-test-python: test-package test-spark ## the tests of the Python package, by the built module
+test-python: ## the tests of the Python package, by the built module
+	@$(MAKE) --no-print-directory test-package
+	@$(MAKE) --no-print-directory test-spark
 
 test-package: $(DEV) ## those without Spark
 	$(BIN)/pytest --ignore tests/spark

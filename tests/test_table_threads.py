@@ -1,6 +1,7 @@
 """`threads=`: the same answers to the last bit, errors that name the row, Ctrl-C."""
 
 import _thread
+import signal
 import threading
 import time
 
@@ -106,6 +107,8 @@ def test_ctrl_c_stops_all_threads() -> None:
             "x": np.random.default_rng(1).random(rows),
         }
     )
+    # What a shell starts in the background begins without a handler.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
     started = time.monotonic()
@@ -121,7 +124,10 @@ def test_ctrl_c_stops_all_threads() -> None:
                 threads=2,
             )
 
-    with pytest.raises(KeyboardInterrupt):
-        ask()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ask()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - started < 30
     timer.join()

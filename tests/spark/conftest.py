@@ -39,7 +39,6 @@ def spark() -> Iterator[Any]:
         "spark.default.parallelism": "2",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
         "spark.ui.showConsoleProgress": "false",
-        **streams.RENAMES,
     }
     if jars := kafka_broker.connector():
         config["spark.jars"] = jars

@@ -51,8 +51,8 @@ START = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 # What two answers may be apart that are both within 2⁻⁵⁰ of the true one.
 NEAR = 2.0**-48
 _MICROSECOND = dt.timedelta(microseconds=1)
-# For few cores: fewer threads compile and clean up, and files are renamed without a
-# process for each. What is killed renames as Spark has it.
+# For few cores: fewer threads compile and clean up; and, for streams in bulk, files are
+# renamed without a process for each.
 JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m -XX:+UseSerialGC"
 RENAMES = {
     "spark.sql.streaming.checkpointFileManagerClass": (

@@ -1,6 +1,7 @@
 //! Sliding-window aggregation: the algebra, the windows, the kernels.
 //!
-//! No Python and no Arrow in here; one call of the system's ([`memory`]) is unsafe code.
+//! No Python and no Arrow in here, and unsafe code in three places only: [`memory`] asks for
+//! large pages and lends a column to threads, kernels run in wide registers.
 #![deny(unsafe_code)]
 
 pub mod aggregate;

@@ -42,7 +42,7 @@ fn advise<T>(column: &[T]) {
 #[cfg(not(target_os = "linux"))]
 fn advise<T>(_column: &[T]) {}
 
-/// A number of eight bytes, each pattern of which is a value.
+/// A number of eight bytes, each pattern of which is a value: [`Slots`] trusts that.
 pub trait Word: Copy + Default + Send + Sync {
     fn bits(self) -> u64;
 }

@@ -134,8 +134,8 @@ pub enum Error {
 /// to go on.
 ///
 /// # Panics
-/// On requests that [`plan`] must not be asked for, columns of different lengths, and
-/// group codes that are not below the number of rows.
+/// On requests that [`plan`] must not be asked for, and columns of different lengths. Codes
+/// of groups take memory up to the largest.
 pub fn rolling(
     request: Request<'_>,
     proceed: &mut dyn FnMut() -> bool,

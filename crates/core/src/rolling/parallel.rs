@@ -109,7 +109,7 @@ impl<J, R, I: Iterator<Item = (usize, J)>> Queue<I, R> {
         work: &impl Fn(J, &mut dyn FnMut() -> bool) -> Result<R, Error>,
         proceed: &mut dyn FnMut() -> bool,
     ) {
-        loop {
+        while !self.stop.load(Ordering::Relaxed) {
             let next = self.jobs.lock().expect("no job panicked").next();
             let Some((index, job)) = next else {
                 return;
@@ -150,6 +150,20 @@ mod tests {
             row,
             value: 0,
         }
+    }
+
+    #[test]
+    fn stretches_are_worth_a_thread() {
+        let crew = |threads, rows, counts| {
+            let proceed: &mut dyn FnMut() -> bool = &mut || true;
+            Crew { threads, proceed }.stretch(rows, counts)
+        };
+        assert_eq!(crew(4, 0, 0), 1);
+        assert_eq!(crew(4, LEAST, 0), LEAST);
+        assert_eq!(crew(4, 2 * LEAST, 0), LEAST);
+        assert_eq!(crew(0, 8 * LEAST, 0), 8 * LEAST);
+        assert_eq!(crew(4, 8 * LEAST, 0), 2 * LEAST);
+        assert_eq!(crew(4, 8 * LEAST, LEAST), 4 * LEAST);
     }
 
     #[test]

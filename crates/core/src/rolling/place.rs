@@ -171,6 +171,10 @@ impl<'a> Places<'a> {
 
     /// The values of the pieces one behind the other, with ranges moved.
     fn ranges<V>(&self, pieces: impl Iterator<Item = (Ranges, Vec<V>)>) -> (Ranges, Vec<V>) {
+        let mut pieces: Vec<_> = pieces.collect();
+        if pieces.len() == 1 && self.ranks.is_none() {
+            return pieces.remove(0);
+        }
         let (mut all, mut bases, mut of_pieces) = (Vec::new(), Vec::new(), Vec::new());
         for (ranges, values) in pieces {
             bases.push(all.len());

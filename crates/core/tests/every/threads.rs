@@ -2,13 +2,14 @@
 
 use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
+use slidewise_core::aggregate::sketch::Request as Sketched;
 use slidewise_core::aggregate::{AggSpec, Kind};
 use slidewise_core::rolling::{Closed, Error, Length, Moments, Output, Request, Span, rolling};
 
 const ROWS: usize = 40_000;
 
 /// Aggregations of every way through the code: kernels, any monoid, lists, values counted.
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     Kind::Sum,
     Kind::Mean,
     Kind::Count,
@@ -21,6 +22,10 @@ const KINDS: [Kind; 12] = [
     Kind::TopK { k: 3 },
     Kind::CountDistinct,
     Kind::Mode,
+    Kind::Sketch(Sketched::Bloom {
+        bits: 64,
+        hashes: 2,
+    }),
 ];
 
 struct Table {
@@ -110,7 +115,11 @@ fn bits(outputs: &[Vec<Output>]) -> Vec<(Vec<u64>, Vec<u8>)> {
             let words = lists.flat_map(|list| [&[list.len() as u64], list].concat());
             (words.collect(), Vec::new())
         }
-        Output::Bytes { .. } => unreachable!("no bytes asked for"),
+        Output::Bytes { ranges, values } => {
+            let blobs = ranges.iter().map(|(from, to)| &values[*from..*to]);
+            let bytes = blobs.flat_map(|blob| [&[blob.len() as u8], blob].concat());
+            (Vec::new(), bytes.collect())
+        }
     };
     outputs.iter().flatten().map(bits).collect()
 }
@@ -198,6 +207,49 @@ fn an_overflow_names_its_row_and_span() {
             panic!("twice 2^62 does not fit int64");
         };
         assert_eq!((span, row), (1, 39_999), "{threads} threads");
+    }
+}
+
+#[test]
+fn history_is_seen_and_not_answered() {
+    let mut random = Random(23);
+    let mut table = Table::new(&mut random, 1, true);
+    for (row, group) in table.groups.iter_mut().enumerate() {
+        *group = (row * 50 / ROWS) as u32;
+    }
+    const HISTORY: usize = 10_000;
+    // Its own sums would not fit; nobody asks for them.
+    table.integers[100] = i64::MAX;
+    table.integers[101] = i64::MAX;
+    let columns = [Column {
+        values: Values::I64(&table.integers),
+        validity: None,
+    }];
+    let aggs = [Kind::Sum, Kind::CountDistinct].map(|kind| AggSpec {
+        kind,
+        of: Some(0),
+        by: None,
+        ddof: 0,
+    });
+    let spans = [span(Length::Rows(20), 0)];
+    let answered = |history, threads| {
+        let request = Request {
+            groups: Some(&table.groups),
+            history,
+            threads,
+            ..Request::new(&table.times, &columns, &aggs, &spans)
+        };
+        rolling(request, &mut || true).map(|answers| {
+            let Output::I64 { values, .. } = &answers[0][0] else {
+                panic!("sums of integers are integers");
+            };
+            values[HISTORY..].to_vec()
+        })
+    };
+    let one = answered(HISTORY, 1).expect("what is asked for fits");
+    for threads in [2, 5] {
+        assert_eq!(answered(HISTORY, threads).as_ref(), Ok(&one), "{threads}");
+        assert!(answered(0, threads).is_err(), "{threads}");
     }
 }
 

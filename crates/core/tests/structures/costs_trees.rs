@@ -128,6 +128,41 @@ fn fiba_inserts_in_amortised_o_log_d() {
     }
 }
 
+/// Times below an inner child of the root, of a tree grown in order until it has one.
+fn grown(tree: &mut Tree) -> (i64, i64) {
+    for item in 0.. {
+        tree.insert(item * GAP, Entry::Raw(item));
+        if item >= 5_000 && item % 500 == 0 {
+            let root = tree.shape().expect("a tree").nodes.swap_remove(0);
+            if root.children.len() > 2 {
+                return (root.times[0], root.times[1]);
+            }
+        }
+    }
+    unreachable!("roots split at last");
+}
+
+/// The root hands nothing down, so a change below its inner children costs the path up, as
+/// in the classic tree of the same nodes.
+#[test]
+fn a_change_of_the_root_alone_goes_no_further() {
+    for arity in ARITIES {
+        let mut classic = BTree::new(Affine::<0>, Ties::Combine, arity);
+        let mut with_fingers = fiba(arity);
+        let (from, to) = grown(&mut classic);
+        assert_eq!(grown(&mut with_fingers), (from, to));
+        for part in 1..8 {
+            let time = from + (to - from) / 8 * part + 1;
+            let bound = combines(|| classic.insert(time, Entry::Raw(part)));
+            let insert = combines(|| with_fingers.insert(time, Entry::Raw(part)));
+            require(insert, bound, format_args!("insert, μ {arity}"));
+            let bound = combines(|| classic.evict_at(time));
+            let evict = combines(|| with_fingers.evict_at(time));
+            require(evict, bound, format_args!("evict at, μ {arity}"));
+        }
+    }
+}
+
 #[test]
 fn fiba_counts_distance_from_the_old_end_too() {
     let mut random = Random(5);

@@ -266,8 +266,8 @@ impl Run<'_, '_, '_> {
                 return Err(Error::Interrupted);
             }
         }
-        let outputs = &mut self.pieces[span];
-        bag.answers(&mut |agg, answer| outputs[agg].set(row, &answer));
+        let pieces = &mut self.pieces[span];
+        bag.answers(&mut |agg, answer| pieces[agg].set(row, &answer));
         Ok(())
     }
 

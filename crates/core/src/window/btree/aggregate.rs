@@ -106,8 +106,8 @@ fn settle_spine<M: Monoid, const E: usize, const K: usize>(
     side: Kind,
 ) {
     let height = spine.height();
-    let changed = 63 - spine.stale.leading_zeros() as usize;
-    let mut level = changed.min(height - 1);
+    let below = spine.stale & ((1 << height) - 1);
+    let mut level = 63 - below.leading_zeros() as usize;
     let (below, above) = spine.rungs[..height].split_at_mut(level + 1);
     let mut parent = above.first().map(|rung| &rung.agg);
     for rung in below.iter_mut().rev() {
@@ -232,11 +232,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 self.right.rungs[height].edge = *last;
             }
         }
-        if self.fingers.is_some() && height > 0 {
-            if stale.0 != 0 {
+        // The root hands nothing down.
+        let below = (1 << height) - 1;
+        if self.fingers.is_some() {
+            if stale.0 & below != 0 {
                 settle_spine(&self.monoid, &mut self.nodes, &mut self.left, Kind::Left);
             }
-            if stale.1 != 0 {
+            if stale.1 & below != 0 {
                 settle_spine(&self.monoid, &mut self.nodes, &mut self.right, Kind::Right);
             }
         }

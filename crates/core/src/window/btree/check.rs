@@ -1,5 +1,7 @@
 //! Looking at a tree: walking its entries, checking its invariants, showing its shape.
 
+use super::aggregate::own;
+use super::spine::Rung;
 use super::{Id, NONE, Tree};
 use crate::monoid::Monoid;
 use crate::window::Ties;
@@ -40,6 +42,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             last: None,
             whole: vec![(self.monoid.identity(), 0); self.nodes.level(self.root) + 1],
         };
+        let height = self.nodes.level(self.root);
+        for spine in [&self.left, &self.right] {
+            require(spine.height() == height && spine.stale == 0, || {
+                let (levels, stale) = (spine.height(), spine.stale);
+                format!("a spine up to level {levels} of {height}, stale {stale:b}")
+            })?;
+        }
         let parent = self.nodes.parent(self.root);
         require(parent == NONE, || format!("the root has parent {parent}"))?;
         self.check_node(self.root, (true, true), &mut survey)?;
@@ -57,6 +66,10 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 survey.nodes,
                 self.nodes.capacity()
             )
+        })?;
+        let [used, spare, all] = self.nodes.blocks();
+        require(used + spare == all, || {
+            format!("{used} blocks of children are used and {spare} spare of {all}")
         })
     }
 
@@ -118,6 +131,15 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.check_aggregate(id, &survey.whole[level])
     }
 
+    /// What the spine has of a node below the root.
+    fn rung(&self, id: Id) -> Option<&Rung<M::Partial>> {
+        let level = self.nodes.level(id);
+        let spines = [&self.left, &self.right].into_iter();
+        let mut rungs = spines.map(|spine| &spine.rungs[level]);
+        let fingers = self.fingers.is_some() && id != self.root;
+        rungs.find(|rung| fingers && rung.id == id)
+    }
+
     fn check_arity(&self, id: Id) -> Verdict {
         let arity = self.nodes.arity(id);
         let least = match id == self.root {
@@ -143,6 +165,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// makes of the stored ones around them, which were or will be compared in turn.
     fn check_aggregate(&self, id: Id, (whole, count): &(M::Partial, u32)) -> Verdict {
         let kept = self.kept(id);
+        if let Some(rung) = self.rung(id) {
+            let own = own(&self.monoid, &self.nodes, id, self.kind(id));
+            let same = self.monoid.same(&rung.own.partial, &own.partial);
+            require(same && rung.own.count == own.count, || {
+                format!("node {id} has {:?} of its own, not {own:?}", rung.own)
+            })?;
+        }
         let (expected, entries) = match self.kind(id) {
             Kind::Up => (whole.clone(), *count),
             _ => {

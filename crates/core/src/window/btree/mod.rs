@@ -49,7 +49,7 @@ pub use sized::BTree;
 pub(in crate::window) use spine::Spine;
 
 /// The least arities a tree can be asked to keep.
-pub const ARITIES: std::ops::RangeInclusive<usize> = 2..=64;
+pub const ARITIES: std::ops::RangeInclusive<usize> = 2..=16;
 
 /// A tree of nodes of up to `E` entries and `K` = `E` + 1 children each.
 #[derive(Clone, Debug)]
@@ -110,6 +110,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         min_arity: usize,
         fingers: Option<Options>,
     ) -> Self {
+        const { assert!(K == E + 1) };
+        debug_assert!(2 * min_arity <= E);
         let nodes = Nodes::new(monoid.identity());
         let top = Agg {
             partial: monoid.identity(),

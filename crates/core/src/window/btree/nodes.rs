@@ -1,6 +1,6 @@
-//! The nodes of a B-tree by index, in columns: what one step reads lies side by side, an
-//! arity given at run time costs one multiplication, and a copy is a few `memcpy`s. Beside
-//! each child lies its aggregate, so that its parent is folded without a look at it.
+//! The nodes of a B-tree by index: head, times and values of a node in one struct of fixed
+//! room, its children in a block of their own. Beside each child lies its Π↑, so that its
+//! parent is folded without a look at what it holds.
 
 use std::array::from_fn;
 use std::mem::{needs_drop, replace};
@@ -175,7 +175,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     #[inline(always)]
     pub fn position(&self, id: Id) -> usize {
         let siblings = self.children(self.parent(id)).iter().enumerate();
-        let position = siblings.fold(0, |found, (at, child)| {
+        let position = siblings.fold(usize::MAX, |found, (at, child)| {
             few();
             if child.id == id { at } else { found }
         });
@@ -211,7 +211,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         prefix(self.times(id), |present| present <= time)
     }
 
-    /// An empty node; an inner one has room for one child at once.
+    /// An empty node; an inner one counts as having one child, which is not set yet.
     pub fn allocate(&mut self, level: usize) -> Id {
         let id = self.reuse().unwrap_or_else(|| self.grow());
         let block = if level == 0 { NONE } else { self.new_block() };
@@ -386,7 +386,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// Takes an entry out for [`Self::exchange`] to fill its place.
+    /// Takes an entry out; its place is for the caller to fill or to close.
     pub fn take(&mut self, id: Id, at: usize) -> (i64, P) {
         (self.node(id).times[at], self.take_value(id, at))
     }
@@ -520,6 +520,16 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// Nodes allocated, in use or not.
     pub fn capacity(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Blocks of children that nodes have, spare ones, and all.
+    pub fn blocks(&self) -> [usize; 3] {
+        let free = self.spare.iter().map(|id| *id as usize);
+        let mut has = vec![true; self.nodes.len()];
+        free.for_each(|id| has[id] = false);
+        let nodes = self.nodes.iter().zip(has);
+        let used = nodes.filter(|(node, has)| *has && node.block != NONE && node.level > 0);
+        [used.count(), self.spare_blocks.len(), self.blocks.len()]
     }
 
     /// Nodes that are free or wait to be, cut subtrees taken apart.

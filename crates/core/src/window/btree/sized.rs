@@ -9,27 +9,25 @@ use crate::window::{Batch, Ties, Window};
 
 /// A B-tree with aggregates: classic, or with fingers as FiBA was published.
 #[derive(Clone, Debug)]
-pub struct BTree<M: Monoid>(Sized<M>);
+pub struct BTree<M: Monoid>(BySize<M>);
 
 /// Up to 2μ entries while a node waits to be split.
 #[derive(Clone, Debug)]
-enum Sized<M: Monoid> {
+enum BySize<M: Monoid> {
     To2(Tree<M, 4, 5>),
     To4(Tree<M, 8, 9>),
     To8(Tree<M, 16, 17>),
     To16(Tree<M, 32, 33>),
-    To64(Tree<M, 128, 129>),
 }
 
 /// Does something to the tree, whatever its size.
 macro_rules! tree {
     ($sized:expr, $tree:ident => $does:expr) => {
         match $sized {
-            Sized::To2($tree) => $does,
-            Sized::To4($tree) => $does,
-            Sized::To8($tree) => $does,
-            Sized::To16($tree) => $does,
-            Sized::To64($tree) => $does,
+            BySize::To2($tree) => $does,
+            BySize::To4($tree) => $does,
+            BySize::To8($tree) => $does,
+            BySize::To16($tree) => $does,
         }
     };
 }
@@ -51,11 +49,10 @@ impl<M: Monoid> BTree<M> {
     ) -> Self {
         assert!(ARITIES.contains(&arity), "a minimum arity of {arity}");
         Self(match arity {
-            ..=2 => Sized::To2(Tree::planted(monoid, ties, arity, fingers)),
-            3..=4 => Sized::To4(Tree::planted(monoid, ties, arity, fingers)),
-            5..=8 => Sized::To8(Tree::planted(monoid, ties, arity, fingers)),
-            9..=16 => Sized::To16(Tree::planted(monoid, ties, arity, fingers)),
-            _ => Sized::To64(Tree::planted(monoid, ties, arity, fingers)),
+            ..=2 => BySize::To2(Tree::planted(monoid, ties, arity, fingers)),
+            3..=4 => BySize::To4(Tree::planted(monoid, ties, arity, fingers)),
+            5..=8 => BySize::To8(Tree::planted(monoid, ties, arity, fingers)),
+            _ => BySize::To16(Tree::planted(monoid, ties, arity, fingers)),
         })
     }
 

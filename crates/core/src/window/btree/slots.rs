@@ -10,7 +10,7 @@ pub(super) fn few() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// How many times at the beginning hold; from the end, where most streams go on.
+/// The length of the leading run of times for which it holds; searched from the end, where most streams go on.
 #[inline(always)]
 pub(super) fn prefix(times: &[i64], holds: impl Fn(i64) -> bool) -> usize {
     const FEW: usize = 16;
@@ -52,8 +52,8 @@ pub(super) fn transfer_within<T: Clone>(run: &mut [T], from: usize, to: usize) {
     }
 }
 
-/// Moves one slot's contents to another; leaves something there that owns no more memory
-/// than what was at the other.
+/// Moves one slot's contents to another. What owns memory is swapped, so that the blank
+/// that was there is where it came from.
 #[inline(always)]
 pub(super) fn transfer<T: Clone>(source: &mut T, target: &mut T) {
     match needs_drop::<T>() {

@@ -94,6 +94,10 @@ impl<P: Clone> Spine<P> {
         self.rungs.truncate(level);
         self.rungs.resize(level + 1, rung);
         self.set(level, root);
+        // What inherited from it, or from another root's child, inherits anew.
+        if level > 0 {
+            self.mark(level - 1);
+        }
     }
 
     pub fn bytes(&self) -> usize {

@@ -31,7 +31,7 @@
 //! later allocation (its nofl).
 //!
 //! # Deviations
-//! 1. hit_left and hit_right are levels, not flags, so that one pass down serves all
+//! 1. hit_left and hit_right are sets of levels, not flags, so that one pass down serves all
 //!    operations. (As printed, fig. 7's eviction also forgets hit_left of the sibling.)
 //! 2. Fig. 10's range query goes by position, which mends its line 20 (a middle child is
 //!    skipped there); theorems 4.1 and 4.2 mean the smallest and the largest index.
