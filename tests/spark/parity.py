@@ -149,7 +149,8 @@ class Script:
 
     def _compare(self, name: str) -> None:
         emit, spec = WAYS[name]
-        expected = self.feed.expected(emit, spec, then_by="id")
+        feed = self.feed.as_read(self.folder / f"{name}-checkpoint")
+        expected = feed.expected(emit, spec, then_by="id")
         ours = written(self.spark, self.folder, name)
         assert_same(ours, expected, BY.get(emit, ["id"]))
         self.counts["answers"] += len(expected)

@@ -1,6 +1,8 @@
 """Streams of files for tests: one file per micro-batch, and what must come of them."""
 
+import copy
 import datetime as dt
+import itertools
 import json
 import os
 import random
@@ -113,6 +115,25 @@ class Feed:
             "word": draw.choice(["a", "bb", "ccc", None, "dd"]),
             "came": draw.randrange(5),
         }
+
+    def as_read(self, checkpoint: Path) -> "Feed":
+        """The batches as a query has read them.
+
+        One that is stopped between taking a file and beginning a micro-batch with it
+        takes it together with the next file.
+        """
+        offsets = {}
+        for path in (checkpoint / "offsets").iterdir():
+            if path.name.isdigit():
+                last = path.read_text().splitlines()[-1]
+                offsets[int(path.name)] = int(json.loads(last)["logOffset"]) + 1
+        ends = sorted(set(offsets.values()))
+        feed = copy.copy(self)
+        feed.batches = [
+            pa.concat_tables(self.batches[start:end])
+            for start, end in itertools.pairwise([0, *ends])
+        ]
+        return feed
 
     def watermark(self, batches: int) -> dt.datetime | None:
         """What Spark's watermark is once so many batches are through."""
