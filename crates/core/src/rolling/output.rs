@@ -83,7 +83,6 @@ impl Blank {
 
     /// Pieces of so many rows each, one behind the other.
     pub fn pieces(&mut self, sizes: &[usize]) -> Vec<Piece<'_>> {
-        let ranges = || sizes.iter().map(|rows| vec![(0, 0); *rows]);
         match self {
             Self::I64(values) => lend(values, sizes)
                 .map(|(values, valid)| Piece::I64 { values, valid })
@@ -92,18 +91,12 @@ impl Blank {
                 .map(|(values, valid)| Piece::F64 { values, valid })
                 .collect(),
             Self::List(_) => {
-                let list = |ranges| Piece::List {
-                    ranges,
-                    values: Vec::new(),
-                };
-                ranges().map(list).collect()
+                let lists = sizes.iter().map(|rows| Piece::List(Runs::new(*rows)));
+                lists.collect()
             }
             Self::Bytes => {
-                let bytes = |ranges| Piece::Bytes {
-                    ranges,
-                    values: Vec::new(),
-                };
-                ranges().map(bytes).collect()
+                let bytes = sizes.iter().map(|rows| Piece::Bytes(Runs::new(*rows)));
+                bytes.collect()
             }
         }
     }
@@ -120,6 +113,29 @@ fn lend<'a, V>(
     })
 }
 
+/// Several values per row: `ranges[i]` says where those of row i lie.
+#[derive(Debug)]
+pub(super) struct Runs<V> {
+    pub ranges: Vec<(usize, usize)>,
+    pub values: Vec<V>,
+}
+
+impl<V> Runs<V> {
+    /// None in any row.
+    fn new(rows: usize) -> Self {
+        Self {
+            ranges: vec![(0, 0); rows],
+            values: Vec::new(),
+        }
+    }
+
+    fn put(&mut self, row: usize, values: impl IntoIterator<Item = V>) {
+        let start = self.values.len();
+        self.values.extend(values);
+        self.ranges[row] = (start, self.values.len());
+    }
+}
+
 /// Some rows of a result column, all missing at first.
 #[derive(Debug)]
 pub(super) enum Piece<'a> {
@@ -131,36 +147,24 @@ pub(super) enum Piece<'a> {
         values: &'a mut [f64],
         valid: Bitmap,
     },
-    List {
-        ranges: Vec<(usize, usize)>,
-        values: Vec<u64>,
-    },
-    Bytes {
-        ranges: Vec<(usize, usize)>,
-        values: Vec<u8>,
-    },
+    List(Runs<u64>),
+    Bytes(Runs<u8>),
 }
 
 /// What a piece holds beside numbers of the column.
 #[derive(Debug)]
 pub(super) enum Marks {
     Valid(Bitmap),
-    List {
-        ranges: Vec<(usize, usize)>,
-        values: Vec<u64>,
-    },
-    Bytes {
-        ranges: Vec<(usize, usize)>,
-        values: Vec<u8>,
-    },
+    List(Runs<u64>),
+    Bytes(Runs<u8>),
 }
 
 impl Piece<'_> {
     pub fn into_marks(self) -> Marks {
         match self {
             Self::I64 { valid, .. } | Self::F64 { valid, .. } => Marks::Valid(valid),
-            Self::List { ranges, values } => Marks::List { ranges, values },
-            Self::Bytes { ranges, values } => Marks::Bytes { ranges, values },
+            Self::List(lists) => Marks::List(lists),
+            Self::Bytes(bytes) => Marks::Bytes(bytes),
         }
     }
 
@@ -169,7 +173,7 @@ impl Piece<'_> {
         match self {
             Self::I64 { values, valid } => *valid = Bitmap::full(values.len()),
             Self::F64 { values, valid } => *valid = Bitmap::full(values.len()),
-            Self::List { .. } | Self::Bytes { .. } => {}
+            Self::List(_) | Self::Bytes(_) => {}
         }
     }
 
@@ -184,18 +188,16 @@ impl Piece<'_> {
                 values[row] = 0.0;
                 valid.clear(row);
             }
-            Self::List { .. } | Self::Bytes { .. } => unreachable!("lists are never missing"),
+            Self::List(_) | Self::Bytes(_) => unreachable!("lists are never missing"),
         }
     }
 
     /// The bytes of a record, which was not there.
     pub(super) fn put_record(&mut self, row: usize, record: &[u64]) {
-        let Self::Bytes { ranges, values } = self else {
+        let Self::Bytes(bytes) = self else {
             unreachable!("records for another column");
         };
-        let start = values.len();
-        values.extend(record.iter().flat_map(|word| word.to_ne_bytes()));
-        ranges[row] = (start, values.len());
+        bytes.put(row, record.iter().flat_map(|word| word.to_ne_bytes()));
     }
 
     /// # Panics
@@ -216,23 +218,16 @@ impl Piece<'_> {
                 values[row] = *value;
                 valid.set(row);
             }
-            (Self::List { ranges, values }, Answer::List(cells)) => {
-                let start = values.len();
-                values.extend(cells.iter().filter_map(Cell::bits));
-                ranges[row] = (start, values.len());
+            (Self::List(lists), Answer::List(cells)) => {
+                lists.put(row, cells.iter().filter_map(Cell::bits));
             }
-            (Self::List { ranges, values }, Answer::Hitters(hitters)) => {
-                let start = values.len();
-                for (item, count, error) in hitters {
-                    values.extend([item.bits().unwrap_or(0), *count, *error]);
-                }
-                ranges[row] = (start, values.len());
+            (Self::List(lists), Answer::Hitters(hitters)) => {
+                let hitters = hitters
+                    .iter()
+                    .flat_map(|(item, count, error)| [item.bits().unwrap_or(0), *count, *error]);
+                lists.put(row, hitters);
             }
-            (Self::Bytes { ranges, values }, Answer::Bytes(bytes)) => {
-                let start = values.len();
-                values.extend_from_slice(bytes);
-                ranges[row] = (start, values.len());
-            }
+            (Self::Bytes(all), Answer::Bytes(bytes)) => all.put(row, bytes.iter().copied()),
             (column, answer) => unreachable!("{answer:?} for {column:?}"),
         }
     }
@@ -262,6 +257,28 @@ impl Bitmap {
         Self { bytes, set: rows }
     }
 
+    /// Bitmaps as one of so many rows, each from its place on.
+    pub(super) fn joined(pieces: &[Self], starts: &[usize], rows: usize) -> Self {
+        let mut joined = Self::new(rows);
+        for (piece, start) in pieces.iter().zip(starts) {
+            let bytes = &mut joined.bytes[start / 8..];
+            for (at, byte) in piece.bytes.iter().enumerate() {
+                let [low, high] = (u16::from(*byte) << (start % 8)).to_le_bytes();
+                bytes[at] |= low;
+                if high != 0 {
+                    bytes[at + 1] |= high;
+                }
+            }
+            joined.set += piece.set;
+        }
+        joined
+    }
+
+    #[inline]
+    pub(super) fn bit(&self, row: usize) -> u8 {
+        self.bytes[row / 8] >> (row % 8) & 1
+    }
+
     /// Clears a bit that is set.
     fn clear(&mut self, row: usize) {
         self.bytes[row / 8] &= !(1 << (row % 8));
@@ -272,5 +289,27 @@ impl Bitmap {
     fn set(&mut self, row: usize) {
         self.bytes[row / 8] |= 1 << (row % 8);
         self.set += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_bitmaps_begin_anywhere() {
+        for sizes in [[0, 3, 13], [5, 8, 9], [8, 0, 24], [17, 1, 0], [1, 7, 8]] {
+            let starts = [0, sizes[0], sizes[0] + sizes[1]];
+            let rows = sizes.iter().sum();
+            let mut pieces = sizes.map(Bitmap::new);
+            let mut expected = Bitmap::new(rows);
+            for at in 0..sizes.len() {
+                for row in (0..sizes[at]).step_by(2) {
+                    pieces[at].set(row);
+                    expected.set(starts[at] + row);
+                }
+            }
+            assert_eq!(Bitmap::joined(&pieces, &starts, rows), expected);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::vec::IntoIter;
 
-use super::output::{Bitmap, Blank, Marks, Output, Piece};
+use super::output::{Bitmap, Blank, Marks, Output, Piece, Runs};
 use super::parallel::Crew;
 use super::{Error, Request, dtypes};
 use crate::memory::zeroed;
@@ -98,18 +98,18 @@ impl<'a> Places<'a> {
         Ok(match blank {
             Blank::I64(values) => Output::I64 {
                 values: self.numbers(values, crew)?,
-                valid: self.bits(marks),
+                valid: self.bits(marks, crew)?,
             },
             Blank::F64(values) => Output::F64 {
                 values: self.numbers(values, crew)?,
-                valid: self.bits(marks),
+                valid: self.bits(marks, crew)?,
             },
             Blank::List(dtype) => {
                 let lists = marks.into_iter().map(|marks| match marks {
-                    Marks::List { ranges, values } => (ranges, values),
+                    Marks::List(lists) => lists,
                     _ => unreachable!("lists for another column"),
                 });
-                let (ranges, values) = self.ranges(lists);
+                let Runs { ranges, values } = self.runs(lists);
                 Output::List {
                     ranges,
                     values,
@@ -118,10 +118,10 @@ impl<'a> Places<'a> {
             }
             Blank::Bytes => {
                 let bytes = marks.into_iter().map(|marks| match marks {
-                    Marks::Bytes { ranges, values } => (ranges, values),
+                    Marks::Bytes(bytes) => bytes,
                     _ => unreachable!("bytes for another column"),
                 });
-                let (ranges, values) = self.ranges(bytes);
+                let Runs { ranges, values } = self.runs(bytes);
                 Output::Bytes { ranges, values }
             }
         })
@@ -148,35 +148,46 @@ impl<'a> Places<'a> {
         Ok(column)
     }
 
-    fn bits(&self, marks: Vec<Marks>) -> Bitmap {
+    fn bits(&self, marks: Vec<Marks>, crew: &mut Crew<'_>) -> Result<Bitmap, Error> {
         let bits = marks.into_iter().map(|marks| match marks {
             Marks::Valid(bits) => bits,
             _ => unreachable!("numbers for another column"),
         });
-        let mut bits: Vec<Bitmap> = bits.collect();
-        let set = bits.iter().map(|bits| bits.set).sum();
+        let mut pieces: Vec<Bitmap> = bits.collect();
+        let set = pieces.iter().map(|bits| bits.set).sum();
         if set == self.len() {
-            return Bitmap::full(set);
+            return Ok(Bitmap::full(set));
         }
-        if bits.len() == 1 && self.ranks.is_none() {
-            return bits.remove(0);
-        }
+        let answers = match pieces.len() {
+            1 => pieces.remove(0),
+            _ => Bitmap::joined(&pieces, &self.bases, self.len()),
+        };
+        let Some(ranks) = self.ranks else {
+            return Ok(answers);
+        };
         let mut bytes = vec![0; self.len().div_ceil(8)];
-        for row in 0..self.len() {
-            let (piece, at) = self.of(row);
-            bytes[row / 8] |= (bits[piece].bytes[at / 8] >> (at % 8) & 1) << (row % 8);
-        }
-        Bitmap { bytes, set }
+        let stretch = crew.stretch(self.len(), 0).div_ceil(8);
+        let jobs = bytes.chunks_mut(stretch).zip(ranks.chunks(8 * stretch));
+        let bring = |(bytes, ranks): (&mut [u8], &[u32]), _: &mut dyn FnMut() -> bool| {
+            for (byte, ranks) in bytes.iter_mut().zip(ranks.chunks(8)) {
+                for (at, rank) in ranks.iter().enumerate() {
+                    *byte |= answers.bit(*rank as usize) << at;
+                }
+            }
+            Ok(())
+        };
+        crew.each(jobs.collect(), bring)?;
+        Ok(Bitmap { bytes, set })
     }
 
     /// The values of the pieces one behind the other, with ranges moved.
-    fn ranges<V>(&self, pieces: impl Iterator<Item = (Ranges, Vec<V>)>) -> (Ranges, Vec<V>) {
+    fn runs<V>(&self, pieces: impl Iterator<Item = Runs<V>>) -> Runs<V> {
         let mut pieces: Vec<_> = pieces.collect();
         if pieces.len() == 1 && self.ranks.is_none() {
             return pieces.remove(0);
         }
         let (mut all, mut bases, mut of_pieces) = (Vec::new(), Vec::new(), Vec::new());
-        for (ranges, values) in pieces {
+        for Runs { ranges, values } in pieces {
             bases.push(all.len());
             of_pieces.push(ranges);
             all.extend(values);
@@ -186,8 +197,9 @@ impl<'a> Places<'a> {
             let (from, to) = of_pieces[piece][at];
             (bases[piece] + from, bases[piece] + to)
         };
-        ((0..self.len()).map(range).collect(), all)
+        Runs {
+            ranges: (0..self.len()).map(range).collect(),
+            values: all,
+        }
     }
 }
-
-type Ranges = Vec<(usize, usize)>;

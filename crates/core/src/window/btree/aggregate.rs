@@ -71,8 +71,7 @@ fn own_inner<M: Monoid>(
     let mut count = values.len() as u32;
     let Some((first, values)) = values.split_first() else {
         // About to make room for its only child.
-        let Child { partial, count, .. } = children[0].clone();
-        return Agg { partial, count };
+        return children[0].agg();
     };
     let mut partial = match kind {
         Kind::Left | Kind::Inner => first.clone(),
@@ -113,11 +112,8 @@ fn settle_spine<M: Monoid, const E: usize, const K: usize>(
     for rung in below.iter_mut().rev() {
         few();
         if spine.stale >> level & 1 != 0 {
-            let times = nodes.times(rung.id);
-            let first = side == Kind::Left;
-            let edge = times[if first { 0 } else { times.len() - 1 }];
+            rung.note_edge(nodes.times(rung.id), side);
             rung.own = own(monoid, nodes, rung.id, side);
-            rung.edge = edge;
             if needs_drop::<M::Partial>() {
                 nodes.forget_agg(rung.id);
             }
@@ -227,10 +223,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             let kind = self.kind(self.root);
             self.top = own(&self.monoid, &self.nodes, self.root, kind);
             let times = self.nodes.times(self.root);
-            if let (Some(first), Some(last)) = (times.first(), times.last()) {
-                self.left.rungs[height].edge = *first;
-                self.right.rungs[height].edge = *last;
-            }
+            self.left.rungs[height].note_edge(times, Kind::Left);
+            self.right.rungs[height].note_edge(times, Kind::Right);
         }
         // The root hands nothing down.
         let below = (1 << height) - 1;
@@ -271,11 +265,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             Kind::Right => self.right.rungs[level].agg.clone(),
             _ => {
                 let siblings = self.nodes.children(self.nodes.parent(id));
-                let child = &siblings[self.nodes.position(id)];
-                Agg {
-                    partial: child.partial.clone(),
-                    count: child.count,
-                }
+                siblings[self.nodes.position(id)].agg()
             }
         }
     }

@@ -161,14 +161,11 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     pub(in crate::window) fn descend_for_insert(&mut self, start: Id, time: i64) -> Site {
-        let combine = self.ties == Ties::Combine;
         let (mut node, mut level) = (start, self.nodes.level(start));
         loop {
-            let times = self.nodes.times(node);
-            let at = slots::prefix(times, |present| present <= time);
-            if combine && at > 0 && times[at - 1] == time {
-                let (at, present) = (at - 1, true);
-                return Site { node, at, present };
+            let at = self.nodes.up_to(node, time);
+            if let Some(site) = self.tied(node, at, time) {
+                return site;
             }
             if level == 0 {
                 let present = false;

@@ -53,9 +53,18 @@ pub(in crate::window) struct Child<P> {
     pub partial: P,
 }
 
-impl<P> Child<P> {
+impl<P: Clone> Child<P> {
     pub fn new(id: Id, Agg { partial, count }: Agg<P>) -> Self {
         Self { id, count, partial }
+    }
+
+    /// Its Π↑.
+    #[inline(always)]
+    pub fn agg(&self) -> Agg<P> {
+        Agg {
+            partial: self.partial.clone(),
+            count: self.count,
+        }
     }
 }
 

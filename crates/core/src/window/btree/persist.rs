@@ -50,9 +50,9 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
         self.nodes = Nodes::new(self.monoid.identity());
         self.len = 0;
-        let Child { id, partial, count } = self.read_node(usize::from(height), None, input)?;
-        self.plant(id);
-        self.top = Agg { partial, count };
+        let root = self.read_node(usize::from(height), None, input)?;
+        self.plant(root.id);
+        self.top = root.agg();
         self.thread_spines();
         Ok(())
     }
@@ -128,12 +128,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             };
         }
         for rung in &mut spine.rungs {
-            let times = self.nodes.times(rung.id);
-            let edge = match side {
-                Kind::Left => times.first(),
-                _ => times.last(),
-            };
-            rung.edge = edge.copied().unwrap_or_default();
+            rung.note_edge(self.nodes.times(rung.id), side);
         }
         spine.stale = 0;
         spine

@@ -1,6 +1,7 @@
 //! The two spines, level by level from the finger up to the root.
 
 use super::{Agg, Id, NONE};
+use crate::window::shape::Kind;
 
 /// A node of a spine.
 #[derive(Clone, Debug)]
@@ -13,6 +14,18 @@ pub(super) struct Rung<P> {
     /// Of a node that is no leaf, the separator beside the child that is on the spine, too:
     /// what a climb looks at.
     pub edge: i64,
+}
+
+impl<P> Rung<P> {
+    /// Notes the separator of a node with these times. (A leaf's goes unasked for.)
+    #[inline(always)]
+    pub fn note_edge(&mut self, times: &[i64], side: Kind) {
+        let edge = match side {
+            Kind::Left => times.first(),
+            _ => times.last(),
+        };
+        self.edge = edge.copied().unwrap_or_default();
+    }
 }
 
 /// A spine and what of it is to be repaired by the next pass down. The root, which is on
