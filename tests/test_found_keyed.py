@@ -4,6 +4,7 @@ import json
 import random
 import struct
 import zlib
+from copy import copy
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -54,9 +55,10 @@ def test_nan_in_a_late_row_or_a_deletion_takes_no_part():
     assert keyed.late_count == 1
 
 
-def counted(kind, first=0):
-    """Windows over times of a type, with one row."""
+def counted(kind, first=0, rows=False):
+    """Windows over times of a type, or of rows, with one row."""
     window = 5 if pa.types.is_integer(kind) else "1d"
+    window = sw.rows(5) if rows else window
     keyed = sw.KeyedWindows(on="t", windows=window, aggs={"n": sw.count()})
     keyed.ingest(pa.table({"t": pa.array([first], kind)}))
     return keyed
@@ -92,7 +94,9 @@ def test_times_that_move_the_watermark(kind, time, watermark):
     keyed = counted(kind)
     keyed.advance(time)
     assert keyed.watermark == watermark
-    assert counted(kind).evict_idle(time) == 1
+    counted_by_row = counted(kind, rows=True)
+    counted_by_row.advance(time)
+    assert counted_by_row.evict_idle(time) == 1
 
 
 @pytest.mark.parametrize(
@@ -329,3 +333,158 @@ def test_windows_that_overflow_are_named(window):
         keyed.advance(100)
     with pytest.raises(sw.ResultOverflowError, match=message):
         sw.hopping(table, **request)
+
+
+def interrupted_at(keyed, nth):
+    """Makes the n-th page of the next commit raise what Ctrl-C does."""
+    put, left = keyed._store.put, [nth]
+
+    def stops(page, blob):
+        left[0] -= 1
+        if left[0] == 0:
+            keyed._store.put = put
+            raise KeyboardInterrupt
+        put(page, blob)
+
+    keyed._store.put = stops
+
+
+@pytest.mark.parametrize("emit", ["final", "arrival", "update"])
+@pytest.mark.parametrize("nth", [1, 2, 7])
+def test_an_interrupted_commit_takes_nothing_in(emit, nth):
+    """Neither rows nor answers, late ones nor the watermark."""
+    chance = random.Random(nth)
+    keyed, whole = (
+        sw.KeyedWindows(**SUMS, emit=emit, late=3, then_by="x") for _ in range(2)
+    )
+    for step in range(4):
+        times = [chance.randrange(10 * step, 10 * step + 20) for _ in range(3_000)]
+        batch = rows(times, [str(time % 700) for time in times])
+        interrupted_at(keyed, nth)
+        try:
+            keyed.ingest(batch)
+        except KeyboardInterrupt:
+            assert keyed.collect().num_rows == 0 if step else True
+            keyed.ingest(batch)
+        interrupted_at(keyed, nth)
+        try:
+            keyed.advance()
+        except KeyboardInterrupt:
+            assert keyed.watermark == (whole.watermark if step else None)
+            keyed.advance()
+        keyed._store.put = type(keyed._store).put.__get__(keyed._store)
+        whole.ingest(batch)
+        whole.advance()
+        keyed.check()
+        assert keyed.collect().equals(whole.collect())
+        assert keyed.late_count == whole.late_count
+    restored = sw.KeyedWindows.from_bytes(keyed.to_bytes(), **SUMS)
+    assert restored.keys().num_rows == whole.keys().num_rows
+
+
+def test_a_copy_goes_on_by_itself():
+    keyed = sw.KeyedWindows(**SUMS)
+    keyed.ingest(rows([1]))
+    other = copy(keyed)
+    other.ingest(rows([2], values=100.0))
+    for one, expected in ((keyed, [1.0]), (other, [1.0, 101.0])):
+        one.advance(9)
+        assert one.collect()["s_5"].to_pylist() == expected
+
+
+def test_sessions_of_deleted_rows_are_over():
+    keyed = sw.KeyedWindows(
+        on="t", by="k", window=sw.session(5), aggs={"n": sw.count()}, deletes="x"
+    )
+    keyed.ingest(pa.table({"t": [1], "k": ["a"], "x": [False]}))
+    keyed.ingest(pa.table({"t": [1], "k": ["a"], "x": [True]}))
+    keyed.advance(50)
+    keyed.ingest(pa.table({"t": [60], "k": ["a"], "x": [False]}))
+    keyed.advance(99)
+    assert keyed.collect().select(["window_start", "n"]).to_pylist() == [
+        {"window_start": 60, "n": 1}
+    ]
+
+
+def test_sessions_of_forgotten_keys_are_over():
+    keyed = sw.KeyedWindows(
+        on="t", by="k", window=sw.session(5), aggs={"n": sw.count()}
+    )
+    keyed.ingest(pa.table({"t": [1], "k": ["a"]}))
+    keyed.advance(2)
+    assert keyed.evict_idle(2) == 1
+    keyed.advance(50)
+    assert keyed.collect().num_rows == 0
+
+
+def test_what_breaks_ties_is_in_no_table_of_keys():
+    """Neither where windows are empty, nor where keys are forgotten."""
+    keyed = sw.KeyedWindows(
+        on="t", by="k", window=2, empty=True, then_by="x", aggs={"l": sw.last("x")}
+    )
+    keyed.ingest(rows([1, 1, 7], values=[2.0, 1.0, 3.0]))
+    keyed.advance(20)
+    answers = keyed.collect().sort_by("window_end")
+    assert answers["l"].to_pylist() == [2.0, None, None, 3.0]
+    keyed.evict_idle(20)
+    assert len(keyed) == 0
+
+
+@pytest.mark.parametrize("emit", ["final", "arrival", "update"])
+@pytest.mark.parametrize("first", [-(2**63), 2**63 - 12])
+def test_times_at_the_ends_of_int64(emit, first):
+    aggs = {"n": sw.count(), "s": sw.sum("x")}
+    windows = [10, 2**63 - 1, sw.rows(2)]
+    times = [first + at for at in (0, 1, 3, 10, 11)]
+    keyed = sw.KeyedWindows(on="t", by="k", windows=windows, aggs=aggs, emit=emit)
+    for time in times:
+        keyed.ingest(rows([time]))
+        keyed.advance(max(time - 1, -(2**63)))
+    keyed.advance(2**63 - 1)
+    expected = sw.rolling(rows(times), on="t", by="k", windows=windows, aggs=aggs)
+    got = keyed.collect().select(expected.column_names[3:])
+    assert got.equals(expected.select(got.column_names))
+
+
+def test_rows_that_wait_for_answers_are_not_forgotten():
+    keyed = sw.KeyedWindows(**SUMS, late=50)
+    keyed.ingest(rows([1]))
+    with pytest.raises(sw.SpecError, match=r"evict_idle\(5\) reaches beyond the water"):
+        keyed.evict_idle(5)
+    keyed.advance(100)
+    assert keyed.evict_idle(100) == 0
+    assert keyed.collect()["s_5"].to_pylist() == [1.0]
+
+
+def test_keys_may_be_times_of_day():
+    keyed = sw.KeyedWindows(**SUMS)
+    for kind in (pa.time32("s"), pa.time32("ms")):
+        keyed = sw.KeyedWindows(**SUMS)
+        keys = pa.array([1, 2, 1], pa.int32()).cast(kind)
+        keyed.ingest(pa.table({"t": [1, 2, 3], "k": keys, "x": [1.0, 2.0, 3.0]}))
+        keyed.advance(9)
+        assert keyed.collect()["s_5"].to_pylist() == [1.0, 2.0, 4.0]
+
+
+def test_arguments_that_name_no_column():
+    for wrong in (3, [3]):
+        with pytest.raises(sw.SpecError, match="then_by="):
+            sw.KeyedWindows(**SUMS, then_by=wrong)
+    assert sw.KeyedWindows(**SUMS, then_by=None) is not None
+    with pytest.raises(sw.SpecError, match="deletes="):
+        sw.KeyedWindows(**SUMS, deletes=3)
+
+
+def test_a_column_named_like_the_flag_is_refused():
+    keyed = sw.KeyedWindows(**SUMS, late_rows="flag")
+    batch = rows([1]).append_column("_late", pa.array([True]))
+    with pytest.raises(sw.SpecError, match="'_late' is taken by late_rows='flag'"):
+        keyed.ingest(batch)
+
+
+def test_categories_with_an_order_are_refused():
+    """Pages keep their values alone."""
+    ordered = pa.DictionaryArray.from_arrays([0, 1], ["small", "large"], ordered=True)
+    keyed = sw.KeyedWindows(on="t", windows=5, aggs={"m": sw.max("x")})
+    with pytest.raises(sw.SpecError, match="an order of their own"):
+        keyed.ingest(pa.table({"t": [1, 2], "x": ordered}))

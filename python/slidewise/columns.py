@@ -226,7 +226,10 @@ class Values:
     def _distinct(self) -> tuple[pa.Array, pa.Array]:
         """Codes into a dictionary, and how to sort that dictionary."""
         encoded = self.original.dictionary_encode()
-        return encoded, pc.sort_indices(encoded.dictionary)
+        known = encoded.dictionary
+        if self._dictionary is not None and self.type.ordered:
+            known = pc.index_in(known, _plain(self._dictionary))
+        return encoded, pc.sort_indices(known)
 
     @cached_property
     def _sorted(self) -> pa.Array:
@@ -344,6 +347,16 @@ def _plain(column: pa.Array) -> pa.Array:
     if column.type == pa.binary_view():
         return column.cast(pa.large_binary())
     return column
+
+
+def nulled(column: pa.Array, gone: pa.Array) -> pa.Array:
+    """A column of any type without the values where `gone` is true."""
+    kind = column.type
+    if isinstance(column, pa.ExtensionArray):
+        return pa.ExtensionArray.from_storage(kind, nulled(column.storage, gone))
+    if kind in (pa.string_view(), pa.binary_view()):
+        return nulled(_plain(column), gone).cast(kind)
+    return pc.if_else(gone, pa.scalar(None, kind), column)
 
 
 def decoded(column: pa.Array) -> pa.Array:

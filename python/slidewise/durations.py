@@ -65,6 +65,8 @@ _CALENDAR = {
     "Y",
 }
 
+# Beyond what any time can hold.
+_MOST_DIGITS = 100
 _DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
 
 _FORMS = (
@@ -225,6 +227,8 @@ def parse_duration(text: str) -> int:
     if match is None:
         raise SpecError(f"cannot read the duration {text!r}: {_EXAMPLES}")
     sign, digits, unit = match.groups()
+    if len(digits) > _MOST_DIGITS:
+        raise SpecError(f"the duration {text[:20]!r}... is too long")
     nanoseconds = int(digits) * _unit(unit, text)
     if sign == "-" or nanoseconds == 0:
         raise SpecError(f"a duration must be longer than zero, got {text!r}")

@@ -8,6 +8,7 @@ import difflib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -279,6 +280,39 @@ def dense(values: Any) -> Any:
     return values.astype(values.dtype.subtype) if sparse else values
 
 
+def _refuse_mixed(name: str, values: Any, array: pa.Array | pa.ChunkedArray) -> None:
+    """Refuses objects that Arrow would have changed to make them of one type.
+
+    Raises:
+        SpecError: Naming the first of them.
+    """
+    kind = array.type
+    if pa.types.is_date(kind):
+        what = "date"
+    elif pa.types.is_timestamp(kind):
+        what = f"time {'without' if kind.tz is None else 'with'} a zone"
+    elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        what = "bytes"
+    else:
+        return
+    there = array.is_valid().to_pylist()
+    for row, (value, is_there) in enumerate(zip(values, there, strict=True)):
+        if is_there and not _stays(value, kind):
+            raise SpecError(
+                f"column {name!r} holds values of several types: that in row {row} "
+                f"(counting from 0) is no {what} like the others: {value!r}"
+            )
+
+
+def _stays(value: Any, kind: pa.DataType) -> bool:
+    """Whether an object is all there as a value of a type."""
+    if pa.types.is_date(kind):
+        return not isinstance(value, datetime)
+    if pa.types.is_timestamp(kind):
+        return (getattr(value, "tzinfo", None) is None) == (kind.tz is None)
+    return not isinstance(value, str)
+
+
 class _PandasFrame:
     """A pandas DataFrame. Levels of its index can be named like columns."""
 
@@ -308,15 +342,13 @@ class _PandasFrame:
         values = dense(self._values(name))
         try:
             array = pa.Array.from_pandas(values)
-        except (
-            pa.ArrowInvalid,
-            pa.ArrowTypeError,
-            pa.ArrowNotImplementedError,
-        ) as error:
-            held = "values of several types"
+        except (pa.ArrowException, OverflowError, TypeError) as error:
+            held = "values of several types, or that Arrow has no type for"
             if values.dtype != object:
                 held = f"{values.dtype}, which Arrow has no type for; cast it first"
             raise SpecError(f"column {name!r} holds {held}: {error}") from error
+        if values.dtype == object:
+            _refuse_mixed(name, values, array)
         return _one_array(array) if isinstance(array, pa.ChunkedArray) else array
 
     def never_null(self, name: str) -> bool:

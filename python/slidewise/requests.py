@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from slidewise import _core
 from slidewise.aggregations import HOLISTIC, Aggregation
-from slidewise.columns import Columns, Feeds, group_codes, row_numbers
+from slidewise.columns import Columns, Feeds, group_codes, nulled, row_numbers
 from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.frames import Frame, Result, once_collected
 from slidewise.own import OwnAggregation
@@ -241,7 +241,7 @@ class Request:
             raise self._overflow_of(agg, window, error) from None
         if self.spec.min_rows and plan.present is not None:
             few = pc.less(answers[self._calls[plan.present]], self.spec.min_rows)
-            array = pc.if_else(few, pa.scalar(None, array.type), array)
+            array = nulled(array, few)
         there = agg.where is None and self._always_there(window, plan)
         nullable = plan.present is not None and not there
         flavour = None if plan.source is None else self.source.flavour(plan.source)

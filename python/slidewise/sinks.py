@@ -74,7 +74,7 @@ def _replacing(file: Path) -> Iterator[BinaryIO]:
 
 def _check_csv(schema: pa.Schema) -> None:
     for field in schema:
-        if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+        if pa.types.is_nested(field.type) or _is_bytes(field.type):
             raise SpecError(
                 f"CSV cannot hold column {field.name!r} ({field.type}): "
                 "write .parquet, .arrow or .jsonl, or drop the column"
@@ -109,31 +109,77 @@ class _JsonArray:
 
 
 def _json_objects(table: pa.Table) -> Iterator[bytes]:
-    columns = [_json_values(table, name) for name in range(table.num_columns)]
+    columns = [_json_column(table, at) for at in range(table.num_columns)]
     names = table.column_names
     plain = pa.Table.from_arrays(columns, names=names)
     for batch in plain.to_batches(max_chunksize=_WRITTEN_ROWS):
         for row in batch.to_pylist():
-            yield json.dumps(row, ensure_ascii=False).encode()
+            yield _json_object(row)
 
 
-def _json_values(table: pa.Table, index: int) -> pa.ChunkedArray:
-    """A column as values that JSON has."""
-    column, field = table.column(index), table.schema.field(index)
-    kind = field.type
+def _json_object(row: dict[str, object]) -> bytes:
     try:
-        if pa.types.is_floating(kind):
-            finite = pc.is_finite(column)
-            return pc.if_else(finite, column, None)
-        if pa.types.is_duration(kind):
-            return column.cast(pa.int64())
-        if pa.types.is_temporal(kind) or pa.types.is_decimal(kind):
-            return column.cast(pa.string())
-        if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
-            return column.cast(pa.string())
-    except pa.ArrowException as error:
+        return json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
         raise SpecError(
-            f"JSON cannot hold column {field.name!r} ({kind}): "
+            f"JSON cannot hold this row ({error}): {row}; write .parquet or .arrow"
+        ) from error
+
+
+def _json_column(table: pa.Table, index: int) -> pa.ChunkedArray:
+    """A column as values that JSON has.
+
+    Raises:
+        SpecError: If there are none for it.
+    """
+    column, field = table.column(index), table.schema.field(index)
+    try:
+        chunks = [_json_values(chunk) for chunk in column.chunks]
+        return pa.chunked_array(chunks or [_json_values(pa.array([], field.type))])
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise SpecError(
+            f"JSON cannot hold column {field.name!r} ({field.type}): "
             "write .parquet or .arrow, or drop the column"
         ) from error
-    return column
+
+
+def _json_values(values: pa.Array) -> pa.Array:
+    """Values that JSON has, within lists and structs, too.
+
+    Raises:
+        pyarrow.ArrowException: If there are none.
+    """
+    kind = values.type
+    if isinstance(values, pa.ExtensionArray):
+        return _json_values(values.storage)
+    if pa.types.is_dictionary(kind):
+        return _json_values(values.dictionary_decode())
+    if pa.types.is_floating(kind):
+        values = values.cast(pa.float64())
+        return pc.if_else(pc.is_finite(values), values, None)
+    if pa.types.is_duration(kind):
+        return values.cast(pa.int64())
+    if pa.types.is_temporal(kind) or pa.types.is_decimal(kind) or _is_bytes(kind):
+        return values.cast(pa.string())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        inner = _json_values(values.flatten())
+        lengths = pc.fill_null(pc.list_value_length(values), 0).cast(pa.int64())
+        starts = pa.concat_arrays([pa.array([0]), pc.cumulative_sum(lengths)])
+        return pa.LargeListArray.from_arrays(starts, inner, mask=values.is_null())
+    if pa.types.is_fixed_size_list(kind):
+        return _json_values(values.cast(pa.large_list(kind.value_type)))
+    if pa.types.is_struct(kind):
+        fields = [_json_values(part) for part in values.flatten()]
+        return pa.StructArray.from_arrays(
+            fields, [field.name for field in kind], mask=values.is_null()
+        )
+    return values
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )

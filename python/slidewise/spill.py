@@ -23,6 +23,8 @@ __all__ = ["Shelves", "SortedRuns"]
 # So many runs are merged at once; more are merged in rounds.
 _FAN = 64
 _BLOCK_ROWS = 1 << 13
+# So many shelves are open at once: systems allow some hundred files.
+_OPEN = 128
 _WRITTEN = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -178,32 +180,49 @@ class Shelves:
         self._folder = folder
         self._number = number
         self._each = each
+        # Of those that can be written to, the one used longest ago comes first.
         self._open: dict[int, tuple[Any, Any]] = {}
+        self._used: set[int] = set()
 
     def add(self, rows: pa.Table) -> None:
         """More rows, in any order."""
         shelves = pc.divide(rows[self._number], self._each)
         for shelf in pc.unique(shelves).to_pylist():
             some = rows.filter(pc.equal(shelves, shelf))
-            if shelf not in self._open:
-                sink = pa.OSFile(str(self._path(shelf)), "wb")
-                writer = pa.ipc.new_stream(sink, rows.schema, options=_WRITTEN)
-                self._open[shelf] = (sink, writer)
-            self._open[shelf][1].write_table(some)
+            self._writer(shelf, rows.schema).write_table(some)
+
+    def _writer(self, shelf: int, schema: pa.Schema) -> Any:
+        """A stream of rows into a shelf; one file may hold several."""
+        found = self._open.pop(shelf, None)
+        if found is None:
+            if len(self._open) >= _OPEN:
+                self._shut(next(iter(self._open)))
+            file = self._path(shelf).open("ab")
+            found = file, pa.ipc.new_stream(file, schema, options=_WRITTEN)
+            self._used.add(shelf)
+        self._open[shelf] = found
+        return found[1]
+
+    def _shut(self, shelf: int) -> None:
+        file, writer = self._open.pop(shelf)
+        writer.close()
+        file.close()
 
     def close(self) -> None:
         """No more rows come."""
-        for sink, writer in self._open.values():
-            writer.close()
-            sink.close()
+        for shelf in list(self._open):
+            self._shut(shelf)
 
     def rows(self) -> Iterator[pa.Table]:
         """All rows by their numbers, a shelf at a time."""
-        for shelf in sorted(self._open):
-            path = self._path(shelf)
-            with pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as reader:
-                rows = reader.read_all()
+        for shelf in sorted(self._used):
+            path, streams = self._path(shelf), []
+            with pa.OSFile(str(path)) as source:
+                while source.tell() < source.size():
+                    with pa.ipc.open_stream(source) as reader:
+                        streams.append(reader.read_all())
             path.unlink()
+            rows = pa.concat_tables(streams)
             yield rows.sort_by(self._number).drop_columns([self._number])
 
     def _path(self, shelf: int) -> Path:

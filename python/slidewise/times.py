@@ -14,11 +14,11 @@ from slidewise.durations import Length
 from slidewise.errors import SpecError
 from slidewise.parsing import is_text
 
-__all__ = ["TimeColumn", "in_unit_of", "read_times", "window_units"]
+__all__ = ["TimeColumn", "earlier", "in_unit_of", "read_times", "window_units"]
 
 _NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _DAY = 86_400_000_000_000
-_INT64_MAX = 2**63 - 1
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,19 @@ def in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
     return read_times(column, times.name).ticks
 
 
+def earlier(ticks: pa.Array, lag: int) -> pa.Array:
+    """Ticks less a lag of 0 or more; the least of int64 where they would lie below it.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> earlier(pa.array([5, -(2**63) + 1]), 2).to_pylist()
+        [3, -9223372036854775808]
+    """
+    if lag > _INT64_MAX:
+        ticks, lag = earlier(ticks, _INT64_MAX), lag - _INT64_MAX
+    return pc.subtract(pc.max_element_wise(ticks, _INT64_MIN + lag), lag)
+
+
 def window_units(length: Length, times: TimeColumn) -> int:
     """The length of a window in the ticks of a time column (or a number of rows).
 
@@ -187,6 +200,11 @@ def _ticks(column: pa.Array, name: str) -> pa.Array:
 def _no_times(column: pa.Array, name: str) -> str:
     kind = column.type
     what = f"column {name!r} holds {kind}, not times"
+    if pa.types.is_null(kind) and not len(column):
+        return (
+            f"column {name!r} is empty and has no type: cast it to one of times, such "
+            "as int64 or a timestamp"
+        )
     if pa.types.is_null(kind):
         return (
             f"column {name!r} has no time in row 0 (counting from 0): all are missing"

@@ -184,7 +184,9 @@ def main() -> int:
     began, differing = time.monotonic(), 0
 
     def run(seed: int) -> Counter[str]:
-        with tempfile.TemporaryDirectory(prefix="parity-") as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="parity-", ignore_cleanup_errors=True
+        ) as folder:
             names = list(WAYS) if options.all else names_of(seed)
             return Script(spark, Path(folder), seed, options.steps, names).run()
 

@@ -30,7 +30,7 @@ from slidewise.keyed.tree import Cover
 from slidewise.moments import moments_of
 from slidewise.requests import Moments, Request
 from slidewise.spec import Spec
-from slidewise.times import TimeColumn, read_times, window_units
+from slidewise.times import TimeColumn, earlier, read_times, window_units
 
 __all__ = ["Job", "flagged"]
 
@@ -178,7 +178,7 @@ class Job:
 
     def ends(self, ticks: pa.Array) -> pa.Array:
         """Where the windows of rows at these times begin and end; sorted, each once."""
-        moved = [pc.subtract(ticks, lag) for lag in self._lags]
+        moved = [earlier(ticks, lag) for lag in self._lags]
         ends = pc.unique(pa.concat_arrays(moved))
         return ends.take(pc.sort_indices(ends))
 
@@ -217,11 +217,9 @@ class Job:
         return waiting.select([TIME, *self._kept])
 
     def sort(self, rows: pa.Table) -> pa.Table:
-        """Rows by time, then by what breaks ties, then as they are."""
-        names = [TIME, *self.then_by]
-        arrival = self.spec.arrival
-        if arrival is not None and arrival in rows.column_names:
-            names.append(arrival)
+        """Rows by time, by what breaks ties if they have it, then as they are."""
+        ties = [*self.then_by, self.spec.arrival]
+        names = [TIME, *(name for name in ties if name in rows.column_names)]
         keys = [(name, "ascending") for name in names]
         return rows.take(pc.sort_indices(rows, sort_keys=keys)).combine_chunks()
 
@@ -487,7 +485,7 @@ def _hashable(keys: pa.Array) -> pa.Array:
     if pa.types.is_floating(keys.type):
         # Both zeros are one key.
         return pc.add(keys.cast(pa.float64()), 0.0)
-    if pa.types.is_date32(keys.type):
+    if pa.types.is_date32(keys.type) or pa.types.is_time32(keys.type):
         return keys.cast(pa.int32())
     return keys.cast(pa.string()) if pa.types.is_decimal(keys.type) else keys
 

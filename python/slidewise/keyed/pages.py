@@ -12,7 +12,7 @@ magic "SWPG" | version u16 | level u16 | children u32 | crc32 of all behind u32
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -85,6 +85,14 @@ class MemoryStore:
     def remove(self, page: int) -> None:
         """As in `Store`."""
         self.blobs.pop(page, None)
+
+    def restore(self, pages: Mapping[int, bytes | None]) -> None:
+        """Puts back what pages held before; None: there was no such page."""
+        for page, blob in pages.items():
+            if blob is None:
+                self.remove(page)
+            else:
+                self.put(page, blob)
 
 
 @dataclass(slots=True)

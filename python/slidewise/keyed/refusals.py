@@ -3,6 +3,7 @@
 Each refusal names what was asked, and the way out.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,7 +16,15 @@ from slidewise.spec import Spec
 if TYPE_CHECKING:
     from slidewise.keyed.job import Job
 
-__all__ = ["CORRECTION", "LATE", "check_emit", "check_job", "check_late_rows"]
+__all__ = [
+    "CORRECTION",
+    "LATE",
+    "check_emit",
+    "check_job",
+    "check_late_rows",
+    "column_named",
+    "then_columns",
+]
 
 # The columns that say whether a row was late, and whether an answer replaces another.
 LATE = "_late"
@@ -54,6 +63,46 @@ def check_late_rows(late_rows: str) -> str:
     return late_rows
 
 
+def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of `then_by=`.
+
+    Raises:
+        SpecError: If it names none.
+
+    Example:
+        >>> then_columns("id"), then_columns(None)
+        (('id',), ())
+    """
+    if then_by is None:
+        return ()
+    names = (then_by,) if isinstance(then_by, str) else then_by
+    if not isinstance(names, Iterable):
+        raise SpecError(
+            Argument("then_by"),
+            f" takes a column or a list of columns, got {then_by!r}",
+        )
+    names = tuple(names)
+    for name in names:
+        if not isinstance(name, str):
+            raise SpecError(
+                Argument("then_by"), f" takes the names of columns, got {name!r}"
+            )
+    return names
+
+
+def column_named(value: object, argument: str) -> str:
+    """The name of a column.
+
+    Raises:
+        SpecError: If it is none.
+    """
+    if not isinstance(value, str):
+        raise SpecError(
+            Argument(argument), f" takes the name of a column, got {value!r}"
+        )
+    return value
+
+
 def check_job(job: "Job") -> None:
     """Refuses what does not fit together.
 
@@ -77,9 +126,23 @@ def check_job(job: "Job") -> None:
     for name in job.schema.names:
         if name in RESERVED:
             raise SpecError(f"the column name {name!r} is taken: rename it")
+    _refuse_declared_order(job)
     _check_streamable(job)
     if job.corrects:
         _check_correctable(job)
+
+
+def _refuse_declared_order(job: "Job") -> None:
+    """Refuses categories with an order of their own, which pages do not keep."""
+    for _, agg in job.spec.aggs:
+        for name in agg.columns:
+            kind = job.schema.field(name).type
+            if pa.types.is_dictionary(kind) and kind.ordered:
+                raise SpecError(
+                    f"column {name!r} holds categories with an order of their own "
+                    f"({kind}), which streams do not keep: cast it to its values "
+                    "first, which have theirs"
+                )
 
 
 def _check_streamable(job: "Job") -> None:

@@ -221,7 +221,7 @@ class Shard:
             left.append(self._delete(slot, part))
             if slot.closing is not None:
                 # Their sessions may end with the row before them.
-                first = part[TIME][0].as_py() - self.job.reach
+                first = max(part[TIME][0].as_py() - self.job.reach, _EVER[0])
                 slot.closing = min(slot.closing, first)
         self.forest.settle()
         if left:
@@ -457,7 +457,10 @@ class Shard:
         return found.select(by).append_column(on, self.job.restore(latest))
 
     def evict_idle(self, until: int) -> int:
-        """Forgets keys whose latest row is not younger; gives how many."""
+        """Forgets keys whose latest row is not younger; gives how many.
+
+        None of their rows may wait for its answer.
+        """
         found = self.keys(None)
         ticks = self.job.ticks(found)
         idle = found.filter(pc.less_equal(ticks, until)).combine_chunks()
@@ -471,12 +474,6 @@ class Shard:
             if tables:
                 rows = self._without(pa.concat_tables(tables), keys)
                 self.forest.insert(slot.tree, rows)
-            pages, slot.waiting = slot.waiting, []
-            for page in pages:
-                rest = self._without(self._rows[page.page].rows, keys)
-                del self._rows[page.page]
-                if len(rest):
-                    self._keep(slot, self.forest.new_page(), rest)
         self.forest.settle()
         return len(idle)
 
@@ -492,7 +489,7 @@ class Shard:
             return
         if self.job.sessions:
             return
-        until = watermark - self.job.reach - self.job.allowance
+        until = max(watermark - self.job.reach - self.job.allowance, _EVER[0])
         if self.job.rows:
             for slot in touched:
                 self._keep_youngest(slot, until)

@@ -114,6 +114,11 @@ def _answer_sessions(shard: "Shard", watermark: int) -> pa.Table | None:
             counts[at] += len(rows)
             number = pa.repeat(pa.scalar(at, pa.int64()), len(rows))
             tables.append(rows.append_column(SLOT, number))
+    if not tables:
+        # Their rows were deleted, or their keys forgotten.
+        for slot in slots:
+            slot.closing = slot.youngest = None
+        return None
     rows = pa.concat_tables(tables).combine_chunks()
     found = hops.answer_sessions(job, rows, until, shard.oldest)
     for at, slot in enumerate(slots):

@@ -2,8 +2,9 @@
 
 import difflib
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +14,13 @@ from slidewise.errors import SpecError
 from slidewise.frames import frame, require
 from slidewise.keyed.job import Job, flagged
 from slidewise.keyed.pages import MemoryStore
-from slidewise.keyed.refusals import LATE, check_emit, check_late_rows
+from slidewise.keyed.refusals import (
+    LATE,
+    check_emit,
+    check_late_rows,
+    column_named,
+    then_columns,
+)
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import shown_time
 from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, pack, read_all
@@ -21,6 +28,8 @@ from slidewise.spec import Spec
 from slidewise.times import read_times, window_units
 
 __all__ = ["KeyedWindows"]
+
+_T = TypeVar("_T")
 
 _EARLIEST = -(2**63)
 # Pages that stay decoded between two calls.
@@ -88,7 +97,7 @@ class KeyedWindows:
         emit: str | None = None,
         late: WindowLike = 0,
         late_rows: str = "drop",
-        then_by: str | Sequence[str] = (),
+        then_by: str | Sequence[str] | None = None,
         deletes: str | None = None,
         **request: Any,
     ) -> None:
@@ -96,17 +105,18 @@ class KeyedWindows:
         hops = "slide" if self._spec.is_hopping else "final"
         self._emit = hops if emit is None else emit
         check_emit(self._emit, self._spec)
-        self._then_by = (then_by,) if isinstance(then_by, str) else tuple(then_by)
+        self._then_by = then_columns(then_by)
         self._late_rows = check_late_rows(late_rows)
         if late_rows == "flag" and self._emit not in ("arrival", "final"):
+            instead = "" if self._spec.is_hopping else ", or ask for emit='final'"
             raise SpecError(
                 f"late_rows='flag' gives rows back, and emit={self._emit!r} gives "
-                "none: count them by `late_count`, or ask for emit='final'"
+                f"none: count them by `late_count`{instead}"
             )
         self._patience = _patience(late)
         gives_rows = self._emit in ("arrival", "final")
         self._flags = late_rows != "drop" and gives_rows
-        self._deletes = deletes
+        self._deletes = None if deletes is None else column_named(deletes, "deletes")
         self._job: Job | None = None
         self._delay = 0
         self._store = MemoryStore()
@@ -136,7 +146,7 @@ class KeyedWindows:
         try:
             self._ingest(*self._prepared(batch))
         except BaseException:
-            if first:
+            if first and self._largest is None:
                 # Nothing was taken in, so nothing says what the columns are.
                 self._job, self._shard, self._directory = None, None, None
                 self._delay = 0
@@ -146,22 +156,19 @@ class KeyedWindows:
         job.refuse_nan(rows, self._watermark)
         ticks = job.ticks(rows)
         rows, late = job.by_lateness(rows, self._watermark)
-        answers = self._whole(
-            lambda shard: self._fitting(shard.ingest(rows, self._watermark))
-        )
-        if answers is not None:
-            self._answers.append(
-                flagged(answers, late=False) if self._flags else answers
-            )
-        if len(late):
-            self.late_count += len(late)
-            if self._flags:
-                self._answers.append(job.given_back(late))
-        if len(ticks):
-            largest = pc.max(ticks).as_py()
-            self._largest = (
-                largest if self._largest is None else max(largest, self._largest)
-            )
+
+        def step(shard: Shard) -> None:
+            self._give(shard.ingest(rows, self._watermark))
+            if len(late):
+                self.late_count += len(late)
+                if self._flags:
+                    self._answers.append(job.given_back(late))
+            if len(ticks):
+                largest = pc.max(ticks).as_py()
+                known = largest if self._largest is None else self._largest
+                self._largest = max(largest, known)
+
+        self._whole(step)
 
     def advance(self, watermark: Any = None) -> None:
         """Moves the watermark on, and answers what it has passed.
@@ -187,12 +194,12 @@ class KeyedWindows:
         # Nothing lies at or before a time that int64 cannot hold.
         if ahead < (_EARLIEST if self._watermark is None else self._watermark + 1):
             return
-        answers = self._whole(lambda shard: self._fitting(shard.advance(ahead)))
-        self._watermark = ahead
-        if answers is not None:
-            self._answers.append(
-                flagged(answers, late=False) if self._flags else answers
-            )
+
+        def step(shard: Shard) -> None:
+            self._give(shard.advance(ahead))
+            self._watermark = ahead
+
+        self._whole(step)
 
     def collect(self) -> pa.Table:
         """The answers since the last call; "final" ones in order of time per advance.
@@ -211,14 +218,14 @@ class KeyedWindows:
         self._answers = []
         return collected
 
-    def _fitting(self, answers: pa.Table | None) -> pa.Table | None:
-        """Answers that go into a table with those that wait.
+    def _give(self, answers: pa.Table | None) -> None:
+        """Keeps answers until they are collected.
 
         Raises:
-            SpecError: If they do not.
+            SpecError: If they do not go into a table with those that wait.
         """
         if answers is None or self._job is None:
-            return answers
+            return
         waiting = [table.schema for table in self._answers]
         try:
             pa.unify_schemas(
@@ -230,7 +237,7 @@ class KeyedWindows:
                 f"answers of an aggregation of your own changed their type ({error}): "
                 "say what it gives with returns=, such as returns=float"
             ) from error
-        return answers
+        self._answers.append(flagged(answers, late=False) if self._flags else answers)
 
     @property
     def watermark(self) -> Any:
@@ -242,6 +249,10 @@ class KeyedWindows:
         if self._watermark is None or self._job is None:
             return None
         return shown_time(self._watermark, self._job.times)
+
+    def __copy__(self) -> Self:
+        """Windows that go on by themselves from here."""
+        return deepcopy(self)
 
     def keys(self) -> pa.Table:
         """The keys that have rows, each with its latest time."""
@@ -255,17 +266,26 @@ class KeyedWindows:
         """Forgets keys whose latest row is not younger; gives how many.
 
         Keys go by themselves once no window can hold their rows. Only windows of
-        `rows(n)` keep them for ever.
+        `rows(n)` keep them for ever. Hopping windows and sessions of these keys that
+        are not over yet are forgotten, too.
 
         Args:
-            until: A time like those of the stream, as for `advance`.
+            until: A time like those of the stream, as for `advance`. With
+                `emit="final"` and "slide" no later than the watermark.
 
         Raises:
-            SpecError: If it is no such time, or there were no rows yet.
+            SpecError: If it is no such time, later than that, or there were no rows
+                yet.
         """
-        tick = self._present().job.tick(until)
-        gone: int = self._whole(lambda shard: shard.evict_idle(tick))
-        return gone
+        job = self._present().job
+        tick = job.tick(until)
+        over = _EARLIEST - 1 if self._watermark is None else self._watermark
+        if job.emit in ("final", "slide") and tick > over:
+            raise SpecError(
+                f"evict_idle({until!r}) reaches beyond the watermark "
+                f"({self.watermark!r}), where rows wait for answers: advance() first"
+            )
+        return self._whole(lambda shard: shard.evict_idle(tick))
 
     def check(self) -> None:
         """Checks the invariants of the pages, all of which are read for that.
@@ -305,6 +325,11 @@ class KeyedWindows:
         return self._job, rows
 
     def _job_of(self, schema: pa.Schema) -> Job:
+        if self._flags and LATE in schema.names:
+            raise SpecError(
+                f"the column name {LATE!r} is taken by late_rows="
+                f"{self._late_rows!r}: rename it"
+            )
         return Job(
             self._spec,
             schema,
@@ -314,18 +339,24 @@ class KeyedWindows:
             self._late_rows == "correct",
         )
 
-    def _whole(self, step: Any) -> Any:
-        """Takes a step, all of it or nothing."""
+    def _whole(self, step: Callable[[Shard], _T]) -> _T:
+        """Takes a step and commits it, all of it or nothing, whatever interrupts it."""
         shard = self._present()
+        stood = (self._largest, self._watermark, self.late_count, [*self._answers])
+        directory, pages = self._directory, dict[int, bytes | None]()
         try:
-            answers = step(shard)
+            result = step(shard)
+            pages = {page: self._store.get(page) for page in shard.changed}
+            self._changed |= pages.keys()
+            self._directory = shard.commit()
+            shard.trim(_DECODED)
+            return result
         except BaseException:
-            self._shard = Shard(shard.job, self._store, self._directory)
+            self._store.restore(pages)
+            self._largest, self._watermark, self.late_count, self._answers = stood
+            self._directory = directory
+            self._shard = Shard(shard.job, self._store, directory)
             raise
-        self._changed |= shard.changed
-        self._directory = shard.commit()
-        shard.trim(_DECODED)
-        return answers
 
     def to_bytes(self) -> bytes:
         """A snapshot: all pages, and where the stream stands. `from_bytes` reads it.

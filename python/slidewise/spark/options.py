@@ -7,7 +7,7 @@ from typing import Any
 
 from slidewise.durations import parse_offset
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.refusals import check_late_rows
+from slidewise.keyed.refusals import check_late_rows, column_named, then_columns
 from slidewise.spec import Spec
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order", "then_columns"]
@@ -77,8 +77,8 @@ class StreamOptions:
             then_by=then_columns(then_by),
             initial=initial,
             buckets=None if buckets is None else _positive(buckets, "buckets"),
-            marker=None if marker is None else _column(marker, "marker"),
-            deletes=None if deletes is None else _column(deletes, "deletes"),
+            marker=None if marker is None else column_named(marker, "marker"),
+            deletes=None if deletes is None else column_named(deletes, "deletes"),
         )
 
     def check_stream(self) -> None:
@@ -240,41 +240,6 @@ def _order_dependent(spec: Spec) -> str | None:
         if functions is not None and not functions.commutative:
             return f"{agg!r}, whose combine is not commutative=True,"
     return None
-
-
-def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The columns of `then_by=`.
-
-    Raises:
-        SpecError: If it names none.
-
-    Example:
-        >>> then_columns("id"), then_columns(None)
-        (('id',), ())
-    """
-    if then_by is None:
-        return ()
-    names = (then_by,) if isinstance(then_by, str) else then_by
-    if not isinstance(names, Iterable):
-        raise SpecError(
-            Argument("then_by"),
-            f" takes a column or a list of columns, got {then_by!r}",
-        )
-    names = tuple(names)
-    for name in names:
-        if not isinstance(name, str):
-            raise SpecError(
-                Argument("then_by"), f" takes the names of columns, got {name!r}"
-            )
-    return names
-
-
-def _column(value: Any, argument: str) -> str:
-    if not isinstance(value, str):
-        raise SpecError(
-            Argument(argument), f" takes the name of a column, got {value!r}"
-        )
-    return value
 
 
 def _late(late: str | timedelta) -> int:

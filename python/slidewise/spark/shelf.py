@@ -111,14 +111,21 @@ class Shelf:
 
     def add(self, before: str, token: str, pages: dict[int, bytes | None]) -> None:
         """Leaves a segment for the state with this token, and drops old ones."""
-        with contextlib.suppress(OSError):
+        path = self._path(token)
+        hidden = path.with_name(f".{path.name}")
+        blob, places = _segment(before, pages)
+        try:
             self.place.mkdir(parents=True, exist_ok=True)
-            path = self._path(token)
-            hidden = path.with_name(f".{path.name}")
-            blob, places = _segment(before, pages)
             hidden.write_bytes(blob)
             hidden.rename(path)
-            self._segments.insert(0, _Segment(path, before, len(blob), places))
+        except OSError:
+            # What lies here is older than the state from now on: that is asked.
+            self._segments.clear()
+            with contextlib.suppress(OSError):
+                hidden.unlink(missing_ok=True)
+            return
+        self._segments.insert(0, _Segment(path, before, len(blob), places))
+        with contextlib.suppress(OSError):
             self._drop()
 
     def _drop(self) -> None:
