@@ -29,6 +29,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(big_files, "_LEAST_CHUNK", 1 << 12)
     monkeypatch.setattr(spill, "_BLOCK_ROWS", 7)
     monkeypatch.setattr(spill, "_FAN", 3)
+    monkeypatch.setattr(spill, "_OPEN", 2)
     monkeypatch.setattr("slidewise.scans._ROWS", 50)
 
 

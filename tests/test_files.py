@@ -150,6 +150,41 @@ def test_json_has_no_nan_and_lists_are_lists(tmp_path: Path) -> None:
     }
 
 
+def test_json_of_what_lies_within_lists(tmp_path: Path) -> None:
+    moments = pa.array([[1_000_000], None], pa.list_(pa.timestamp("us")))
+    inner = pa.struct([("x", pa.float32()), ("d", pa.large_list(pa.date32()))])
+    table = pa.table(
+        {
+            "moments": moments,
+            "floats": [[float("nan"), 0.5], []],
+            "structs": pa.array([{"x": float("inf"), "d": [1]}, None], inner),
+            "pairs": pa.array([[1.0, float("-inf")], None], pa.list_(pa.float64(), 2)),
+            "bytes": pa.array([b"a", None], pa.large_binary()),
+            "names": pa.array(["a", None]).dictionary_encode(),
+        }
+    )
+    write_table(table, tmp_path / "a.jsonl")
+    first, second = map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())
+    assert first == {
+        "moments": ["1970-01-01 00:00:01.000000"],
+        "floats": [None, 0.5],
+        "structs": {"x": None, "d": ["1970-01-02"]},
+        "pairs": [1.0, None],
+        "bytes": "a",
+        "names": "a",
+    }
+    empty = {"floats": []}
+    assert second == {name: empty.get(name) for name in table.column_names}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path, name: str) -> None:
+    table = pa.table({"filter": pa.array([b"\xff"], pa.large_binary())})
+    with pytest.raises(sw.SpecError, match=r"cannot hold column 'filter'"):
+        write_table(table, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_several_columns_of_times(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("start,stop\n07/03/18,07/04/18\n")

@@ -1,8 +1,11 @@
 """Inputs that were misread, or refused in strange words, as found."""
 
+import datetime as dt
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -92,3 +95,116 @@ def test_a_partial_without_bytes_is_refused_with_both_ways_out() -> None:
     window.insert_many([1, 2], [1, 2])
     with pytest.raises(sw.SnapshotError, match=r"name='module:name'"):
         sw.Window.from_bytes(window.to_bytes())
+
+
+def objects(*values: Any) -> pd.DataFrame:
+    """A pandas column of Python's objects, as three times or values."""
+    column = pd.Series(list(values), dtype=object)
+    return pd.DataFrame({"o": column, "t": range(len(column))})
+
+
+NOON = dt.datetime(2020, 1, 1, 12)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ((NOON.date(), NOON), "row 1 .* is no date like the others"),
+        ((NOON, NOON.replace(tzinfo=dt.UTC)), "row 1 .* is no time without a zone"),
+        ((b"a", None, "a"), "row 2 .* is no bytes like the others"),
+        ((2**70, 1), "of several types"),
+        ((np.datetime64("2020-01-01"), 1), "of several types"),
+    ],
+)
+@pytest.mark.parametrize("where", ["on", "by", "of"])
+def test_objects_that_are_not_alike_are_refused(
+    where: str, values: tuple[Any, ...], why: str
+) -> None:
+    """Arrow would cut off times of day, move zones, and take text for bytes."""
+    asked: dict[str, Any] = {"on": "t", "windows": 2, "aggs": {"n": sw.count()}}
+    asked |= {"on": {"on": "o", "windows": "1d"}, "by": {"by": "o"}}.get(where, {})
+    if where == "of":
+        asked["aggs"] = {"l": sw.last("o")}
+    with pytest.raises(sw.SpecError, match=f"column 'o' .*{why}"):
+        sw.rolling(objects(*values), **asked)
+
+
+def test_objects_that_are_alike_are_taken() -> None:
+    late = NOON.replace(tzinfo=dt.timezone(dt.timedelta(hours=5)))
+    for values in ([NOON.date()] * 2, [NOON] * 2, [b"a", None], [late, pd.NaT]):
+        got = sw.rolling(objects(*values), on="t", windows=9, aggs={"n": sw.count("o")})
+        assert got["n_9"].tolist()[-1] == sum(not pd.isna(value) for value in values)
+
+
+def ordered_columns() -> list[Any]:
+    names = ["small", "medium", "large"]
+    values = ["small", "large", "medium", "large"]
+    category = pd.Categorical(values, categories=names, ordered=True)
+    return [
+        pd.DataFrame({"t": [1, 2, 3, 4], "x": category}),
+        pl.DataFrame({"t": [1, 2, 3, 4], "x": pl.Series(values, dtype=pl.Enum(names))}),
+        pa.table({"t": [1, 2, 3, 4], "x": pa.Array.from_pandas(category)}),
+    ]
+
+
+@pytest.mark.parametrize("table", ordered_columns(), ids=["pandas", "polars", "Arrow"])
+def test_categories_go_by_the_order_they_declare(table: Any) -> None:
+    aggs = {
+        "max": sw.max("x"),
+        "min": sw.min("x"),
+        "top": sw.top_k("x", 2),
+        "where": sw.arg_max("t", by="x"),
+        "times": sw.max_count("x"),
+    }
+    got = sw.rolling(table, on="t", windows=3, aggs=aggs)
+    column = {name: list(got[f"{name}_3"]) for name in aggs}
+    column = {
+        n: [getattr(v, "as_py", lambda v=v: v)() for v in c] for n, c in column.items()
+    }
+    assert column["max"] == ["small", "large", "large", "large"]
+    assert column["min"] == ["small", "small", "small", "medium"]
+    assert [list(best) for best in column["top"]] == [
+        ["small"],
+        ["large", "small"],
+        ["large", "medium"],
+        ["large", "large"],
+    ]
+    assert column["where"] == [1, 2, 2, 2]
+    assert column["times"] == [1, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["a", None, "b"], pa.string_view()),
+        pa.array([b"a", None, b"b"], pa.binary_view()),
+        pa.array([b"a" * 16, None, b"b" * 16], pa.binary(16)).cast(pa.uuid()),
+        pa.array([1, None, 0], pa.bool8()),
+        pa.array([[1], None, [2]]),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_few_rows_give_nothing_whatever_their_type(column: Any) -> None:
+    table = pa.table({"t": [1, 2, 3], "x": column})
+    asked = {"on": "t", "windows": 5, "aggs": {"f": sw.first("x"), "l": sw.last("x")}}
+    whole = sw.rolling(table, **asked)
+    few = sw.rolling(table, **asked, min_rows=2)
+    for name in ("f_5", "l_5"):
+        assert few[name].type == whole[name].type
+        expected = [None, None, whole[name][2].as_py()]
+        assert few[name].to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    "table",
+    [pd.DataFrame(columns=["t", "x"]), pl.DataFrame({"t": [], "x": []})],
+    ids=["pandas", "polars"],
+)
+def test_an_empty_column_of_no_type_is_no_time(table: Any) -> None:
+    with pytest.raises(sw.SpecError, match="'t' is empty and has no type: cast it"):
+        sw.rolling(table, on="t", windows=2, aggs={"n": sw.count()})
+
+
+def test_durations_are_not_endless() -> None:
+    with pytest.raises(sw.SpecError, match=r"'9999.* is too long"):
+        sw.rolling(TABLE, on="t", windows="9" * 5000 + "d", aggs={"n": sw.count()})

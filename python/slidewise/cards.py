@@ -293,7 +293,7 @@ _CARDS = (
         range="O(log n)",
         bulk="as many single steps",
         combines="O(log n), worst case too",
-        space="arity=4, sums of int64: 60 to 90 bytes per entry",
+        space="arity=4, sums of int64: 60 to 110 bytes per entry",
         differs="nodes of a few sizes, by index; equal times can be kept apart",
         choose="to measure what fingers bring; arity= is the least one, 2, 4, 8 or 16",
     ),
@@ -310,7 +310,7 @@ _CARDS = (
         bulk="evict_until amortised O(log m), worst O(log n); insert_many "
         "O(log d + m (1 + log(d/m))); bulk=False: as many single steps",
         combines="in order amortised O(1): about 18 with arity=4",
-        space="arity=4, sums of int64: 60 to 90 bytes per entry",
+        space="arity=4, sums of int64: 60 to 110 bytes per entry",
         differs="as printed, errata mended; nodes of a few sizes, by index",
         choose="for experiments with arity= (2, 4, 8, 16), bulk= and free_list=; else "
         "fiba, which is faster",

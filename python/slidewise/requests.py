@@ -1,10 +1,11 @@
 """One call of the kernel over a table: what is asked of it, what its answers mean."""
 
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, SupportsIndex
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -321,12 +322,14 @@ def lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
 
 
 def _checked_threads(threads: object) -> int:
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise SpecError(
-            f"threads={threads!r}: give how many threads may work, 1 or more "
-            "(os.cpu_count() for all that there are)"
-        )
-    return min(threads, _MOST_THREADS)
+    if isinstance(threads, SupportsIndex) and not isinstance(threads, bool):
+        number = operator.index(threads)
+        if number >= 1:
+            return min(number, _MOST_THREADS)
+    raise SpecError(
+        f"threads={threads!r}: give how many threads may work, 1 or more "
+        "(os.cpu_count() for all that there are)"
+    )
 
 
 def _span(window: WindowSpec, times: TimeColumn) -> _Span:

@@ -212,3 +212,29 @@ def test_no_folder_means_no_shelf(
     held = turn(Counting(), tmp_path / "file", "", "a")
     held.put(1, b"x")
     held.keep("", "a")
+
+
+def test_a_disk_that_is_full_leaves_nothing_old_to_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither at once nor behind the next segment, and no part of a file."""
+    state = Counting()
+    shelved = turn(state, tmp_path, "", "0:aa")
+    for page in (1, 2):
+        shelved.put(page, b"old")
+    shelved.keep("", "0:aa")
+    shelved.put(1, b"new")
+
+    def full(path: Path, blob: bytes) -> int:
+        path.open("wb").close()
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        shelved.keep("0:aa", "1:bb")
+    assert shelved.get(1) == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["query-3-0-aa"]
+    shelved.put(2, b"newer")
+    shelved.keep("1:bb", "2:cc")
+    for store in (shelved, turn(state, tmp_path, "2:cc", "3:dd")):
+        assert (store.get(1), store.get(2)) == (b"new", b"newer")

@@ -90,6 +90,10 @@ def read_all(blob: Any, changes: Iterable[Any], spec_hash: str) -> Snapshot:
         SnapshotError: If bytes are damaged or of another spec, or do not follow one
             another.
     """
+    if isinstance(changes, bytes | bytearray | memoryview):
+        raise SnapshotError(
+            "changes= takes a list of what changes() gave, oldest first; got bytes"
+        )
     read: Snapshot | None = None
     for at, part in enumerate((blob, *changes)):
         own, removed = _read(part, spec_hash)

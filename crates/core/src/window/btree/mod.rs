@@ -7,7 +7,7 @@
 //! | laws   | associative                                                           |
 //! | costs  | insert, evict, evict(t): O(log n), worst case too; query: 0 combines; |
 //! |        | range: O(log n); insert_many, evict_until: as many single steps       |
-//! | space  | μ = 4, sum of int64: 60 to 90 bytes per entry                         |
+//! | space  | μ = 4, sum of int64: 60 to 110 bytes per entry                        |
 //! | choose | to measure what fingers and location-sensitive aggregates bring       |
 //!
 //! # Idea

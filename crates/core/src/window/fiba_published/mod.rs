@@ -10,7 +10,7 @@
 //! |        | O(1); query: 2 combines; range: O(log d_lo + log d_hi + log n_sub);   |
 //! |        | evict_until: amortised O(log m), worst O(log n); insert_many:         |
 //! |        | O(log d + m (1 + log(d/m))); without `bulk`, as many single steps     |
-//! | space  | μ = 4, sum of int64: 60 to 90 bytes per entry                         |
+//! | space  | μ = 4, sum of int64: 60 to 110 bytes per entry                        |
 //! | choose | for experiments with the arity and the bulk algorithms; else `fiba`   |
 //!
 //! # Idea
