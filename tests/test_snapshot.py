@@ -573,12 +573,11 @@ def test_damage_allocates_little():
 @pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc"
 )
-@pytest.mark.parametrize("agg", [sw.sum(), sw.stddev()], ids=repr)
 @pytest.mark.parametrize("algorithm", [card.name for card in sw.algorithms()])
-def test_damage_allocates_little_whatever_the_algorithm(algorithm, agg):
+def test_damage_allocates_little_whatever_the_algorithm(algorithm):
     """At most eight times the blob and 1 MiB, as SECURITY.md says."""
     try:
-        window = sw.Window(agg, algorithm=algorithm, dtype="int64")
+        window = sw.Window(sw.stddev(), algorithm=algorithm, dtype="int64")
     except sw.SpecError as error:
         pytest.skip(str(error))
     window.insert_many(np.arange(30_000), np.arange(30_000))

@@ -185,7 +185,8 @@ def kind_of(file: Path) -> tuple[str, str | None]:
     if kind is None or (compression and kind not in ("CSV", "JSON")):
         known = " ".join(_KINDS)
         raise SpecError(
-            f"cannot tell from its name what {str(file)!r} is; known: {known}"
+            f"cannot tell from its name what {file.name or str(file)!r} is; "
+            f"known: {known}"
         )
     return kind, compression
 

@@ -32,6 +32,10 @@ CORRECTION = "_correction"
 _LATE_ROWS = ("drop", "flag", "correct")
 _EMITS = ("arrival", "final", "update")
 _CORRECT = Argument("late_rows", "correct")
+# Aggregations that compare values, and those that do by another column.
+_COMPARING = {"min", "max", "min_count", "max_count", "mode", "median", "quantile"}
+_COMPARING |= {"top_k", "bottom_k"}
+_PICKING = {"arg_min", "arg_max"}
 
 
 def check_emit(emit: str, spec: Spec) -> None:
@@ -133,16 +137,18 @@ def check_job(job: "Job") -> None:
 
 
 def _refuse_declared_order(job: "Job") -> None:
-    """Refuses categories with an order of their own, which pages do not keep."""
+    """Refuses to compare categories that have an order, which pages do not keep."""
     for _, agg in job.spec.aggs:
-        for name in agg.columns:
-            kind = job.schema.field(name).type
-            if pa.types.is_dictionary(kind) and kind.ordered:
-                raise SpecError(
-                    f"column {name!r} holds categories with an order of their own "
-                    f"({kind}), which streams do not keep: cast it to its values "
-                    "first, which have theirs"
-                )
+        name = agg.by if agg.kind in _PICKING else agg.of
+        if name is None or agg.kind not in _COMPARING | _PICKING:
+            continue
+        kind = job.schema.field(name).type
+        if pa.types.is_dictionary(kind) and kind.ordered:
+            raise SpecError(
+                f"{agg!r}: column {name!r} holds categories with an order of their own "
+                f"({kind}), which streams do not keep: cast it to its values first, "
+                "which have theirs"
+            )
 
 
 def _check_streamable(job: "Job") -> None:
