@@ -473,14 +473,14 @@ def test_codes_of_a_dictionary_are_the_text_they_stand_for(column):
         assert answers.schema.field("min_3").type == column.type
     else:
         assert answers["min_3"].dtype == column.dtype
-    if (
-        not pa.types.is_dictionary(kind := pa.table(table)["x"].type)
-        or not kind.ordered
-    ):
-        keyed = sw.KeyedWindows(on="t", windows=3, aggs=aggs)
-        keyed.ingest(table)
-        keyed.advance()
-        assert listed(keyed.collect()) == listed(expected)
+    kind = pa.table(table)["x"].type
+    if pa.types.is_dictionary(kind) and kind.ordered:
+        for compares in ("min", "mode", "best"):
+            del aggs[compares]
+    keyed = sw.KeyedWindows(on="t", windows=3, aggs=aggs)
+    keyed.ingest(table)
+    keyed.advance()
+    assert listed(keyed.collect()) == listed(expected)
 
 
 def test_columns_that_arrow_has_no_type_for():

@@ -364,15 +364,16 @@ def test_an_interrupted_commit_takes_nothing_in(emit, nth):
         try:
             keyed.ingest(batch)
         except KeyboardInterrupt:
-            assert keyed.collect().num_rows == 0 if step else True
+            if step:
+                assert keyed.collect().num_rows == 0
             keyed.ingest(batch)
         interrupted_at(keyed, nth)
         try:
             keyed.advance()
         except KeyboardInterrupt:
-            assert keyed.watermark == (whole.watermark if step else None)
+            assert keyed.watermark == whole.watermark
             keyed.advance()
-        keyed._store.put = type(keyed._store).put.__get__(keyed._store)
+        vars(keyed._store).pop("put", None)
         whole.ingest(batch)
         whole.advance()
         keyed.check()
@@ -457,7 +458,6 @@ def test_rows_that_wait_for_answers_are_not_forgotten():
 
 
 def test_keys_may_be_times_of_day():
-    keyed = sw.KeyedWindows(**SUMS)
     for kind in (pa.time32("s"), pa.time32("ms")):
         keyed = sw.KeyedWindows(**SUMS)
         keys = pa.array([1, 2, 1], pa.int32()).cast(kind)

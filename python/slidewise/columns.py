@@ -38,7 +38,7 @@ class Values:
     def __init__(self, name: str, column: pa.Array, nan: str = "propagate") -> None:
         self.name = name
         self.type: pa.DataType = column.type
-        self.original = _settle_nan(_plain(decoded(column)), nan, name)
+        self.original = _settle_nan(plain(decoded(column)), nan, name)
         self._dictionary: pa.Array | None = None
         if pa.types.is_dictionary(column.type):
             self._dictionary = column.dictionary
@@ -228,7 +228,7 @@ class Values:
         encoded = self.original.dictionary_encode()
         known = encoded.dictionary
         if self._dictionary is not None and self.type.ordered:
-            known = pc.index_in(known, _plain(self._dictionary))
+            known = pc.index_in(known, plain(self._dictionary))
         return encoded, pc.sort_indices(known)
 
     @cached_property
@@ -338,10 +338,10 @@ def _settle_nan(column: pa.Array, nan: str, name: str) -> pa.Array:
     return column
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def plain(column: pa.Array) -> pa.Array:
     """The column in a type that Arrow's kernels can take rows of."""
     if isinstance(column, pa.ExtensionArray):
-        return _plain(column.storage)
+        return plain(column.storage)
     if column.type == pa.string_view():
         return column.cast(pa.large_string())
     if column.type == pa.binary_view():
@@ -355,7 +355,7 @@ def nulled(column: pa.Array, gone: pa.Array) -> pa.Array:
     if isinstance(column, pa.ExtensionArray):
         return pa.ExtensionArray.from_storage(kind, nulled(column.storage, gone))
     if kind in (pa.string_view(), pa.binary_view()):
-        return nulled(_plain(column), gone).cast(kind)
+        return nulled(plain(column), gone).cast(kind)
     return pc.if_else(gone, pa.scalar(None, kind), column)
 
 
@@ -363,7 +363,7 @@ def decoded(column: pa.Array) -> pa.Array:
     """The values of a dictionary's codes; any other column as it is."""
     if not pa.types.is_dictionary(column.type):
         return column
-    return _plain(column.dictionary).take(column.indices)
+    return plain(column.dictionary).take(column.indices)
 
 
 def lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -448,7 +448,7 @@ def _codes_by_value(column: pa.Array) -> pa.Array | None:
 
 
 def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
-    column = _plain(column)
+    column = plain(column)
     if pa.types.is_dictionary(column.type):
         # A dictionary may hold a key twice, or null; its values decide.
         column = column.cast(column.type.value_type)

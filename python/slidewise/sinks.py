@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from slidewise.columns import decoded, plain
 from slidewise.errors import SpecError
 
 __all__ = ["Writer", "writing"]
@@ -149,11 +150,8 @@ def _json_values(values: pa.Array) -> pa.Array:
     Raises:
         pyarrow.ArrowException: If there are none.
     """
+    values = plain(decoded(values))
     kind = values.type
-    if isinstance(values, pa.ExtensionArray):
-        return _json_values(values.storage)
-    if pa.types.is_dictionary(kind):
-        return _json_values(values.dictionary_decode())
     if pa.types.is_floating(kind):
         values = values.cast(pa.float64())
         return pc.if_else(pc.is_finite(values), values, None)

@@ -25,7 +25,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.natives import Compiled
 from slidewise.own import Functions
 
-__all__ = ["Spec", "WindowSpec"]
+__all__ = ["Spec", "WindowSpec", "column_named"]
 
 CLOSED = ("right", "left", "both", "neither")
 TIES = ("peers", "rows")
@@ -145,13 +145,13 @@ class Spec:
             (('t',), ('n_1h',))
         """
         spec = cls(
-            on=_name(on, "on"),
+            on=column_named(on, "on"),
             by=_names(by),
             windows=_windows(windows, _one_of(closed, "closed", CLOSED), offset),
             aggs=_aggs(aggs),
             ties=_one_of(ties, "ties", TIES),
             nan=_one_of(nan, "nan", NAN),
-            arrival=None if arrival is None else _name(arrival, "arrival"),
+            arrival=None if arrival is None else column_named(arrival, "arrival"),
             min_rows=_min_rows(min_rows),
         )
         _refuse_twice(spec.results)
@@ -184,7 +184,7 @@ class Spec:
         if not isinstance(empty, bool):
             raise SpecError(f"empty= takes True or False, got {empty!r}")
         spec = cls(
-            on=_name(on, "on"),
+            on=column_named(on, "on"),
             by=_names(by),
             windows=(_frame(window, every, offset, empty),),
             aggs=_aggs(aggs),
@@ -255,9 +255,16 @@ def _record(value: Any) -> Any:
     }
 
 
-def _name(value: object, argument: str) -> str:
+def column_named(value: object, argument: str) -> str:
+    """The name of a column.
+
+    Raises:
+        SpecError: If it is none.
+    """
     if not isinstance(value, str):
-        raise SpecError(f"{argument}= takes the name of a column, got {value!r}")
+        raise SpecError(
+            Argument(argument), f" takes the name of a column, got {value!r}"
+        )
     return value
 
 
@@ -267,7 +274,7 @@ def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
     names = (by,) if isinstance(by, str) else by
     if not isinstance(names, Iterable):
         raise SpecError(f"by= takes a column or a list of columns, got {by!r}")
-    return tuple(dict.fromkeys(_name(name, "by") for name in names))
+    return tuple(dict.fromkeys(column_named(name, "by") for name in names))
 
 
 def _windows(
@@ -370,7 +377,7 @@ def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...
     if not aggs:
         raise SpecError("aggs= is empty: give at least one, such as {'n': sw.count()}")
     for name, agg in aggs.items():
-        _name(name, "aggs")
+        column_named(name, "aggs")
         if not isinstance(agg, Aggregation):
             raise SpecError(
                 f"aggs[{name!r}] is no aggregation: {agg!r}; "

@@ -22,6 +22,7 @@ Costs are given as combines per row and window; a combine is a few machine opera
 
 from slidewise.aggregations.base import (
     BITS,
+    COMPARED,
     HOLISTIC,
     KINDS,
     PAIRS,
@@ -85,6 +86,7 @@ from slidewise.aggregations.sums import (
 
 __all__ = [
     "BITS",
+    "COMPARED",
     "HOLISTIC",
     "KINDS",
     "PAIRS",

@@ -52,7 +52,7 @@ HOLISTIC = ("count_distinct", "quantile", "median", "mode")
 PAIRS = ("covariance", "correlation")
 BITS = ("bit_and", "bit_or", "bit_xor")
 
-_COMPARED = ("arg_min", "arg_max")
+COMPARED = ("arg_min", "arg_max")
 _WITH_DDOF = ("variance", "stddev", "skewness", "kurtosis", "covariance")
 _MOST = 1_000
 _INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
@@ -111,7 +111,7 @@ class Aggregation:
                 raise SpecError(
                     f"{self.kind}() takes the name of a column, got {column!r}"
                 )
-        if self.by is not None and self.kind not in _COMPARED + PAIRS:
+        if self.by is not None and self.kind not in COMPARED + PAIRS:
             raise SpecError(f"{self.kind}() takes no by=")
         if isinstance(self.ddof, bool) or not isinstance(self.ddof, int):
             raise SpecError(f"ddof must be an integer, got {self.ddof!r}")
@@ -167,7 +167,7 @@ class Aggregation:
         Raises:
             SpecError: If one is not.
         """
-        if self.kind in _COMPARED:
+        if self.kind in COMPARED:
             if self.by is None:
                 raise SpecError(
                     f"{self!r} needs the column to compare: "

@@ -212,5 +212,9 @@ def answer_none(job: "Job") -> pa.Table:
     """No windows, in the columns of all."""
     if not job.sessions:
         return answer_slides(job, Cover(), pa.array([], pa.int64()))
-    nothing = job.leaf.empty_table().append_column(SLOT, pa.array([], pa.int64()))
-    return answer_sessions(job, nothing, 0, 0).answers
+    return answer_sessions(job, no_rows(job), 0, 0).answers
+
+
+def no_rows(job: "Job") -> pa.Table:
+    """No rows, as `answer_sessions` takes them."""
+    return job.leaf.empty_table().append_column(SLOT, pa.array([], pa.int64()))

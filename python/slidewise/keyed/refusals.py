@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.frames import frame, require
 from slidewise.keyed.pages import RESERVED
@@ -22,7 +23,6 @@ __all__ = [
     "check_emit",
     "check_job",
     "check_late_rows",
-    "column_named",
     "then_columns",
 ]
 
@@ -32,10 +32,9 @@ CORRECTION = "_correction"
 _LATE_ROWS = ("drop", "flag", "correct")
 _EMITS = ("arrival", "final", "update")
 _CORRECT = Argument("late_rows", "correct")
-# Aggregations that compare values, and those that do by another column.
+# Aggregations that compare their own values.
 _COMPARING = {"min", "max", "min_count", "max_count", "mode", "median", "quantile"}
 _COMPARING |= {"top_k", "bottom_k"}
-_PICKING = {"arg_min", "arg_max"}
 
 
 def check_emit(emit: str, spec: Spec) -> None:
@@ -94,19 +93,6 @@ def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def column_named(value: object, argument: str) -> str:
-    """The name of a column.
-
-    Raises:
-        SpecError: If it is none.
-    """
-    if not isinstance(value, str):
-        raise SpecError(
-            Argument(argument), f" takes the name of a column, got {value!r}"
-        )
-    return value
-
-
 def check_job(job: "Job") -> None:
     """Refuses what does not fit together.
 
@@ -139,8 +125,8 @@ def check_job(job: "Job") -> None:
 def _refuse_declared_order(job: "Job") -> None:
     """Refuses to compare categories that have an order, which pages do not keep."""
     for _, agg in job.spec.aggs:
-        name = agg.by if agg.kind in _PICKING else agg.of
-        if name is None or agg.kind not in _COMPARING | _PICKING:
+        name = agg.by if agg.kind in COMPARED else agg.of
+        if name is None or agg.kind not in _COMPARING.union(COMPARED):
             continue
         kind = job.schema.field(name).type
         if pa.types.is_dictionary(kind) and kind.ordered:

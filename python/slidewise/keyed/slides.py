@@ -108,26 +108,20 @@ def _answer_sessions(shard: "Shard", watermark: int) -> pa.Table | None:
     ]
     if not slots or shard.oldest is None:
         return None
-    tables, counts = [], [0] * len(slots)
+    tables, counts = [hops.no_rows(job)], [0] * len(slots)
     for at, slot in enumerate(slots):
         for rows in shard.forest.rows(slot.tree):
             counts[at] += len(rows)
             number = pa.repeat(pa.scalar(at, pa.int64()), len(rows))
             tables.append(rows.append_column(SLOT, number))
-    if not tables:
-        # Their rows were deleted, or their keys forgotten.
-        for slot in slots:
-            slot.closing = slot.youngest = None
-        return None
     rows = pa.concat_tables(tables).combine_chunks()
     found = hops.answer_sessions(job, rows, until, shard.oldest)
     for at, slot in enumerate(slots):
         slot.closing = found.closing.get(at)
         rest = found.rest.filter(pc.equal(found.rest[SLOT], at)).combine_chunks()
-        if len(rest) == counts[at]:
-            continue
-        shard.forest.clear(slot.tree)
-        shard.forest.insert(slot.tree, rest.drop_columns(SLOT))
+        if len(rest) != counts[at]:
+            shard.forest.clear(slot.tree)
+            shard.forest.insert(slot.tree, rest.drop_columns(SLOT))
         if not len(rest):
             slot.youngest = None
     shard.forest.settle()

@@ -18,13 +18,12 @@ from slidewise.keyed.refusals import (
     LATE,
     check_emit,
     check_late_rows,
-    column_named,
     then_columns,
 )
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import shown_time
 from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, pack, read_all
-from slidewise.spec import Spec
+from slidewise.spec import Spec, column_named
 from slidewise.times import read_times, window_units
 
 __all__ = ["KeyedWindows"]

@@ -5,19 +5,19 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from slidewise.aggregations import COMPARED
 from slidewise.durations import parse_offset
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.refusals import check_late_rows, column_named, then_columns
-from slidewise.spec import Spec
+from slidewise.keyed.refusals import check_late_rows, then_columns
+from slidewise.spec import Spec, column_named
 
-__all__ = ["BatchOptions", "StreamOptions", "check_order", "then_columns"]
+__all__ = ["BatchOptions", "StreamOptions", "check_order"]
 
 EMIT = ("arrival", "final", "slide", "update")
 
 # Whose answers change with the order of rows of equal time. Sketches are left out:
 # their answers are approximate in any order.
 _ORDERED = ("first", "last", "collect", "concat", "collect_distinct")
-_PICKING = ("arg_min", "arg_max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ def _order_dependent(spec: Spec) -> str | None:
             return f"rows({window.length})"
     for _, agg in spec.aggs:
         functions = getattr(agg, "functions", None)
-        if agg.kind in _ORDERED or agg.kind in _PICKING:
+        if agg.kind in _ORDERED or agg.kind in COMPARED:
             return repr(agg)
         if functions is not None and not functions.commutative:
             return f"{agg!r}, whose combine is not commutative=True,"

@@ -10,7 +10,8 @@ pub(super) fn few() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The length of the leading run of times for which it holds; searched from the end, where most streams go on.
+/// The length of the leading run of times for which it holds; searched from the end, where
+/// most streams go on.
 #[inline(always)]
 pub(super) fn prefix(times: &[i64], holds: impl Fn(i64) -> bool) -> usize {
     const FEW: usize = 16;
