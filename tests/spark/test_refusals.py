@@ -1,5 +1,6 @@
 """What cannot be done is one SpecError, before any job starts."""
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -78,6 +79,15 @@ def test_a_stream_has_to_know_how_long_to_wait(spark: Any) -> None:
     rates = spark.readStream.format("rate").load()
     with pytest.raises(sw.SpecError, match="add late='10 minutes'"):
         rolling(rates, on="timestamp", windows="1h", aggs={"n": sw.count()})
+
+
+def test_a_column_named_like_the_flag_is_refused(spark: Any, tmp_path: Path) -> None:
+    message = "'_late' is taken by late_rows='flag': rename it"
+    table = spark.createDataFrame([], "k string, t timestamp, _late boolean")
+    stream = spark.readStream.schema(table.schema).json(str(tmp_path))
+    for df in (table, stream):
+        with pytest.raises(sw.SpecError, match=message):
+            rolling(df, **ASKED, late="1s", late_rows="flag")
 
 
 def test_results_that_differ_from_a_column_in_case(spark: Any) -> None:

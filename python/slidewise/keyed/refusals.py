@@ -23,6 +23,7 @@ __all__ = [
     "check_emit",
     "check_job",
     "check_late_rows",
+    "refuse_flag",
     "then_columns",
 ]
 
@@ -64,6 +65,20 @@ def check_late_rows(late_rows: str) -> str:
             f" is one of {', '.join(_LATE_ROWS)}; got {late_rows!r}",
         )
     return late_rows
+
+
+def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
+    """Refuses a column with the name of one that says what an answer is.
+
+    Raises:
+        SpecError: If there is one among these.
+    """
+    if flag in names:
+        raise SpecError(
+            f"the column name {flag!r} is taken by ",
+            Argument("late_rows", late_rows),
+            ": rename it",
+        )
 
 
 def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -184,7 +199,4 @@ def _check_correctable(job: "Job") -> None:
             "there is none: add one beside rows(n)",
         )
     for name in (CORRECTION, LATE):
-        if name in job.schema.names:
-            raise SpecError(
-                f"the column name {name!r} is taken by ", _CORRECT, ": rename it"
-            )
+        refuse_flag(job.schema.names, "correct", name)

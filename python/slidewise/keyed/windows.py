@@ -18,6 +18,7 @@ from slidewise.keyed.refusals import (
     LATE,
     check_emit,
     check_late_rows,
+    refuse_flag,
     then_columns,
 )
 from slidewise.keyed.shard import Shard
@@ -324,11 +325,8 @@ class KeyedWindows:
         return self._job, rows
 
     def _job_of(self, schema: pa.Schema) -> Job:
-        if self._flags and LATE in schema.names:
-            raise SpecError(
-                f"the column name {LATE!r} is taken by late_rows="
-                f"{self._late_rows!r}: rename it"
-            )
+        if self._flags:
+            refuse_flag(schema.names, self._late_rows)
         return Job(
             self._spec,
             schema,

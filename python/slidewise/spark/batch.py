@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from slidewise.batches import Order
 from slidewise.frames import frame, require
-from slidewise.keyed.refusals import CORRECTION, LATE
+from slidewise.keyed.refusals import CORRECTION, LATE, refuse_flag
 from slidewise.spark import hot
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions, StreamOptions
@@ -79,7 +79,9 @@ def answered(df: Any, spec: Spec, options: BatchOptions) -> Any:
 def with_flags(answers: Any, options: StreamOptions) -> Any:
     """Answers with the columns by which those of a stream say what they are."""
     names = [CORRECTION] if options.corrects else []
-    names += [LATE] if options.flags else []
+    if options.flags:
+        refuse_flag(answers.columns, options.late_rows)
+        names.append(LATE)
     # Spark Connect refuses to add no columns.
     if not names:
         return answers

@@ -19,7 +19,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType, TimestampTyp
 
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.job import Job
-from slidewise.keyed.refusals import LATE
+from slidewise.keyed.refusals import LATE, refuse_flag
 from slidewise.spark.guard import Guard
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
@@ -97,6 +97,8 @@ def job_of(df: Any, spec: Spec, options: StreamOptions) -> Job:
     """What is asked of the rows. Columns that no answer needs are left behind."""
     with_results(df, spec, options.then_by)
     schema = arrow_schema(df)
+    if options.flags:
+        refuse_flag(schema.names, options.late_rows)
     if options.emit in ("update", "slide"):
         needed = {*spec.columns, *options.then_by, options.deletes}
         schema = pa.schema([field for field in schema if field.name in needed])
