@@ -58,24 +58,25 @@ def test_unknown_columns(options: dict[str, Any], message: str) -> None:
         ("2M", "'2M' has no fixed length"),
         ("1y", "'1y' has no fixed length"),
         ("3 quarters", "'3 quarters' has no fixed length"),
-        ("0s", "must be longer than zero, got '0s'"),
-        ("-5m", "must be longer than zero, got '-5m'"),
-        (0, "must be longer than zero, got window 0"),
-        (-3, "must be longer than zero, got window -3"),
+        ("0s", "windows='0s' must be longer than zero: give a duration"),
+        ("-5m", "windows='-5m' must be longer than zero"),
+        (0, "windows=0 must be longer than zero"),
+        (-3, "windows=-3 must be longer than zero"),
         (timedelta(0), "must be longer than zero"),
         (timedelta(seconds=-1), "must be longer than zero"),
-        ("an hour", "cannot read the duration 'an hour': write it like '90s'"),
-        ("1.5h", "cannot read the duration '1.5h'"),
-        ("1h30m", "cannot read the duration '1h30m'"),
-        ("", "cannot read the duration ''"),
-        ("h", "cannot read the duration 'h'"),
-        ("5fortnights", "unknown unit 'fortnights' .* units are w d h m s ms us ns"),
-        (1.5, "1.5 is no window: give a duration such as '1h'"),
-        (None, "None is no window"),
-        (True, "True is no window"),
+        ("an hour", "windows='an hour' is no duration: write it like '90s'"),
+        ("1.5h", "windows='1.5h' is no duration"),
+        ("1h30m", "windows='1h30m' is no duration"),
+        ("", "windows='' is no duration"),
+        ("h", "windows='h' is no duration"),
+        ("--5m", "windows='--5m' is no duration"),
+        ("5fortnights", "unknown unit 'fortnights'.* units are w d h m s ms us ns"),
+        (1.5, "windows=1.5 is no length of time: give a duration such as '1h'"),
+        (None, "windows=None is no length of time"),
+        (True, "windows=True is no length of time"),
         ([], "windows= is empty"),
-        (3, "window 3 is a bare number, but column 'at' holds times"),
-        (["1h", 3], "window 3 is a bare number"),
+        (3, "windows=3 is a bare number, but column 'at' holds times"),
+        (["1h", 3], r"windows=3 is a bare number.* or windows=rows\(3\)"),
         (
             "1500ms",
             r"'1500ms' is no whole number of units of column 'at' \(timestamp\[s\]",
@@ -97,7 +98,7 @@ def test_windows_of_rows(n: Any) -> None:
 
 def test_mixed_units() -> None:
     with pytest.raises(
-        sw.SpecError, match="'1h' is a duration, but column 't' holds int"
+        sw.SpecError, match="windows='1h' is a duration, but column 't' holds int"
     ):
         ask(on="t")
     days = pa.table({"day": [date(2020, 1, 1)]})
@@ -106,7 +107,7 @@ def test_mixed_units() -> None:
     ):
         ask(days, on="day")
     with pytest.raises(
-        sw.SpecError, match=r"closed='left' means nothing for rows\(3\)"
+        sw.SpecError, match=r"closed='left' means nothing for windows=rows\(3\)"
     ):
         ask(windows=["1h", sw.rows(3)], closed="left")
 
@@ -121,7 +122,10 @@ def test_mixed_units() -> None:
         (pa.array([None, None, None]), "no time in row 0"),
         (pa.array([1.0, 2.0, math.nan]), r"no time in row 2 \(NaN\)"),
         (pa.array([1.0, 2.0, 3.0]), "floats cannot hold times exactly"),
-        (pa.array(["1", "2", "3"]), r"holds string, not times .*'1'.*--time-format"),
+        (
+            pa.array(["1", "2", "3"]),
+            r"holds string, not times .*'1'.* give time_format=",
+        ),
         (pa.array([True, False, True]), "holds bool, not times"),
         (pa.array([[1], [2], [3]]), "holds list<item: int64>, not times"),
         (pa.array([1, 2**63, 3], pa.uint64()), "holds times beyond int64"),
@@ -152,7 +156,7 @@ def test_missing_times_in_data_frames(missing: Any) -> None:
         ),
         (
             sw.sum("name"),
-            "sum takes integers, floats, decimals, bool and durations. For",
+            "sum takes integers, floats, decimals of up to 38 digits, bool and dur",
         ),
         (sw.sum("name"), "For string there are count, min, max, .* collect"),
         (
@@ -176,8 +180,8 @@ def test_aggregations_that_do_not_fit(agg: sw.Aggregation, message: str) -> None
         ({}, "aggs= is empty"),
         (sw.count(), "aggs= takes a mapping from names to aggregations"),
         ({"n": "count"}, r"aggs\['n'\] is no aggregation: 'count'"),
-        ({"n": sw.count}, r"aggs\['n'\] is no aggregation"),
-        ({1: sw.count()}, "aggs= takes the name of a column, got 1"),
+        ({"n": sw.count}, r"aggs\['n'\] is no aggregation: .* write sw.count\(\)"),
+        ({1: sw.count()}, "aggs= names an aggregation 1: a name is a str, such as '1'"),
         ({"s": sw.sum()}, r"sum\(\) needs a column: sum\('...'\)"),
         ({"s": sw.collect()}, r"collect\(\) needs a column"),
         ({"s": sw.arg_max("x")}, "needs the column to compare: .*by="),
@@ -281,7 +285,6 @@ def written(path: Path, content: bytes) -> Path:
             "07/03/18 17:48:39",
             None,
             "different days in different countries: say which with time_format= "
-            r"\(--time-format on the command line\): "
             "'%m/%d/%y %H:%M:%S' for 3 July 2018, "
             "or '%d/%m/%y %H:%M:%S' for 7 March 2018",
         ),

@@ -192,9 +192,15 @@ def test_forms_of_a_window(text, expected):
     [
         (["--window", "1 month"], "no fixed length"),
         (["--window", "0"], "longer than zero"),
-        (["--window", "-5"], "longer than zero"),
-        (["--window", "0rows"], "longer than zero"),
-        (["--window", "soon"], "'soon'"),
+        (["--window", "-5"], "--window -5 must be longer than zero"),
+        (["--window", "1h"], "give --window as an int"),
+        (["--window", "9rows", "--closed", "left"], "--closed left means nothing for"),
+        (["--agg", "a=cnt"], "heavy_hitters"),
+        (["--agg", "a=cnt"], "--agg 'a=cnt': unknown aggregation 'cnt' (did you mean"),
+        (["--agg", "a=bloom:x:0"], "--agg 'a=bloom:x:0': capacity="),
+        (["--threads", "0"], "--threads 0: give"),
+        (["--window", "0rows"], "0 is no number of rows"),
+        (["--window", "soon"], "--window soon is no duration"),
         (["--window", "1h"], "integers"),
         (["--window", "3"], "n_3"),
         (["--agg", "count"], "name=kind:column"),
@@ -209,7 +215,7 @@ def test_forms_of_a_window(text, expected):
         (["--agg", "a=sum:k"], "'k'"),
         (["--by", "key"], "'key'"),
         (["--arrival", "a"], "'a'"),
-        (["--min-rows", "-1"], "-1"),
+        (["--min-rows", "-1"], "--min-rows takes an int"),
         (["--min-rows", "few"], "few"),
         (["--closed", "open"], "open"),
         (["--nonsense"], "--nonsense"),
@@ -243,7 +249,11 @@ def test_an_ambiguous_date_needs_a_format(tmp_path, capsys):
     path = tmp_path / "trips.csv"
     path.write_text("t,x\n07/03/18 10:00:00,1\n07/04/18 11:00:00,2\n")
     arguments = ["--on", "t", "--window", "1d", "--agg", "n=count"]
-    assert "--time-format" in fails(capsys, "rolling", path, *arguments)
+    assert "say which with --time-format '%m" in fails(
+        capsys, "rolling", path, *arguments
+    )
+    wrong = fails(capsys, "rolling", path, *arguments, "--time-format", "x")
+    assert "--time-format x is no format" in wrong
     form = ["--time-format", "%m/%d/%y %H:%M:%S"]
     assert run("rolling", path, *arguments, *form) == 0
     assert "2018-07-03" in capsys.readouterr().out

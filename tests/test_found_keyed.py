@@ -275,7 +275,9 @@ def test_a_request_that_is_none(spec, request_, error, message):
 
 def test_a_number_for_a_window_over_timestamps():
     keyed = sw.KeyedWindows(**SUMS)
-    with pytest.raises(sw.SpecError, match=r"window 5 is a bare number.*sw\.rows\(5\)"):
+    with pytest.raises(
+        sw.SpecError, match=r"windows=5 is a bare number.*windows=rows\(5\)"
+    ):
         keyed.ingest(rows([NOON]))
 
 

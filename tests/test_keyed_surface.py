@@ -34,7 +34,7 @@ def test_a_spec_and_its_keywords_are_the_same() -> None:
         ({"emit": "soon"}, "'arrival', 'final', 'update'"),
         ({"late": -1}, "negative"),
         ({"late": sw.rows(3)}, "length of time"),
-        ({"late": "1h"}, "duration"),
+        ({"late": "1h"}, r"late='1h' is a duration, but .* give late= as an int"),
         ({"late_rows": "keep"}, "drop, flag, correct"),
         ({"late_rows": "flag", "emit": "update"}, "late_count"),
         ({"offset": -3}, "end after their row"),

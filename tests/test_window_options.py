@@ -156,7 +156,9 @@ def test_wrong_aggregations(arguments, message):
         ({"dtype": []}, r"dtype= is one of int64, float64, object; got \[\]"),
         ({"prefer": "speed"}, "prefer= is one of throughput, latency; got 'speed'"),
         ({"arity": 4}, "there is no argument arity=: algorithm 'auto' takes none"),
-        ({"last": "soon"}, "cannot read the duration 'soon'"),
+        ({"last": "soon"}, "last='soon' is no duration"),
+        ({"last": 0}, "last=0 must be longer than zero: give"),
+        ({"granularity": -1}, "granularity=-1 must be longer than zero"),
     ],
 )
 def test_wrong_options(options, message):

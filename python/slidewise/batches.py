@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.columns import group_codes, one_group, row_numbers
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.frames import frame
 from slidewise.requests import Moments, Request
 from slidewise.spec import Spec
@@ -415,8 +415,8 @@ def checked(rows: pa.RecordBatch, spec: Spec) -> None:
         row = pc.index(pc.is_nan(column), True).as_py()
         if row >= 0:
             raise SpecError(
-                f"column {name!r} is NaN in {named_row(rows, row, spec)}, and "
-                "nan='raise'"
+                f"column {name!r} is NaN in {named_row(rows, row, spec)}, and ",
+                Argument("nan", "raise"),
             )
 
 

@@ -6,10 +6,12 @@ output holds the answer, standard error what is said about it.
 """
 
 import argparse
+import difflib
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
@@ -37,23 +39,6 @@ examples:
   slidewise stream incoming/ --on starttime --by "start station id" --window 1h \\
       --agg n=count --late 10m --checkpoint state/ -o features/
 """
-
-# Arguments of the functions that are options of the same name here.
-_OPTIONS = frozenset(
-    [
-        "arrival",
-        "closed",
-        "deletes",
-        "emit",
-        "every",
-        "late",
-        "late_rows",
-        "marker",
-        "nan",
-        "then_by",
-        "ties",
-    ]
-)
 
 
 class _UsageError(Exception):
@@ -83,11 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ...
         0
     """
+    options = argparse.Namespace()
     try:
-        options = _parser().parse_args(arguments)
+        _parser().parse_args(arguments, options)
         options.run(options)
     except SpecError as error:
-        return _fail(error.told(_as_option))
+        return _fail(error.told(partial(_as_option, vars(options))))
     except (_UsageError, SlidewiseError, pa.ArrowException) as error:
         return _fail(str(error))
     except BrokenPipeError:
@@ -102,16 +88,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _as_option(argument: Argument) -> str:
-    """An argument of a function, by the option that stands for it here.
+def _as_option(options: Container[str], argument: Argument) -> str:
+    """An argument of a function, by the option that stands for it.
 
     Example:
-        >>> _as_option(Argument("late_rows", "flag")), _as_option(Argument("window"))
-        ('--late-rows flag', 'window=')
+        >>> _as_option(["late_rows"], Argument("late_rows", "flag"))
+        '--late-rows flag'
+        >>> _as_option(["window"], Argument("windows", "0h"))
+        '--window 0h'
+        >>> _as_option(["window"], Argument("offset"))
+        'offset='
     """
-    if argument.name not in _OPTIONS:
+    names = (argument.name, argument.name.removesuffix("s"))
+    name = next((name for name in names if name in options), None)
+    if name is None:
         return str(argument)
-    option = "--" + argument.name.replace("_", "-")
+    option = "--" + name.replace("_", "-")
     if argument.value is ...:
         return option
     return f"{option} {shlex.quote(str(argument.value))}"
@@ -167,24 +159,39 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
             f"cannot read --agg {text!r}: write it name=kind:column, such as "
             "n=count or avg=mean:price"
         )
+    try:
+        agg = _aggregation(what)
+        agg.check_columns()
+    except SpecError as error:
+        raise SpecError(
+            f"--agg {text!r}: {error} (write it name=kind:column:by)"
+        ) from None
+    return name, agg
+
+
+def _aggregation(what: str) -> Aggregation:
     parts = [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", what)]
     if len(parts) > 3:
-        raise SpecError(
-            f"--agg {text!r} has too many parts: it is name=kind:column:by, and a "
-            "colon in a column's name is written \\:"
-        )
+        raise SpecError("too many parts, and a colon in a column's name is written \\:")
     kind, of, last = (*parts, "", "")[:3]
-    if last and kind in ("variance", "stddev", "skewness", "kurtosis"):
-        ddof = _number(last, "ddof", text)
-        return name, Aggregation(kind, of or None, ddof=ddof)
-    if kind in ("top_k", "bottom_k"):
-        k = _number(last or "1", "k", text)
-        return name, Aggregation(kind, of or None, k=k)
     if kind in _SKETCHES:
-        return name, _sketch(kind, of or None, last, text)
+        return _sketch(kind, of or None, last)
+    if kind not in KINDS:
+        raise _unknown(kind)
+    if kind in ("top_k", "bottom_k"):
+        return Aggregation(kind, of or None, k=_number(last or "1", "k"))
+    if last and kind in ("variance", "stddev", "skewness", "kurtosis"):
+        return Aggregation(kind, of or None, ddof=_number(last, "ddof"))
     if last and kind == "quantile":
-        return name, Aggregation(kind, of or None, q=_share(last, text))
-    return name, Aggregation(kind, of or None, last or None)
+        return Aggregation(kind, of or None, q=_share(last, "q"))
+    return Aggregation(kind, of or None, last or None)
+
+
+def _unknown(kind: str) -> SpecError:
+    known = (*KINDS, *_SKETCHES)
+    near = difflib.get_close_matches(kind, known, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return SpecError(f"unknown aggregation {kind!r}{hint}; there are {' '.join(known)}")
 
 
 _SKETCHES: dict[str, tuple[Callable[..., Aggregation], str]] = {
@@ -196,28 +203,25 @@ _SKETCHES: dict[str, tuple[Callable[..., Aggregation], str]] = {
 }
 
 
-def _sketch(kind: str, of: str | None, last: str, text: str) -> Aggregation:
+def _sketch(kind: str, of: str | None, last: str) -> Aggregation:
     make, what = _SKETCHES[kind]
     if not last:
         return make(of)
-    whole = what in ("capacity", "k")
-    value = _number(last, what, text) if whole else _share(last, text, what)
+    value = _number(last, what) if what in ("capacity", "k") else _share(last, what)
     return make(of, **{what: value})
 
 
-def _number(digits: str, what: str, text: str) -> int:
+def _number(digits: str, what: str) -> int:
     if not digits.isascii() or not digits.isdigit():
-        raise SpecError(f"the {what} in --agg {text!r} is an integer, got {digits!r}")
+        raise SpecError(f"the {what} is an integer, got {digits!r}")
     return int(digits)
 
 
-def _share(digits: str, text: str, what: str = "q") -> float:
+def _share(digits: str, what: str) -> float:
     try:
         return float(digits)
     except ValueError:
-        raise SpecError(
-            f"the {what} in --agg {text!r} is a number from 0 to 1, got {digits!r}"
-        ) from None
+        raise SpecError(f"the {what} is a number from 0 to 1, got {digits!r}") from None
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from slidewise import _core
 from slidewise.decimals import parts_of
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.natives import Compiled
 
 __all__ = ["Columns", "Feeds", "Values", "group_codes", "one_group", "row_numbers"]
@@ -333,7 +333,8 @@ def _settle_nan(column: pa.Array, nan: str, name: str) -> pa.Array:
     row = pc.index(is_nan, True).as_py()
     if row >= 0:
         raise SpecError(
-            f"column {name!r} is NaN in row {row} (counting from 0), and nan='raise'"
+            f"column {name!r} is NaN in row {row} (counting from 0), and ",
+            Argument("nan", "raise"),
         )
     return column
 

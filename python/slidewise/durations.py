@@ -7,22 +7,22 @@ and years have no fixed length and are refused: `"1d"` is 24 hours, always.
 
 import operator
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import SupportsIndex, TypeAlias
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 
 __all__ = [
     "Length",
     "Rows",
     "Session",
     "WindowLike",
-    "parse_duration",
     "parse_length",
     "parse_offset",
     "rows",
     "session",
+    "shortest",
 ]
 
 # Nanoseconds per unit, from the longest to the shortest.
@@ -69,10 +69,8 @@ _CALENDAR = {
 _MOST_DIGITS = 100
 _DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
 
-_FORMS = (
-    "give a duration such as '1h', a timedelta, an int (for integer time columns), "
-    "or sw.rows(n)"
-)
+# The arguments that take a number of rows, too.
+_TAKE_ROWS = ("windows", "last", "ranges")
 _EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 
 
@@ -84,6 +82,10 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"rows({self.n})"
+
+    def __str__(self) -> str:
+        """As on a command line, and at the end of the result columns' names."""
+        return f"{self.n}rows"
 
 
 WindowLike: TypeAlias = str | timedelta | Rows | SupportsIndex
@@ -106,13 +108,21 @@ class Length:
     Attributes:
         kind: "time" (`amount` in nanoseconds), "integer" (`amount` in the units of an
             integer time column) or "rows".
-        amount: Always positive.
+        amount: Positive, but of an offset.
         label: As the user wrote it; the end of the result columns' names.
+        argument: What it was given as, for messages.
     """
 
     kind: str
     amount: int
     label: str
+    argument: str = field(default="window", compare=False)
+
+    @property
+    def given(self) -> Argument:
+        """The argument with its value, for messages."""
+        value = int(self.label) if self.kind == "integer" else self.label
+        return Argument(self.argument, value)
 
 
 def rows(n: int) -> Rows:
@@ -133,10 +143,11 @@ def rows(n: int) -> Rows:
         >>> sw.rows(100)
         rows(100)
     """
-    number = _positive(n, "number of rows")
-    if number >= 2**63:
-        raise SpecError(f"a window holds fewer than 2**63 rows, got {number}")
-    return Rows(number)
+    given: object = n
+    whole = isinstance(given, SupportsIndex) and not isinstance(given, bool)
+    if not whole or not 1 <= operator.index(n) < 2**63:
+        raise SpecError(f"{n!r} is no number of rows: give an int from 1 to 2**63 - 1")
+    return Rows(operator.index(n))
 
 
 def session(gap: str | timedelta | SupportsIndex) -> Session:
@@ -157,14 +168,18 @@ def session(gap: str | timedelta | SupportsIndex) -> Session:
         >>> sw.session("30m")
         session(30m)
     """
-    length = parse_length(gap)
+    length = parse_length(gap, "gap")
     if length.kind == "rows":
         raise SpecError(f"a session ends with a gap of time, got {gap!r}: {_EXAMPLES}")
     return Session(length)
 
 
-def parse_offset(offset: str | timedelta | SupportsIndex) -> Length:
+def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
     """Reads an offset: a length that may also be zero or negative.
+
+    Args:
+        offset: As a user wrote it.
+        argument: What it was given as, for messages.
 
     Raises:
         SpecError: If it has no fixed length, or is none.
@@ -174,68 +189,69 @@ def parse_offset(offset: str | timedelta | SupportsIndex) -> Length:
         (-900000000000, 0)
     """
     if isinstance(offset, str):
-        sign = -1 if offset.lstrip().startswith("-") else 1
-        bare = offset.replace("-", "", 1) if sign < 0 else offset
-        if re.fullmatch(r"\s*0+\s*[A-Za-z]+\s*", bare):
-            _unit(bare.strip(" 0"), offset)
-            return Length("time", 0, offset)
-        return Length("time", sign * parse_duration(bare), offset)
+        return Length("time", _read(offset, argument), offset, argument)
     if isinstance(offset, timedelta):
-        return Length("time", _nanoseconds(offset), str(offset))
-    if isinstance(offset, bool) or not isinstance(offset, SupportsIndex):
-        raise SpecError(f"{offset!r} is no offset: {_EXAMPLES}")
-    return Length("integer", operator.index(offset), str(operator.index(offset)))
+        return Length("time", _nanoseconds(offset), str(offset), argument)
+    amount = _integer(offset, argument)
+    return Length("integer", amount, str(amount), argument)
 
 
-def parse_length(window: WindowLike) -> Length:
+def parse_length(window: WindowLike, argument: str = "window") -> Length:
     """Reads one window as a user wrote it.
+
+    Args:
+        window: As a user wrote it.
+        argument: What it was given as, for messages.
 
     Raises:
         SpecError: If it is not positive, has no fixed length (months, years), or is no
             window at all.
 
     Example:
-        >>> parse_length("15m")
-        Length(kind='time', amount=900000000000, label='15m')
+        >>> parse_length("15m").amount, parse_length("15m").label
+        (900000000000, '15m')
         >>> parse_length(rows(3)).label
         '3rows'
     """
     if isinstance(window, Rows):
-        return Length("rows", _positive(window.n, "number of rows"), f"{window.n}rows")
-    if isinstance(window, str):
-        return Length("time", parse_duration(window), window)
+        return Length("rows", rows(window.n).n, str(window), argument)
+    length = parse_offset(window, argument)
+    if length.amount <= 0:
+        raise SpecError(
+            Argument(argument, window),
+            " must be longer than zero: give a duration such as '1h', or an int where "
+            "times are integers",
+        )
     if isinstance(window, timedelta):
-        nanoseconds = _nanoseconds(window)
-        if nanoseconds <= 0:
-            raise SpecError(f"a window must be longer than zero, got {window!r}")
-        return Length("time", nanoseconds, _shortest(nanoseconds))
-    amount = _positive(window, "window")
-    return Length("integer", amount, str(amount))
+        return replace(length, label=shortest(length.amount))
+    return length
 
 
-def parse_duration(text: str) -> int:
-    """Reads a duration such as "90s" as nanoseconds.
-
-    Raises:
-        SpecError: If it is no duration, not positive, or a calendar month or year.
+def shortest(nanoseconds: int) -> str:
+    """A duration in its longest unit that is whole, weeks aside.
 
     Example:
-        >>> parse_duration("90s")
-        90000000000
+        >>> shortest(5_400_000_000_000), shortest(-1_000_000)
+        ('90m', '-1ms')
     """
+    for unit, size in _UNITS.items():
+        if unit != "w" and nanoseconds % size == 0:
+            return f"{nanoseconds // size}{unit}"
+    raise AssertionError("every number of nanoseconds is a multiple of 1 ns")
+
+
+def _read(text: str, argument: str) -> int:
+    """Nanoseconds, perhaps none or negative."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise SpecError(f"cannot read the duration {text!r}: {_EXAMPLES}")
+        raise SpecError(Argument(argument, text), f" is no duration: {_EXAMPLES}")
     sign, digits, unit = match.groups()
     if len(digits) > _MOST_DIGITS:
-        raise SpecError(f"the duration {text[:20]!r}... is too long")
-    nanoseconds = int(digits) * _unit(unit, text)
-    if sign == "-" or nanoseconds == 0:
-        raise SpecError(f"a duration must be longer than zero, got {text!r}")
-    return nanoseconds
+        raise SpecError(Argument(argument, f"{text[:20]}..."), " is too long")
+    return int(sign + digits) * _unit(unit, Argument(argument, text))
 
 
-def _unit(unit: str, text: str) -> int:
+def _unit(unit: str, given: Argument) -> int:
     if unit in _UNITS:
         return _UNITS[unit]
     singular = unit.lower().removesuffix("s")
@@ -243,33 +259,28 @@ def _unit(unit: str, text: str) -> int:
         return _UNITS[_WORDS[singular]]
     if unit in _CALENDAR or singular in _CALENDAR:
         raise SpecError(
-            f"{text!r} has no fixed length, because months and years differ in theirs: "
-            "give the days, e.g. '30d' (in durations 'm' is minutes)"
+            given,
+            " has no fixed length, because months and years differ in theirs: give the "
+            "days, e.g. '30d' (in durations 'm' is minutes)",
         )
     known = " ".join(_UNITS)
     raise SpecError(
-        f"unknown unit {unit!r} in the duration {text!r}: {_EXAMPLES}; "
-        f"units are {known}"
+        given, f" has the unknown unit {unit!r}: {_EXAMPLES}; units are {known}"
     )
 
 
-def _positive(value: object, what: str) -> int:
+def _integer(value: object, argument: str) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise SpecError(f"{value!r} is no {what}: {_FORMS}")
-    number = operator.index(value)
-    if number <= 0:
-        raise SpecError(f"a window must be longer than zero, got {what} {number}")
-    return number
+        raise SpecError(
+            Argument(argument, value),
+            " is no length of time: give a duration such as '1h', a timedelta, or an "
+            "int where times are integers",
+            " (or sw.rows(n))" if argument in _TAKE_ROWS else "",
+        )
+    return operator.index(value)
 
 
 def _nanoseconds(delta: timedelta) -> int:
     whole = delta // timedelta(microseconds=1)
     # pandas.Timedelta is a timedelta that also counts nanoseconds.
     return whole * 1_000 + int(getattr(delta, "nanoseconds", 0))
-
-
-def _shortest(nanoseconds: int) -> str:
-    for unit, size in _UNITS.items():
-        if unit != "w" and nanoseconds % size == 0:
-            return f"{nanoseconds // size}{unit}"
-    raise AssertionError("every number of nanoseconds is a multiple of 1 ns")

@@ -17,6 +17,7 @@ __all__ = [
     "SnapshotError",
     "SpecError",
     "WindowBusyError",
+    "shown",
 ]
 
 
@@ -103,3 +104,17 @@ class ResultOverflowError(SlidewiseError, OverflowError):
 
 class WindowBusyError(SlidewiseError, RuntimeError):
     """A window was used from within its own operation, or by two threads at once."""
+
+
+def shown(value: object) -> str:
+    """A value that is no aggregation, for messages.
+
+    Example:
+        >>> import slidewise as sw
+        >>> shown(7), shown(sw.count)
+        ('7', 'the function sw.count itself: write sw.count()')
+    """
+    if callable(value) and getattr(value, "__module__", "").startswith("slidewise"):
+        name = getattr(value, "__name__", "?")
+        return f"the function sw.{name} itself: write sw.{name}()"
+    return repr(value)[:60]

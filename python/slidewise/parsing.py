@@ -12,7 +12,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 
 __all__ = ["is_text", "parse_times"]
 
@@ -92,7 +92,7 @@ def parse_times(
     elif _matches(_YEAR_FIRST, first):
         convert = _iso_converter(text)
     else:
-        raise SpecError(_unreadable(text, name, first))
+        raise _unreadable(text, name, first)
     return _or_name_row(text, name, convert, first_row)
 
 
@@ -127,9 +127,9 @@ def _or_name_row(
     value = text[row].as_py()
     raise SpecError(
         f"column {name!r} holds {value!r} in row {first_row + row} (counting from 0), "
-        "which is not "
-        f"written like the rows before it: mend it, or give a time_format= "
-        "(--time-format on the command line) that reads every row"
+        "which is not written like the rows before it: mend it, or give a ",
+        Argument("time_format"),
+        " that reads every row",
     )
 
 
@@ -150,8 +150,9 @@ def _with_format(
 ) -> pa.Array:
     if "%" not in time_format:
         raise SpecError(
-            f"time_format={time_format!r} is no format: write it as for "
-            "datetime.strptime, such as '%m/%d/%y %H:%M:%S'"
+            Argument("time_format", time_format),
+            " is no format: write it as for datetime.strptime, such as "
+            "'%m/%d/%y %H:%M:%S'",
         )
     if any(directive in time_format for directive in _PYTHON_ONLY):
         rows = range(first_row, first_row + len(text))
@@ -180,26 +181,31 @@ def _strptime(
         except ValueError as error:
             raise SpecError(
                 f"column {name!r} holds {value!r} in row {row} (counting from 0), "
-                f"which time_format={time_format!r} does not read: {error}"
+                "which ",
+                Argument("time_format", time_format),
+                f" does not read: {error}",
             ) from None
     zoned = any(time is not None and time.tzinfo is not None for time in times)
     return pa.array(times, pa.timestamp("us", "UTC" if zoned else None))
 
 
-def _unreadable(text: pa.Array, name: str, first: str) -> str:
+def _unreadable(text: pa.Array, name: str, first: str) -> SpecError:
     readings = list(_readings(text, first))
-    give = "time_format= (--time-format on the command line)"
     if not readings:
-        return (
+        return SpecError(
             f"column {name!r} holds {first!r}, which is no time that can be read "
-            f"without help: give a {give}, such as '%d %b %Y %H:%M'"
+            "without help: give a ",
+            Argument("time_format"),
+            ", such as '%d %b %Y %H:%M'",
         )
     shown = ", or ".join(f"{form!r} for {day}" for form, day in readings)
     how = "can be read in several ways" if len(readings) > 1 else "is not ISO 8601"
     if _matches(_AMBIGUOUS, first):
         how = "means different days in different countries"
-    return (
-        f"column {name!r} holds {first!r}, which {how}: say which with {give}: {shown}"
+    return SpecError(
+        f"column {name!r} holds {first!r}, which {how}: say which with ",
+        Argument("time_format"),
+        f" {shown}",
     )
 
 

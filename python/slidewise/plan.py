@@ -14,7 +14,7 @@ from slidewise import _core, instants
 from slidewise.aggregations import HOLISTIC, PAIRS, Aggregation, Sketch
 from slidewise.choices import choose, choose_shared, kinds_of
 from slidewise.durations import Length, WindowLike, parse_length
-from slidewise.errors import SnapshotError, SpecError
+from slidewise.errors import SnapshotError, SpecError, shown
 from slidewise.facts import FACTS, checked_name, checked_options, law_error
 from slidewise.feeds import TIME, Feed, Feeds, places_read
 from slidewise.finishes import FINISHES
@@ -250,10 +250,8 @@ def make_plan(
     """
     named = _aggregations(aggs)
     columns = _columns(named)
-    kept = None if last is None else parse_length(last)
-    rounded = None if granularity is None else parse_length(granularity)
-    if rounded is not None and rounded.kind == "rows":
-        raise SpecError("granularity= takes a duration or an int, not a number of rows")
+    kept = None if last is None else parse_length(last, "last")
+    rounded = None if granularity is None else _granularity(granularity)
     asked_type = _dtype(dtype)
     own = _own(agg for _, agg in named)
     everything = asked_type == "object"
@@ -334,7 +332,7 @@ def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
     if isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable):
         raise SpecError(
             "ranges= takes several, such as [10, 100], [sw.rows(10)] or ['1m', '1h']; "
-            f"got {_shown(ranges)}"
+            f"got {shown(ranges)}"
         )
     reaches = tuple(_range(one) for one in ranges)
     if not reaches:
@@ -342,8 +340,15 @@ def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
     return reaches
 
 
+def _granularity(granularity: WindowLike) -> Length:
+    length = parse_length(granularity, "granularity")
+    if length.kind == "rows":
+        raise SpecError("granularity= takes a duration or an int, not a number of rows")
+    return length
+
+
 def _range(one: WindowLike | Length) -> Length:
-    length = one if isinstance(one, Length) else parse_length(one)
+    length = one if isinstance(one, Length) else parse_length(one, "ranges")
     if length.kind == "integer":
         return Length("rows", length.amount, length.label)
     return length
@@ -357,7 +362,7 @@ def _aggregations(
     if not isinstance(aggs, Mapping):
         raise SpecError(
             "a Window takes an aggregation such as sw.sum(), or a mapping from names "
-            f"to aggregations such as {{'n': sw.count()}}; got {_shown(aggs)}"
+            f"to aggregations such as {{'n': sw.count()}}; got {shown(aggs)}"
         )
     if not aggs:
         raise SpecError("no aggregations: give at least one, such as {'n': sw.count()}")
@@ -366,7 +371,7 @@ def _aggregations(
             raise SpecError(f"the name of an aggregation is a str, got {name!r}")
         if not isinstance(agg, Aggregation):
             raise SpecError(
-                f"{name!r} is no aggregation: {_shown(agg)}; give one such as sw.mean()"
+                f"{name!r} is no aggregation: {shown(agg)}; give one such as sw.mean()"
             )
     return tuple(aggs.items())
 
@@ -374,13 +379,6 @@ def _aggregations(
 def _own(aggs: Iterable[Aggregation]) -> tuple[Functions, ...]:
     own = (agg.functions for agg in aggs if isinstance(agg, OwnAggregation))
     return tuple(dict.fromkeys(own))
-
-
-def _shown(value: object) -> str:
-    if callable(value) and getattr(value, "__module__", "").startswith("slidewise"):
-        name = getattr(value, "__name__", "?")
-        return f"the function sw.{name} itself: write sw.{name}()"
-    return repr(value)[:60]
 
 
 def _columns(

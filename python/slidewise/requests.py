@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from slidewise import _core
 from slidewise.aggregations import HOLISTIC, Aggregation
 from slidewise.columns import Columns, Feeds, group_codes, nulled, row_numbers
-from slidewise.errors import ResultOverflowError, SpecError
+from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames import Frame, Result, once_collected
 from slidewise.own import OwnAggregation
 from slidewise.spec import Spec, WindowSpec
@@ -327,8 +327,9 @@ def _checked_threads(threads: object) -> int:
         if number >= 1:
             return min(number, _MOST_THREADS)
     raise SpecError(
-        f"threads={threads!r}: give how many threads may work, 1 or more "
-        "(os.cpu_count() for all that there are)"
+        Argument("threads", threads),
+        ": give how many threads may work, 1 or more (os.cpu_count() for all that "
+        "there are)",
     )
 
 

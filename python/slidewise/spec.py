@@ -20,8 +20,9 @@ from slidewise.durations import (
     WindowLike,
     parse_length,
     parse_offset,
+    shortest,
 )
-from slidewise.errors import Argument, SpecError
+from slidewise.errors import Argument, SpecError, shown
 from slidewise.natives import Compiled
 from slidewise.own import Functions
 
@@ -62,26 +63,30 @@ class WindowSpec:
     @property
     def as_length(self) -> Length:
         """The length alone."""
-        return self._in_units(self.length, self.label)
+        on_its_own = self.every or self.is_session
+        argument = "window" if on_its_own else "windows"
+        return self._in_units(self.length, argument, self.label)
 
     @property
     def as_every(self) -> Length:
         """The distance between windows, as a length."""
-        return self._in_units(self.every, f"every={self.every}")
+        return self._in_units(self.every, "every")
 
     @property
     def as_offset(self) -> Length:
         """The offset, as a length."""
-        return self._in_units(self.offset, f"offset={self.offset}")
+        return self._in_units(self.offset, "offset")
 
     @property
     def is_session(self) -> bool:
         """Whether gaps divide the windows."""
         return self.kind.startswith("session")
 
-    def _in_units(self, amount: int, label: str) -> Length:
+    def _in_units(self, amount: int, argument: str, label: str = "") -> Length:
         units = {"session": "time", "session_integer": "integer"}
-        return Length(units.get(self.kind, self.kind), amount, label)
+        kind = units.get(self.kind, self.kind)
+        written = shortest(amount) if kind == "time" else str(amount)
+        return Length(kind, amount, label or written, argument)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +187,7 @@ class Spec:
             ('window_start', 'window_end', 'n')
         """
         if not isinstance(empty, bool):
-            raise SpecError(f"empty= takes True or False, got {empty!r}")
+            raise SpecError(Argument("empty"), f" takes True or False, got {empty!r}")
         spec = cls(
             on=column_named(on, "on"),
             by=_names(by),
@@ -273,7 +278,9 @@ def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
         return ()
     names = (by,) if isinstance(by, str) else by
     if not isinstance(names, Iterable):
-        raise SpecError(f"by= takes a column or a list of columns, got {by!r}")
+        raise SpecError(
+            Argument("by"), f" takes a column or a list of columns, got {by!r}"
+        )
     return tuple(dict.fromkeys(column_named(name, "by") for name in names))
 
 
@@ -282,15 +289,22 @@ def _windows(
 ) -> tuple[WindowSpec, ...]:
     if isinstance(windows, str | Rows) or not isinstance(windows, Iterable):
         windows = [windows]
-    lengths = [parse_length(window) for window in windows]
+    lengths = [parse_length(window, "windows") for window in windows]
     if not lengths:
-        raise SpecError("windows= is empty: give at least one, such as windows='1h'")
+        raise SpecError(
+            Argument("windows"),
+            " is empty: give at least one, such as ",
+            Argument("windows", "1h"),
+        )
     for length in lengths:
         if length.kind == "rows" and closed != "right":
             raise SpecError(
-                f"closed={closed!r} means nothing for rows({length.amount}), which "
-                "ends with the row itself: leave closed= out, or ask for the rows in a "
-                "call of their own"
+                Argument("closed", closed),
+                " means nothing for ",
+                Argument("windows", Rows(length.amount)),
+                ", which ends with the row itself: leave ",
+                Argument("closed"),
+                " out, or ask for the rows in a call of their own",
             )
     return tuple(
         WindowSpec(
@@ -328,10 +342,11 @@ def _frame(
             f"hopping windows are lengths of time, not {window!r}: for the last rows "
             "before each row, use rolling(windows=...)"
         )
-    step = length if every is None else parse_length(every)
+    step = length if every is None else parse_length(every, "every")
     if step.kind != length.kind:
         raise SpecError(
-            f"window={window!r} and ",
+            Argument("window", window),
+            " and ",
             Argument("every", every),
             " differ in kind: give both as durations, or both as ints for an integer "
             "time column",
@@ -347,23 +362,25 @@ def _frame(
 
 
 def _offset(offset: WindowLike | None, length: Length) -> int:
-    if offset is None or isinstance(offset, Rows):
-        if offset is not None:
-            raise SpecError(f"offset= is a length of time, not {offset!r}")
+    if offset is None:
         return 0
     shift = parse_offset(offset)
     if shift.amount == 0:
         return 0
     if length.kind == "rows":
         raise SpecError(
-            f"offset={offset!r} means nothing for rows({length.amount}), which ends "
-            "with the row itself: leave offset= out, or ask for the rows in a call of "
-            "their own"
+            Argument("offset", offset),
+            " means nothing for ",
+            Argument("windows", Rows(length.amount)),
+            ", which ends with the row itself: leave ",
+            Argument("offset"),
+            " out, or ask for the rows in a call of their own",
         )
     if shift.kind != length.kind:
         raise SpecError(
-            f"offset={offset!r} and the window {length.label!r} differ in kind: give "
-            "both as durations, or both as ints for an integer time column"
+            Argument("offset", offset),
+            f" and the window {length.label!r} differ in kind: give both as durations, "
+            "or both as ints for an integer time column",
         )
     return shift.amount
 
@@ -371,16 +388,24 @@ def _offset(offset: WindowLike | None, length: Length) -> int:
 def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...]:
     if not isinstance(aggs, Mapping):
         raise SpecError(
-            f"aggs= takes a mapping from names to aggregations, such as "
-            f"{{'n': sw.count()}}, got {aggs!r}"
+            Argument("aggs"),
+            " takes a mapping from names to aggregations, such as {'n': sw.count()}, "
+            f"got {shown(aggs)}",
         )
     if not aggs:
-        raise SpecError("aggs= is empty: give at least one, such as {'n': sw.count()}")
+        raise SpecError(
+            Argument("aggs"), " is empty: give at least one, such as {'n': sw.count()}"
+        )
     for name, agg in aggs.items():
-        column_named(name, "aggs")
+        if not isinstance(name, str):
+            raise SpecError(
+                Argument("aggs"),
+                f" names an aggregation {name!r}: a name is a str, such as "
+                f"{str(name)!r}",
+            )
         if not isinstance(agg, Aggregation):
             raise SpecError(
-                f"aggs[{name!r}] is no aggregation: {agg!r}; "
+                f"aggs[{name!r}] is no aggregation: {shown(agg)}; "
                 "give one such as sw.mean('price')"
             )
         agg.check_columns()
@@ -398,7 +423,9 @@ def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
 def _min_rows(value: Any) -> int:
     whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
     if not whole or not 0 <= operator.index(value) < 2**63:
-        raise SpecError(f"min_rows= takes an int from 0 to 2**63 - 1; got {value!r}")
+        raise SpecError(
+            Argument("min_rows"), f" takes an int from 0 to 2**63 - 1; got {value!r}"
+        )
     return operator.index(value)
 
 

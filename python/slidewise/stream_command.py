@@ -183,7 +183,7 @@ def trigger(text: str | None) -> dict[str, object]:
     if text == "once":
         return {"availableNow": True}
     if re.match(r"[1-9]", text) and not text.isdigit():
-        milliseconds = parse_offset(text).amount // 1_000_000
+        milliseconds = parse_offset(text, "trigger").amount // 1_000_000
         if milliseconds:
             return {"processingTime": f"{milliseconds} milliseconds"}
     raise SpecError(f"--trigger is a length of time (10s) or 'once', got {text!r}")

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.columns import lossless
-from slidewise.durations import Length
-from slidewise.errors import SpecError
+from slidewise.durations import Length, Rows
+from slidewise.errors import Argument, SpecError
 from slidewise.parsing import is_text
 
 __all__ = ["TimeColumn", "earlier", "in_unit_of", "read_times", "window_units"]
@@ -82,7 +82,7 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
     """
     kind = column.type
     if not _is_time(kind):
-        raise SpecError(_no_times(column, name))
+        raise _no_times(column, name)
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise SpecError(
@@ -130,38 +130,46 @@ def window_units(length: Length, times: TimeColumn) -> int:
         return length.amount
     amount = _ticks_of(length, times)
     if abs(amount) > _INT64_MAX:
-        raise SpecError(f"window {length.label!r} is too long: int64 cannot hold it")
+        raise SpecError(length.given, " is too long: int64 cannot hold it")
     return amount
 
 
 def _ticks_of(length: Length, times: TimeColumn) -> int:
     if (times.unit is None) != (length.kind == "integer"):
-        raise SpecError(_mixed(length, times))
+        raise _mixed(length, times)
     if times.unit is None:
         return length.amount
     # Dates are whole days, in whatever unit they are counted.
     whole = _DAY if pa.types.is_date(times.original.type) else times.unit
     if length.amount % whole:
         raise SpecError(
-            f"window {length.label!r} is no whole number of units of column "
-            f"{times.name!r} ({times.original.type}): "
-            "cast the column to a finer unit, or give a coarser window"
+            length.given,
+            f" is no whole number of units of column {times.name!r} "
+            f"({times.original.type}): cast the column to a finer unit, or give a "
+            "coarser length",
         )
     return length.amount // times.unit
 
 
-def _mixed(length: Length, times: TimeColumn) -> str:
+def _mixed(length: Length, times: TimeColumn) -> SpecError:
     kind = times.original.type
     if times.unit is None:
-        return (
-            f"window {length.label!r} is a duration, but column {times.name!r} holds "
-            f"integers ({kind}): give the window as an int, in the column's own units, "
-            "or cast the column to timestamps"
+        return SpecError(
+            length.given,
+            f" is a duration, but column {times.name!r} holds integers ({kind}): give ",
+            Argument(length.argument),
+            " as an int, in the column's own units, or cast the column to timestamps",
         )
-    return (
-        f"window {length.label} is a bare number, but column {times.name!r} holds "
-        f"times ({kind}): give a duration such as '{length.label}s', or "
-        f"sw.rows({length.label}) for that many rows"
+    rows = (
+        ", or ",
+        Argument("windows", Rows(length.amount)),
+        " for that many rows",
+    )
+    return SpecError(
+        length.given,
+        f" is a bare number, but column {times.name!r} holds times ({kind}): give a "
+        f"duration such as '{length.label}s'",
+        *(rows if length.argument == "windows" else ()),
     )
 
 
@@ -197,28 +205,31 @@ def _ticks(column: pa.Array, name: str) -> pa.Array:
         ) from error
 
 
-def _no_times(column: pa.Array, name: str) -> str:
+def _no_times(column: pa.Array, name: str) -> SpecError:
     kind = column.type
     what = f"column {name!r} holds {kind}, not times"
     if pa.types.is_null(kind) and not len(column):
-        return (
+        return SpecError(
             f"column {name!r} is empty and has no type: cast it to one of times, such "
             "as int64 or a timestamp"
         )
     if pa.types.is_null(kind):
-        return (
+        return SpecError(
             f"column {name!r} has no time in row 0 (counting from 0): all are missing"
         )
     if is_text(kind):
         example = next((value.as_py() for value in column if value.is_valid), "")
-        return (
+        return SpecError(
             f"{what} (such as {example!r}): parse it first, for example with "
-            "pandas.to_datetime; when reading a file, give time_format= "
-            "(--time-format on the command line)"
+            "pandas.to_datetime; when reading a file, give ",
+            Argument("time_format"),
         )
     if pa.types.is_floating(kind):
         missing = pc.index(pc.fill_null(pc.is_nan(column), True), True).as_py()
         if missing >= 0:
-            return f"column {name!r} has no time in row {missing} (NaN); {what}"
-        return f"{what}: floats cannot hold times exactly, cast the column to int64"
-    return f"{what}: times are timestamps, dates or integers"
+            return SpecError(
+                f"column {name!r} has no time in row {missing} (NaN); {what}"
+            )
+        what += ": floats cannot hold times exactly, cast the column to int64"
+        return SpecError(what)
+    return SpecError(f"{what}: times are timestamps, dates or integers")

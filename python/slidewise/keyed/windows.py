@@ -9,8 +9,8 @@ from typing import Any, Self, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.durations import Length, Rows, WindowLike, parse_offset
-from slidewise.errors import SpecError
+from slidewise.durations import Length, WindowLike, parse_offset
+from slidewise.errors import Argument, SpecError
 from slidewise.frames import frame, require
 from slidewise.keyed.job import Job, flagged
 from slidewise.keyed.pages import MemoryStore
@@ -509,9 +509,9 @@ def _made(request: Mapping[str, Any], caller: str) -> Spec:
 
 
 def _patience(late: WindowLike) -> Length:
-    if isinstance(late, Rows):
-        raise SpecError(f"late= is a length of time, not {late!r}")
-    length = parse_offset(late)
+    length = parse_offset(late, "late")
     if length.amount < 0:
-        raise SpecError(f"late={late!r} is negative: give how long rows may take")
+        raise SpecError(
+            Argument("late", late), " is negative: give how long rows may take"
+        )
     return length

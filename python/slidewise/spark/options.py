@@ -247,7 +247,7 @@ def _late(late: str | timedelta) -> int:
         raise SpecError(
             Argument("late"), f" is a duration such as '10 minutes', got {late!r}"
         )
-    nanoseconds = parse_offset(late).amount
+    nanoseconds = parse_offset(late, "late").amount
     if nanoseconds < 0 or nanoseconds % 1_000:
         raise SpecError(
             Argument("late"),
