@@ -81,5 +81,12 @@ def test_polars_keeps_decimals():
 
 def test_wider_decimals_are_refused():
     table = pa.table({"t": [1], "x": pa.array([Decimal(1)], pa.decimal256(50, 0))})
-    with pytest.raises(sw.SpecError, match="does not fit column 'x'"):
-        sw.rolling(table, on="t", windows=2, aggs={"s": sw.sum("x")})
+    for agg, way in (
+        (sw.sum("x"), r"Cast the column to decimal128\(38, 0\), or to float64 if"),
+        (sw.mean("x"), "Cast the column to float64 if rounding is fine"),
+    ):
+        with pytest.raises(sw.SpecError, match=f"does not fit column 'x'.*{way}"):
+            sw.rolling(table, on="t", windows=2, aggs={"s": agg})
+    cast = table.set_column(1, "x", table["x"].cast(pa.decimal128(38, 0)))
+    out = sw.rolling(cast, on="t", windows=2, aggs={"s": sw.sum("x")})
+    assert out["s_2"].to_pylist() == [Decimal(1)]

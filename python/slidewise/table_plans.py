@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from slidewise.aggregations import BITS, KINDS, PAIRS, Aggregation, Sketch
 from slidewise.columns import Columns, Feeds, Values, group_codes, row_numbers
-from slidewise.decimals import can_sum, from_parts
+from slidewise.decimals import DIGITS, can_sum, from_parts
 from slidewise.errors import ResultOverflowError, SpecError
 from slidewise.natives import Compiled, NativeAggregation
 from slidewise.own import Functions
@@ -63,7 +63,7 @@ _IN_WORDS = {
 }
 # Where not all of a family is meant.
 _PART_OF_IT = {
-    "sum": "integers, floats, decimals, bool and durations",
+    "sum": "integers, floats, decimals of up to 38 digits, bool and durations",
     "concat": "text and binary",
     **dict.fromkeys(BITS, "integers and bool"),
 }
@@ -519,7 +519,18 @@ def _check_fit(agg: Aggregation, values: Values) -> None:
     raise SpecError(
         f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
         f"{agg.kind} takes {words}. For {values.type} there are {fitting}."
+        f"{_cast(agg.kind, values.original.type)}"
     )
+
+
+def _cast(kind: str, held: pa.DataType) -> str:
+    """What a column of decimals can be cast to, if there is something."""
+    if not pa.types.is_decimal(held) or "number" not in _TAKES[kind] or kind in BITS:
+        return ""
+    exact = ""
+    if kind == "sum" and 0 <= held.scale <= DIGITS:
+        exact = f"decimal128({DIGITS}, {held.scale}), or to "
+    return f" Cast the column to {exact}float64 if rounding is fine."
 
 
 def _fits(kind: str, values: Values) -> bool:
