@@ -154,3 +154,48 @@ def test_moments_of_decimals_are_floats() -> None:
 def test_what_numpy_cannot_make_a_float_is_named(value: Any) -> None:
     with pytest.raises(sw.SpecError, match="is no number"):
         sw.Window(sw.variance()).insert(1, value)
+
+
+VALUELESS = [sw.count(), {"rows": sw.count(), "n": sw.count()}]
+VALUED = [
+    sw.sum(),
+    sw.arg_max(),
+    sw.count("x"),
+    sw.count(where="x"),
+    {"rows": sw.count(), "s": sw.sum("x")},
+    sw.SharedWindow,
+]
+
+
+@pytest.mark.parametrize("agg", VALUED, ids=repr)
+def test_a_value_is_left_out_where_only_rows_are_counted(agg: Any) -> None:
+    shared = agg is sw.SharedWindow
+    window: Any = sw.SharedWindow(sw.sum(), [2]) if shared else sw.Window(agg)
+    for call in (lambda: window.insert(1), lambda: window.insert_many([1, 2])):
+        with pytest.raises(sw.SpecError, match=r"value for every time.* count\(\)"):
+            call()
+    assert len(window) == 0
+    window.insert(1, None)
+    window.insert(1, value=None)
+    window.insert_many([2, 3], [None, None])
+    assert window.youngest == 3
+
+
+@pytest.mark.parametrize("agg", VALUELESS, ids=repr)
+def test_rows_are_counted_without_values(agg: Any) -> None:
+    window = sw.Window(agg)
+    window.insert(1)
+    window.insert(time=2)
+    window.insert_many([3, 4])
+    assert len(window) == 4
+
+
+def test_what_daba_late_can_answer_for() -> None:
+    window = sw.Window(sw.sum(), algorithm="daba_late", latency=1)
+    window.insert_many(range(10), range(10))
+    with pytest.raises(
+        sw.SpecError, match="its latency= keeps open, not for 2 to 3"
+    ) as e:
+        window.query(2, 3)
+    assert "daba_late" not in str(e.value).partition("algorithms that")[2]
+    assert window.query(9, 9) == 9

@@ -190,8 +190,7 @@ def test_insert_many_is_stable(ties):
 
 def test_none_is_a_missing_value():
     w = sw.Window({"rows": sw.count(), "s": sw.sum(), "m": sw.min()})
-    w.insert(1, None)
-    w.insert(2)
+    w.insert_many([1, 2], [None, None])
     assert w.query() == {"rows": 2, "s": None, "m": None}
     assert w.dtype is None
     w.insert(3, 2.5)  # the type is decided only now, and what was there stays

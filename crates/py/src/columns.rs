@@ -75,12 +75,8 @@ impl<'py> BulkReader<'_, 'py> {
     }
 
     fn without_values(&self) -> PyResult<Vec<LooseColumn>> {
-        if self.spec.feeds.iter().all(|feed| feed.role == Role::Time) {
-            return self.finished(self.nothing());
-        }
-        Err(spec(
-            "insert_many(times, values) needs values; only count() of rows does without",
-        ))
+        self.spec.refuse_no_values("insert_many(times, values)")?;
+        self.finished(self.nothing())
     }
 
     /// Where no value is looked at, what was given must still be as long as the times.
@@ -371,6 +367,17 @@ fn role_name(role: Role) -> &'static str {
 }
 
 impl Spec {
+    /// Only rows can be counted where no values are given.
+    pub(crate) fn refuse_no_values(&self, call: &str) -> PyResult<()> {
+        if self.feeds.iter().all(|feed| feed.role == Role::Time) {
+            return Ok(());
+        }
+        Err(spec(format!(
+            "{call} needs a value for every time, where a missing one is None; only \
+             count() of rows does without"
+        )))
+    }
+
     /// What a single entry has in a column.
     pub(crate) fn value_of<'py>(
         &self,

@@ -59,12 +59,17 @@ impl Access {
                     Quoted(&name),
                 )),
                 Refused::Range { lo, hi } => crate::errors::spec(format!(
-                    "{} answers for the whole window only, not for {} to {}; algorithms \
-                     that answer for parts of it are {}",
+                    "{} answers for {}, not for {} to {}; algorithms that answer for any \
+                     part of it are {}",
                     Quoted(&name),
+                    if self.spec().is_bounded() {
+                        "the whole window, or for what its latency= keeps open"
+                    } else {
+                        "the whole window only"
+                    },
                     told(lo)?,
                     told(hi)?,
-                    answering_ranges(),
+                    answering_ranges(&name),
                 )),
             })
         };
@@ -98,8 +103,8 @@ impl std::fmt::Display for Quoted<'_> {
     }
 }
 
-fn answering_ranges() -> String {
+fn answering_ranges(but: &str) -> String {
     let names = ALGORITHMS.iter().filter(|facts| facts.ranges);
-    let names: Vec<&str> = names.map(|facts| facts.name).collect();
-    names.join(", ")
+    let names = names.map(|facts| facts.name).filter(|name| *name != but);
+    names.collect::<Vec<_>>().join(", ")
 }

@@ -25,6 +25,20 @@ use drawing::Drawn;
 #[pyclass(subclass, frozen, weakref, module = "slidewise._core")]
 pub(crate) struct Window(Access);
 
+/// An argument that may be left out, which None is not.
+enum Given<'a, 'py> {
+    Nothing,
+    Value(Borrowed<'a, 'py, PyAny>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Given<'a, 'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self::Value(value))
+    }
+}
+
 /// A window's contents on their way into a new window.
 #[pyclass(frozen, module = "slidewise._core")]
 pub(crate) struct Contents(Mutex<Option<Parts>>);
@@ -71,7 +85,8 @@ impl Window {
     ///         pandas.Timestamp. The first one decides which of these.
     ///     value: An int or a float; any object for `collect()`; a mapping with a value
     ///         per column if the aggregations name columns. None is a missing value: the
-    ///         entry is there, and only `count()` of rows sees it.
+    ///         entry is there, and only `count()` of rows sees it. May be left out for
+    ///         `count()` of rows.
     ///
     /// A time that is there already: under ties="combine" the value is combined behind
     /// the one there; under ties="keep" it becomes a further entry.
@@ -93,14 +108,20 @@ impl Window {
     ///     >>> w.insert(18, 5.0)
     ///     >>> w.query()
     ///     5.0
-    #[pyo3(signature = (time, value = None))]
+    #[pyo3(signature = (time, value = Given::Nothing))]
     fn insert(
         &self,
         py: Python<'_>,
         time: &Bound<'_, PyAny>,
-        value: Option<&Bound<'_, PyAny>>,
+        value: Given<'_, '_>,
     ) -> PyResult<()> {
-        self.0.insert(py, time, value)
+        match value {
+            Given::Value(value) => self.0.insert(py, time, Some(&value)),
+            Given::Nothing => {
+                self.0.spec().refuse_no_values("insert(time, value)")?;
+                self.0.insert(py, time, None)
+            }
+        }
     }
 
     /// Inserts many entries at once, all of them or none.
