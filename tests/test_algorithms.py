@@ -126,7 +126,7 @@ def test_a_latency_bound():
         w.insert_many([31, 4], [31, 4])
     with pytest.raises(sw.OutOfOrderError, match="entry at 9 is not the oldest"):
         w.evict(9)
-    with pytest.raises(sw.SpecError, match="answers for the whole window only"):
+    with pytest.raises(sw.SpecError, match="or for what its latency= keeps open"):
         w.query(5, 30)
     assert contents(w) == before
     assert w.query(21, 28) == [21, 22, 28]
@@ -144,7 +144,7 @@ def test_parameters_are_checked():
         of("fiba_published", arity=3)
     with pytest.raises(sw.SpecError, match="bulk= takes True or False; got 2"):
         of("fiba_published", bulk=2)
-    with pytest.raises(sw.SpecError, match=r"no argument bulk=: .*'btree' takes ar"):
+    with pytest.raises(sw.SpecError, match="bulk= is for algorithm='fiba_published'"):
         of("btree", bulk=True)
     with pytest.raises(sw.SpecError, match="capacity= takes an int from 1 to 2"):
         of("flat_fat", capacity=0)

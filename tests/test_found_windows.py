@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -199,3 +200,64 @@ def test_what_daba_late_can_answer_for() -> None:
         window.query(2, 3)
     assert "daba_late" not in str(e.value).partition("algorithms that")[2]
     assert window.query(9, 9) == 9
+
+
+FAR = np.datetime64("20000-01-01", "us")
+FIRST = datetime(1, 1, 1)
+LAST = datetime(9999, 12, 31, 23, 59, 59, 999_999)
+ALMOST = LAST.replace(tzinfo=timezone(timedelta(hours=-5)))
+BEYOND: dict[str, tuple[dict[str, Any], Any, Any]] = {
+    "numpy among datetimes": ({}, datetime(2024, 1, 1), FAR),
+    "pandas among datetimes": ({}, datetime(2024, 1, 1), pd.Timestamp(FAR)),
+    "rounded down": ({"granularity": "7s"}, datetime(2024, 1, 1), FIRST),
+    "another zone": ({}, datetime(2024, 1, 1, tzinfo=UTC), ALMOST),
+}
+
+
+@pytest.mark.parametrize("how", BEYOND)
+def test_times_that_could_not_be_given_back_are_refused(how: str) -> None:
+    options, first, beyond = BEYOND[how]
+    window = sw.Window(sw.sum(), **options)
+    window.insert(first, 1)
+    before = window.items()
+    for insert in (
+        lambda: window.insert(beyond, 2),
+        lambda: window.insert_many([beyond, first], [2, 3]),
+        lambda: window.insert_many(iter([first, beyond]), [2, 3]),
+    ):
+        with pytest.raises(sw.SpecError, match="is a time beyond what datetimes"):
+            insert()
+    assert window.items() == before
+    assert "1 entry" in repr(window)
+
+
+def test_the_first_and_the_last_days_are_given_back() -> None:
+    for time in (FIRST, LAST, FIRST.replace(tzinfo=UTC)):
+        window = sw.Window(sw.sum())
+        window.insert(time, 1)
+        window.insert_many([time], [2])
+        assert window.items() == [(time, 3)]
+    for day in (date.min, date.max):
+        window = sw.Window(sw.sum())
+        window.insert(day, 1)
+        assert window.evict() == day
+
+
+def test_parameters_may_be_of_numpy() -> None:
+    window = sw.Window(sw.sum(), algorithm="btree", arity=np.int64(4))
+    window.insert(1, 2)
+    assert sw.Window.from_bytes(window.to_bytes()).query() == 2
+
+
+def test_an_int_beyond_float64() -> None:
+    window = sw.Window(sw.sum(), dtype="float64")
+    with pytest.raises(sw.SpecError, match=r"does not fit float64.* dtype='object'$"):
+        window.insert(1, 10**400)
+
+
+def test_values_that_do_not_compare_have_a_repr() -> None:
+    window = sw.Window(sw.mode())
+    window.insert_many([1, 2], ["a", 1])
+    with pytest.raises(sw.SpecError, match="do not compare"):
+        window.query()
+    assert repr(window) == "<Window mode(): 2 entries from 1 to 2; no answer>"

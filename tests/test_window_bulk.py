@@ -207,7 +207,7 @@ def test_arrays_that_hold_no_times(times, message):
     [
         ([1], "there are 2 times, but values has 1"),
         (np.array([1, 2, 3]), "there are 2 times, but values has 3"),
-        (None, "needs values"),
+        (None, "needs a value for every time"),
         ([1, 2.5], "row 1: 2.5 is a float"),
         ([1, "a"], "row 1: str 'a' is no number"),
         ([1, 2**64], "row 1: int 18446744073709551616 does not fit int64"),

@@ -155,7 +155,11 @@ def test_wrong_aggregations(arguments, message):
         ({"dtype": "int32"}, "dtype= is one of int64, float64, object; got 'int32'"),
         ({"dtype": []}, r"dtype= is one of int64, float64, object; got \[\]"),
         ({"prefer": "speed"}, "prefer= is one of throughput, latency; got 'speed'"),
-        ({"arity": 4}, "there is no argument arity=: algorithm 'auto' takes none"),
+        (
+            {"arity": 4},
+            "arity= is for algorithm='btree' or 'fiba_published', not 'auto'",
+        ),
+        ({"depth": 4}, "there is no argument depth=; algorithm 'auto' takes none of"),
         ({"last": "soon"}, "last='soon' is no duration"),
         ({"last": 0}, "last=0 must be longer than zero: give"),
         ({"granularity": -1}, "granularity=-1 must be longer than zero"),

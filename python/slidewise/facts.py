@@ -1,8 +1,9 @@
 """What the native core knows of its algorithms, and what to say if one does not fit."""
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 from slidewise import _core
 from slidewise.errors import SpecError
@@ -93,18 +94,27 @@ def checked_options(
     known = {name: allowed for name, _, allowed in parameters}
     for name, value in given.items():
         if name not in known:
-            takes = ", ".join(f"{name}=" for name in known) or "none"
-            raise SpecError(
-                f"there is no argument {name}=: algorithm {algorithm!r} takes {takes} "
-                "beside those of every Window"
-            )
+            raise SpecError(_no_parameter(name, algorithm, known))
         allowed = known[name]
-        fits = isinstance(value, int) and (
-            1 <= value < 2**63 if allowed is None else value in allowed
+        fits = isinstance(value, SupportsIndex) and (
+            1 <= operator.index(value) < 2**63 if allowed is None else value in allowed
         )
         if not fits:
             raise SpecError(f"{name}= takes {_choices(allowed)}; got {value!r}")
     return tuple((name, int(given[name])) for name in known if name in given)
+
+
+def _no_parameter(name: str, algorithm: str, known: Iterable[str]) -> str:
+    has = [
+        repr(facts.name)
+        for facts in FACTS.values()
+        if name in (parameter for parameter, *_ in facts.parameters)
+    ]
+    if has:
+        return f"{name}= is for algorithm={' or '.join(has)}, not {algorithm!r}"
+    takes = ", ".join(f"{one}=" for one in known) or "none"
+    given = f"there is no argument {name}="
+    return f"{given}; algorithm {algorithm!r} takes {takes} of its own"
 
 
 def _choices(allowed: Sequence[int] | None) -> str:

@@ -73,6 +73,15 @@ class Clock:
         return f"{self.kind} {self.unit} {'aware' if self.zone else 'naive'}"
 
     @property
+    def certain(self) -> tuple[int, int]:
+        """The first and the last of the ticks that surely can be restored."""
+        if self.kind in ("int", "numpy"):
+            return _INT64[0] + (self.kind == "numpy"), _INT64[-1]
+        days = (date(year, 1, 1).toordinal() - _EPOCH_DAY for year in (2, 9999))
+        first, last = (day * SIZES["D"] // SIZES[self.unit] for day in days)
+        return max(first, _INT64[0] + 1), min(last, _INT64[-1])
+
+    @property
     def described(self) -> str:
         """What the window's times are, for messages."""
         if self.kind in ("int", "date"):

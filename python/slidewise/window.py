@@ -435,6 +435,8 @@ def answer_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
         answer = repr(window.query())
     except ResultOverflowError:
         return "; answer beyond int64"
+    except SpecError:  # values that do not compare with one another
+        return "; no answer"
     return f"; answer {answer if len(answer) <= 200 else answer[:197] + '...'}"
 
 

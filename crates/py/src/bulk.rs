@@ -37,12 +37,16 @@ impl Access {
         if ticks.is_empty() {
             clock = None; // no entry, no kind of time
         }
-        if let Some(clock) = clock.as_ref().or(self.clock())
-            && clock.granularity != 1
-        {
+        if let Some(clock) = clock.as_ref().or(self.clock()) {
             let times = ticks.values().iter();
-            let rounded: PyResult<Vec<i64>> = times.map(|time| clock.rounded(*time)).collect();
-            ticks = rounded?.into();
+            if clock.granularity != 1 {
+                let kept: PyResult<Vec<i64>> = times.map(|time| clock.kept(py, *time)).collect();
+                ticks = kept?.into();
+            } else if !clock.int {
+                for end in times.clone().min().into_iter().chain(times.max()) {
+                    clock.kept(py, *end)?;
+                }
+            }
         }
         let (values, wider) = self.find_objects(py, values)?;
         let spec = self.widest(&wider);

@@ -1,5 +1,7 @@
 //! Times of one window: int64 ticks inside, outside whatever kind came first.
 
+use std::ops::RangeInclusive;
+
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -22,12 +24,15 @@ pub(crate) struct Clock {
     pub(crate) reaches: Vec<Reach>,
     /// Times are rounded down to multiples of this; 1 leaves them as they are.
     pub(crate) granularity: i64,
+    /// Times that surely can be given back in the kind they came in.
+    certain: RangeInclusive<i64>,
 }
 
 impl Clock {
     pub(crate) fn read(object: Bound<'_, PyAny>) -> PyResult<Self> {
         let key: String = object.getattr("key")?.extract()?;
         let granularity: i64 = object.getattr("granularity")?.extract()?;
+        let (first, last): (i64, i64) = object.getattr("certain")?.extract()?;
         let ranges: Vec<(String, i64)> = object.getattr("ranges")?.extract()?;
         let reaches = ranges.iter().map(|(kind, length)| match kind.as_str() {
             "rows" => Reach::Entries(usize::try_from(*length).unwrap_or(usize::MAX)),
@@ -39,6 +44,7 @@ impl Clock {
             last: object.getattr("last")?.extract()?,
             reaches: reaches.collect(),
             granularity: granularity.max(1),
+            certain: first..=last,
             object: object.unbind(),
         })
     }
@@ -68,7 +74,16 @@ impl Clock {
             .extract()
     }
 
-    /// The time an entry with this time is kept at.
+    /// The time an entry with this time is kept at, which can be given back.
+    pub(crate) fn kept(&self, py: Python<'_>, ticks: i64) -> PyResult<i64> {
+        let kept = self.rounded(ticks)?;
+        if !self.certain.contains(&kept) {
+            self.restore(py, kept)?;
+        }
+        Ok(kept)
+    }
+
+    /// The same of a time that is asked about.
     pub(crate) fn rounded(&self, ticks: i64) -> PyResult<i64> {
         if self.granularity == 1 {
             return Ok(ticks);

@@ -272,6 +272,9 @@ impl Loose {
                 Ok(Cell::F64(float))
             }
             (Self::Big(_, Some(float)), Some(Type::Float)) => Ok(Cell::F64(float)),
+            (Self::Big(text, None), Some(Type::Float)) => Err(Misfit(format!(
+                "{text} does not fit float64: create the window with dtype='object'"
+            ))),
             (Self::Big(text, _), _) => Err(Misfit(format!(
                 "{text} does not fit int64: create the window with dtype='object' for \
                  exact sums and extremes, or with dtype='float64' if rounding is fine"

@@ -69,7 +69,7 @@ impl Access {
         };
         let clock = new.as_ref().or(self.clock()).expect("one of them is there");
         let clock = Arc::clone(clock);
-        let ticks = clock.rounded(clock.ticks(time)?)?;
+        let ticks = clock.kept(py, clock.ticks(time)?)?;
         let wider = self.wider(py, value)?;
         let spec = self.widest(&wider);
         let row = self.loose_row(py, spec, value, ticks)?;
