@@ -129,6 +129,8 @@ def cells():
 
 
 def same(a, b):
+    if type(a) is type(b) and type(a) is not dict and a == b:
+        return True
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) or (a != a and b != b)
     if isinstance(a, dict):
