@@ -3,7 +3,8 @@
 PYTHON ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
-RUST   := $(BIN)/python tools/toolchain.py
+# Without what make says of its jobs, which cargo's own children cannot take part in.
+RUST   := MAKEFLAGS= $(BIN)/python tools/toolchain.py
 OUT    := demo-output
 
 BENCH_CORE := $(RUST) cargo bench --quiet --locked -p slidewise-core --bench windows --
@@ -28,9 +29,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help dev quick demo demo-spark test test-core test-long test-faults test-matrix \
-        test-streams test-cluster test-kills test-python test-package test-spark kafka lint \
-        bench bench-core bench-rolling bench-ranges bench-latency bench-native bench-peers \
-        bench-spark bench-streams soak soak-spark docs format lock clean
+        test-streams test-cluster test-kills test-python test-package test-pairs test-spark \
+        kafka lint bench bench-core bench-rolling bench-ranges bench-latency bench-native \
+        bench-peers bench-spark bench-streams soak soak-spark docs format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -51,14 +52,14 @@ demo: $(CORE) ## the main job on a generated trip stream: table, Parquet, pictur
 demo-spark: $(DEV) ## both engines on the same trips: in process, Spark as a table and as a stream
 	@$(BIN)/slidewise demo --engine spark
 
-# pytest keeps one core busy, cargo and its linkers the other; Spark has both to itself.
-test: lint ## everything that must pass: lint, cargo tests, pytest
-	@$(MAKE) --no-print-directory -j 2 test-package test-core
+# Two at a time, in this order: lint beside the build for Python, cargo tests beside pytest,
+# and pairs where a core is free first. Spark has both to itself.
+test: $(DEPS) ## everything that must pass: lint, cargo tests, pytest
+	@$(MAKE) --no-print-directory -j 2 lint test-package test-core test-pairs
 	@$(MAKE) --no-print-directory test-spark
 
-# Without what make says of its jobs, which cargo's own children cannot take part in.
 test-core: $(DEPS) ## the tests of the Rust core
-	MAKEFLAGS= $(RUST) cargo test --locked -p slidewise-core
+	$(RUST) cargo test --locked -p slidewise-core
 
 # A fresh seed each day; SCRIPTS=10000000 is the tier to pass before a release.
 SCRIPTS ?= 1000000
@@ -93,10 +94,14 @@ test-kills: $(DEV) ## kills of Spark drivers and workers: DRIVERS=5 WORKERS=15 f
 
 test-python: ## the tests of the Python package, by the built module
 	@$(MAKE) --no-print-directory test-package
+	@$(MAKE) --no-print-directory test-pairs
 	@$(MAKE) --no-print-directory test-spark
 
-test-package: $(DEV) ## those without Spark
-	$(BIN)/pytest --ignore tests/spark
+test-package: $(DEV) ## those without Spark, but for the next
+	$(BIN)/pytest --ignore tests/spark --ignore tests/test_matrix.py
+
+test-pairs: $(DEV) ## every algorithm with every aggregation, as in `make test`
+	$(BIN)/pytest tests/test_matrix.py
 
 test-spark: $(DEV) ## those with Spark
 	@$(BIN)/python tools/kafka.py --once
