@@ -69,13 +69,13 @@ impl<M: Monoid> Fifo<M> for DabaChain<M> {
 
     fn insert(&mut self, value: M::Partial) {
         self.values.push(value.clone());
-        self.youngest().insert(value);
+        self.youngest().insert_aside(value);
     }
 
     fn evict(&mut self) {
         let mut links = self.links.iter_mut();
         let oldest = links.find(|link| !link.is_empty());
-        oldest.expect("a value to evict").evict();
+        oldest.expect("a value to evict").evict_aside();
         self.values.evict(|| self.links[0].monoid().identity());
     }
 
@@ -141,8 +141,8 @@ impl<M: Monoid> Shared<M> for DabaChain<M> {
             };
             let from = self.values.tail() - younger - link.len();
             for at in from..self.values.tail() - counts[range] {
-                link.evict();
-                older.insert(self.values.get(at).clone());
+                link.evict_aside();
+                older.insert_aside(self.values.get(at).clone());
             }
             younger += link.len();
         }
