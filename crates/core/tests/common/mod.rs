@@ -5,6 +5,7 @@
 pub mod costs;
 pub mod definition;
 pub mod monoids;
+pub mod owned;
 pub mod script;
 
 /// SplitMix64: small, seeded, good enough to draw scripts.

@@ -1,7 +1,9 @@
-//! Monoids for tests: affine maps (order-revealing, word-sized) and counting ones.
+//! Monoids for tests: affine maps, which reveal any wrong order, sums that count their
+//! inputs, and what selects one of them.
 
 use std::cell::Cell;
 
+use super::owned::Words;
 use slidewise_core::monoid::{Commutative, Invertible, Monoid, Selective};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 
@@ -24,6 +26,15 @@ impl Codec for Map {
     fn read(input: &mut Reader<'_>) -> Result<Self> {
         let [a, b, count] = <[u64; 3]>::read(input)?;
         Ok(Self { a, b, count })
+    }
+}
+
+impl Words for Map {
+    fn to_words(self) -> [u64; 3] {
+        [self.a, self.b, self.count]
+    }
+    fn of_words([a, b, count]: [u64; 3]) -> Self {
+        Self { a, b, count }
     }
 }
 
@@ -133,9 +144,12 @@ impl<const SMALL: usize> Monoid for Tally<SMALL> {
         COMBINES.with(|count| count.set(count.get() + 1));
         [x[0].wrapping_add(y[0]), x[1] + y[1]]
     }
-    /// Only small sums of at least one input fit, so that promotion happens both ways.
+    /// One input is kept as it came, as words are: there and back happens all the time.
     fn unlift(&self, partial: [u64; 2]) -> std::result::Result<i64, [u64; 2]> {
-        Err(partial)
+        match partial {
+            [sum, 1] => Ok(sum as i64),
+            other => Err(other),
+        }
     }
     fn same(&self, a: &[u64; 2], b: &[u64; 2]) -> bool {
         a == b
@@ -177,6 +191,16 @@ impl Codec for Place {
             key: i64::read(input)?,
             input: i64::read(input)?,
         })
+    }
+}
+
+impl Words for Place {
+    fn to_words(self) -> [u64; 3] {
+        [self.key as u64, self.input as u64, 0]
+    }
+    fn of_words([key, input, _]: [u64; 3]) -> Self {
+        let [key, input] = [key, input].map(|word| word as i64);
+        Self { key, input }
     }
 }
 

@@ -4,6 +4,8 @@
 //! times, so that rare mixes (all evictions, only late inserts, ties everywhere) happen.
 
 use std::fmt::Debug;
+use std::mem::needs_drop;
+use std::ops::Range;
 
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
@@ -11,6 +13,31 @@ use slidewise_core::window::recalculate::Recalculate;
 use slidewise_core::window::{Batch, Refused, Ties, Window};
 
 use super::Random;
+
+/// The scripts of a structure and a kind of partial, by their seeds: `percent` of twenty
+/// thousand, or of `SLIDEWISE_SCRIPTS`; the first is 1, or `SLIDEWISE_SEED`.
+pub fn seeds(percent: u64) -> Range<u64> {
+    let first = setting("SLIDEWISE_SEED", 1);
+    first..first + setting("SLIDEWISE_SCRIPTS", 20_000) * percent / 100
+}
+
+pub fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// How ties are treated in a script, and how many operations it has: most are short, the
+/// more so where each combine allocates.
+pub fn form<P>(seed: u64) -> (Ties, usize) {
+    let ties = match seed % 2 {
+        0 => Ties::Keep,
+        _ => Ties::Combine,
+    };
+    let (few, many) = match needs_drop::<P>() {
+        true => (20, 100),
+        false => (32, 200),
+    };
+    (ties, if seed % 32 < 2 { many } else { few })
+}
 
 #[derive(Clone, Debug)]
 pub enum Op {

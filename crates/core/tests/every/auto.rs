@@ -6,7 +6,7 @@
 //! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
 
 use crate::common::Random;
-use crate::common::script::{Claims, Generator, Op};
+use crate::common::script::{Claims, Generator, Op, setting};
 use slidewise_core::aggregate::column::{Column, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind, obeys};
 use slidewise_core::snapshot::{Reader, Writer};
@@ -15,10 +15,6 @@ use slidewise_core::window::any::{Algorithm, AnyWindow, window};
 use slidewise_core::window::{Refused, Ties, auto};
 
 type Any = Box<dyn AnyWindow<i64>>;
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-}
 
 /// Words, records, sequences, and all of them at once; `collect` reveals the order.
 const REQUESTS: [(&[Kind], DType); 8] = [

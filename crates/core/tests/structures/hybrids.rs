@@ -2,16 +2,14 @@
 
 use crate::common::Random;
 use crate::common::monoids::{Affine, Tally, take_combines};
+use crate::common::owned::{as_objects, in_bytes};
+use crate::common::script::{form, seeds};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::daba_late::DabaLate;
 use slidewise_core::window::daba_sources::DabaSources;
 use slidewise_core::window::recalculate::Recalculate;
 use slidewise_core::window::{Batch, Refused, Ties, Window};
-
-fn scripts() -> u64 {
-    std::env::var("SLIDEWISE_SCRIPTS").map_or(8_000, |text| text.parse().expect("a number"))
-}
 
 fn contents<M: Monoid, W: Window<M>>(window: &mut W) -> Vec<(i64, M::Partial)> {
     let mut out = Vec::new();
@@ -165,7 +163,7 @@ fn step<M: Monoid<In = i64>>(
 }
 
 fn compare<M: Monoid<In = i64>>(monoid: &M) {
-    for seed in 0..scripts() {
+    for seed in seeds(100) {
         let mut random = Random(seed);
         let ties = random.pick(&[Ties::Combine, Ties::Keep]);
         let bound = random.pick(&[0, 1, 4, 10, 30, i64::MAX]);
@@ -177,7 +175,7 @@ fn compare<M: Monoid<In = i64>>(monoid: &M) {
             bound,
             closed: None,
         };
-        for at in 0..if seed % 32 == 0 { 300 } else { 48 } {
+        for at in 0..form::<M::Partial>(seed).1 {
             let what = format!("seed {seed}, step {at}, bound {bound}, {ties:?}");
             step(&mut random, &mut window, &fresh, &mut model, ties);
             let fault = window.check().err();
@@ -206,13 +204,23 @@ fn compare<M: Monoid<In = i64>>(monoid: &M) {
 }
 
 #[test]
-fn late_affine() {
+fn late_words() {
+    compare(&Tally::<0>);
+}
+
+#[test]
+fn late_records() {
     compare(&Affine::<0>);
 }
 
 #[test]
-fn late_tally() {
-    compare(&Tally::<0>);
+fn late_bytes() {
+    compare(&in_bytes(Affine::<0>));
+}
+
+#[test]
+fn late_objects() {
+    compare(&as_objects(Affine::<0>));
 }
 
 /// The tree is as large as the bound: so are the costs, whatever the window.
@@ -251,7 +259,7 @@ fn late_costs_go_by_the_bound() {
 
 #[test]
 fn sources_are_folded_as_one() {
-    for seed in 0..scripts() / 4 {
+    for seed in seeds(100) {
         let mut random = Random(seed);
         let count = 1 + random.below(6) as usize;
         let ties = random.pick(&[Ties::Combine, Ties::Keep]);

@@ -1,17 +1,15 @@
 //! The first-in first-out structures against recalculate: random scripts, compared after
-//! every operation, invariants checked, order-revealing and commutative monoids, both
-//! ties. Most entries come in order; those that do not must be refused.
-//!
-//! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
+//! every operation, invariants checked, both ties; partials that are words, records, bytes
+//! and objects, all but the first revealing any wrong order. Most entries come in order; those that do not must be refused.
 
 use std::fmt::Debug;
 
 use crate::common::monoids::{Affine, FirstTop, Tally};
-use crate::common::script::{Claims, compare_claims};
+use crate::common::owned::{as_objects, in_bytes};
+use crate::common::script::{Claims, compare_claims, form, seeds};
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::Extreme;
 use slidewise_core::monoid::Monoid;
-use slidewise_core::window::Ties;
 use slidewise_core::window::aba::Aba;
 use slidewise_core::window::amta::Amta;
 use slidewise_core::window::b_int::BInt;
@@ -27,28 +25,13 @@ use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
 use slidewise_core::window::two_stacks::TwoStacks;
 use slidewise_core::window::two_stacks_lite::TwoStacksLite;
 
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-}
-
-/// Scripts per structure and kind of partial.
-fn scripts() -> u64 {
-    setting("SLIDEWISE_SCRIPTS", 20_000)
-}
-
 fn run<M, F>(monoid: M, make: impl Fn(M) -> F)
 where
     M: Monoid<In = i64> + Debug,
     F: Fifo<M> + Debug,
 {
-    let first = setting("SLIDEWISE_SEED", 1);
-    for seed in first..first + scripts() {
-        let ties = if seed % 2 == 0 {
-            Ties::Keep
-        } else {
-            Ties::Combine
-        };
-        let length = if seed % 32 == 0 { 300 } else { 48 };
+    for seed in seeds(100) {
+        let (ties, length) = form::<M::Partial>(seed);
         let claims = if F::PARTS {
             Claims::InOrder
         } else {
@@ -64,12 +47,20 @@ macro_rules! structures {
         mod $name {
             use super::*;
             #[test]
-            fn affine() {
+            fn words() {
+                run(Tally::<0>, $make);
+            }
+            #[test]
+            fn records() {
                 run(Affine::<0>, $make);
             }
             #[test]
-            fn tally() {
-                run(Tally::<0>, $make);
+            fn bytes() {
+                run(in_bytes(Affine::<0>), $make);
+            }
+            #[test]
+            fn objects() {
+                run(as_objects(Affine::<0>), $make);
             }
         }
     )*};
@@ -95,11 +86,19 @@ structures! {
 mod slick_deque {
     use super::*;
     #[test]
-    fn first_top() {
+    fn records() {
         run(FirstTop, SlickDeque::new);
     }
     #[test]
-    fn extreme() {
+    fn bytes() {
+        run(in_bytes(FirstTop), SlickDeque::new);
+    }
+    #[test]
+    fn objects() {
+        run(as_objects(FirstTop), SlickDeque::new);
+    }
+    #[test]
+    fn words() {
         let min = Extreme {
             dtype: DType::I64,
             min: true,

@@ -4,6 +4,8 @@ use std::fmt::Debug;
 
 use crate::common::Random;
 use crate::common::monoids::{Affine, FirstTop, Tally, take_combines, take_inverses};
+use crate::common::owned::{as_objects, in_bytes};
+use crate::common::script::{form, seeds};
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::{Extreme, Top};
 use slidewise_core::monoid::{Entry, Monoid, Selective};
@@ -19,10 +21,6 @@ use slidewise_core::window::shared::{Reach, Shared, SharedWindow};
 use slidewise_core::window::slick_deque::SlickDeque;
 use slidewise_core::window::slick_deque_inv::SlickDequeInv;
 use slidewise_core::window::{Batch, Window};
-
-fn scripts() -> u64 {
-    std::env::var("SLIDEWISE_SCRIPTS").map_or(8_000, |text| text.parse().expect("a number"))
-}
 
 /// The entries that some range reaches, and what each range holds by definition.
 struct Model<P> {
@@ -150,12 +148,12 @@ where
     }
 }
 
-fn compare<M, F>(monoid: &M, make: impl Fn(usize) -> F)
+fn compare<M, F>(monoid: M, make: impl Fn(M, usize) -> F)
 where
     M: Monoid<In = i64> + Debug,
     F: Shared<M> + Debug,
 {
-    for seed in 0..scripts() {
+    for seed in seeds(100) {
         let mut random = Random(seed);
         let ranges = 1 + random.below(5) as usize;
         let mut model = Model {
@@ -164,9 +162,9 @@ where
             gone: 0,
             begins: vec![0; ranges],
         };
-        let fresh = SharedWindow::new(make(ranges), ranges);
+        let fresh = SharedWindow::new(make(monoid.clone(), ranges), ranges);
         let mut window = fresh.clone();
-        let length = if seed % 32 == 0 { 300 } else { 48 };
+        let (_, length) = form::<M::Partial>(seed);
         let patient = random.below(3) == 0;
         for at in 0..length {
             step(&mut random, &mut window, &fresh, &mut model);
@@ -190,7 +188,7 @@ where
                 range += 1;
             });
             assert_eq!(range, ranges);
-            let whole = fold(monoid, model.entries.iter().map(|(_, partial)| partial));
+            let whole = fold(&monoid, model.entries.iter().map(|(_, partial)| partial));
             assert!(
                 monoid.same(&window.query(), &whole),
                 "seed {seed}, step {at}"
@@ -204,12 +202,20 @@ macro_rules! structures {
         mod $name {
             use super::*;
             #[test]
-            fn affine() {
-                compare(&Affine::<0>, |ranges| $make(Affine::<0>, ranges));
+            fn words() {
+                compare(Tally::<0>, $make);
             }
             #[test]
-            fn tally() {
-                compare(&Tally::<0>, |ranges| $make(Tally::<0>, ranges));
+            fn records() {
+                compare(Affine::<0>, $make);
+            }
+            #[test]
+            fn bytes() {
+                compare(in_bytes(Affine::<0>), $make);
+            }
+            #[test]
+            fn objects() {
+                compare(as_objects(Affine::<0>), $make);
             }
         }
     )*};
@@ -225,9 +231,26 @@ structures! {
     slick_deque_inv: SlickDequeInv::new;
 }
 
-#[test]
-fn slick_deque() {
-    compare(&FirstTop, |_| SlickDeque::new(FirstTop));
+mod slick_deque {
+    use super::*;
+    #[test]
+    fn words() {
+        let dtype = DType::I64;
+        let max = Extreme { dtype, min: false };
+        compare(max, |max, _| SlickDeque::new(max));
+    }
+    #[test]
+    fn records() {
+        compare(FirstTop, |top, _| SlickDeque::new(top));
+    }
+    #[test]
+    fn bytes() {
+        compare(in_bytes(FirstTop), |top, _| SlickDeque::new(top));
+    }
+    #[test]
+    fn objects() {
+        compare(as_objects(FirstTop), |top, _| SlickDeque::new(top));
+    }
 }
 
 /// SlickDeque, example 3: max over the last 5 and the last 3 of a stream; asked for in the

@@ -1,14 +1,13 @@
 //! btree and fiba_published against recalculate: random scripts, compared after every
-//! operation, invariants checked, all arities, both ties.
-//!
-//! `SLIDEWISE_SCRIPTS` sets the number of scripts per structure, `SLIDEWISE_SEED` the first
-//! seed.
+//! operation, invariants checked, all arities, both ties; partials that are words, records,
+//! bytes and objects, all but the first revealing any wrong order.
 
 use std::fmt::Debug;
 
 use crate::common::Random;
 use crate::common::monoids::{Affine, Tally};
-use crate::common::script::compare;
+use crate::common::owned::{as_objects, in_bytes};
+use crate::common::script::{compare, form, seeds};
 use slidewise_core::aggregate::word::SumI64;
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
@@ -16,25 +15,15 @@ use slidewise_core::window::btree::BTree;
 use slidewise_core::window::fiba_published::Options;
 use slidewise_core::window::{Batch, Ties, Window};
 
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-}
-
-/// Runs `share` percent of all scripts.
-fn run<M, W>(monoid: M, make: impl Fn(Ties) -> W, share: u64)
+/// Runs `percent` of the scripts.
+fn run<M, W>(monoid: &M, make: impl Fn(Ties) -> W, percent: u64)
 where
     M: Monoid<In = i64>,
     W: Window<M> + Debug,
 {
-    let first = setting("SLIDEWISE_SEED", 1);
-    let scripts = setting("SLIDEWISE_SCRIPTS", 24_000) * share / 100;
-    for seed in first..first + scripts {
-        let ties = match seed % 2 {
-            0 => Ties::Keep,
-            _ => Ties::Combine,
-        };
-        let length = if seed % 32 < 2 { 300 } else { 48 };
-        compare(&make, &monoid, ties, seed, length);
+    for seed in seeds(percent) {
+        let (ties, length) = form::<M::Partial>(seed);
+        compare(&make, monoid, ties, seed, length);
     }
 }
 
@@ -42,74 +31,59 @@ const ON: Options = Options {
     bulk: true,
     free_list: true,
 };
+const FREES_AT_ONCE: Options = Options {
+    free_list: false,
+    ..ON
+};
+const ONE_BY_ONE: Options = Options { bulk: false, ..ON };
 
-fn fiba(arity: usize, options: Options, share: u64) {
-    let monoid = Affine::<0>;
+fn fiba<M: Monoid<In = i64> + Debug>(monoid: M, arity: usize, options: Options, percent: u64) {
+    let make = |ties| BTree::with_fingers(monoid.clone(), ties, arity, options);
+    run(&monoid, make, percent);
+}
+
+fn btree<M: Monoid<In = i64> + Debug>(monoid: M, arity: usize, percent: u64) {
     run(
-        monoid,
-        |ties| BTree::with_fingers(Affine::<0>, ties, arity, options),
-        share,
+        &monoid,
+        |ties| BTree::new(monoid.clone(), ties, arity),
+        percent,
     );
 }
 
-#[test]
-fn fiba_published_arity_2() {
-    fiba(2, ON, 40);
+macro_rules! trees {
+    ($($name:ident: $tree:ident($monoid:expr, $($setting:expr),*);)*) => {$(
+        #[test]
+        fn $name() {
+            $tree($monoid, $($setting),*);
+        }
+    )*};
 }
 
-#[test]
-fn fiba_published_arity_4() {
-    fiba(4, ON, 20);
-}
-
-#[test]
-fn fiba_published_arity_8() {
-    fiba(8, ON, 10);
-}
-
-#[test]
-fn fiba_published_arity_16() {
-    fiba(16, ON, 10);
-}
-
-#[test]
-fn fiba_published_with_an_odd_arity() {
-    fiba(3, ON, 10);
-}
-
-#[test]
-fn fiba_published_that_frees_at_once() {
-    let options = Options {
-        free_list: false,
-        ..ON
-    };
-    fiba(2, options, 10);
-}
-
-#[test]
-fn fiba_published_without_bulk() {
-    let options = Options { bulk: false, ..ON };
-    fiba(2, options, 20);
-}
-
-#[test]
-fn fiba_published_over_a_commutative_monoid() {
-    run(
-        Tally::<0>,
-        |ties| BTree::with_fingers(Tally::<0>, ties, 4, ON),
-        10,
-    );
-}
-
-#[test]
-fn btree_of_all_arities() {
-    for (arity, share) in [(2, 50), (3, 10), (4, 20), (8, 10), (16, 10)] {
-        run(
-            Affine::<0>,
-            |ties| BTree::new(Affine::<0>, ties, arity),
-            share,
-        );
-    }
+trees! {
+    fiba_records_2: fiba(Affine::<0>, 2, ON, 50);
+    fiba_records_3: fiba(Affine::<0>, 3, ON, 10);
+    fiba_records_4: fiba(Affine::<0>, 4, ON, 20);
+    fiba_records_8: fiba(Affine::<0>, 8, ON, 10);
+    fiba_records_16: fiba(Affine::<0>, 16, ON, 10);
+    fiba_that_frees_at_once: fiba(Affine::<0>, 2, FREES_AT_ONCE, 10);
+    fiba_without_bulk: fiba(Affine::<0>, 2, ONE_BY_ONE, 20);
+    fiba_words_2: fiba(Tally::<0>, 2, ON, 60);
+    fiba_words_4: fiba(Tally::<0>, 4, ON, 40);
+    fiba_bytes_2: fiba(in_bytes(Affine::<0>), 2, ON, 60);
+    fiba_bytes_4: fiba(in_bytes(Affine::<0>), 4, FREES_AT_ONCE, 40);
+    fiba_objects_2: fiba(as_objects(Affine::<0>), 2, ON, 60);
+    fiba_objects_4: fiba(as_objects(Affine::<0>), 4, ONE_BY_ONE, 40);
+    btree_records_2: btree(Affine::<0>, 2, 50);
+    btree_records_3: btree(Affine::<0>, 3, 10);
+    btree_records_4: btree(Affine::<0>, 4, 20);
+    btree_records_8: btree(Affine::<0>, 8, 10);
+    btree_records_16: btree(Affine::<0>, 16, 10);
+    btree_words_2: btree(Tally::<0>, 2, 60);
+    btree_words_4: btree(Tally::<0>, 4, 40);
+    btree_bytes_2: btree(in_bytes(Affine::<0>), 2, 60);
+    btree_bytes_4: btree(in_bytes(Affine::<0>), 4, 40);
+    btree_objects_2: btree(as_objects(Affine::<0>), 2, 60);
+    btree_objects_4: btree(as_objects(Affine::<0>), 4, 40);
 }
 
 /// Times that inner nodes hold already, beside new ones that split what is below them.
