@@ -163,7 +163,7 @@ class Side:
     def __init__(self, algorithm, empty):
         self.algorithm, self.window = algorithm, empty.copy()
         whole_only = algorithm in OPTIONS  # what has moved on answers as a whole
-        self.parts = algorithm == "auto" or FACTS[algorithm].ranges and not whole_only
+        self.parts = algorithm == "auto" or (FACTS[algorithm].ranges and not whole_only)
 
     def again(self, how):
         if how == "copy":
