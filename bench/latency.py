@@ -26,14 +26,22 @@ __all__ = ["draw"]
 _LOOKS = {
     "subtract_on_evict": ("#6b7280", ":"),
     "daba": ("#1d4ed8", "-"),
+    "daba uncached": ("#1d4ed8", ":"),
     "daba_lite": ("#0ea5e9", "-"),
+    "daba_chain": ("#0ea5e9", ":"),
     "two_stacks": ("#b91c1c", "--"),
     "two_stacks_lite": ("#f97316", "--"),
     "aba": ("#ca8a04", "--"),
-    "slick_deque": ("#be185d", "--"),
+    "slick_deque": ("#be185d", ":"),
+    "flat_fit": ("#db2777", "--"),
+    "amta": ("#e11d48", "--"),
     "fiba": ("#15803d", "-."),
     "fiba_published": ("#65a30d", "-."),
     "btree": ("#713f12", "-."),
+    "daba_late": ("#0f766e", "-."),
+    "flat_fat": ("#7c3aed", "-."),
+    "reactive": ("#a855f7", "-."),
+    "b_int": ("#c026d3", "-."),
 }
 _OTHERS = ("#7c3aed", (0, (1, 1)))
 _MARKS = {1e-3: "p99.9", 1e-5: "p99.999"}

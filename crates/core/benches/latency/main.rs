@@ -18,13 +18,21 @@ use std::time::Instant;
 use slidewise_core::aggregate::word::SumI64;
 use slidewise_core::monoid::Entry;
 use slidewise_core::window::aba::Aba;
+use slidewise_core::window::amta::Amta;
+use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::btree::BTree;
 use slidewise_core::window::daba::Daba;
+use slidewise_core::window::daba_chain::DabaChain;
+use slidewise_core::window::daba_late::DabaLate;
 use slidewise_core::window::daba_lite::DabaLite;
 use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::fiba_published::Options;
 use slidewise_core::window::fifo::Fifo;
+use slidewise_core::window::flat_fat::FlatFatQueue;
+use slidewise_core::window::flat_fit::FlatFit;
 use slidewise_core::window::in_order::InOrder;
+use slidewise_core::window::reactive::Reactive;
+use slidewise_core::window::slick_deque_inv::SlickDequeInv;
 use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
 use slidewise_core::window::two_stacks::TwoStacks;
 use slidewise_core::window::two_stacks_lite::TwoStacksLite;
@@ -69,7 +77,16 @@ fn all(settings: &Settings, log_n: u32, lines: &mut Vec<String>) {
     fifo.fifo("two_stacks_lite", || TwoStacksLite::new(SumI64));
     fifo.fifo("aba", || Aba::new(SumI64, true));
     fifo.fifo("daba", || Daba::new(SumI64, true));
+    fifo.fifo("daba uncached", || Daba::new(SumI64, false));
     fifo.fifo("daba_lite", || DabaLite::new(SumI64));
+    fifo.fifo("daba_chain", || DabaChain::new(SumI64, 1));
+    fifo.fifo("slick_deque", || SlickDequeInv::new(SumI64, 1));
+    fifo.fifo("flat_fat", || FlatFatQueue::new(SumI64, 1));
+    fifo.fifo("flat_fit", || FlatFit::new(SumI64));
+    fifo.fifo("b_int", || BInt::new(SumI64));
+    fifo.fifo("amta", || Amta::new(SumI64));
+    fifo.window("reactive", || Reactive::new(SumI64, Ties::Combine));
+    fifo.window("daba_late", || DabaLate::new(SumI64, Ties::Combine, 1000));
     fifo.window("fiba", || {
         Fiba::<SumI64, 64, 32>::new(SumI64, Ties::Combine)
     });
