@@ -1,5 +1,8 @@
 """Windows by algorithm: laws, order, and the same answers as recalculate."""
 
+import pickle
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 import slidewise as sw
@@ -44,13 +47,30 @@ def test_a_late_insert_changes_nothing(algorithm, ties):
     w.insert(9, 2)
     before = contents(w)
     late = "an entry at 8 is late: the youngest in the window is at 9"
-    with pytest.raises(sw.OutOfOrderError, match=late):
+    with pytest.raises(sw.OutOfOrderError, match=late) as one:
         w.insert(8, 3)
-    with pytest.raises(sw.OutOfOrderError, match=late):
+    with pytest.raises(sw.OutOfOrderError, match=late) as many:
         w.insert_many([12, 8, 11], [3, 4, 5])
+    for error in (one.value, many.value, pickle.loads(pickle.dumps(one.value))):
+        assert (error.time, error.youngest, error.oldest) == (8, 9, None)
     assert contents(w) == before
     w.insert_many([11, 9, 10], [3, 4, 5])  # sorted first
     assert w.youngest == 11
+
+
+@pytest.mark.parametrize("algorithm", OLDEST_FIRST)
+def test_a_refusal_tells_times_as_the_window_does(algorithm):
+    noon, minute = datetime(2024, 3, 1, 12, tzinfo=UTC), timedelta(minutes=1)
+    w = of(algorithm)
+    w.insert_many([noon, noon + minute, noon + 3 * minute], [1, 2, 3])
+    with pytest.raises(sw.OutOfOrderError) as late:
+        w.insert(noon + 2 * minute, 4)
+    assert late.value.time == noon + 2 * minute
+    assert late.value.youngest == noon + 3 * minute
+    with pytest.raises(sw.OutOfOrderError) as inner:
+        w.evict(noon + minute)
+    again = pickle.loads(pickle.dumps(inner.value))
+    assert (again.time, again.oldest) == (noon + minute, noon)
 
 
 @pytest.mark.parametrize("algorithm", IN_ORDER)
@@ -67,8 +87,12 @@ def test_evict_takes_the_oldest_only(algorithm):
     w = of(algorithm)
     w.insert_many([1, 4, 9], [1, 2, 3])
     before = contents(w)
-    with pytest.raises(sw.OutOfOrderError, match="entry at 4 is not the oldest, which"):
+    inner = "entry at 4 is not the oldest, which"
+    with pytest.raises(sw.OutOfOrderError, match=inner) as caught:
         w.evict(4)
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert str(error) == str(caught.value)
+        assert (error.time, error.youngest, error.oldest) == (4, None, 1)
     assert w.evict(3) is False
     assert w.evict(99) is False
     assert contents(w) == before

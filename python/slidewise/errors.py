@@ -79,7 +79,35 @@ class SpecError(SlidewiseError, ValueError):
 
 
 class OutOfOrderError(SlidewiseError, ValueError):
-    """A late entry met an algorithm that takes entries in order only."""
+    """A late entry met an algorithm that takes entries in order only.
+
+    Or an entry amid the window was to leave one that evicts the oldest only.
+
+    Attributes:
+        time: The time of the entry, as the window tells times.
+        youngest: For a late entry, the youngest time that it had to come behind.
+        oldest: For an eviction, the time of the oldest entry, which alone may leave.
+
+    Example:
+        >>> import slidewise as sw
+        >>> w = sw.Window(sw.sum(), algorithm="daba_lite")
+        >>> w.insert_many([3, 9], [1, 2])
+        >>> try:
+        ...     w.insert(8, 3)
+        ... except sw.OutOfOrderError as error:
+        ...     print(error.time, error.youngest, error.oldest)
+        8 9 None
+    """
+
+    def __init__(
+        self,
+        message: str,
+        time: object = None,
+        youngest: object = None,
+        oldest: object = None,
+    ) -> None:
+        super().__init__(message)
+        self.time, self.youngest, self.oldest = time, youngest, oldest
 
 
 class EmptyWindowError(SlidewiseError, IndexError):

@@ -11,69 +11,71 @@ impl Access {
     /// What the algorithm refused, in the user's words. To be made with nothing locked.
     #[cold]
     pub(crate) fn refusal(&self, py: Python<'_>, refused: Refused) -> PyErr {
-        let told = |ticks| -> PyResult<String> {
-            Ok(self
-                .restore(py, ticks)?
-                .str()?
-                .to_string_lossy()
-                .into_owned())
+        let made = match refused {
+            Refused::Late { time, youngest } => self.late(py, time, youngest),
+            Refused::Inner { time, oldest } => self.inner(py, time, oldest),
+            Refused::Range { lo, hi } => self.part(py, lo, hi),
         };
+        made.unwrap_or_else(|error| error)
+    }
+
+    fn late(&self, py: Python<'_>, time: i64, youngest: i64) -> PyResult<PyErr> {
+        let (time, youngest) = (self.restore(py, time)?, self.restore(py, youngest)?);
+        let (at, end) = (time.str()?, youngest.str()?);
         let name = self.spec().algorithm_name(py);
-        let shared = self.spec().is_shared();
-        let message = || -> PyResult<PyErr> {
-            Ok(match refused {
-                Refused::Late { time, youngest } if shared => OutOfOrderError::new_err(format!(
-                    "an entry at {} is late: the youngest in the window is at {}, and a \
-                     SharedWindow takes entries in order only; for late ones there is a \
-                     Window per range",
-                    told(time)?,
-                    told(youngest)?,
-                )),
-                Refused::Inner { time, oldest } if shared => OutOfOrderError::new_err(format!(
-                    "the entry at {} is not the oldest, which is at {}, and a SharedWindow \
-                     evicts in order only",
-                    told(time)?,
-                    told(oldest)?,
-                )),
-                Refused::Late { time, youngest } if self.spec().is_bounded() => {
-                    OutOfOrderError::new_err(format!(
-                        "an entry at {} is too late: {name} has closed what is before {}, \
-                         by its latency=; algorithm='fiba' takes any order",
-                        told(time)?,
-                        told(youngest)?,
-                        name = Quoted(&name),
-                    ))
-                }
-                Refused::Late { time, youngest } => OutOfOrderError::new_err(format!(
-                    "an entry at {} is late: the youngest in the window is at {}, and \
-                     {name} takes entries in order only; algorithm='fiba' takes any order",
-                    told(time)?,
-                    told(youngest)?,
-                    name = Quoted(&name),
-                )),
-                Refused::Inner { time, oldest } => OutOfOrderError::new_err(format!(
-                    "the entry at {} is not the oldest, which is at {}, and {} evicts in \
-                     order only; algorithm='fiba' evicts anywhere",
-                    told(time)?,
-                    told(oldest)?,
-                    Quoted(&name),
-                )),
-                Refused::Range { lo, hi } => crate::errors::spec(format!(
-                    "{} answers for {}, not for {} to {}; algorithms that answer for any \
-                     part of it are {}",
-                    Quoted(&name),
-                    if self.spec().is_bounded() {
-                        "the whole window, or for what its latency= keeps open"
-                    } else {
-                        "the whole window only"
-                    },
-                    told(lo)?,
-                    told(hi)?,
-                    answering_ranges(&name),
-                )),
-            })
+        let text = if self.spec().is_shared() {
+            format!(
+                "an entry at {at} is late: the youngest in the window is at {end}, and a \
+                 SharedWindow takes entries in order only; for late ones there is a Window \
+                 per range"
+            )
+        } else if self.spec().is_bounded() {
+            format!(
+                "an entry at {at} is too late: '{name}' has closed what is before {end}, by \
+                 its latency=; algorithm='fiba' takes any order"
+            )
+        } else {
+            format!(
+                "an entry at {at} is late: the youngest in the window is at {end}, and \
+                 '{name}' takes entries in order only; algorithm='fiba' takes any order"
+            )
         };
-        message().unwrap_or_else(|error| error)
+        let times = (text, time.unbind(), youngest.unbind());
+        Ok(OutOfOrderError::new_err(times))
+    }
+
+    fn inner(&self, py: Python<'_>, time: i64, oldest: i64) -> PyResult<PyErr> {
+        let (time, oldest) = (self.restore(py, time)?, self.restore(py, oldest)?);
+        let (at, begin) = (time.str()?, oldest.str()?);
+        let name = self.spec().algorithm_name(py);
+        let text = if self.spec().is_shared() {
+            format!(
+                "the entry at {at} is not the oldest, which is at {begin}, and a \
+                 SharedWindow evicts in order only"
+            )
+        } else {
+            format!(
+                "the entry at {at} is not the oldest, which is at {begin}, and '{name}' \
+                 evicts in order only; algorithm='fiba' evicts anywhere"
+            )
+        };
+        let times = (text, time.unbind(), py.None(), oldest.unbind());
+        Ok(OutOfOrderError::new_err(times))
+    }
+
+    fn part(&self, py: Python<'_>, lo: i64, hi: i64) -> PyResult<PyErr> {
+        let name = self.spec().algorithm_name(py);
+        let answered = if self.spec().is_bounded() {
+            "the whole window, or for what its latency= keeps open"
+        } else {
+            "the whole window only"
+        };
+        let (lo, hi) = (self.restore(py, lo)?.str()?, self.restore(py, hi)?.str()?);
+        Ok(crate::errors::spec(format!(
+            "'{name}' answers for {answered}, not for {lo} to {hi}; algorithms that answer \
+             for any part of it are {}",
+            answering_ranges(&name),
+        )))
     }
 
     /// Why an "auto" window went over to fiba, if it has: which refusal, and its times.
@@ -94,14 +96,6 @@ impl Access {
 }
 
 pub(crate) type Migrated<'py> = (&'static str, Bound<'py, PyAny>, Bound<'py, PyAny>);
-
-struct Quoted<'a>(&'a str);
-
-impl std::fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "'{}'", self.0)
-    }
-}
 
 fn answering_ranges(but: &str) -> String {
     let names = ALGORITHMS.iter().filter(|facts| facts.ranges);
