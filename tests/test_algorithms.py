@@ -163,6 +163,81 @@ def test_a_latency_bound():
     assert again.query() == [1, 21, 22, 30]
 
 
+NOON = datetime(2024, 3, 1, 12)
+
+
+@pytest.mark.parametrize("latency", ["10m", timedelta(minutes=10)])
+@pytest.mark.parametrize("bulk", [False, True])
+def test_a_latency_bound_is_a_length_of_time(latency, bulk):
+    w = sw.Window(sw.collect(), algorithm="daba_late", latency=latency, dtype="int64")
+    minutes = [0, 5, 3, 20, 11]
+    times = [NOON + timedelta(minutes=at) for at in minutes]
+    if bulk:
+        w.insert_many(times, minutes)
+    else:
+        for time, value in zip(times, minutes, strict=True):
+            w.insert(time, value)
+    assert w.query() == [0, 3, 5, 11, 20]
+    for other in (w, w.copy(), pickle.loads(pickle.dumps(w))):
+        with pytest.raises(sw.OutOfOrderError, match="too late") as caught:
+            other.insert(NOON + timedelta(minutes=4), 4)
+        error = caught.value
+        assert (error.time, error.youngest) == (NOON + timedelta(minutes=4), times[1])
+        other.insert(NOON + timedelta(minutes=12), 12)
+        assert other.query() == [0, 3, 5, 11, 12, 20]
+        assert other.to_bytes() == sw.Window.from_bytes(other.to_bytes()).to_bytes()
+        other.check()
+
+
+def test_a_latency_bound_stays_where_the_type_of_values_comes_late():
+    w = sw.Window(sw.sum(), algorithm="daba_late", latency="10m")
+    for at in (0, 5, 20):
+        w.insert(NOON + timedelta(minutes=at), None)
+    w.insert(NOON + timedelta(minutes=20), 0.5)  # filled anew, for floats
+    with pytest.raises(sw.OutOfOrderError, match="too late"):
+        w.insert(NOON, 1.0)
+    assert w.query() == 0.5
+    assert sw.Window.from_bytes(w.to_bytes()).to_bytes() == w.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("latency", "time", "message"),
+    [
+        ("10m", 5, "latency='10m' is a duration, but the times are ints"),
+        (10, NOON, "latency=10 is a bare number, but the times are datetimes"),
+        ("5ns", NOON, "latency='5ns' is no whole number of units"),
+        (2**70, 5, "is too long"),
+    ],
+)
+def test_a_latency_bound_is_of_the_kind_of_the_times(latency, time, message):
+    w = sw.Window(sw.sum(), algorithm="daba_late", latency=latency)
+    with pytest.raises(sw.SpecError, match=message):
+        w.insert(time, 1)
+    assert len(w) == 0
+
+
+@pytest.mark.parametrize(
+    ("latency", "message"),
+    [
+        (sw.rows(3), "latency= takes a duration or an int, not a number of rows"),
+        ("1month", "no fixed length"),
+        (0, "longer than zero"),
+        (True, "True is no window"),
+    ],
+)
+def test_a_latency_bound_is_checked(latency, message):
+    sw.Window(sw.sum(), algorithm="daba_late", latency=1)  # which True equals
+    with pytest.raises(sw.SpecError, match=message):
+        sw.Window(sw.sum(), algorithm="daba_late", latency=latency)
+
+
+def test_a_latency_bound_is_explained():
+    told = sw.Window(sw.sum(), algorithm="daba_late", latency="10m").explain()
+    assert "what is 10m older than the youngest moves on" in told
+    told = sw.Window(sw.sum(), algorithm="daba_late").explain()
+    assert "no latency= was given: all entries stay in the tree" in told
+
+
 def test_parameters_are_checked():
     with pytest.raises(sw.SpecError, match="arity= takes one of 2, 4, 8, 16; got 3"):
         of("fiba_published", arity=3)

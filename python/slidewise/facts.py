@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 from slidewise import _core
+from slidewise.durations import Length, parse_length
 from slidewise.errors import SpecError
 
 __all__ = [
@@ -84,24 +85,45 @@ def checked_name(name: str, shared: bool = False) -> str:
 
 def checked_options(
     algorithm: str, given: Mapping[str, Any]
-) -> tuple[tuple[str, int], ...]:
+) -> tuple[tuple[str, int | Length], ...]:
     """Parameters of an algorithm, in the order in which it names them.
+
+    Args:
+        algorithm: Its name.
+        given: What the user gave. Those that are lengths of time come as `last=` does,
+            or as a `Length`.
 
     Raises:
         SpecError: If it has none of that name, or it cannot have that value.
     """
     parameters = FACTS[algorithm].parameters if algorithm in FACTS else ()
     known = {name: allowed for name, _, allowed in parameters}
-    for name, value in given.items():
+    for name in given:
         if name not in known:
             raise SpecError(_no_parameter(name, algorithm, known))
-        allowed = known[name]
-        fits = isinstance(value, SupportsIndex) and (
-            1 <= operator.index(value) < 2**63 if allowed is None else value in allowed
-        )
-        if not fits:
-            raise SpecError(f"{name}= takes {_choices(allowed)}; got {value!r}")
-    return tuple((name, int(given[name])) for name in known if name in given)
+    return tuple(
+        (name, _checked(name, given[name], allowed))
+        for name, allowed in known.items()
+        if name in given
+    )
+
+
+def _checked(name: str, value: Any, allowed: Sequence[int] | None) -> int | Length:
+    if name == "latency":
+        return _time(name, value)
+    fits = isinstance(value, SupportsIndex) and (
+        1 <= operator.index(value) < 2**63 if allowed is None else value in allowed
+    )
+    if not fits:
+        raise SpecError(f"{name}= takes {_choices(allowed)}; got {value!r}")
+    return int(value)
+
+
+def _time(name: str, value: Any) -> Length:
+    length = value if isinstance(value, Length) else parse_length(value, name)
+    if length.kind == "rows":
+        raise SpecError(f"{name}= takes a duration or an int, not a number of rows")
+    return length
 
 
 def _no_parameter(name: str, algorithm: str, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from slidewise import instants
 from slidewise.aggregations import Aggregation, Sketch
 from slidewise.durations import Length
 from slidewise.errors import SlidewiseError, SnapshotError
-from slidewise.facts import FACTS
+from slidewise.facts import FACTS, checked_options
 from slidewise.instants import Clock
 from slidewise.natives import NativeAggregation, known_native
 from slidewise.own import OwnAggregation, known
@@ -89,12 +89,17 @@ def _read_plan(
         ranges=_read_ranges(fields.get("ranges")),
         objects=_read_objects(fields.get("objects", [])),
     )
-    last, granularity = (_read_length(fields[name]) for name in ("last", "granularity"))
+    lengths = ("last", "granularity", "latency")
+    last, granularity, latency = (_read_length(fields.get(name)) for name in lengths)
     checked_ties(plan.ties, last)
     if granularity is not None and granularity.kind == "rows":
         raise SnapshotError("the header of the snapshot rounds times to rows")
     begins = _read_begins(plan, fields.get("begins"))
-    plan = replace(plan, last=last, granularity=granularity, begins=begins)
+    if latency is not None:
+        checked_options(plan.asked, {"latency": latency})
+    plan = replace(
+        plan, last=last, granularity=granularity, latency=latency, begins=begins
+    )
     check_laws(plan)
     return plan
 

@@ -56,6 +56,7 @@ class Clock:
         ranges: How far each range of a shared window reaches: "rows" and how many, or
             "time" and how many ticks.
         granularity: Times are rounded down to multiples of this many ticks.
+        latency: By how many ticks an entry may be late, where that was said.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class Clock:
     last: int | None = None
     granularity: int = 1
     ranges: tuple[tuple[str, int], ...] = ()
+    latency: int | None = None
 
     @property
     def key(self) -> str:
@@ -173,6 +175,7 @@ def clock_for(
     last: Length | None,
     granularity: Length | None,
     ranges: Sequence[Length] = (),
+    latency: Length | None = None,
 ) -> Clock:
     """A clock whose lengths are in its own ticks.
 
@@ -186,6 +189,7 @@ def clock_for(
         None if last is None else _ticks_of(last, "last", kind, unit),
         1 if granularity is None else _ticks_of(granularity, "granularity", kind, unit),
         tuple(_reach(length, kind, unit) for length in ranges),
+        None if latency is None else _ticks_of(latency, "latency", kind, unit),
     )
 
 

@@ -44,7 +44,7 @@ class WindowPlan:
     Attributes:
         aggs: Name and aggregation; one without a name answers bare.
         asked: The algorithm by the name the user gave.
-        options: Parameters of the algorithm that the user gave, by name.
+        options: Parameters of the algorithm that the user gave, by name; latency aside.
         prefer: The user's hint, or None.
         begins: What a window begins with: where its numbers are ints (or it has none),
             and where some are floats. Twice what was asked for, unless that is "auto".
@@ -61,6 +61,7 @@ class WindowPlan:
             them those that run built-in ones over objects.
         natives: What the native aggregations were made of, each once.
         ranges: How far each range of a shared window reaches, or None for a window.
+        latency: How late an entry may be, where the user said so.
         objects: The columns that hold objects because the first value was one.
     """
 
@@ -81,6 +82,7 @@ class WindowPlan:
     natives: tuple[Compiled, ...] = ()
     ranges: tuple[Length, ...] | None = None
     objects: tuple[int, ...] = ()
+    latency: Length | None = None
 
     def first(self, dtypes: Sequence[str | None]) -> str:
         """The algorithm that a window with columns of these types begins with."""
@@ -147,7 +149,12 @@ class WindowPlan:
             ranges=self.ranges,
             objects=tuple(sorted({*self.objects, *columns})),
         )
-        return replace(plan, last=self.last, granularity=self.granularity)
+        return replace(
+            plan,
+            last=self.last,
+            granularity=self.granularity,
+            latency=self.latency,
+        )
 
     def label(self, at: int) -> str:
         """One aggregation, for messages."""
@@ -162,7 +169,9 @@ class WindowPlan:
         """The clock for times of this kind."""
         last = None if self.rows is not None else self.last
         ranges = self.ranges or ()
-        return clock_for(kind, unit, zone, last, self.granularity, ranges)
+        return clock_for(
+            kind, unit, zone, last, self.granularity, ranges, self.latency
+        )
 
     def header(
         self,
@@ -193,6 +202,8 @@ class WindowPlan:
             "prefer": self.prefer,
             "ties": self.ties,
         }
+        if self.latency is not None:
+            header["latency"] = _length_record(self.latency)
         if self.objects:
             header["objects"] = list(self.objects)
         if self.asked == "auto":
@@ -271,11 +282,13 @@ def make_plan(
     requests = tuple(feeds.request(agg) for _, agg in named)
     reaches = None if ranges is None else _ranges(ranges)
     asked = checked_name(algorithm, reaches is not None)
+    parameters = checked_options(algorithm, options or {})
+    lengths = {name: of for name, of in parameters if isinstance(of, Length)}
     hint = None if prefer is None else _one_of(prefer, "prefer", PREFER)
     plan = WindowPlan(
         aggs=named,
         asked=asked,
-        options=checked_options(algorithm, options or {}),
+        options=tuple((name, of) for name, of in parameters if isinstance(of, int)),
         prefer=hint,
         begins=_begins(
             asked, kinds_of(named, requests), hint, reaches, len(feeds.feeds)
@@ -292,6 +305,7 @@ def make_plan(
         natives=natives,
         ranges=reaches,
         objects=objects,
+        latency=lengths.get("latency"),
     )
     check_laws(plan)
     return plan

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from slidewise import _core
 from slidewise.aggregations import Aggregation
 from slidewise.choices import why_lines
-from slidewise.durations import WindowLike
+from slidewise.durations import Length, WindowLike
 from slidewise.errors import (
     ResultOverflowError,
     SnapshotError,
@@ -65,7 +65,8 @@ class Window(_core.Window):
             entries combine before they are stored.
         prefer: A hint to "auto": "throughput" if a rare slow call is fine, "latency" if
             none may be slow.
-        **parameters: Parameters of the algorithm, as its card names them.
+        **parameters: Parameters of the algorithm, as its card names them; `latency=`
+            is given as `last=` is.
 
     Raises:
         SpecError: If an argument is wrong, or the aggregations lack a law that the
@@ -113,14 +114,14 @@ class Window(_core.Window):
         last: WindowLike | None = None,
         granularity: WindowLike | None = None,
         prefer: Literal["throughput", "latency"] | None = None,
-        **parameters: int,
+        **parameters: WindowLike,
     ) -> Self:
         """Checks the arguments; the class says what they mean."""
         several = isinstance(aggs, Mapping)
         key = tuple(aggs.items()) if isinstance(aggs, Mapping) else aggs
         own = _has_own(aggs)
         options: Any = (algorithm, ties, dtype, nan, last, granularity, prefer)
-        options += (tuple(parameters.items()),)
+        options += (tuple((name, of, type(of)) for name, of in parameters.items()),)
         try:
             if own:
                 spec = _spec(aggs, *options)
@@ -264,6 +265,8 @@ class Window(_core.Window):
         lines.append(f"{named(plan)}: {entries[plan.ties]}")
         if plan.last is not None:
             lines.append(f"keeps the last {plan.last.label} by itself")
+        if plan.asked == "daba_late":
+            lines.append(_latency_in_words(plan.latency))
         if plan.granularity is not None:
             lines.append(f"rounds times down to {plan.granularity.label}")
         if plan.nan != "propagate":
@@ -335,7 +338,7 @@ def _spec(
     last: WindowLike | None,
     granularity: WindowLike | None,
     prefer: str | None,
-    parameters: tuple[tuple[str, int], ...],
+    parameters: tuple[tuple[str, WindowLike, type], ...],
 ) -> _core.Spec:
     plan = make_plan(
         aggs,
@@ -346,7 +349,7 @@ def _spec(
         last=last,
         granularity=granularity,
         prefer=prefer,
-        options=dict(parameters),
+        options={name: of for name, of, _ in parameters},
     )
     return spec_of_plan(plan)
 
@@ -438,6 +441,12 @@ def answer_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
     except SpecError:  # values that do not compare with one another
         return "; no answer"
     return f"; answer {answer if len(answer) <= 200 else answer[:197] + '...'}"
+
+
+def _latency_in_words(latency: Length | None) -> str:
+    if latency is None:
+        return "no latency= was given: all entries stay in the tree, none moves on"
+    return f"what is {latency.label} older than the youngest moves on into daba_lite"
 
 
 def named(plan: WindowPlan) -> str:

@@ -256,7 +256,7 @@ impl Access {
     }
 
     /// Keeps a clock that the first entry brought, unless another thread was faster.
-    fn keep_clock(&self, clock: Option<Arc<Clock>>) -> PyResult<()> {
+    fn keep_clock(&self, state: &mut State, clock: Option<Arc<Clock>>) -> PyResult<()> {
         let Some(clock) = clock else { return Ok(()) };
         match self.clock.get() {
             Some(kept) if kept.same(&clock) => Ok(()),
@@ -265,6 +265,7 @@ impl Access {
                  kind: try again",
             )),
             None => {
+                state.start(self.spec(), &clock);
                 // Only set here, under the lock.
                 let _ = self.clock.set(clock);
                 Ok(())

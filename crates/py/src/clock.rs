@@ -20,6 +20,8 @@ pub(crate) struct Clock {
     pub(crate) int: bool,
     /// Length of the window that the caller asked for, in ticks.
     pub(crate) last: Option<i64>,
+    /// The latency bound that the caller gave, in ticks.
+    pub(crate) latency: Option<i64>,
     /// How far the ranges of a shared window reach; none for other windows.
     pub(crate) reaches: Vec<Reach>,
     /// Times are rounded down to multiples of this; 1 leaves them as they are.
@@ -42,6 +44,7 @@ impl Clock {
             int: key == "int",
             key,
             last: object.getattr("last")?.extract()?,
+            latency: object.getattr("latency")?.extract()?,
             reaches: reaches.collect(),
             granularity: granularity.max(1),
             certain: first..=last,

@@ -152,7 +152,8 @@ pub(crate) fn copied(
     store.fill(objects);
     let mut input = Reader::new(&written.body);
     let state = restoring(&store, || {
-        State::read(written.spec.get(), written.dtypes, &mut input)
+        let clock = written.clock.as_deref();
+        State::read(written.spec.get(), written.dtypes, clock, &mut input)
     });
     let state = state.map_err(refused)?;
     store.index_keys(py)?;
@@ -208,9 +209,10 @@ pub(crate) fn from_bytes<'py>(
     let store = objects
         .as_ref()
         .map(|table| Store::reserved(table.present().iter().copied()));
+    let mut read = || State::read(spec, dtypes, clock.as_deref(), &mut input);
     let state = match &store {
-        Some(store) => restoring(store, || State::read(spec, dtypes, &mut input)),
-        None => State::read(spec, dtypes, &mut input),
+        Some(store) => restoring(store, read),
+        None => read(),
     };
     let mut state = state.map_err(refused)?;
     if migrated != state.window.cause().is_some() {

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
+use slidewise_core::window::algorithm::Algorithm;
 use slidewise_core::window::any::{AnyWindow, window};
 use slidewise_core::window::shared::Reach;
 use slidewise_core::window::{Refused, Ties};
@@ -26,19 +27,31 @@ pub(crate) struct State {
     /// The rows, while the type of a column is open: nothing but nulls has come for it.
     log: Option<Log>,
     answers: Vec<Answer<Object>>,
+    /// The latency bound in ticks, once there is a clock.
+    latency: Option<i64>,
 }
 
 impl State {
     pub(crate) fn new(spec: &Spec) -> Self {
-        Self::typed(spec, spec.feeds.iter().map(|feed| feed.dtype).collect())
+        let dtypes = spec.feeds.iter().map(|feed| feed.dtype).collect();
+        Self::typed(spec, dtypes, None)
     }
 
-    fn typed(spec: &Spec, dtypes: Types) -> Self {
+    fn typed(spec: &Spec, dtypes: Types, latency: Option<i64>) -> Self {
         Self {
-            window: empty(spec, &dtypes),
+            window: empty(spec, &dtypes, latency),
             log: dtypes.contains(&None).then(Log::default),
             dtypes,
             answers: Vec::new(),
+            latency,
+        }
+    }
+
+    /// Takes note of the clock that the first entry is about to bring.
+    pub(crate) fn start(&mut self, spec: &Spec, clock: &Clock) {
+        if clock.latency.is_some() {
+            self.latency = clock.latency;
+            self.window = empty(spec, &self.dtypes, self.latency);
         }
     }
 
@@ -55,7 +68,7 @@ impl State {
         self.dtypes = dtypes;
         if refill {
             let cause = self.window.cause();
-            self.window = empty(spec, &self.dtypes);
+            self.window = empty(spec, &self.dtypes, self.latency);
             if let Some(cause) = cause {
                 self.window.migrate(cause);
             }
@@ -95,7 +108,7 @@ impl State {
         let types = self.widened(old, new).expect("asked before");
         let log = self.log.take().unwrap_or_default();
         let cause = self.window.cause();
-        *self = Self::typed(new, types);
+        *self = Self::typed(new, types, self.latency);
         if let Some(cause) = cause {
             self.window.migrate(cause);
         }
@@ -266,6 +279,7 @@ impl State {
             dtypes: self.dtypes.clone(),
             log: self.log.clone(),
             answers: Vec::new(),
+            latency: self.latency,
         }
     }
 
@@ -276,8 +290,13 @@ impl State {
         self.window.write(out);
     }
 
-    pub(crate) fn read(spec: &Spec, dtypes: Types, input: &mut Reader<'_>) -> Result<Self> {
-        let mut state = Self::typed(spec, dtypes);
+    pub(crate) fn read(
+        spec: &Spec,
+        dtypes: Types,
+        clock: Option<&Clock>,
+        input: &mut Reader<'_>,
+    ) -> Result<Self> {
+        let mut state = Self::typed(spec, dtypes, clock.and_then(|clock| clock.latency));
         if let Some(log) = &mut state.log {
             *log = Log::read(input, &state.dtypes)?;
         }
@@ -288,12 +307,15 @@ impl State {
     }
 }
 
-fn empty(spec: &Spec, dtypes: &Types) -> Box<dyn AnyWindow<Object>> {
+fn empty(spec: &Spec, dtypes: &Types, latency: Option<i64>) -> Box<dyn AnyWindow<Object>> {
     let dtypes: Vec<DType> = dtypes
         .iter()
         .map(|dtype| dtype.map_or(DType::I64, Type::core))
         .collect();
-    let algorithm = spec.begins(&dtypes);
+    let algorithm = match (spec.begins(&dtypes), latency) {
+        (Algorithm::DabaLate { .. }, Some(bound)) => Algorithm::DabaLate { bound },
+        (algorithm, _) => algorithm,
+    };
     if spec.is_shared() {
         return any_shared::window(algorithm, spec.ranges, &spec.aggs, &dtypes);
     }

@@ -91,7 +91,7 @@ impl Access {
             drop(state);
             return Err(self.refusal(py, refused));
         }
-        self.keep_clock(new)?;
+        self.keep_clock(&mut state, new)?;
         self.widen(&mut state, wider.as_ref().map(|spec| spec.clone_ref(py)));
         if dtypes != state.dtypes {
             state.decide(self.spec(), dtypes);
@@ -185,7 +185,7 @@ impl Access {
             if let Err(refused) = state.admits(batch.ticks.values()) {
                 return Ok(Done::Refused(refused));
             }
-            self.keep_clock(batch.clock)?;
+            self.keep_clock(&mut state, batch.clock)?;
             self.widen(&mut state, wider);
             spec.share_types(&mut dtypes);
             state.decide(self.spec(), dtypes);
