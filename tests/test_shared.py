@@ -389,3 +389,60 @@ def test_what_it_says_of_itself():
     assert w.dtype == {"x": "int64"}
     assert w.nbytes > 0
     assert not isinstance(w, sw.Window)
+
+
+COMBINED = []
+
+
+@sw.aggregation
+class Counted:
+    """A sum that counts its combines."""
+
+    identity = 0
+
+    @staticmethod
+    def combine(older, younger):
+        COMBINED.append(1)
+        return older + younger
+
+
+@pytest.mark.parametrize("algorithm", GENERAL)
+def test_equal_ranges_are_computed_once(algorithm):
+    cost, answers = [], []
+    for ranges in ([5], [5, sw.rows(5), 5]):
+        COMBINED.clear()
+        w = sw.SharedWindow(Counted, ranges=ranges, algorithm=algorithm)
+        for time in range(40):
+            w.insert(time, time)
+            answers.append(w.query())
+        cost.append(len(COMBINED))
+    assert cost[0] == cost[1]
+    once, thrice = answers[:40], answers[40:]
+    assert thrice == [answer * 3 for answer in once]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_equal_ranges_are_answered_in_order(algorithm):
+    many = ["1m", 5, "60s", 2, timedelta(minutes=1), sw.rows(5)]
+    w = sw.SharedWindow(sw.max(), ranges=many, algorithm=algorithm)
+    few = sw.SharedWindow(sw.max(), ranges=["1m", 5, 2], algorithm=algorithm)
+    assert w.query() == [None] * 6
+    for at in range(50):
+        time, value = START + timedelta(seconds=at * at % 31 + 31 * at), at * 37 % 11
+        w.insert(time, value)
+        few.insert(time, value)
+        minute, five, two = few.query()
+        assert w.query() == [minute, five, minute, two, minute, five]
+    assert w.ranges == ["1m", "5", "60s", "2", "1m", "5rows"]
+    for again in (w.copy(), sw.SharedWindow.from_bytes(w.to_bytes())):
+        assert again.ranges == w.ranges
+        assert again.query() == w.query()
+        assert again.to_bytes() == w.to_bytes()
+
+
+def test_equal_ranges_answer_with_lists_of_their_own():
+    w = sw.SharedWindow(sw.collect(), ranges=[2, 2])
+    w.insert_many([1, 2, 3], ["a", "b", "c"])
+    one, other = w.query()
+    assert one == other == ["b", "c"]
+    assert one is not other

@@ -121,9 +121,22 @@ class WindowPlan:
         return agg.functions.lowered(record)
 
     @property
+    def distinct(self) -> tuple[Length, ...]:
+        """The ranges that differ: of those that reach alike, the first."""
+        reaches = {(reach.kind, reach.amount): reach for reach in self.ranges or ()}
+        return tuple(reaches.values())
+
+    @property
     def range_count(self) -> int:
-        """How many ranges a shared window has; 0 for a window."""
-        return len(self.ranges or ())
+        """How many different ranges a shared window has; 0 for a window."""
+        return len(self.distinct)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Which of the different ranges each is."""
+        reaches = [(reach.kind, reach.amount) for reach in self.ranges or ()]
+        known = list(dict.fromkeys(reaches))
+        return tuple(known.index(reach) for reach in reaches)
 
     @property
     def rows(self) -> int | None:
@@ -168,9 +181,8 @@ class WindowPlan:
     def clock_for(self, kind: str, unit: str, zone: Any) -> Clock:
         """The clock for times of this kind."""
         last = None if self.rows is not None else self.last
-        ranges = self.ranges or ()
         return clock_for(
-            kind, unit, zone, last, self.granularity, ranges, self.latency
+            kind, unit, zone, last, self.granularity, self.distinct, self.latency
         )
 
     def header(

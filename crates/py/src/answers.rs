@@ -32,14 +32,15 @@ impl Access {
     pub(crate) fn lower_each<'py>(
         &self,
         py: Python<'py>,
-        answers: Vec<Answer<Object>>,
+        answers: &[Answer<Object>],
     ) -> PyResult<Bound<'py, PyAny>> {
         let _entered = self.enter_lowering()?;
         let list = PyList::empty(py);
-        let mut answers = answers.into_iter();
-        while answers.len() > 0 {
-            let own = answers.by_ref().take(self.spec().aggs.len()).collect();
-            let restore = |ticks| self.restore(py, ticks);
+        let restore = |ticks| self.restore(py, ticks);
+        for place in &self.spec().places {
+            let width = self.spec().aggs.len();
+            // Copied, because equal ranges have one answer, and each gets its own object.
+            let own = answers[place * width..][..width].to_vec();
             list.append(self.lowering(py, &restore, |lowering| lowering.all(own))?)?;
         }
         Ok(list.into_any())

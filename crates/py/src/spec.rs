@@ -133,8 +133,10 @@ pub(crate) struct Spec {
     /// Keys of the values; `None` where an entry is one bare value.
     pub(crate) columns: Option<Vec<Py<PyString>>>,
     pub(crate) feeds: Vec<Feed>,
-    /// How many ranges a shared window answers for; 0 for other windows.
+    /// How many different ranges a shared window answers for; 0 for other windows.
     pub(crate) ranges: usize,
+    /// Which of them each range that was asked for is.
+    pub(crate) places: Vec<usize>,
     /// `last=rows(n)`.
     pub(crate) rows: Option<usize>,
     /// The aggregations of the user's own.
@@ -194,6 +196,7 @@ impl Spec {
             feeds,
             own,
             ranges: plan.getattr("range_count")?.extract()?,
+            places: plan.getattr("places")?.extract()?,
             rows: plan.getattr("rows")?.extract()?,
             int_clock: OnceLock::new(),
         };
@@ -212,6 +215,7 @@ impl Spec {
             && (!holistic || self.begins.iter().copied().all(keeps_values))
             && !(holistic && self.is_shared())
             && self.begins.iter().all(serves)
+            && self.places.iter().all(|place| *place < self.ranges)
             && self.aggs.len() == self.timed.len()
             && self.aggs.len() == self.finished.len()
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
