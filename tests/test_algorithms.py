@@ -1,7 +1,9 @@
 """Windows by algorithm: laws, order, and the same answers as recalculate."""
 
 import pickle
+import random
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +39,92 @@ def test_every_algorithm_has_its_card():
             assert (law in card.laws) == (law in (facts.law or "")), card.name
         for field in Card.__dataclass_fields__:
             assert getattr(card, field), (card.name, field)
+        assert cards[card.name] is card
+
+
+def test_cards_lie_side_by_side():
+    table = repr(sw.algorithms())
+    lines = table.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert len(lines) <= 70
+    columns = ["name", "order", "laws", "amortised", "worst", "bytes per", "choose"]
+    starts = [lines[0].index(column) for column in columns]
+    names = [line.split()[0] for line in lines if line[:1].strip()]
+    assert [name for name in names if name in FACTS] == list(FACTS)
+    for card in sw.algorithms():
+        line = next(line for line in lines if line.split(" ")[0] == card.name)
+        cells = [line[start:] for start in starts]
+        assert cells[1].startswith(card.order.split()[0])
+        assert cells[3].startswith(card.amortised.split()[0])
+        assert cells[4].startswith(card.worst.split()[0])
+        least, most = card.bytes_per_entry
+        assert cells[5].startswith(f"{least} to {most} ")
+        assert cells[6].startswith(" ".join(card.choose.split()[:2]))
+
+
+def test_a_card_is_shown_whole():
+    shown = repr(sw.algorithms()["two_stacks"])
+    assert shown.startswith("two_stacks\n  paper     Tangwongsan")
+    for line in ("  amortised 3\n", "  worst     n + 1\n", "80 to 160 per entry"):
+        assert line in shown
+    assert max(map(len, shown.splitlines())) <= 88
+    assert sw.algorithms()[0] is sw.algorithms()["fiba"]
+    assert len(sw.algorithms()[:2]) == 2
+    with pytest.raises(sw.SpecError, match="unknown algorithm 'fibs'; there are fiba,"):
+        sw.algorithms()["fibs"]
+
+
+LENGTHS = (1 << 16, (1 << 16) + 5, 100_000)
+
+
+def bytes_per_entry(algorithm, length, lateness=1, **options):
+    """What an entry takes once the window has slid by twice its length."""
+    rng = random.Random(length)
+    times = [at + rng.randrange(lateness) for at in range(3 * length)]
+    w = sw.Window(sw.sum(), algorithm=algorithm, ties="keep", **options)
+    for at in range(0, length, 1000):
+        end = min(at + 1000, length)
+        w.insert_many(times[at:end], range(at, end))
+    for at in range(length, 3 * length):
+        w.evict()
+        w.insert(times[at], at)
+        if at % 64 == 0 and algorithm != "recalculate":
+            w.query()
+    w.query()
+    assert len(w) == length
+    return w.nbytes / length
+
+
+@pytest.mark.parametrize("algorithm", FACTS)
+def test_an_entry_takes_the_bytes_on_its_card(algorithm):
+    least, most = sw.algorithms()[algorithm].bytes_per_entry
+    found = [bytes_per_entry(algorithm, length) for length in LENGTHS]
+    if algorithm == "fiba":
+        found += [bytes_per_entry(algorithm, length, 1000) for length in LENGTHS]
+    if algorithm == "daba_late":
+        found += [bytes_per_entry(algorithm, n, latency=10) for n in LENGTHS]
+    assert min(found) >= 0.98 * least, found
+    assert 0.9 * most <= max(found) <= 1.02 * most, found
+    if algorithm not in ("btree", "fiba_published"):  # the least is at other lengths
+        assert min(found) <= 1.1 * least, found
+
+
+@pytest.mark.parametrize("algorithm", FACTS)
+def test_the_core_says_the_same_of_bytes(algorithm):
+    window = Path(__file__).parents[1] / "crates/core/src/window"
+    sources = (window / f"{algorithm}.rs", window / algorithm / "mod.rs")
+    (source,) = filter(Path.exists, sources)
+    least, most = sw.algorithms()[algorithm].bytes_per_entry
+    assert f"| {least} to {most} bytes per entry" in source.read_text("utf-8")
+
+
+@pytest.mark.parametrize("algorithm", ["btree", "fiba_published"])
+@pytest.mark.parametrize("arity", [2, 8, 16])
+def test_an_entry_takes_no_more_bytes_than_the_card_says_of_an_arity(algorithm, arity):
+    most = {2: 152, 8: 109, 16: 103}[arity]
+    assert f"{most}" in sw.algorithms()[algorithm].space
+    found = [bytes_per_entry(algorithm, n, arity=arity) for n in LENGTHS[1:]]
+    assert max(found) <= 1.02 * most, found
 
 
 @pytest.mark.parametrize("algorithm", IN_ORDER)

@@ -317,8 +317,16 @@ def test_threads_answer_alike(tmp_path, capsys):
 def test_algorithms(capsys):
     assert run("algorithms") == 0
     said = capsys.readouterr().out
-    for name in ("fiba", "recalculate"):
-        assert name in said
+    assert said == f"{sw.algorithms()!r}\n"
+
+
+def test_algorithms_by_name(capsys):
+    assert run("algorithms", "daba_lite", "fiba") == 0
+    cards = sw.algorithms()
+    said = capsys.readouterr().out
+    assert said == f"{cards['daba_lite']}\n\n{cards['fiba']}\n"
+    assert run("algorithms", "fibs") == 2
+    assert "unknown algorithm 'fibs'; there are fiba, " in capsys.readouterr().err
 
 
 def test_help_names_every_command(capsys):

@@ -366,12 +366,11 @@ def _add_explain(commands: Any) -> None:
 
 
 def _add_algorithms(commands: Any) -> None:
-    _command(
-        commands,
-        "algorithms",
-        "the algorithms: order, laws, costs, paper",
-        _algorithms,
+    about = (
+        "the algorithms side by side: order, laws, costs, memory; whole cards by name"
     )
+    parser = _command(commands, "algorithms", about, _algorithms)
+    parser.add_argument("name", nargs="*", help="show the whole cards of these")
 
 
 def _add_bench(commands: Any) -> None:
@@ -508,5 +507,7 @@ def _interval(window: Any) -> str:
     return f"{left}t − {window.label}, t{right}"
 
 
-def _algorithms(options: argparse.Namespace) -> None:  # noqa: ARG001
-    print(algorithms())
+def _algorithms(options: argparse.Namespace) -> None:
+    cards = algorithms()
+    whole = "\n\n".join(str(cards[name]) for name in options.name)
+    print(whole or cards)

@@ -7,7 +7,9 @@
 //! | laws     | associative                                                            |
 //! | costs    | amortised ≤ 3 combines per insert, evict and query together; a single  |
 //! |          | evict up to n − 1; entries never move                                  |
-//! | space    | two partials each                                                      |
+//! | space    | 48 to 96 bytes per entry of a sum of int64: a time, a value and two    |
+//! |          | partials; up to 144 until a window that grew has slid by twice its     |
+//! |          | length                                                                 |
 //! | choose   | to compare with: two_stacks_lite does the same in half the memory      |
 //!
 //! Idea: lay the two stacks of [`two_stacks`](super::two_stacks) bottom to bottom into one

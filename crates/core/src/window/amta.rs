@@ -9,7 +9,8 @@
 //! | costs  | insert: amortised 2 combines, worst 1 + log₂ n; evict: amortised 1,   |
 //! |        | worst 2 log₂ n; evict_until: at most 2 log₂ n combines; query: 1;     |
 //! |        | part: 2 log₂ n                                                        |
-//! | space  | 2 to 4 partials per entry                                             |
+//! | space  | 48 to 96 bytes per entry of a sum of int64: a time, a value and 2 to  |
+//! |        | 4 partials                                                            |
 //! | choose | in-order streams whose windows shrink by many entries at once         |
 //!
 //! # Idea

@@ -7,7 +7,9 @@
 //! | laws     | associative                                                            |
 //! | costs    | worst case, in combines: with caching query 1, insert 3, evict 2;      |
 //! |          | without it query 1, insert 4, evict 3. Entries never move              |
-//! | space    | two partials each, and one or two                                      |
+//! | space    | 48 to 96 bytes per entry of a sum of int64: a time, a value and two    |
+//! |          | partials; up to 144 until a window that grew has slid by twice its     |
+//! |          | length                                                                 |
 //! | choose   | to compare with: daba_lite does the same in half the memory            |
 //!
 //! Idea: start folding the back the other way before the front runs out, when both are of

@@ -8,7 +8,9 @@
 //! | laws     | associative                                                            |
 //! | costs    | worst case, in combines, for q ranges: insert 3; slide 5 per range;    |
 //! |          | all answers 2q − 1                                                     |
-//! | space    | two partials each                                                      |
+//! | space    | 48 to 96 bytes per entry of a sum of int64: a time, a value and two    |
+//! |          | partials; up to 144 until a window that grew has slid by twice its     |
+//! |          | length                                                                 |
 //! | choose   | a few ranges of any aggregation, where no call may be long             |
 //!
 //! Idea: of two ranges the shorter is *young*, and what only the longer reaches is *old*,

@@ -8,8 +8,8 @@
 //! | laws     | associative                                                            |
 //! | costs    | in combines: query 5; insert amortised O(log d) for d younger entries, |
 //! |          | and 3 to move on; evict 2, worst case, of what is older than the bound |
-//! | space    | a time, a value and two partials per old entry; a node's share of the  |
-//! |          | tree per young one                                                     |
+//! | space    | 32 to 122 bytes per entry of a sum of int64: as daba_lite for old      |
+//! |          | entries, a node's share of the tree for young ones                     |
 //! | choose   | a long window whose late entries are not very late                     |
 //!
 //! Idea: an entry that comes less late than the *latency bound* finds its place in a small

@@ -8,7 +8,9 @@
 //! | laws     | associative                                                            |
 //! | costs    | worst case, in combines: query 1, insert 3, evict 2; no loops at all,  |
 //! |          | and entries never move                                                 |
-//! | space    | one partial each, and two                                              |
+//! | space    | 32 to 64 bytes per entry of a sum of int64: a time, a value and a      |
+//! |          | partial; up to 96 until a window that grew has slid by twice its       |
+//! |          | length                                                                 |
 //! | choose   | in order, where every single operation must be fast                    |
 //!
 //! Idea: of the two partials that [`daba`](super::daba) keeps per entry only one is ever

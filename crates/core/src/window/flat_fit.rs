@@ -10,7 +10,8 @@
 //! |        | (the window reset); many ranges: amortised O(log n) each; asked for   |
 //! |        | every slide, 1 each if there are all lengths or each twice the next,  |
 //! |        | and 2 to 4 each between (`costs_flat.rs` counts)                      |
-//! | space  | a partial and a pointer per entry, up to twice that while it grows    |
+//! | space  | 48 to 96 bytes per entry of a sum of int64: a time, a value, a        |
+//! |        | partial and a pointer, up to twice that                               |
 //! | choose | for many ranges over one stream, asked for often                      |
 //!
 //! # Idea

@@ -8,7 +8,8 @@
 //! | laws     | associative; with an inverse (Inv) or selective (Non-Inv)              |
 //! | costs    | Inv: 1 combine and 1 inverse per slide and range. Non-Inv: < 2         |
 //! |          | comparisons per slide amortised, worst n; all ranges in one walk       |
-//! | space    | Inv: one partial each; Non-Inv: one per candidate, n at most           |
+//! | space    | 32 to 64 bytes per entry of a sum of int64: Inv; Non-Inv one partial   |
+//! |          | per candidate, up to 80                                                |
 //! | choose   | many ranges over one stream; min and max over random data              |
 //!
 //! Idea (Non-Inv): a value that a younger one outdoes can show in no answer again, so it

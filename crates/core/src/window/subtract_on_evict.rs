@@ -6,7 +6,9 @@
 //! | order    | in order                                                               |
 //! | laws     | associative, with an inverse                                           |
 //! | costs    | insert 1 combine, evict 1 inverse, query 0; worst case the same        |
-//! | space    | one partial each, and one                                              |
+//! | space    | 32 to 64 bytes per entry of a sum of int64: a time, a value and a      |
+//! |          | partial; up to 96 until a window that grew has slid by twice its       |
+//! |          | length                                                                 |
 //! | choose   | for integer sums and counts, where it is exact and the fastest         |
 //!
 //! What it costs on floats: every subtraction leaves its rounding error behind, and

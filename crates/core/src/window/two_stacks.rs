@@ -7,7 +7,8 @@
 //! | laws     | associative                                                            |
 //! | costs    | amortised ≤ 3 combines per insert, evict and query together; a single  |
 //! |          | evict up to n combines and n moves                                     |
-//! | space    | two partials each                                                      |
+//! | space    | 80 to 160 bytes per entry of a sum of int64: a time and a value, and   |
+//! |          | two partials in either stack, which keep their room                    |
 //! | choose   | to compare with: two_stacks_lite does the same in half the memory      |
 //!
 //! Idea: values are pushed onto the back stack with the fold of the stack so far, and

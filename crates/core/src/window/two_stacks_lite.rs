@@ -8,7 +8,9 @@
 //! | laws     | associative                                                            |
 //! | costs    | amortised ≤ 3 combines per insert, evict and query together; a single  |
 //! |          | evict up to n − 1                                                      |
-//! | space    | one partial each, and one                                              |
+//! | space    | 32 to 64 bytes per entry of a sum of int64: a time, a value and a      |
+//! |          | partial; up to 96 until a window that grew has slid by twice its       |
+//! |          | length                                                                 |
 //! | choose   | for throughput in order                                                |
 //!
 //! Idea: the front stack holds, for each of the older entries, the fold from it to the

@@ -11,10 +11,10 @@
 //! |        | query: 2 combines; range: O(log d_lo + log d_hi + log n_sub);         |
 //! |        | evict_until: amortised O(log m), worst O(log n), memory included;     |
 //! |        | insert_many: O(log d + m (1 + log(d/m)))                              |
-//! | space  | 17 bytes per 16-byte entry in order, about 22 after disorder; memory  |
-//! |        | goes back to the system when `evict_until`, `clear` or the last evict |
-//! |        | leave few entries. Values that own memory are let go at once, which   |
-//! |        | makes `evict_until` of m such O(m)                                    |
+//! | space  | 17 to 26 bytes per entry of a sum of int64: 17 in order, more after   |
+//! |        | disorder; memory goes back to the system when `evict_until`, `clear`  |
+//! |        | or the last evict leave few entries. Values that own memory are let   |
+//! |        | go at once, which makes `evict_until` of m such O(m)                  |
 //! | choose | always, unless order is certain                                       |
 //!
 //! # Idea
