@@ -4,14 +4,16 @@ is lost on the way."""
 import copy
 import pickle
 import random
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
 import slidewise as sw
-from slidewise.choices import KINDS, RULES
+from slidewise.choices import KINDS, RULES, SHARED_RULES
 from slidewise.facts import FACTS
 from test_window_oracle import TestFiba, WindowMachine
 
@@ -294,6 +296,15 @@ def test_the_table():
         assert FACTS[rule.take].law is None or rule.of == "exact"
     assert [(rule.prefer, rule.of) for rule in RULES][-1] == (None, "any")
     assert len({(rule.prefer, rule.of) for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", [*RULES, *SHARED_RULES])
+def test_the_figures_of_a_rule_are_in_the_record_it_names(rule):
+    page = Path(__file__).parents[1] / "bench/record" / rule.record
+    figures = re.findall(r"\d[\d,.]*\d|\d", rule.measured)
+    recorded = re.findall(r"\d[\d,.]*\d|\d", page.read_text("utf-8"))
+    assert len(figures) >= 2
+    assert not set(figures) - set(recorded)
 
 
 @pytest.mark.parametrize("hint", HINTS)

@@ -68,6 +68,7 @@ class Rule:
         take: The algorithm to begin with.
         why: The reason, continuing "because".
         measured: The figures behind it, with what was measured.
+        record: Where they come from: a page of bench/record.
     """
 
     prefer: str | None
@@ -75,6 +76,7 @@ class Rule:
     take: str
     why: str
     measured: str
+    record: str
 
 
 # What `Rule.of` means.
@@ -95,15 +97,18 @@ RULES = (
         why="entries lie in its tree by time, and their values beside it by rank or "
         "with their counts, so that any of them can leave; partial results would not "
         "tell",
-        measured="see bench/record",
+        measured="a slide of a window of 2¹⁴, median: 1.6 us, recalculate 738",
+        record="2026-11-22-auto.md",
     ),
     Rule(
         prefer="throughput",
         of="own",
-        take="two_stacks_lite",
+        take="two_stacks",
         why="as long as order holds, no other combines less often, which is what "
         "costs; an evict that flips the stacks combines n times",
-        measured="combines per slide, max of one's own: 4.0, fiba 5.4",
+        measured="combines per slide, max of one's own: 4.0, fiba 5.4; three calls: "
+        "4487 ns, fiba 4147, two_stacks_lite 6390",
+        record="2026-11-22-auto.md",
     ),
     Rule(
         prefer="throughput",
@@ -111,10 +116,11 @@ RULES = (
         take="fiba",
         why="from Python it is as fast per call as the structures that need order, "
         "and faster in bulk",
-        measured="three calls, sum of ints: 220 ns, subtract_on_evict 249, "
-        "two_stacks_lite 242; bulk of 1024: 128 M/s, subtract_on_evict 44, "
-        "two_stacks_lite 48; count, mean and stddev of floats: 559 ns and 41 M/s, "
-        "subtract_on_evict 613 and 6.7, two_stacks_lite 628 and 7.0",
+        measured="sum of ints, three calls: 524 ns, subtract_on_evict 356, "
+        "two_stacks_lite 519, within the scatter; bulk of 1024: 106.5 M/s, "
+        "subtract_on_evict 60.1, two_stacks_lite 45.1; count, mean, stddev: 1097 ns "
+        "and 29.7 M/s, subtract_on_evict 1628 and 4.4, two_stacks_lite 1542 and 4.5",
+        record="2026-11-22-auto.md",
     ),
     Rule(
         prefer="latency",
@@ -124,6 +130,7 @@ RULES = (
         "takes long keeps one per entry",
         measured="a window of 10^6 entries, approx_count_distinct: 70 bytes an entry; "
         "daba_lite 2,600",
+        record="2026-11-21-native.md",
     ),
     Rule(
         prefer="latency",
@@ -131,9 +138,10 @@ RULES = (
         take="subtract_on_evict",
         why="as long as order holds, every call takes a combine or an inverse at most, "
         "and integers leave no rounding behind",
-        measured="an evict, an insert and a query together, sum of ints, n = 2^14: "
-        "p99.9 61 ns, p99.99 311 ns; fiba 290 and 721; two_stacks_lite 60 and 510, but "
-        "26 us at p99.999, where both others are at 3",
+        measured="an evict, an insert and a query together, sum of ints, n = 2¹⁴: "
+        "p99.9 70 ns, p99.99 361, p99.999 3466; fiba 310, 811 and 2674; "
+        "two_stacks_lite 70, 631 and 16184",
+        record="2026-11-21-latency.md",
     ),
     Rule(
         prefer="latency",
@@ -141,9 +149,10 @@ RULES = (
         take="daba_lite",
         why="as long as order holds, no single call takes more than a constant number "
         "of combines: at most 3 an insert, 2 an evict, 1 a query",
-        measured="an evict, an insert and a query together, sum of ints, n = 2^14: "
-        "p99.9 90 ns, p99.999 2.4 us; fiba 310 ns and 2.7 us, two_stacks_lite 70 ns "
-        "and 16 us, two_stacks 80 ns and 45 us",
+        measured="an evict, an insert and a query together, sum of ints, n = 2¹⁴: "
+        "p99.9 90 ns, p99.999 2434; fiba 310 and 2674, two_stacks_lite 70 and 16184, "
+        "two_stacks 80 and 44606",
+        record="2026-11-21-latency.md",
     ),
     Rule(
         prefer=None,
@@ -151,7 +160,9 @@ RULES = (
         take="fiba",
         why="it takes any order of arrival at the best known cost; answers take at "
         "most 2 combines",
-        measured="as for prefer='throughput', and any order: see bench/record",
+        measured="sum of ints, three calls: 524 ns, daba_lite 515; bulk of 1024: "
+        "106.5 M/s, daba_lite 42.7; late entries the others refuse",
+        record="2026-11-22-auto.md",
     ),
 )
 
@@ -164,8 +175,9 @@ SHARED_RULES = (
         why="values that a younger one outdoes are dropped, and one walk over the rest "
         "answers for all ranges",
         measured="max of ints, all ranges from 1 to q, thousand slides/s: q = 16: "
-        "22700, flat_fit 14700; 1024: 754, flat_fit 217, daba_chain 55, b_int 38, "
-        "flat_fat 19; see bench/record",
+        "22,659, flat_fit 14,695; 1024: 754, flat_fit 217, daba_chain 55, b_int 38, "
+        "flat_fat 19",
+        record="2026-11-21-ranges.md",
     ),
     Rule(
         prefer=None,
@@ -174,15 +186,18 @@ SHARED_RULES = (
         why="a running answer per range takes a combine and an inverse for an entry, "
         "and integers leave no rounding behind",
         measured="sum of ints, all ranges from 1 to q, thousand slides/s: q = 16: "
-        "25300, flat_fit 14000; 1024: 503, flat_fit 215, daba_chain 55, b_int 42, "
-        "flat_fat 19; see bench/record",
+        "25,294, flat_fit 13,957; 1024: 503, flat_fit 215, daba_chain 55, b_int 42, "
+        "flat_fat 19",
+        record="2026-11-21-ranges.md",
     ),
     Rule(
         prefer=None,
         of="any",
         take="flat_fit",
         why="asked for often, each answer is a combine away from an earlier one",
-        measured="as for slick_deque",
+        measured="sum of ints, all ranges from 1 to q, thousand slides/s: q = 16: "
+        "13,957, b_int 7,844, daba_chain 4,400; 1024: 215, daba_chain 55, b_int 42",
+        record="2026-11-21-ranges.md",
     ),
 )
 
