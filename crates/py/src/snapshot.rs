@@ -209,7 +209,7 @@ pub(crate) fn from_bytes<'py>(
     let store = objects
         .as_ref()
         .map(|table| Store::reserved(table.present().iter().copied()));
-    let mut read = || State::read(spec, dtypes, clock.as_deref(), &mut input);
+    let read = || State::read(spec, dtypes, clock.as_deref(), &mut input);
     let state = match &store {
         Some(store) => restoring(store, read),
         None => read(),
