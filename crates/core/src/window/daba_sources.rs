@@ -28,6 +28,14 @@ use crate::monoid::{Commutative, Entry};
 
 /// Windows by source, numbered from 0. Only for commutative aggregations:
 ///
+/// ```
+/// use slidewise_core::aggregate::word::SumI64;
+/// use slidewise_core::window::{Ties, daba_sources::DabaSources};
+/// DabaSources::new(SumI64, Ties::Keep, 3);
+/// ```
+///
+/// A list of all values in order is not:
+///
 /// ```compile_fail,E0277
 /// use slidewise_core::aggregate::collect::Collect;
 /// use slidewise_core::window::{Ties, daba_sources::DabaSources};

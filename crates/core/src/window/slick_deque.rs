@@ -39,6 +39,14 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// Non-Inv. Only for aggregations that select:
 ///
+/// ```
+/// use slidewise_core::aggregate::{DType, word::Extreme};
+/// use slidewise_core::window::slick_deque::SlickDeque;
+/// SlickDeque::new(Extreme { dtype: DType::I64, min: false });
+/// ```
+///
+/// No value of a sum stands for the others:
+///
 /// ```compile_fail,E0277
 /// use slidewise_core::aggregate::word::SumI64;
 /// use slidewise_core::window::slick_deque::SlickDeque;

@@ -34,6 +34,14 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// Inv for many ranges. Only for aggregations with an inverse:
 ///
+/// ```
+/// use slidewise_core::aggregate::word::SumI64;
+/// use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+/// SlickDequeInv::new(SumI64, 2);
+/// ```
+///
+/// The maximum has none:
+///
 /// ```compile_fail,E0277
 /// use slidewise_core::aggregate::{DType, word::Extreme};
 /// use slidewise_core::window::slick_deque_inv::SlickDequeInv;
