@@ -122,8 +122,9 @@ _CARDS = (
     ),
     Card(
         name="daba_lite",
-        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015; the lite form is from "
-        "their later work",
+        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015; the lite form: "
+        "In-Order Sliding-Window Aggregation in Worst-Case Constant Time, VLDBJ 30, "
+        "2021",
         order="in order",
         laws="associative",
         amortised="4",
@@ -135,13 +136,15 @@ _CARDS = (
         bulk="as many single steps",
         bytes_per_entry=(32, 64),
         space=_ONE_PARTIAL,
-        differs="nothing; its queue is a chain of rings, in which entries never move",
+        differs="nothing; its queue is a chain of rings, in which entries keep their "
+        "places, but that at most 127 move at once when a window has shrunk to them",
         choose="in order, where every single operation must be fast",
     ),
     Card(
         name="two_stacks_lite",
-        paper="Tangwongsan, Hirzel, Schneider: Two-Stacks, DEBS 2015; the lite form is "
-        "from their later work",
+        paper="Tangwongsan, Hirzel, Schneider: Two-Stacks, DEBS 2015; the lite form: "
+        "In-Order Sliding-Window Aggregation in Worst-Case Constant Time, VLDBJ 30, "
+        "2021",
         order="in order",
         laws="associative",
         amortised="3",
@@ -164,7 +167,7 @@ _CARDS = (
         laws="associative, with an inverse: count, sum, mean, variance, stddev, "
         "geometric_mean, your own with inverse=",
         amortised="2, one an inverse",
-        worst="2",
+        worst="2; n after floats overflowed",
         insert="1 combine",
         evict="1 inverse",
         query="0 combines",
@@ -208,7 +211,7 @@ _CARDS = (
         order="in order",
         laws="associative",
         amortised="4",
-        worst="3 log₂ n",
+        worst="2 + 3 log₂ n",
         insert="amortised 2 combines, worst 1 + log₂ n",
         evict="amortised 1 combine, worst 2 log₂ n",
         query="1 combine",
@@ -265,7 +268,7 @@ _CARDS = (
         order="in order",
         laws="associative",
         amortised="1 + 2 log₂ n",
-        worst="3 log₂ n",
+        worst="2 + 3 log₂ n",
         insert="amortised 1 combine, worst log₂ n",
         evict="0 combines",
         query="at most 2 log₂ n combines",
@@ -323,8 +326,9 @@ _CARDS = (
         "times",
         laws="associative",
         amortised="10; of late entries O(log d)",
-        worst="O(log n)",
-        insert="amortised O(log d), and at most 3 combines to move on",
+        worst="O(log n), after a pause more",
+        insert="amortised O(log d), and amortised O(1) to move on: after a pause, all "
+        "that has become old at once",
         evict="of the oldest at most 2 combines, worst case, where it is older than "
         "the bound",
         query="at most 5 combines",

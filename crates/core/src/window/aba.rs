@@ -6,7 +6,7 @@
 //! | order    | in order                                                               |
 //! | laws     | associative                                                            |
 //! | costs    | amortised ≤ 3 combines per insert, evict and query together; a single  |
-//! |          | evict up to n − 1; entries never move                                  |
+//! |          | evict up to n − 1; entries keep their places (but see daba)            |
 //! | space    | 48 to 96 bytes per entry of a sum of int64: a time, a value and two    |
 //! |          | partials; up to 144 until a window that grew has slid by twice its     |
 //! |          | length                                                                 |

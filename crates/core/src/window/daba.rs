@@ -6,7 +6,8 @@
 //! | order    | in order                                                               |
 //! | laws     | associative                                                            |
 //! | costs    | worst case, in combines: with caching query 1, insert 3, evict 2;      |
-//! |          | without it query 1, insert 4, evict 3. Entries never move              |
+//! |          | without it query 1, insert 4, evict 3. An entry keeps its place, but   |
+//! |          | that at most 127 move at once when a window has shrunk to them         |
 //! | space    | 48 to 96 bytes per entry of a sum of int64: a time, a value and two    |
 //! |          | partials; up to 144 until a window that grew has slid by twice its     |
 //! |          | length                                                                 |

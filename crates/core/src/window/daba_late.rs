@@ -7,7 +7,8 @@
 //! | order    | any, as long as an entry is no later than the latency bound            |
 //! | laws     | associative                                                            |
 //! | costs    | in combines: query 5; insert amortised O(log d) for d younger entries, |
-//! |          | and 3 to move on; evict 2, worst case, of what is older than the bound |
+//! |          | and amortised O(1) to move on (after a pause, all that has become old  |
+//! |          | at once); evict 2, worst case, of what is older than the bound         |
 //! | space    | 32 to 122 bytes per entry of a sum of int64: as daba_lite for old      |
 //! |          | entries, a node's share of the tree for young ones                     |
 //! | choose   | a long window whose late entries are not very late                     |

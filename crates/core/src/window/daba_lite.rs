@@ -2,12 +2,14 @@
 //!
 //! | card     |                                                                        |
 //! |----------|------------------------------------------------------------------------|
-//! | paper    | DABA: Tangwongsan, Hirzel, Schneider 2015, §6; the lite form is from   |
-//! |          | their later work, which bulk FiBA (2023) cites                         |
+//! | paper    | DABA: Tangwongsan, Hirzel, Schneider 2015, §6; the lite form is        |
+//! |          | theirs, too: In-Order Sliding-Window Aggregation in Worst-Case         |
+//! |          | Constant Time (2021, VLDBJ 30), which bulk FiBA (2023) cites           |
 //! | order    | in order                                                               |
 //! | laws     | associative                                                            |
-//! | costs    | worst case, in combines: query 1, insert 3, evict 2; no loops at all,  |
-//! |          | and entries never move                                                 |
+//! | costs    | worst case, in combines: query 1, insert 3, evict 2, and 2 and 1 on    |
+//! |          | average. An entry keeps its place, but that at most 127 move at once   |
+//! |          | when a window has shrunk to them                                       |
 //! | space    | 32 to 64 bytes per entry of a sum of int64: a time, a value and a      |
 //! |          | partial; up to 96 until a window that grew has slid by twice its       |
 //! |          | length                                                                 |

@@ -1,8 +1,8 @@
 //! A queue that never moves many entries: what the first-in first-out structures stand on.
 //!
 //! A vector that grows copies all it holds, which no worst case of O(1) survives. Here an
-//! entry keeps its place from insert to evict, unless it is among the last hundred of a
-//! ring that is given back. A queue that grows or shrinks lies in several [`Rings`]; soon
+//! entry keeps its place from insert to evict, unless it is among the last 127 of a ring
+//! that is given back. A queue that grows or shrinks lies in several [`Rings`]; soon
 //! after it has stopped, it is *plain*:
 //!
 //! 1. A plain queue has one ring, all of whose slots have been filled once: `slots`. Their

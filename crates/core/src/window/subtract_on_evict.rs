@@ -5,7 +5,10 @@
 //! | paper    | the baseline of Tangwongsan, Hirzel, Schneider 2015 (DABA), Figure 19  |
 //! | order    | in order                                                               |
 //! | laws     | associative, with an inverse                                           |
-//! | costs    | insert 1 combine, evict 1 inverse, query 0; worst case the same        |
+//! | costs    | insert 1 combine, evict 1 inverse, query 0; worst case the same, but   |
+//! |          | n − 2 combines more for each evict from a sum of floats that has       |
+//! |          | overflowed, and 1 for a query while infinities or NaN are there, which |
+//! |          | enter and leave as in two_stacks_lite                                  |
 //! | space    | 32 to 64 bytes per entry of a sum of int64: a time, a value and a      |
 //! |          | partial; up to 96 until a window that grew has slid by twice its       |
 //! |          | length                                                                 |

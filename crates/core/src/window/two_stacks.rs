@@ -6,7 +6,7 @@
 //! | order    | in order                                                               |
 //! | laws     | associative                                                            |
 //! | costs    | amortised ≤ 3 combines per insert, evict and query together; a single  |
-//! |          | evict up to n combines and n moves                                     |
+//! |          | evict up to n − 1 combines and n moves                                 |
 //! | space    | 80 to 160 bytes per entry of a sum of int64: a time and a value, and   |
 //! |          | two partials in either stack, which keep their room                    |
 //! | choose   | to compare with: two_stacks_lite does the same in half the memory      |

@@ -2,7 +2,7 @@
 //!
 //! | card   |                                                                       |
 //! |--------|-----------------------------------------------------------------------|
-//! | paper  | Tangwongsan, Hirzel, Schneider: FiBA (2018, PVLDB 12(10)), §3.1       |
+//! | paper  | Tangwongsan, Hirzel, Schneider: FiBA (2019, PVLDB 12(10)), §3.1       |
 //! | order  | any                                                                   |
 //! | laws   | associative                                                           |
 //! | costs  | insert, evict, evict(t): O(log n), worst case too; query: 0 combines; |

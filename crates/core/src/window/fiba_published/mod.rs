@@ -2,7 +2,7 @@
 //!
 //! | card   |                                                                       |
 //! |--------|-----------------------------------------------------------------------|
-//! | paper  | Tangwongsan, Hirzel, Schneider: FiBA (2018, PVLDB 12(10)), §3-4; bulk |
+//! | paper  | Tangwongsan, Hirzel, Schneider: FiBA (2019, PVLDB 12(10)), §3-4; bulk |
 //! |        | evict and insert (2023, PVLDB 16(11)), §4-6                           |
 //! | order  | any                                                                   |
 //! | laws   | associative                                                           |
