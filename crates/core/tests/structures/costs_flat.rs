@@ -1,43 +1,24 @@
-//! The costs promised on the cards of flat_fat, reactive, b_int, flat_fit and amta,
-//! asserted by counting combines, n = 2⁰ to 2²⁰.
+//! The costs promised on the cards of flat_fat, b_int, flat_fit and amta, asserted by
+//! counting combines, n = 2⁰ to 2²⁰.
 
 use crate::common::Random;
-use crate::common::monoids::{Affine, Map, take_combines};
-use slidewise_core::monoid::{Entry, Monoid};
+use crate::common::monoids::{Affine, Map};
+use crate::drive::{Do, SIZES, combines, counted, drive, on_all_paths, pairs, queue, update_bound};
+use slidewise_core::monoid::Monoid;
 use slidewise_core::window::amta::Amta;
 use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::fifo::Fifo;
 use slidewise_core::window::flat_fat::{FlatFat, FlatFatQueue};
 use slidewise_core::window::flat_fit::FlatFit;
-use slidewise_core::window::reactive::Reactive;
-use slidewise_core::window::{Ties, Window};
-
-const LOGS: [u32; 7] = [0, 1, 3, 6, 10, 15, 20];
 
 fn value(item: u64) -> Map {
     Affine::<0>.lift(&(item as i64))
 }
 
-/// Combines that `work` takes.
-fn combines<T>(work: impl FnOnce() -> T) -> u64 {
-    take_combines();
-    work();
-    take_combines()
-}
-
-/// m (1 + ⌈log₂(n/m)⌉).
-fn update_bound(n: usize, m: usize) -> u64 {
-    let mut ratio = 0;
-    while m << ratio < n {
-        ratio += 1;
-    }
-    (m * (1 + ratio)) as u64
-}
-
 #[test]
 fn flat_fat_keeps_theorem_4_2() {
     let mut random = Random(1);
-    for log in LOGS {
+    for log in SIZES {
         let n = 1_usize << log;
         let mut fat = None;
         let new = combines(|| {
@@ -50,16 +31,12 @@ fn flat_fat_keeps_theorem_4_2() {
         let mut fat = fat.expect("just made");
         assert_eq!(combines(|| fat.aggregate()), 0);
         for _ in 0..200 {
-            let m = 1 + random.below(n as u64) as usize;
+            let few = n.min(64.max(n / 64)) as u64;
+            let m = 1 + random.below(few) as usize;
             let mut slots: Vec<u32> = (0..m).map(|_| random.below(n as u64) as u32).collect();
             slots.sort_unstable();
             slots.dedup();
-            slots.truncate(64.max(n / 64));
-            for slot in &slots {
-                fat.set(*slot as usize, value(random.next()));
-            }
-            let m = slots.len();
-            let spent = combines(|| fat.update(&slots));
+            let (m, spent) = (slots.len(), updated(&mut fat, &slots));
             assert!(
                 spent <= update_bound(n, m),
                 "{spent} for {m} updates of {n}"
@@ -79,128 +56,62 @@ fn flat_fat_keeps_theorem_4_2() {
     }
 }
 
-/// m evictions and m inserts, then a query: 2 m events, and the seam of the buffer.
+/// Combines of an update of these leaves, each of which gets another value.
+fn updated(fat: &mut FlatFat<Affine<0>>, slots: &[u32]) -> u64 {
+    for slot in slots {
+        fat.set(*slot as usize, value(u64::from(*slot) + 7));
+    }
+    combines(|| fat.update(slots))
+}
+
+/// The worst case of the theorem are leaves that lie far apart: paths of their own up to
+/// where m nodes make a level, and the m − 1 above. The best is side by side.
 #[test]
-fn reactive_pays_for_events_once_per_trigger() {
-    for log in LOGS {
+fn flat_fat_updates_leaves_apart_and_side_by_side() {
+    for log in SIZES {
         let n = 1_usize << log;
-        for m in [1, 7, 64, 5000].into_iter().filter(|m| *m <= n) {
-            let mut window = Reactive::new(Affine::<0>, Ties::Keep);
-            let mut clock = 0;
-            for _ in 0..n {
-                window.insert(clock, Entry::Raw(clock));
-                clock += 1;
-            }
-            window.query();
-            let capacity = (2 * n).next_power_of_two().max(8);
-            for _ in 0..(3 * n / m).clamp(3, 2000) {
-                let spent = combines(|| {
-                    for _ in 0..m {
-                        window.evict();
-                        window.insert(clock, Entry::Raw(clock));
-                        clock += 1;
-                    }
-                });
-                assert_eq!(spent, 0, "events only note what changed");
-                let spent = combines(|| window.query());
-                let bound = update_bound(capacity, 2 * m) + 2 * u64::from(log) + 4;
-                assert!(
-                    spent <= bound,
-                    "{spent} for {m} events of {n}, bound {bound}"
-                );
-            }
+        let mut fat = FlatFat::new(
+            Affine::<0>,
+            (0..n as u64).map(value).collect::<Vec<_>>().into_iter(),
+        );
+        for few in 0..=log {
+            let (m, own) = (1_usize << few, u64::from(log - few));
+            let apart: Vec<u32> = (0..m).map(|at| (at * (n / m)) as u32).collect();
+            let spent = updated(&mut fat, &apart);
+            assert_eq!(spent, m as u64 * (own + 1) - 1, "{m} apart of {n}");
+            assert!(spent <= update_bound(n, m));
+            let beside: Vec<u32> = (0..m as u32).collect();
+            let spent = updated(&mut fat, &beside);
+            assert_eq!(spent, m as u64 - 1 + own, "{m} side by side of {n}");
         }
+        fat.check().expect("a sound tree");
     }
 }
 
-/// Sizes that go up and down around each threshold: resizes must not come in rows.
-#[test]
-fn reactive_oscillates_at_amortised_cost() {
-    for log in [3, 6, 10, 15, 18] {
-        let n = 1_i64 << log;
-        for (low, high) in [(n / 4 - 1, n / 4 + 1), (n - 1, n + 1), (n / 8, n + 1)] {
-            let mut window = Reactive::new(Affine::<0>, Ties::Keep);
-            let (mut clock, mut events, mut total) = (0, 0, 0);
-            while events < 4 * n + 4000 {
-                while (window.len() as i64) < high {
-                    window.insert(clock, Entry::Raw(clock));
-                    (clock, events) = (clock + 1, events + 1);
-                }
-                total += combines(|| window.query());
-                while window.len() as i64 > low {
-                    window.evict();
-                    events += 1;
-                }
-                total += combines(|| window.query());
-            }
-            let each = total as f64 / events as f64;
-            let bound = 6.0 + 3.0 * f64::from(log);
-            assert!(each <= bound, "{each} per event between {low} and {high}");
-        }
-    }
-}
-
-/// Holes: every other entry leaves from the middle, which ends in compactions.
-#[test]
-fn reactive_compacts_at_amortised_cost() {
-    for log in [6, 10, 15] {
-        let n = 1_i64 << log;
-        let mut window = Reactive::new(Affine::<0>, Ties::Keep);
-        let (mut random, mut total) = (Random(9), 0);
-        for clock in 0..n {
-            window.insert(clock, Entry::Raw(clock));
-        }
-        for clock in n..5 * n {
-            let any = clock - 1 - random.below(n as u64) as i64;
-            if !window.evict_at(any) {
-                window.evict();
-            }
-            window.insert(clock, Entry::Raw(clock));
-            total += combines(|| window.query());
-        }
-        let each = total as f64 / (4 * n) as f64;
-        let bound = 8.0 + 4.0 * f64::from(log);
-        assert!(each <= bound, "{each} per slide of {n}, bound {bound}");
-        window.check().expect("a sound window");
-    }
-}
-
-/// Slides a full queue and gives the combines of inserts, evicts and queries, with the
-/// dearest of each.
-fn slide<F: Fifo<Affine<0>>>(fifo: &mut F, n: u64, slides: u64) -> [(u64, u64); 3] {
-    for item in 0..n {
-        fifo.insert(value(item));
-    }
-    fifo.query();
-    let mut costs = [(0, 0); 3];
-    let mut count = |at: usize, spent: u64| {
-        let (total, worst): &mut (u64, u64) = &mut costs[at];
-        *total += spent;
-        *worst = (*worst).max(spent);
-    };
-    for item in 0..slides {
-        count(1, combines(|| fifo.evict()));
-        count(0, combines(|| fifo.insert(value(item))));
-        count(2, combines(|| fifo.query()));
-    }
-    costs
+/// Puts n values into a queue.
+fn filled<F: Fifo<Affine<0>>>(mut fifo: F, n: u64) -> F {
+    (0..n).for_each(|item| fifo.insert(value(item)));
+    fifo
 }
 
 #[test]
 fn b_int_inserts_for_one_and_asks_for_two_logs() {
-    for log in LOGS {
+    let pays = [Some(1), Some(0), None];
+    on_all_paths(
+        pays,
+        |_| queue(BInt::new(Affine::<0>)),
+        |counts| {
+            counts.at_worst([counts.log(), 0, 2 * counts.log()]);
+            assert!(counts.debt <= 0, "{counts:?}");
+        },
+    );
+    for log in SIZES {
         let n = 1_u64 << log;
-        let slides = 3 * n.min(1 << 16) + 100;
-        let mut fifo = BInt::new(Affine::<0>);
-        let [insert, evict, query] = slide(&mut fifo, n, slides);
-        assert!(insert.0 <= slides, "{insert:?} for {slides} inserts");
-        assert!(insert.1 <= u64::from(log) + 1, "{insert:?} at {n}");
-        assert_eq!(evict.0, 0);
-        assert!(query.1 <= 2 * u64::from(log), "{query:?} at {n}");
-        for count in [1, 2, 3, n / 3 + 1, n]
-            .into_iter()
-            .filter(|count| *count <= n)
-        {
+        // Not aligned, so that a part may be two runs of each level.
+        let mut fifo = filled(BInt::new(Affine::<0>), n + n / 3);
+        fifo.evict_many(n as usize / 3);
+        for count in [1, 2, 3, n / 3 + 1, n] {
+            let count = count.min(n);
             let spent = combines(|| fifo.query_last(count as usize));
             let bound = 2 * u64::from(count.ilog2());
             assert!(spent <= bound, "{spent} for the last {count} of {n}");
@@ -208,19 +119,19 @@ fn b_int_inserts_for_one_and_asks_for_two_logs() {
     }
 }
 
+/// Three per slide, and per query whatever comes between them; the window reset is paid by
+/// the queries before it.
 #[test]
 fn flat_fit_slides_for_three() {
-    for log in LOGS {
-        let n = 1_u64 << log;
-        let slides = (3 * n).max(1000);
-        let [insert, evict, query] = slide(&mut FlatFit::new(Affine::<0>), n, slides);
-        assert_eq!((insert.0, evict.0), (0, 0));
-        assert!(
-            query.0 <= 3 * slides,
-            "{query:?} for {slides} slides of {n}"
-        );
-        assert!(query.1 < n.max(3), "{query:?} at {n}");
-    }
+    let pays = [Some(0), Some(0), Some(3)];
+    on_all_paths(
+        pays,
+        |_| queue(FlatFit::new(Affine::<0>)),
+        |counts| {
+            counts.at_worst([0, 0, counts.most - 1]);
+            assert!(counts.debt <= 0, "{counts:?}");
+        },
+    );
 }
 
 /// Every range, every slide: each answer lies one combine from the one before.
@@ -272,36 +183,59 @@ fn flat_fit_answers_few_ranges_for_a_few_each() {
     }
 }
 
+/// Any lengths of a large window, every slide: the 2 to 4 of the card, far from the log that
+/// path compression allows.
+#[test]
+fn flat_fit_answers_any_ranges_for_four_each() {
+    let mut random = Random(6);
+    for (log, ranges) in [(10, 2), (10, 16), (15, 4), (15, 64), (17, 8), (17, 256)] {
+        let n = 1_u64 << log;
+        let counts: Vec<usize> = (0..ranges).map(|_| 1 + random.below(n) as usize).collect();
+        let mut fifo = filled(FlatFit::new(Affine::<0>), n);
+        let slides = 2 * n.max(1 << 12) / ranges.min(8);
+        let spent = combines(|| {
+            for item in 0..slides {
+                fifo.evict();
+                fifo.insert(value(item));
+                for count in &counts {
+                    fifo.query_last(*count);
+                }
+            }
+        });
+        let each = (spent as f64 - n as f64) / (slides * ranges) as f64;
+        assert!(each <= 4.0, "{each} for each of {ranges} in {n}");
+    }
+}
+
+/// The cut moves at last to the young end, which makes a stack of up to 2 log₂ n subtrees:
+/// so much the evictions may be behind, and no more.
 #[test]
 fn amta_slides_in_amortised_constant_time() {
-    for log in LOGS {
-        let n = 1_u64 << log;
-        let slides = (3 * n).max(1000);
-        let [insert, evict, query] = slide(&mut Amta::new(Affine::<0>), n, slides);
-        let logs = u64::from(log) + 1;
-        assert!(insert.0 <= 2 * slides, "{insert:?} for {slides} of {n}");
-        assert!(insert.1 <= 1 + logs, "{insert:?} at {n}");
-        assert!(evict.0 <= 2 * slides, "{evict:?} for {slides} of {n}");
-        assert!(evict.1 <= 2 * logs, "{evict:?} at {n}");
-        assert!(query.1 <= 1, "{query:?} at {n}");
-    }
+    let pays = [Some(2), Some(1), None];
+    on_all_paths(
+        pays,
+        |_| queue(Amta::new(Affine::<0>)),
+        |counts| {
+            let log = counts.log();
+            counts.at_worst([1 + log, 2 * log, 1]);
+            assert!(counts.debt <= 2 * log as i64, "{counts:?}");
+        },
+    );
 }
 
 #[test]
 fn amta_evicts_in_bulk_in_o_log_n() {
     let mut random = Random(4);
-    for log in LOGS {
+    for log in SIZES {
         let n = 1_u64 << log;
         for _ in 0..10 {
-            let mut fifo = Amta::new(Affine::<0>);
-            for item in 0..n + random.below(n) {
-                fifo.insert(value(item));
-            }
+            let mut fifo = filled(Amta::new(Affine::<0>), n + random.below(n));
             while !fifo.is_empty() {
-                let count = 1 + random.below(fifo.len() as u64) as usize;
+                let len = fifo.len();
+                let count = 1 + random.below(len as u64) as usize;
                 let spent = combines(|| fifo.evict_many(count));
-                let bound = 2 * (u64::from(log) + 2);
-                assert!(spent <= bound, "{spent} for {count}, bound {bound}");
+                let bound = 2 * u64::from(len.ilog2());
+                assert!(spent <= bound, "{spent} for {count} of {len}");
                 fifo.insert(value(random.next()));
                 if random.below(3) == 0 {
                     fifo.evict();
@@ -311,18 +245,41 @@ fn amta_evicts_in_bulk_in_o_log_n() {
     }
 }
 
-/// As a window, FlatFAT takes up to log₂ n for each of the two leaves of a slide.
+/// As a window, FlatFAT takes log₂ n for the leaf of an insert or an evict, and 2 log₂ n + 1
+/// where its buffer is inverted.
 #[test]
 fn flat_fat_slides_for_logs() {
-    for log in LOGS {
-        let n = 1_u64 << log;
-        let slides = 2 * n.min(1 << 14) + 100;
-        let mut fifo = FlatFatQueue::new(Affine::<0>, n as usize);
-        let [insert, evict, query] = slide(&mut fifo, n, slides);
-        assert_eq!((insert.0, evict.0), (0, 0));
-        let bound = 3 * u64::from(log) + 1;
-        assert!(query.1 <= bound, "{query:?} at {n}, bound {bound}");
-        let spent = combines(|| fifo.query_last(n as usize / 2 + 1));
+    for log in SIZES {
+        let n = 1_usize << log;
+        // Evicts and inserts apart, in a buffer that has room; then together in one that is
+        // full: two leaves, but side by side in the circle.
+        let few = n.min(1 << 14);
+        let make = || queue(FlatFatQueue::new(Affine::<0>, 2 * few));
+        let counts = counted([None; 3], make(), |step| drive(few, step));
+        let room = u64::from(few.ilog2()) + 1;
+        counts.at_worst([0, 0, 3 * room + 1]);
+        let mut full = queue(FlatFatQueue::new(Affine::<0>, n));
+        (0..n).for_each(|_| full(Do::Insert));
+        full(Do::Query);
+        let slides = 2 * few + 100;
+        let counts = counted([None; 3], full, |step| pairs(slides, step));
+        counts.at_worst([0, 0, 3 * u64::from(log) + 1]);
+        let mut fifo = filled(FlatFatQueue::new(Affine::<0>, n), n as u64);
+        fifo.query();
+        let spent = combines(|| fifo.query_last(n / 2 + 1));
         assert!(spent <= 2 * u64::from(log) + 1, "{spent} for a half of {n}");
+    }
+}
+
+/// Doubling and halving are paid by the inserts and evicts that led there.
+#[test]
+fn flat_fat_resizes_at_amortised_constant_cost() {
+    for n in [1, 7, 64, 1000, 1 << 15, 1 << 18] {
+        let logs = u64::from(usize::ilog2(2 * n)) + 1;
+        let pays = [Some(2), Some(1), Some(3 * logs + 1)];
+        let small = || queue(FlatFatQueue::new(Affine::<0>, 1));
+        let counts = counted(pays, small(), |step| drive(n, step));
+        counts.at_worst([0, 0, 2 * counts.most]);
+        assert!(counts.debt <= 0, "{counts:?}");
     }
 }

@@ -1,7 +1,7 @@
-//! The hybrids of DABA and a tree, beside recalculate and by counting.
+//! The hybrids of DABA and a tree, beside recalculate.
 
 use crate::common::Random;
-use crate::common::monoids::{Affine, Tally, take_combines};
+use crate::common::monoids::{Affine, Tally};
 use crate::common::owned::{as_objects, in_bytes};
 use crate::common::script::{form, seeds};
 use slidewise_core::monoid::{Entry, Monoid};
@@ -223,40 +223,6 @@ fn late_objects() {
     compare(&as_objects(Affine::<0>));
 }
 
-/// The tree is as large as the bound: so are the costs, whatever the window.
-#[test]
-fn late_costs_go_by_the_bound() {
-    let mut random = Random(7);
-    for bound in [1, 16, 256, 4096] {
-        let mut totals = Vec::new();
-        for log in [13, 16] {
-            let mut window = DabaLate::new(Affine::<0>, Ties::Combine, bound);
-            let n = 1_i64 << log;
-            let (mut total, slides) = (0, 10_000);
-            for at in 0..n + slides {
-                take_combines();
-                let late = random.below(bound as u64) as i64;
-                window.insert(at, Entry::Raw(at));
-                window.insert(at - late, Entry::Raw(at));
-                window.evict_until(at - n);
-                let spent = take_combines();
-                window.query();
-                let query = take_combines();
-                assert!(query <= 5, "a query took {query} combines");
-                total += if at < n { 0 } else { spent + query };
-            }
-            totals.push(total as f64 / slides as f64);
-        }
-        let levels = (2.0 + bound as f64).log2();
-        let most = 20.0 + 12.0 * levels;
-        assert!(
-            totals.iter().all(|each| *each <= most),
-            "{totals:?} combines at bound {bound}, at most {most}"
-        );
-        assert!(totals[1] <= totals[0] * 1.1 + 1.0, "{totals:?} at {bound}");
-    }
-}
-
 #[test]
 fn sources_are_folded_as_one() {
     for seed in seeds(100) {
@@ -301,35 +267,6 @@ fn sources_are_folded_as_one() {
             sources.check().expect("in good order");
             let len: usize = model.iter_mut().map(Window::len).sum();
             assert_eq!((sources.len(), sources.is_empty()), (len, len == 0));
-        }
-    }
-}
-
-/// An insert, an evict and a query take a constant and log₂ s, however far sources drift
-/// apart and however many entries there are.
-#[test]
-fn sources_cost_a_path_each() {
-    for log in [0_u32, 3, 8] {
-        let count = 1 << log;
-        let mut sources = DabaSources::new(Tally::<0>, Ties::Keep, count);
-        let n = 1 << 10;
-        for at in 0..(2 * n * count) as i64 {
-            // Source s is s million ticks ahead.
-            let source = at as usize % count;
-            take_combines();
-            let time = at + source as i64 * 1_000_000;
-            sources
-                .insert(source, time, Entry::Raw(at))
-                .expect("in order");
-            if at >= (n * count) as i64 {
-                sources.evict(source);
-            }
-            sources.query();
-            let spent = take_combines();
-            assert!(
-                spent <= 3 + 2 + 2 + u64::from(log),
-                "{spent} for {count} sources"
-            );
         }
     }
 }

@@ -7,9 +7,15 @@ mod common;
 
 mod costs;
 mod costs_flat;
+mod costs_hybrids;
 mod costs_in_order;
+mod costs_moves;
+mod costs_reactive;
+mod costs_shared;
 mod costs_trees;
 mod damaged;
+mod drive;
+mod heavy;
 mod hybrids;
 mod in_order;
 mod oracle;

@@ -1,14 +1,14 @@
-//! Many ranges over one stream: random scripts beside the definition, and what it costs.
+//! Many ranges over one stream: random scripts beside the definition.
 
 use std::fmt::Debug;
 
 use crate::common::Random;
-use crate::common::monoids::{Affine, FirstTop, Tally, take_combines, take_inverses};
+use crate::common::monoids::{Affine, FirstTop, Tally};
 use crate::common::owned::{as_objects, in_bytes};
 use crate::common::script::{form, seeds};
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::{Extreme, Top};
-use slidewise_core::monoid::{Entry, Monoid, Selective};
+use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
 use slidewise_core::window::amta::Amta;
 use slidewise_core::window::b_int::BInt;
@@ -281,145 +281,4 @@ fn the_example_of_the_paper() {
         [7, 7],
     ];
     assert_eq!(said, wanted);
-}
-
-fn slide<M: Monoid, F: Shared<M>>(
-    window: &mut SharedWindow<M, F>,
-    reaches: &[Reach],
-    at: usize,
-    value: M::In,
-) {
-    window.insert(at as i64, Entry::Raw(value));
-    window.slide(reaches);
-    window.query_each(|_, _| ());
-}
-
-fn lengths(ranges: usize) -> Vec<Reach> {
-    (1..=ranges).map(Reach::Entries).collect()
-}
-
-/// Inv: a combine and an inverse per slide and range, whatever the range.
-#[test]
-fn slick_deque_inv_costs_two_per_slide_and_range() {
-    for log in [0, 4, 10] {
-        let ranges = 1 << log;
-        let reaches = lengths(ranges);
-        let mut window = SharedWindow::new(SlickDequeInv::new(Affine::<0>, ranges), ranges);
-        let full = ranges + 10;
-        for at in 0..full + 20 {
-            take_combines();
-            take_inverses();
-            slide(&mut window, &reaches, at, 7);
-            let (combines, inverses) = (take_combines(), take_inverses());
-            let each = ranges as u64;
-            let whole = (combines, inverses) == (each, each);
-            assert!(at < full || whole, "{combines}, {inverses} for {ranges}");
-        }
-    }
-}
-
-/// daba_chain: at most 3 an insert, 5 and 2 per range, in any one slide.
-#[test]
-fn daba_chain_costs_seven_per_slide_and_range() {
-    for ranges in [1, 2, 5, 16] {
-        let reaches: Vec<Reach> = (0..ranges).map(|at| Reach::Entries(3 << at)).collect();
-        let mut window = SharedWindow::new(DabaChain::new(Affine::<0>, ranges), ranges);
-        let mut most = 0;
-        for at in 0..1 << (ranges + 3).min(18) {
-            take_combines();
-            slide(&mut window, &reaches, at, 7);
-            most = most.max(take_combines());
-        }
-        let bound = 3 + 5 * (ranges as u64 - 1) + 2 + 2 * ranges as u64 - 1;
-        assert!(
-            most <= bound,
-            "{most} combines for {ranges} ranges, bound {bound}"
-        );
-    }
-}
-
-/// With all ranges asked for at every slide, flat_fit takes a combine per range at most
-/// (SlickDeque §4.1, max-multi-query).
-#[test]
-fn flat_fit_costs_one_per_slide_and_range() {
-    for ranges in [1, 16, 1024] {
-        let reaches = lengths(ranges);
-        let mut window = SharedWindow::new(FlatFit::new(Affine::<0>), ranges);
-        for at in 0..ranges + 100 {
-            take_combines();
-            slide(&mut window, &reaches, at, 7);
-            let spent = take_combines();
-            assert!(
-                spent <= ranges as u64,
-                "{spent} combines for {ranges} ranges"
-            );
-        }
-    }
-}
-
-/// The value at a position.
-type Order = fn(i64) -> i64;
-
-/// Non-Inv: fewer than two comparisons per slide, amortised, for all ranges together,
-/// whatever the input; descending input is where the deque fills up.
-#[test]
-fn slick_deque_costs_less_than_two_per_slide() {
-    let orders: [(&str, Order); 4] = [
-        ("descending", |at| -at),
-        ("ascending", |at| at),
-        ("a saw", |at| at % 1000),
-        ("descending teeth", |at| -(at % 1000)),
-    ];
-    for (order, value) in orders {
-        let mut total = 0;
-        let mut window = SharedWindow::new(SlickDeque::new(Counting), 3);
-        let slides = 1 << 17;
-        for at in 0..slides {
-            take_combines();
-            let reaches = [1 << 16, 1 << 10, 16].map(Reach::Entries);
-            slide(&mut window, &reaches, at, value(at as i64));
-            total += take_combines();
-        }
-        assert!(
-            total < 2 * slides as u64,
-            "{order}: {total} in {slides} slides"
-        );
-    }
-}
-
-/// The maximum, counting comparisons.
-#[derive(Clone, Debug)]
-struct Counting;
-
-impl Monoid for Counting {
-    type In = i64;
-    type Partial = i64;
-    const SMALL: usize = 0;
-
-    fn commutative(&self) -> bool {
-        true
-    }
-    fn identity(&self) -> i64 {
-        i64::MIN
-    }
-    fn lift(&self, value: &i64) -> i64 {
-        *value
-    }
-    fn combine(&self, a: &i64, b: &i64) -> i64 {
-        // Counted by the monoid that this borrows its counter from.
-        FirstTop.combine(&FirstTop.identity(), &FirstTop.identity());
-        *a.max(b)
-    }
-    fn unlift(&self, partial: i64) -> Result<i64, i64> {
-        Ok(partial)
-    }
-    fn same(&self, a: &i64, b: &i64) -> bool {
-        a == b
-    }
-}
-
-impl Selective for Counting {
-    fn outdoes(&self, younger: &i64, older: &i64) -> bool {
-        self.combine(older, younger) == *younger
-    }
 }

@@ -1,0 +1,146 @@
+//! The costs promised on the cards of the hybrids of DABA and a tree, by counting.
+
+use crate::common::Random;
+use crate::common::monoids::{Affine, Tally, take_combines};
+use crate::drive::{combines, update_bound};
+use slidewise_core::monoid::Entry;
+use slidewise_core::window::daba_late::DabaLate;
+use slidewise_core::window::daba_sources::DabaSources;
+use slidewise_core::window::{Ties, Window};
+
+/// The tree is as large as the bound: so are the costs, whatever the window.
+#[test]
+fn late_costs_go_by_the_bound() {
+    let mut random = Random(7);
+    for bound in [1, 16, 256, 4096] {
+        let mut totals = Vec::new();
+        for log in [13, 16] {
+            let mut window = DabaLate::new(Affine::<0>, Ties::Combine, bound);
+            let n = 1_i64 << log;
+            let (mut total, slides) = (0, 10_000);
+            for at in 0..n + slides {
+                take_combines();
+                let late = random.below(bound as u64) as i64;
+                window.insert(at, Entry::Raw(at));
+                window.insert(at - late, Entry::Raw(at));
+                window.evict_until(at - n);
+                let spent = take_combines();
+                window.query();
+                let query = take_combines();
+                assert!(query <= 5, "a query took {query} combines");
+                total += if at < n { 0 } else { spent + query };
+            }
+            totals.push(total as f64 / slides as f64);
+        }
+        let levels = (2.0 + bound as f64).log2();
+        let most = 20.0 + 12.0 * levels;
+        assert!(
+            totals.iter().all(|each| *each <= most),
+            "{totals:?} combines at bound {bound}, at most {most}"
+        );
+        assert!(totals[1] <= totals[0] * 1.1 + 1.0, "{totals:?} at {bound}");
+    }
+}
+
+/// What is older than the bound leaves for two combines, each time, as from DABA.
+#[test]
+fn late_evicts_old_entries_in_constant_time() {
+    let mut random = Random(8);
+    for (bound, ties) in [(1, Ties::Keep), (64, Ties::Combine), (1024, Ties::Keep)] {
+        for n in [100, 4095, 1 << 17] {
+            let mut window = DabaLate::new(Affine::<0>, ties, bound);
+            for at in 0..n {
+                window.insert(at, Entry::Raw(at));
+                let late = random.below(bound as u64) as i64;
+                window.insert(at - late, Entry::Raw(at));
+            }
+            while window.oldest().is_some_and(|oldest| oldest < n - 1 - bound) {
+                let spent = combines(|| window.evict());
+                assert!(spent <= 2, "{spent} at n = {n}, bound {bound}");
+            }
+        }
+    }
+}
+
+/// After a pause all that was young moves on at once: three combines for each and what it
+/// takes to leave the tree, amortised, though a single insert may be long.
+#[test]
+fn late_moves_on_at_amortised_cost() {
+    for burst in [10, 1000, 50_000] {
+        let bound = 2 * burst;
+        let mut window = DabaLate::new(Affine::<0>, Ties::Keep, bound);
+        let (mut total, mut worst) = (0, 0);
+        for round in 0..4 {
+            for at in 0..burst {
+                let time = 10 * round * bound + at;
+                let spent = combines(|| window.insert(time, Entry::Raw(at)));
+                (total, worst) = (total + spent, worst.max(spent));
+            }
+        }
+        let each = total as f64 / (4 * burst) as f64;
+        assert!(each <= 24.0, "{each} per insert in bursts of {burst}");
+        assert!(
+            worst >= burst as u64,
+            "{worst}: one insert moves a burst of {burst} on"
+        );
+    }
+}
+
+/// An insert, an evict and a query take a constant and log₂ s, however far sources drift
+/// apart and however many entries there are.
+#[test]
+fn sources_cost_a_path_each() {
+    for log in [0_u32, 3, 8] {
+        let count = 1 << log;
+        let mut sources = DabaSources::new(Tally::<0>, Ties::Keep, count);
+        let n = 1 << 10;
+        for at in 0..(2 * n * count) as i64 {
+            // Source s is s million ticks ahead.
+            let source = at as usize % count;
+            take_combines();
+            let time = at + source as i64 * 1_000_000;
+            sources
+                .insert(source, time, Entry::Raw(at))
+                .expect("in order");
+            if at >= (n * count) as i64 {
+                sources.evict(source);
+            }
+            sources.query();
+            let spent = take_combines();
+            assert!(
+                spent <= 3 + 2 + 2 + u64::from(log),
+                "{spent} for {count} sources"
+            );
+        }
+    }
+}
+
+/// Of m sources that changed since the last query each has a path, and the paths meet.
+#[test]
+fn sources_share_their_paths() {
+    for (ties, own) in [(Ties::Keep, 1), (Ties::Combine, 2)] {
+        for log in [0_u32, 3, 8, 12] {
+            let count = 1_usize << log;
+            let mut sources = DabaSources::new(Tally::<0>, ties, count);
+            let mut clock = 0;
+            for few in 0..=log {
+                let m = 1 << few;
+                for round in 0..20 {
+                    clock += 1;
+                    for at in (0..m).map(|at| at * (count / m)) {
+                        let mut insert = || sources.insert(at, clock, Entry::Raw(1));
+                        let spent = combines(|| insert().expect("in order"));
+                        assert!(spent <= 3, "{spent} for an insert");
+                        if round > 9 {
+                            let spent = combines(|| sources.evict(at));
+                            assert!(spent <= 2, "{spent} for an evict");
+                        }
+                    }
+                    let spent = combines(|| sources.query());
+                    let bound = m as u64 * own + update_bound(count, m);
+                    assert!(spent <= bound, "{spent} for {m} of {count}, bound {bound}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The costs promised on the cards of what answers for many ranges, asserted by counting.
+
+use crate::common::monoids::{Affine, FirstTop, Tally, take_combines, take_inverses};
+use crate::drive::SIZES;
+use slidewise_core::monoid::{Entry, Monoid, Selective};
+use slidewise_core::window::Window;
+use slidewise_core::window::daba_chain::DabaChain;
+use slidewise_core::window::flat_fit::FlatFit;
+use slidewise_core::window::shared::{Reach, Shared, SharedWindow};
+use slidewise_core::window::slick_deque::SlickDeque;
+use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+
+fn slide<M: Monoid, F: Shared<M>>(
+    window: &mut SharedWindow<M, F>,
+    reaches: &[Reach],
+    at: usize,
+    value: M::In,
+) {
+    window.insert(at as i64, Entry::Raw(value));
+    window.slide(reaches);
+    window.query_each(|_, _| ());
+}
+
+fn lengths(ranges: usize) -> Vec<Reach> {
+    (1..=ranges).map(Reach::Entries).collect()
+}
+
+/// Inv: a combine and an inverse per slide and range, exactly, whatever the lengths. (Of
+/// the largest window fewer ranges: filling it takes a combine for each.)
+#[test]
+fn slick_deque_inv_costs_two_per_slide_and_range() {
+    for log in SIZES {
+        for ranges in [1, 2, 16, 128, 1024] {
+            let n = 1_usize << log;
+            if n * ranges > 1 << 23 {
+                continue;
+            }
+            let lengths = (1..=ranges).map(|at| (n * at).div_ceil(ranges));
+            let reaches: Vec<Reach> = lengths.map(Reach::Entries).collect();
+            let mut window = SharedWindow::new(SlickDequeInv::new(Tally::<0>, ranges), ranges);
+            for at in 0..n + 20 {
+                take_combines();
+                take_inverses();
+                slide(&mut window, &reaches, at, 7);
+                let spent = (take_combines(), take_inverses());
+                let each = (ranges as u64, ranges as u64);
+                assert!(at < n || spent == each, "{spent:?} for {ranges} of {n}");
+            }
+        }
+    }
+}
+
+/// daba_chain: at most 3 an insert, 5 and 2 per range, in any one slide.
+#[test]
+fn daba_chain_costs_seven_per_slide_and_range() {
+    for ranges in [1, 2, 5, 16] {
+        let reaches: Vec<Reach> = (0..ranges).map(|at| Reach::Entries(3 << at)).collect();
+        let mut window = SharedWindow::new(DabaChain::new(Affine::<0>, ranges), ranges);
+        let mut most = 0;
+        for at in 0..1 << (ranges + 3).min(18) {
+            take_combines();
+            slide(&mut window, &reaches, at, 7);
+            most = most.max(take_combines());
+        }
+        let bound = 3 + 5 * (ranges as u64 - 1) + 2 + 2 * ranges as u64 - 1;
+        assert!(
+            most <= bound,
+            "{most} combines for {ranges} ranges, bound {bound}"
+        );
+    }
+}
+
+/// With all ranges asked for at every slide, flat_fit takes a combine per range at most
+/// (SlickDeque §4.1, max-multi-query).
+#[test]
+fn flat_fit_costs_one_per_slide_and_range() {
+    for ranges in [1, 16, 1024] {
+        let reaches = lengths(ranges);
+        let mut window = SharedWindow::new(FlatFit::new(Affine::<0>), ranges);
+        for at in 0..ranges + 100 {
+            take_combines();
+            slide(&mut window, &reaches, at, 7);
+            let spent = take_combines();
+            assert!(
+                spent <= ranges as u64,
+                "{spent} combines for {ranges} ranges"
+            );
+        }
+    }
+}
+
+/// Non-Inv: fewer than two comparisons per slide, amortised, for all ranges together,
+/// whatever the input, and n at worst: descending input fills the deque, and what comes
+/// after outdoes it all.
+#[test]
+fn slick_deque_costs_less_than_two_per_slide() {
+    for log in SIZES {
+        let n = 1_i64 << log;
+        for (order, period, sign) in [
+            ("descending", i64::MAX, -1),
+            ("ascending", i64::MAX, 1),
+            ("a saw", n, 1),
+            ("descending teeth", n, -1),
+            ("short descending teeth", n / 3 + 1, -1),
+        ] {
+            let mut window = SharedWindow::new(SlickDeque::new(Counting), 3);
+            let reaches = [n, n / 64 + 1, 1].map(|count| Reach::Entries(count as usize));
+            let (mut total, mut worst) = (0, 0);
+            let slides = 2 * n + 100;
+            for at in 0..slides {
+                take_combines();
+                window.insert(at, Entry::Raw(sign * (at % period)));
+                window.slide(&reaches);
+                // It compares nothing, but walks over the candidates.
+                if at % (n / 8 + 1) == 0 {
+                    window.query_each(|_, _| ());
+                }
+                let spent = take_combines();
+                (total, worst) = (total + spent, worst.max(spent));
+            }
+            assert!(
+                total < 2 * slides as u64,
+                "{order}: {total} in {slides} slides"
+            );
+            assert!(worst <= n as u64, "{order}: {worst} at n = {n}");
+            if order == "descending teeth" {
+                assert_eq!(worst, n as u64, "the worst case is met");
+            }
+        }
+    }
+}
+
+/// The maximum, counting comparisons.
+#[derive(Clone, Debug)]
+struct Counting;
+
+impl Monoid for Counting {
+    type In = i64;
+    type Partial = i64;
+    const SMALL: usize = 0;
+
+    fn commutative(&self) -> bool {
+        true
+    }
+    fn identity(&self) -> i64 {
+        i64::MIN
+    }
+    fn lift(&self, value: &i64) -> i64 {
+        *value
+    }
+    fn combine(&self, a: &i64, b: &i64) -> i64 {
+        // Counted by the monoid that this borrows its counter from.
+        FirstTop.combine(&FirstTop.identity(), &FirstTop.identity());
+        *a.max(b)
+    }
+    fn unlift(&self, partial: i64) -> Result<i64, i64> {
+        Ok(partial)
+    }
+    fn same(&self, a: &i64, b: &i64) -> bool {
+        a == b
+    }
+}
+
+impl Selective for Counting {
+    fn outdoes(&self, younger: &i64, older: &i64) -> bool {
+        self.combine(older, younger) == *younger
+    }
+}
