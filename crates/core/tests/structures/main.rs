@@ -15,6 +15,7 @@ mod costs_shared;
 mod costs_trees;
 mod damaged;
 mod drive;
+mod each;
 mod heavy;
 mod hybrids;
 mod in_order;

@@ -4,19 +4,13 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::Random;
+use crate::each::{self, Test};
 use slidewise_core::aggregate::collect::{Collect, Numbered, Seq};
-use slidewise_core::monoid::Entry;
+use slidewise_core::monoid::{Entry, Invertible, Monoid, Selective};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
-use slidewise_core::window::amta::Amta;
-use slidewise_core::window::b_int::BInt;
 use slidewise_core::window::btree::BTree;
 use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::fiba_published::Options;
-use slidewise_core::window::fifo::Fifo;
-use slidewise_core::window::flat_fat::FlatFatQueue;
-use slidewise_core::window::flat_fit::FlatFit;
-use slidewise_core::window::in_order::InOrder;
-use slidewise_core::window::reactive::Reactive;
 use slidewise_core::window::{Batch, Ties, Window};
 
 /// A value that tells whether copies of it live.
@@ -62,20 +56,124 @@ fn published_trees_let_go() {
     }
 }
 
+struct LetsGo;
+
+impl<M: Monoid<In = Seq<Tracked>>> Test<M> for LetsGo {
+    fn window<W: Window<M>>(&mut self, name: &str, fresh: W) {
+        println!("{name}");
+        drops_at_once(|| fresh.clone());
+    }
+}
+
 #[test]
 fn structures_in_order_let_go() {
-    fn window<F: Fifo<Collect<Tracked>>>(fifo: F) -> InOrder<Collect<Tracked>, F> {
-        InOrder::new(fifo, Ties::Combine)
+    each::associative(&Collect::new(), Ties::Combine, &mut LetsGo);
+}
+
+/// All that is there, of which the oldest can be taken out again.
+#[derive(Clone, Debug)]
+struct All(Vec<Tracked>);
+
+impl Codec for All {
+    const MIN_BYTES: usize = 1;
+    fn write(&self, out: &mut Writer) {
+        out.refuse("tracked");
     }
-    drops_at_once(|| window(Amta::new(Collect::new())));
-    drops_at_once(|| window(BInt::new(Collect::new())));
-    drops_at_once(|| window(FlatFatQueue::new(Collect::new(), 16)));
-    drops_at_once(|| window(FlatFit::new(Collect::new())));
-    drops_at_once(|| Reactive::new(Collect::new(), Ties::Combine));
+    fn read(_: &mut Reader<'_>) -> Result<Self> {
+        damaged("tracked")
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Taking;
+
+impl Monoid for Taking {
+    type In = Seq<Tracked>;
+    type Partial = All;
+    const SMALL: usize = 0;
+
+    fn commutative(&self) -> bool {
+        false
+    }
+    fn identity(&self) -> All {
+        All(Vec::new())
+    }
+    fn lift(&self, value: &Seq<Tracked>) -> All {
+        All(value.to_vec())
+    }
+    fn combine(&self, a: &All, b: &All) -> All {
+        All([&a.0[..], &b.0].concat())
+    }
+    fn unlift(&self, partial: All) -> std::result::Result<Seq<Tracked>, All> {
+        Err(partial)
+    }
+    fn same(&self, a: &All, b: &All) -> bool {
+        a.0 == b.0
+    }
+}
+
+impl Invertible for Taking {
+    fn inverse(&self, whole: &All, oldest: &All) -> All {
+        All(whole.0[oldest.0.len()..].to_vec())
+    }
+}
+
+#[test]
+fn structures_that_subtract_let_go() {
+    each::invertible(&Taking, Ties::Combine, &mut LetsGo);
+}
+
+/// The value made last, or first, by where it lies: one of the two, whichever.
+#[derive(Clone, Debug)]
+struct Choosing;
+
+impl Monoid for Choosing {
+    type In = Seq<Tracked>;
+    type Partial = Seq<Tracked>;
+    const SMALL: usize = 0;
+
+    fn commutative(&self) -> bool {
+        true
+    }
+    fn identity(&self) -> Seq<Tracked> {
+        Seq::Empty
+    }
+    fn lift(&self, value: &Seq<Tracked>) -> Seq<Tracked> {
+        value.clone()
+    }
+    fn combine(&self, a: &Seq<Tracked>, b: &Seq<Tracked>) -> Seq<Tracked> {
+        if self.outdoes(b, a) {
+            b.clone()
+        } else {
+            a.clone()
+        }
+    }
+    fn unlift(&self, partial: Seq<Tracked>) -> std::result::Result<Seq<Tracked>, Seq<Tracked>> {
+        Ok(partial)
+    }
+    fn same(&self, a: &Seq<Tracked>, b: &Seq<Tracked>) -> bool {
+        a == b
+    }
+}
+
+impl Selective for Choosing {
+    fn outdoes(&self, younger: &Seq<Tracked>, older: &Seq<Tracked>) -> bool {
+        let place = |seq: &Seq<Tracked>| seq.to_vec().first().map(Numbered::number);
+        place(younger) >= place(older)
+    }
+}
+
+#[test]
+fn structures_that_select_let_go() {
+    each::selective(&Choosing, Ties::Combine, &mut LetsGo);
 }
 
 /// What a window refuses is left out.
-fn drops_at_once<W: Window<Collect<Tracked>>>(make: impl Fn() -> W) {
+fn drops_at_once<M, W>(make: impl Fn() -> W)
+where
+    M: Monoid<In = Seq<Tracked>>,
+    W: Window<M>,
+{
     for seed in 0..60 {
         let mut random = Random(seed);
         let mut window = make();
