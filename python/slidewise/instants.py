@@ -18,7 +18,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from slidewise.durations import Length
-from slidewise.errors import SnapshotError, SpecError
+from slidewise.errors import Argument, SnapshotError, SpecError
 
 __all__ = ["Clock", "clock_for", "read_moment", "write_moment", "zone_named"]
 
@@ -363,9 +363,8 @@ def _ticks_of(length: Length, argument: str, kind: str, unit: str) -> int:
 
 def _length_in_range(ticks: int, argument: str, length: Length) -> int:
     if ticks not in _INT64:
-        raise SpecError(
-            f"{argument}={length.label!r} is too long: int64 cannot hold it"
-        )
+        given = Argument(argument, length.given.value)
+        raise SpecError(given, " is too long: int64 cannot hold it")
     return ticks
 
 

@@ -122,7 +122,7 @@ class WindowPlan:
 
     @property
     def distinct(self) -> tuple[Length, ...]:
-        """The ranges that differ: of those that reach alike, the first."""
+        """The ranges that differ: one of those that reach alike."""
         reaches = {(reach.kind, reach.amount): reach for reach in self.ranges or ()}
         return tuple(reaches.values())
 
