@@ -5,6 +5,7 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import slidewise as sw
@@ -402,3 +403,26 @@ def test_slick_deque_takes_what_selects_and_what_can_be_subtracted(agg):
         assert w.query() == oracle.query()
     w.check()
     assert sw.Window.from_bytes(w.to_bytes()).items() == oracle.items()
+
+
+def test_a_latency_bound_outlives_its_entries():
+    w = sw.Window(sw.sum(), algorithm="daba_late", latency="10m")
+    again = [
+        w.copy(),
+        pickle.loads(pickle.dumps(w)),
+        sw.Window.from_bytes(w.to_bytes()),
+    ]
+    w.insert(NOON, 1)
+    w.clear()
+    for other in (w, *again):
+        for minute in (0, 5, 20):
+            other.insert(NOON + timedelta(minutes=minute), minute)
+        with pytest.raises(sw.OutOfOrderError, match="too late"):
+            other.insert(NOON, 1)
+        assert other.query() == 25
+
+
+def test_parameters_are_single_numbers():
+    with pytest.raises(sw.SpecError, match="arity= takes one of 2"):
+        sw.Window(sw.sum(), algorithm="btree", arity=np.array([4, 8]))
+    assert repr(sw.algorithms()[:2]).startswith("name ")

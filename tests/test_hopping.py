@@ -268,3 +268,9 @@ def test_the_spec_says_all_of_it() -> None:
     assert window.every == 300 * 10**9
     assert window.offset == 60 * 10**9
     assert spec.hash != Spec.make(on="t", windows="1h", aggs={"n": sw.count()}).hash
+
+
+def test_a_gap_is_told_as_one() -> None:
+    rows = {"t": np.array([1, 2], dtype="datetime64[s]"), "x": [1, 2]}
+    with pytest.raises(sw.SpecError, match="^gap=5 is a bare number"):
+        sw.hopping(rows, on="t", window=sw.session(5), aggs={"n": sw.count()})

@@ -197,7 +197,7 @@ _CARDS = (
         range=_WHOLE,
         bulk="as many single steps",
         bytes_per_entry=(32, 64),
-        space="a time, a value and a partial per entry; Non-Inv 16 to 32 in random "
+        space="of Inv: a time, a value and a partial per entry; Non-Inv 16 to 32 in random "
         "data, up to 80 where no value is outdone",
         differs="for one range Inv is subtract_on_evict",
         choose="for many ranges over one stream, and for min and max of random data; "
@@ -493,8 +493,8 @@ class Cards(tuple[Card, ...]):
     @overload
     def __getitem__(self, at: str | SupportsIndex) -> Card: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[Card, ...]: ...
-    def __getitem__(self, at: str | SupportsIndex | slice) -> Card | tuple[Card, ...]:
+    def __getitem__(self, at: slice) -> "Cards": ...
+    def __getitem__(self, at: str | SupportsIndex | slice) -> "Card | Cards":
         """A card by the name of its algorithm, or as any tuple has it.
 
         Raises:
@@ -504,7 +504,10 @@ class Cards(tuple[Card, ...]):
             >>> algorithms()["daba_lite"].worst
             '6'
         """
-        return card_of(at) if isinstance(at, str) else super().__getitem__(at)
+        if isinstance(at, str):
+            return card_of(at)
+        found = super().__getitem__(at)
+        return found if isinstance(found, Card) else Cards(found)
 
     def __repr__(self) -> str:
         head = _line([name for name, _ in _COLUMNS])

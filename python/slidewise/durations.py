@@ -121,7 +121,7 @@ class Length:
     @property
     def given(self) -> Argument:
         """The argument with its value, for messages."""
-        value = int(self.label) if self.kind == "integer" else self.label
+        value = self.amount if self.kind == "integer" else self.label
         return Argument(self.argument, value)
 
 

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import Any
 
 from slidewise import _core
 from slidewise.durations import Length, parse_length
@@ -111,12 +111,13 @@ def checked_options(
 def _checked(name: str, value: Any, allowed: Sequence[int] | None) -> int | Length:
     if name == "latency":
         return _time(name, value)
-    fits = isinstance(value, SupportsIndex) and (
-        1 <= operator.index(value) < 2**63 if allowed is None else value in allowed
-    )
-    if not fits:
+    try:
+        number = operator.index(value)
+    except TypeError:  # what has no whole number, or is an array of several
+        number = -1
+    if not (1 <= number < 2**63 if allowed is None else number in allowed):
         raise SpecError(f"{name}= takes {_choices(allowed)}; got {value!r}")
-    return int(value)
+    return number
 
 
 def _time(name: str, value: Any) -> Length:

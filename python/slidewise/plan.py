@@ -123,8 +123,7 @@ class WindowPlan:
     @property
     def distinct(self) -> tuple[Length, ...]:
         """The ranges that differ: one of those that reach alike."""
-        reaches = {(reach.kind, reach.amount): reach for reach in self.ranges or ()}
-        return tuple(reaches.values())
+        return tuple(_by_reach(self.ranges or ()).values())
 
     @property
     def range_count(self) -> int:
@@ -134,9 +133,9 @@ class WindowPlan:
     @property
     def places(self) -> tuple[int, ...]:
         """Which of the different ranges each is."""
-        reaches = [(reach.kind, reach.amount) for reach in self.ranges or ()]
-        known = list(dict.fromkeys(reaches))
-        return tuple(known.index(reach) for reach in reaches)
+        ranges = self.ranges or ()
+        places = {reach: place for place, reach in enumerate(_by_reach(ranges))}
+        return tuple(places[reach.kind, reach.amount] for reach in ranges)
 
     @property
     def rows(self) -> int | None:
@@ -241,6 +240,10 @@ class WindowPlan:
         if isinstance(agg, Sketch):
             return [*record, agg.parameters]
         return [*record, agg.q, agg.interpolation] if agg.kind == "quantile" else record
+
+
+def _by_reach(ranges: Iterable[Length]) -> dict[tuple[str, int], Length]:
+    return {(reach.kind, reach.amount): reach for reach in ranges}
 
 
 def make_plan(

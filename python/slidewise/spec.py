@@ -63,8 +63,10 @@ class WindowSpec:
     @property
     def as_length(self) -> Length:
         """The length alone."""
-        on_its_own = self.every or self.is_session
-        argument = "window" if on_its_own else "windows"
+        if self.is_session:
+            argument = "gap"
+        else:
+            argument = "window" if self.every else "windows"
         return self._in_units(self.length, argument, self.label)
 
     @property

@@ -32,15 +32,23 @@ impl Access {
     pub(crate) fn lower_each<'py>(
         &self,
         py: Python<'py>,
-        answers: &[Answer<Object>],
+        answers: Vec<Answer<Object>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _entered = self.enter_lowering()?;
         let list = PyList::empty(py);
         let restore = |ticks| self.restore(py, ticks);
-        for place in &self.spec().places {
-            let width = self.spec().aggs.len();
-            // Copied, because equal ranges have one answer, and each gets its own object.
-            let own = answers[place * width..][..width].to_vec();
+        let (spec, width) = (self.spec(), self.spec().aggs.len());
+        let answers = match spec.places.len() == spec.ranges {
+            true => answers,
+            // Equal ranges have one answer, and each gets its own object.
+            false => {
+                let own = spec.places.iter().map(|at| &answers[at * width..][..width]);
+                own.flatten().cloned().collect()
+            }
+        };
+        let mut answers = answers.into_iter();
+        for _ in &spec.places {
+            let own = answers.by_ref().take(width).collect();
             list.append(self.lowering(py, &restore, |lowering| lowering.all(own))?)?;
         }
         Ok(list.into_any())

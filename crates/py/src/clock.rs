@@ -81,7 +81,11 @@ impl Clock {
     pub(crate) fn kept(&self, py: Python<'_>, ticks: i64) -> PyResult<i64> {
         let kept = self.rounded(ticks)?;
         if !self.certain.contains(&kept) {
-            self.restore(py, kept)?;
+            let restored = self.restore(py, kept);
+            restored.map_err(|error| match kept == ticks {
+                true => error,
+                false => noted(py, error, "rounding a time down to its granularity="),
+            })?;
         }
         Ok(kept)
     }

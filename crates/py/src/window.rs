@@ -210,7 +210,7 @@ impl Window {
             let answers = state.answers(range);
             drop(state);
             let answers = answers.map_err(|refused| self.0.refusal(py, refused))?;
-            let answers = self.0.lower_each(py, &answers);
+            let answers = self.0.lower_each(py, answers);
             return self.0.answered(py, answers);
         }
         if self.0.spec().names.is_none() {
