@@ -271,6 +271,6 @@ def test_the_spec_says_all_of_it() -> None:
 
 
 def test_a_gap_is_told_as_one() -> None:
-    rows = {"t": np.array([1, 2], dtype="datetime64[s]"), "x": [1, 2]}
-    with pytest.raises(sw.SpecError, match="^gap=5 is a bare number"):
+    rows = pd.DataFrame({"t": pd.to_datetime([1, 2], unit="s")})
+    with pytest.raises(sw.SpecError, match=r"^gap=5 is a bare number"):
         sw.hopping(rows, on="t", window=sw.session(5), aggs={"n": sw.count()})

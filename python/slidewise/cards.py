@@ -197,8 +197,8 @@ _CARDS = (
         range=_WHOLE,
         bulk="as many single steps",
         bytes_per_entry=(32, 64),
-        space="of Inv: a time, a value and a partial per entry; Non-Inv 16 to 32 in random "
-        "data, up to 80 where no value is outdone",
+        space="of Inv: a time, a value and a partial per entry; Non-Inv 16 to 32 in "
+        "random data, up to 80 where no value is outdone",
         differs="for one range Inv is subtract_on_evict",
         choose="for many ranges over one stream, and for min and max of random data; "
         "of those few candidates are kept. Inv subtracts: floats and deviations lose "

@@ -63,10 +63,8 @@ class WindowSpec:
     @property
     def as_length(self) -> Length:
         """The length alone."""
-        if self.is_session:
-            argument = "gap"
-        else:
-            argument = "window" if self.every else "windows"
+        alone = "gap" if self.is_session else "windows"
+        argument = "window" if self.every else alone
         return self._in_units(self.length, argument, self.label)
 
     @property
