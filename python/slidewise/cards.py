@@ -322,8 +322,7 @@ _CARDS = (
         name="daba_late",
         paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015, section 9: a tree "
         "before DABA",
-        order="any up to latency=: a duration such as '10m', or an int for integer "
-        "times",
+        order="any up to latency=",
         laws="associative",
         amortised="10; of late entries O(log d)",
         worst="O(log n), after a pause more",
@@ -338,7 +337,8 @@ _CARDS = (
         bytes_per_entry=(32, 122),
         space="as daba_lite, and a node's share of the tree per young entry; without "
         "latency= as btree",
-        differs="what is later than the bound is taken where nothing younger has moved "
+        differs="latency= is a duration such as '10m', or an int for integer times; "
+        "what is later than the bound is taken where nothing younger has moved "
         "on; without latency= all stays in the tree",
         choose="a long window whose late entries are never very late",
     ),

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use slidewise_core::window::shared::Reach;
 
-use crate::errors::{noted, spec};
+use crate::errors::{noted, prefixed, spec};
 
 /// A clock of `slidewise.instants`, with what the hot path needs of it. Windows share it,
 /// so the garbage collector is not shown what it holds: a plain object without cycles.
@@ -84,7 +84,7 @@ impl Clock {
             let restored = self.restore(py, kept);
             restored.map_err(|error| match kept == ticks {
                 true => error,
-                false => noted(py, error, "rounding a time down to its granularity="),
+                false => prefixed(py, error, "rounded down by granularity=,"),
             })?;
         }
         Ok(kept)
