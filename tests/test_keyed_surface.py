@@ -211,3 +211,124 @@ def test_a_users_own_aggregation_runs_over_streams() -> None:
     windows.ingest(batch((1, "a"), (2, "bb"), (3, "c")))
     windows.advance()
     assert windows.collect()["longest_10"].to_pylist() == ["a", "bb", "c"]
+
+
+@pytest.mark.parametrize("late_rows", ["flag", "correct"])
+@pytest.mark.parametrize("emit", ["final", "arrival"])
+@pytest.mark.parametrize("counted", [True, False])
+def test_late_rows_with_categories_are_given_back(
+    late_rows: str, emit: str, counted: bool
+) -> None:
+    """In the type of the answers, whether the categories are keys or carried along."""
+    category = pa.array(["a", "b"]).dictionary_encode()
+    windows = sw.KeyedWindows(
+        on="t",
+        by="key" if counted else None,
+        windows=5,
+        aggs={"n": sw.count()},
+        emit=emit,
+        late_rows=late_rows,
+    )
+    for times in ([1, 90], [2, 91]):
+        windows.ingest(pa.table({"t": times, "key": category}))
+        windows.advance()
+    windows.advance(91)
+    answers = windows.collect()
+    late = answers.filter(answers["_late"])
+    assert late["t"].to_pylist() == [2]
+    assert late["key"].to_pylist() == ["a"]
+    assert len(answers) == 4
+    assert windows.to_bytes()
+
+
+@pytest.mark.parametrize("emit", ["final", "update", "slide"])
+def test_both_zeros_are_one_key_and_so_is_nan(emit: str) -> None:
+    """As over tables."""
+    keys = pa.array([0.0, -0.0, float("nan"), -float("nan"), 1.0])
+    spec: dict[str, object] = {"on": "t", "by": "k", "aggs": {"n": sw.count()}}
+    spec["window" if emit == "slide" else "windows"] = 5
+    windows = sw.KeyedWindows(**spec, emit=emit)
+    windows.ingest(pa.table({"t": [1] * 5, "k": keys}))
+    assert len(windows) == len(windows.keys()) == 3
+    windows.advance(9)
+    answers = windows.collect()
+    name = "n" if emit == "slide" else "n_5"
+    expected = [2, 2, 2, 2, 1] if emit == "final" else [2, 2, 1]
+    assert answers[name].to_pylist() == expected
+
+
+def test_windows_without_keys_that_became_empty() -> None:
+    """There is no key left, and none to forget."""
+    windows = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [1]}))
+    assert len(windows) == 1
+    windows.advance(99)
+    windows.collect()
+    assert (len(windows), windows.keys()["t"].to_pylist()) == (0, [])
+    assert windows.evict_idle(50) == 0
+
+
+@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
+def test_rows_at_the_least_time_of_all(closed: str) -> None:
+    """A window that would begin before int64 holds them."""
+    least = -(2**63)
+    table = pa.table({"t": [least, least + 1, least + 2]})
+    spec = {"on": "t", "windows": 7, "closed": closed, "aggs": {"n": sw.count()}}
+    windows = sw.KeyedWindows(**spec)
+    for at in range(3):
+        windows.ingest(table.slice(at, 1))
+        windows.advance()
+        assert len(windows.keys()) == 1
+    expected = {"right": [1, 2, 3], "both": [1, 2, 3]}.get(closed, [0, 1, 2])
+    assert windows.collect()["n_7"].to_pylist() == expected
+
+
+@pytest.mark.parametrize("emit", ["final", "arrival", "update"])
+def test_the_watermark_may_reach_the_largest_time_of_all(emit: str) -> None:
+    """Then all is answered, and what comes after is late."""
+    windows = sw.KeyedWindows(on="t", windows=7, emit=emit, aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [2**63 - 1, 5]}))
+    windows.advance(2**63 - 1)
+    assert set(windows.collect()["n_7"].to_pylist()) == {1}
+    windows.ingest(pa.table({"t": [2**63 - 1]}))
+    assert windows.late_count == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"emit": "update", "by": "n_5", "windows": 5}, "'n_5' would be there twice"),
+        ({"window": 5, "aggs": {"_correction": sw.count()}}, "twice|taken"),
+        ({"windows": 5, "aggs": {"_late": sw.count()}}, None),
+    ],
+    ids=["key", "correction", "late"],
+)
+def test_results_with_the_name_of_another_column(
+    asked: dict[str, object], message: str | None
+) -> None:
+    """Named as what they are, before any row is taken in."""
+    asked = {"on": "t", "aggs": {"n": sw.count()}, **asked}
+    windows = sw.KeyedWindows(**asked, late_rows="correct")
+    rows = pa.table({"t": [1, 9], "n_5": ["a", "b"]})
+    if message is None:
+        windows.ingest(rows)  # its name is _late_5
+        return
+    with pytest.raises(sw.SpecError, match=message):
+        windows.ingest(rows)
+
+
+def test_columns_that_hold_the_same_in_another_layout() -> None:
+    """A batch of nulls, and text of 32 or 64 bits, goes with the first batch."""
+    windows = sw.KeyedWindows(
+        on="t", by="k", windows=9, aggs={"s": sw.sum("x")}, emit="arrival"
+    )
+    first = pa.table({"t": [1], "k": pa.array(["a"], pa.string()), "x": [1]})
+    windows.ingest(first)
+    windows.ingest(
+        pa.table({"t": [2], "k": pa.array(["a"], pa.large_string()), "x": pa.nulls(1)})
+    )
+    assert windows.collect()["s_9"].to_pylist() == [1, 1]
+    with pytest.raises(
+        sw.SpecError, match="'x' is double in this batch, and was int64"
+    ):
+        windows.ingest(first.set_column(2, "x", pa.array([1.5])))

@@ -26,7 +26,7 @@ from slidewise.errors import Argument, SpecError, shown
 from slidewise.natives import Compiled
 from slidewise.own import Functions
 
-__all__ = ["Spec", "WindowSpec", "column_named"]
+__all__ = ["Spec", "WindowSpec", "column_named", "refuse_twice"]
 
 CLOSED = ("right", "left", "both", "neither")
 TIES = ("peers", "rows")
@@ -159,7 +159,7 @@ class Spec:
             arrival=None if arrival is None else column_named(arrival, "arrival"),
             min_rows=_min_rows(min_rows),
         )
-        _refuse_twice(spec.results)
+        refuse_twice(spec.results)
         return spec
 
     @classmethod
@@ -199,7 +199,7 @@ class Spec:
             min_rows=_min_rows(min_rows),
             empty=empty,
         )
-        _refuse_twice([*spec.by, *spec.results])
+        refuse_twice([*spec.by, *spec.results])
         return spec
 
     @property
@@ -429,7 +429,12 @@ def _min_rows(value: Any) -> int:
     return operator.index(value)
 
 
-def _refuse_twice(names: Sequence[str]) -> None:
+def refuse_twice(names: Iterable[str]) -> None:
+    """Refuses two columns of one name in a result.
+
+    Raises:
+        SpecError: Naming the column.
+    """
     seen: set[str] = set()
     for name in names:
         if name in seen:

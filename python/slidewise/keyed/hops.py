@@ -20,7 +20,6 @@ from slidewise.keyed.pages import FRESH, ROWS, SLOT, TIME
 from slidewise.keyed.tree import Cover
 from slidewise.moments import moments_of
 from slidewise.requests import Request
-from slidewise.spec import Spec
 
 if TYPE_CHECKING:
     from slidewise.keyed.job import Job
@@ -45,28 +44,32 @@ class Grid:
     every: int
     offset: int
 
+    def beyond(self, times: pa.ChunkedArray) -> int | None:
+        """A time in a window whose ends int64 cannot hold; None if there is none."""
+        ends = pc.min_max(times)
+        for time in (ends["min"].as_py(), ends["max"].as_py()):
+            if time is None:
+                continue
+            first = self.end_after(time) - self.length
+            last = (time - self.offset) // self.every * self.every + self.offset
+            if first <= time and (first < -(2**63) or last + self.length >= 2**63):
+                return int(time)
+        return None
+
     def end_after(self, time: int) -> int:
         """The first end of a window behind a time."""
         since = time - self.offset - self.length
         return (since // self.every + 1) * self.every + self.offset + self.length
 
 
-def _counted(spec: Spec) -> Spec:
-    return replace(spec, aggs=(*spec.aggs, (ROWS, count())))
-
-
 def answer_slides(job: "Job", cover: Cover, ends: pa.Array) -> pa.Table:
     """A row per key and window that ends at one of these times and holds a row."""
-    spec = _counted(job.spec_of_moments)
-    _, request = job.request([*cover.rows, *cover.folds], spec)
-    by = list(job.spec.by)
-    keys = pa.table(dict(request.own_keys)) if by else pa.table({"": pa.nulls(1)})
-    keys = keys.group_by(by, use_threads=False).aggregate([]) if by else keys
-    keys = keys.combine_chunks()
+    rows, request = job.request([*cover.rows, *cover.folds])
+    keys = job.latest(rows)
     places = row_numbers(len(keys) * len(ends))
     of_key = pc.divide(places, max(1, len(ends)))
     of_end = pc.subtract(places, pc.multiply(of_key, len(ends)))
-    asked = keys.take(of_key).select(by)
+    asked = keys.take(of_key).select(list(job.spec.by))
     table, answers = _answered(job, request, asked, ends.take(of_end))
     return table.filter(pc.greater(answers[-1], 0))
 
@@ -196,7 +199,7 @@ def corrected_windows(
         rows: All rows of these windows, sorted; the late ones marked under `FRESH`.
         watermark: What it has passed is over.
     """
-    spec = _counted(job.spec_of_moments)
+    spec = job.spec_of_moments
     spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = job.request([rows], spec)
     windows = windows_in(request, spec)

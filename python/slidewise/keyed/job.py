@@ -5,7 +5,7 @@ how rows and folds become answers. All of it by the kernels that answer tables, 
 numbers are the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.aggregations import count
 from slidewise.batches import named_row
 from slidewise.columns import (
     Values,
@@ -21,18 +22,19 @@ from slidewise.columns import (
     one_group,
     row_numbers,
 )
+from slidewise.errors import SpecError
 from slidewise.frames import frame, refuse_taken
 from slidewise.keyed import hops
-from slidewise.keyed.pages import FOLDED, PARTIAL, TIME
+from slidewise.keyed.pages import ARRIVAL, FOLDED, FRESH, PARTIAL, ROWS, TIME
 from slidewise.keyed.refusals import CORRECTION, LATE, check_job
 from slidewise.keyed.single_times import tick_of
 from slidewise.keyed.tree import Cover
 from slidewise.moments import moments_of
 from slidewise.requests import Moments, Request
-from slidewise.spec import Spec
+from slidewise.spec import Spec, refuse_twice
 from slidewise.times import TimeColumn, earlier, read_times, window_units
 
-__all__ = ["Job", "flagged"]
+__all__ = ["Job", "flagged", "later_than"]
 
 _INT64_MIN = -(2**63)
 _NO_KEY = 0x9E3779B97F4A7C15 - 2**64
@@ -69,7 +71,8 @@ class Job:
         check_job(self)
         if self.emit in ("arrival", "final"):
             refuse_taken(frame(self.schema.empty_table()), self.spec.results)
-        _ = self.reach, self.folds, self.output
+        _ = self.reach, self.folds
+        refuse_twice(self.output.names)
 
     @cached_property
     def times(self) -> TimeColumn:
@@ -217,11 +220,22 @@ class Job:
         return waiting.select([TIME, *self._kept])
 
     def sort(self, rows: pa.Table) -> pa.Table:
-        """Rows by time, by what breaks ties if they have it, then as they are."""
-        ties = [*self.then_by, self.spec.arrival]
-        names = [TIME, *(name for name in ties if name in rows.column_names)]
-        keys = [(name, "ascending") for name in names]
-        return rows.take(pc.sort_indices(rows, sort_keys=keys)).combine_chunks()
+        """Rows of any batches by time, which are in order of arrival so far.
+
+        Equal times by `then_by`, nulls last. With `arrival=` they stay in order of
+        arrival, and `then_by` orders those that have arrived together.
+        """
+        ties = self.then_by if self.spec.arrival is None else ()
+        return self._sorted(rows, (TIME, *ties))
+
+    def sort_batch(self, rows: pa.Table) -> pa.Table:
+        """Rows of one batch by time, then by arrival, then by `then_by`."""
+        arrival = () if self.spec.arrival is None else (self.spec.arrival,)
+        return self._sorted(rows, (TIME, *arrival, *self.then_by))
+
+    @staticmethod
+    def _sorted(rows: pa.Table, names: Iterable[str]) -> pa.Table:
+        return rows.take(_order(rows, names)).combine_chunks()
 
     def hashes(self, rows: pa.Table) -> pa.Array:
         """A number per row that depends on its key alone, and never changes."""
@@ -245,6 +259,24 @@ class Job:
         if codes is None:
             return one_group(sum(map(len, tables)))
         return codes
+
+    def latest(self, rows: pa.Table) -> pa.Table:
+        """The keys of rows, as they first occur, each with its latest time.
+
+        Keys are equal as they are in tables: both zeros are one key, and so is NaN.
+        """
+        table = rows.select([*self.spec.by, TIME]).combine_chunks()
+        spread = pa.table(
+            {
+                "code": self.codes([table.select(list(self.spec.by))]),
+                "row": row_numbers(len(table)),
+                "time": table.column(TIME),
+            }
+        )
+        found = spread.group_by("code", use_threads=False)
+        found = found.aggregate([("row", "min"), ("time", "max")]).combine_chunks()
+        keys = table.take(found.column("row_min"))
+        return keys.set_column(len(self.spec.by), TIME, found.column("time_max"))
 
     def refuse_nan(self, rows: pa.Table, watermark: int | None = None) -> None:
         """Refuses what `nan="raise"` refuses, before any of it is taken in.
@@ -271,6 +303,23 @@ class Job:
                 column = column if taken is None else pc.if_else(taken, column, None)
                 Values(name, column, "raise")
 
+    def refuse_beyond(self, rows: pa.Table) -> None:
+        """Refuses rows in a window on the grid whose ends int64 cannot hold.
+
+        Raises:
+            SpecError: Naming the time.
+        """
+        if self.emit != "slide" or self.sessions:
+            return
+        time = self.grid.beyond(rows.column(TIME))
+        if time is not None:
+            (window,) = self.spec.windows
+            raise SpecError(
+                f"the window of {window.label!r} around the time {time} (ticks of "
+                f"column {self.spec.on!r}) reaches beyond the times that int64 can "
+                "hold: drop the row, or cast the column to a coarser unit"
+            )
+
     def by_lateness(
         self, rows: pa.Table, watermark: int | None
     ) -> tuple[pa.Table, pa.Table]:
@@ -283,8 +332,7 @@ class Job:
     def _on_time(self, rows: pa.Table, watermark: int) -> pa.Array:
         """Which rows are taken in."""
         ticks = self.ticks(rows)
-        floor = max(watermark - self.allowance, _INT64_MIN)
-        on_time = pc.greater(ticks, floor)
+        on_time = later_than(ticks, watermark - self.allowance)
         if self.corrects and self.deletes is not None:
             deletes = pc.fill_null(rows.column(self.deletes), False).combine_chunks()
             in_time = pc.or_(pc.greater(ticks, watermark), pc.invert(deletes))
@@ -292,7 +340,7 @@ class Job:
         return on_time
 
     def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """As `Folder` says."""
+        """As `Folder` says: the first by `then_by`, else the first in order."""
         names = [TIME, *self.spec.by]
         codes = self.codes([rows.select(names), deleted.select(names)])
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
@@ -301,6 +349,7 @@ class Job:
         for at, code in enumerate(theirs.to_pylist()):
             asked.setdefault(code, []).append(at)
         near = pc.indices_nonzero(pc.is_in(own, theirs))
+        near = near.take(_order(rows.take(near), self.then_by))
         found = zip(near.to_pylist(), own.take(near).to_pylist(), strict=True)
         gone, met = set(), set()
         for at, code in found:
@@ -309,9 +358,16 @@ class Job:
                 met.add(asked[code].pop(0))
         return _less(rows, gone), _less(deleted, met)
 
+    def without_in_batch(self, rows: pa.Table, deleted: pa.Table) -> pa.Table:
+        """Rows of a batch, in its order, less those that others of it take back."""
+        numbered = rows.append_column(FRESH, row_numbers(len(rows)))
+        left, _ = self.without(self.sort_batch(numbered), deleted)
+        places = left.column(FRESH).combine_chunks()
+        return rows.take(places.take(pc.sort_indices(places))).combine_chunks()
+
     def youngest(self, rows: pa.Table, until: int) -> pa.Table:
         """Rows after a time, and of those before it as many as `rows` windows hold."""
-        younger = pc.greater(rows.column(TIME), until)
+        younger = later_than(rows.column(TIME), until)
         if self.corrects:
             # Late rows may come behind any of these, whose windows then begin there.
             older = rows.filter(pc.invert(younger)).combine_chunks()
@@ -374,7 +430,7 @@ class Job:
         spec = spec or self.spec_of_moments
         pieces = [self.leaf.empty_table(), *tables]
         table = pa.concat_tables(pieces, promote_options="default").combine_chunks()
-        if self.then_by and not history:
+        if self.then_by and not history and self.spec.arrival is None:
             table = self.sort(table)
         lifted = None
         if PARTIAL in table.column_names:
@@ -396,8 +452,14 @@ class Job:
 
     @cached_property
     def spec_of_moments(self) -> Spec:
-        """The spec where all rows there have arrived."""
-        return replace(self.spec, arrival=None)
+        """The spec where all rows have arrived, as pages are folded by.
+
+        Of hops it counts the rows, too: only windows that hold some are answered. What
+        a page was folded by and what reads it must be the same.
+        """
+        counted = self.emit == "slide" and not self.sessions
+        rows = ((ROWS, count()),) if counted else ()
+        return replace(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
 
     def answer_final(self, cover: Cover, due: pa.Table) -> list[pa.Array]:
         """Results of rows, in order, that no other row will come before any more."""
@@ -415,27 +477,30 @@ class Job:
 
     def answer_arrival(self, cover: Cover, rows: pa.Table) -> list[pa.Array]:
         """Results of rows that have just arrived, the earlier ones being in `cover`."""
-        kept, moments = self.kept(rows), self.moments(rows)
+        moments = self.moments(rows)
         if self.spec.arrival is None and not self.rows:
-            cover.rows.append(kept)
+            cover.rows.append(self.kept(rows))
             return self.answer_moments(cover, moments)
-        spec = replace(self.spec, arrival="__arrival")
-        if self.spec.arrival is None:
-            arrival = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
-        else:
-            column = rows.column(self.spec.arrival).combine_chunks()
-            arrival = read_times(column, self.spec.arrival).ticks
-        moments = moments.append_column("__arrival", arrival)
-        kept = kept.append_column("__arrival", arrival)
+        # rows(n) are the latest of those that have arrived, whatever their times.
+        spec = replace(self.spec, arrival=ARRIVAL)
+        moments = moments.append_column(ARRIVAL, self._arrival(rows))
+        new = self.sort_batch(rows)
+        new = self.kept(new).append_column(ARRIVAL, self._arrival(new))
+        before = 0 if self.spec.arrival is None else _INT64_MIN
         earlier = [
-            table.append_column(
-                "__arrival", pa.repeat(pa.scalar(_INT64_MIN, pa.int64()), len(table))
-            )
+            table.append_column(ARRIVAL, _repeated(before, len(table)))
             for table in (*cover.rows, *cover.folds)
         ]
-        _, request = self.request([*earlier, kept], spec)
+        _, request = self.request([*earlier, new], spec)
         request.named = self.naming(moments)
         return _columns(request, moments_of(frame(moments), request, spec))
+
+    def _arrival(self, rows: pa.Table) -> pa.Array:
+        """When rows of a batch arrived: as `arrival=` says, or all at once."""
+        name = self.spec.arrival
+        if name is None:
+            return _repeated(0, len(rows))
+        return read_times(rows.column(name).combine_chunks(), name).ticks
 
     @cached_property
     def output(self) -> pa.Schema:
@@ -450,7 +515,7 @@ class Job:
 
     def given_back(self, late: pa.Table) -> pa.Table:
         """Late rows, without results."""
-        table = late
+        table = self.arranged(late, self.ticks(late)).drop_columns(TIME)
         for name in self.spec.results:
             kind = self.output.field(name).type
             table = table.append_column(name, pa.nulls(len(late), kind))
@@ -475,9 +540,31 @@ class Job:
         return table
 
 
+def later_than(ticks: pa.Array, bound: int) -> pa.Array:
+    """Which ticks are later than a bound, which may lie beyond int64.
+
+    Example:
+        >>> later_than(pa.array([-(2**63), 0]), -(2**64)).to_pylist()
+        [True, True]
+    """
+    if bound < _INT64_MIN:
+        return pc.is_valid(ticks)
+    return pc.greater(ticks, bound)
+
+
 def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
     """Answers with the column that says whether their row was late."""
     return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
+
+
+def _order(rows: pa.Table, names: Iterable[str]) -> pa.Array:
+    """The order of rows by those of the columns that they have; a stable sort."""
+    keys = [(name, "ascending") for name in names if name in rows.column_names]
+    return pc.sort_indices(rows, sort_keys=keys) if keys else row_numbers(len(rows))
+
+
+def _repeated(number: int, times: int) -> pa.Array:
+    return pa.repeat(pa.scalar(number, pa.int64()), times)
 
 
 def _hashable(keys: pa.Array) -> pa.Array:

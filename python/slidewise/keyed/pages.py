@@ -21,6 +21,7 @@ import pyarrow as pa
 from slidewise.errors import SnapshotError
 
 __all__ = [
+    "ARRIVAL",
     "FOLDED",
     "FRESH",
     "PARTIAL",
@@ -44,7 +45,9 @@ FOLDED = "__page"
 FRESH = "__fresh"
 ROWS = "__rows"
 SLOT = "__slot"
-RESERVED = (TIME, PARTIAL, FOLDED, FRESH, ROWS, SLOT, "__arrival")
+# When rows of a table that is asked as of arrival came.
+ARRIVAL = "__arrival"
+RESERVED = (TIME, PARTIAL, FOLDED, FRESH, ROWS, SLOT, ARRIVAL)
 
 _MAGIC = b"SWPG"
 _VERSION = 1

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
@@ -130,11 +131,33 @@ def check_job(job: "Job") -> None:
             )
     for name in job.schema.names:
         if name in RESERVED:
-            raise SpecError(f"the column name {name!r} is taken: rename it")
+            raise SpecError(f"the column name {name!r} is reserved: rename the column")
+    for name, _ in spec.aggs:
+        if name in RESERVED:
+            raise SpecError(
+                f"the name {name!r} is reserved in streams: give the aggregation "
+                "another one"
+            )
+    _refuse_unsortable(job)
     _refuse_declared_order(job)
     _check_streamable(job)
     if job.corrects:
         _check_correctable(job)
+
+
+def _refuse_unsortable(job: "Job") -> None:
+    """Refuses to order rows by a column whose values have no order."""
+    for name in job.then_by:
+        kind = job.schema.field(name).type
+        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+        try:
+            pc.sort_indices(pa.table({name: pa.nulls(0, plain)}), [(name, "ascending")])
+        except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise SpecError(
+                Argument("then_by", name),
+                f" names a column of {kind}, which Arrow cannot sort: cast it, or name "
+                "another column",
+            ) from error
 
 
 def _refuse_declared_order(job: "Job") -> None:

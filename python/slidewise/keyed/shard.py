@@ -16,18 +16,19 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.columns import row_numbers
 from slidewise.errors import SnapshotError
 from slidewise.keyed import slides, updates
 from slidewise.keyed.corrections import corrected
-from slidewise.keyed.job import Job
-from slidewise.keyed.pages import TIME, Child, Node, Pages, Store
+from slidewise.keyed.job import Job, later_than
+from slidewise.keyed.pages import FRESH, TIME, Child, Node, Pages, Store
 from slidewise.keyed.slots import DEEPEST, Slot, read_slots
 from slidewise.keyed.snapshots import BROKEN, checked_ints
 from slidewise.keyed.tree import PAGE, Cover, Forest, ticks_of
 
 __all__ = ["Shard", "Slot"]
 
-_FORMAT = 2
+_FORMAT = 3
 _EVER = (-(2**63), 2**63 - 1)
 # Slots are cut up so that a key has this many rows in a page that is full: folds pay
 # then.
@@ -139,6 +140,7 @@ class Shard:
         """Takes rows in that need no answer, as if they had been answered before."""
         self.job.refuse_nan(rows)
         arranged = self.job.arranged(rows, self.job.ticks(rows))
+        self.job.refuse_beyond(arranged)
         self.insert(self.deal(arranged))
 
     @property
@@ -160,7 +162,9 @@ class Shard:
         """Takes rows in, none of them late; gives what is to be answered at once."""
         job = self.job
         job.refuse_nan(rows)
-        arranged, deleted = self._settle_deletes(job.arranged(rows, job.ticks(rows)))
+        arranged = job.arranged(rows, job.ticks(rows))
+        job.refuse_beyond(arranged)
+        arranged, deleted = self._settle_deletes(arranged)
         corrections = None
         if job.emit in ("final", "slide"):
             arranged, corrections = self._correct(arranged, watermark)
@@ -216,8 +220,11 @@ class Shard:
         marked = pc.fill_null(rows.column(self.job.deletes), False)
         deleted = rows.filter(marked).combine_chunks()
         rows = rows.filter(pc.invert(marked)).combine_chunks()
+        open_ones = deleted
+        if self.job.then_by and len(deleted):
+            rows, open_ones = self._delete_in_batch(rows, deleted)
         left = []
-        for slot, part in self.deal(deleted):
+        for slot, part in self.deal(open_ones):
             left.append(self._delete(slot, part))
             if slot.closing is not None:
                 # Their sessions may end with the row before them.
@@ -226,8 +233,33 @@ class Shard:
         self.forest.settle()
         if left:
             # What came with its own deletion was never there.
-            rows, _ = self.job.without(rows, pa.concat_tables(left))
+            rows = self.job.without_in_batch(rows, pa.concat_tables(left))
         return rows, deleted
+
+    def _delete_in_batch(
+        self, rows: pa.Table, deleted: pa.Table
+    ) -> tuple[pa.Table, pa.Table]:
+        """Takes rows of a batch back that come before those held, by `then_by`.
+
+        Gives the rows that are left, and the deletions that take rows held.
+        """
+        names = [TIME, *self._by, *self.job.then_by]
+        names = [name for name in dict.fromkeys(names) if name in self.job.leaf.names]
+        new = self.job.sort_batch(rows.append_column(FRESH, row_numbers(len(rows))))
+        tables: list[pa.Table] = []
+        for slot, part in self.deal(deleted):
+            tables += self.forest.holding(slot.tree, part)
+            tables += [self._rows[page.page].rows for page in slot.waiting]
+        both = pa.concat_tables(
+            [*(table.select(names) for table in tables), new.select([*names, FRESH])],
+            promote_options="default",
+        )
+        rest, _ = self.job.without(both.combine_chunks(), deleted)
+        kept = pc.drop_null(rest.column(FRESH).combine_chunks())
+        is_kept = pc.is_in(row_numbers(len(rows)), kept)
+        gone = rows.filter(pc.invert(is_kept)).combine_chunks()
+        open_ones, _ = self.job.without(deleted, gone)
+        return rows.filter(is_kept).combine_chunks(), open_ones
 
     def _delete(self, slot: Slot, deleted: pa.Table) -> pa.Table:
         """Takes rows of a slot back; gives those for which there was none."""
@@ -330,10 +362,10 @@ class Shard:
     # Slots.
 
     def deal(self, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
-        """Rows by slot, in order of time; equal times as `Job.sort` says."""
+        """Rows of one batch by slot; in order, as `Job.sort_batch` says."""
         if not len(rows):
             return []
-        rows = self.job.sort(rows)
+        rows = self.job.sort_batch(rows)
         deepest = max(slot.depth for slot in self.slots)
         of_prefix = [0] * (1 << deepest)
         for at, slot in enumerate(self.slots):
@@ -450,11 +482,11 @@ class Shard:
             ]
         table = pa.concat_tables(tables)
         if watermark is not None and not self.job.rows:
-            reached = pc.greater(table[TIME], max(watermark - self.job.reach, -(2**63)))
+            reached = later_than(table[TIME], watermark - self.job.reach)
             table = table.filter(reached)
-        found = table.group_by(by, use_threads=False).aggregate([(TIME, "max")])
-        latest = found.column(f"{TIME}_max").combine_chunks()
-        return found.select(by).append_column(on, self.job.restore(latest))
+        found = self.job.latest(table)
+        times = self.job.restore(found.column(TIME).combine_chunks())
+        return found.set_column(len(by), on, times)
 
     def evict_idle(self, until: int) -> int:
         """Forgets keys whose latest row is not younger; gives how many.
@@ -489,7 +521,7 @@ class Shard:
             return
         if self.job.sessions:
             return
-        until = max(watermark - self.job.reach - self.job.allowance, _EVER[0])
+        until = watermark - self.job.reach - self.job.allowance
         if self.job.rows:
             for slot in touched:
                 self._keep_youngest(slot, until)

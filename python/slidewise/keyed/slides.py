@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "due", "forget"]
 
+_LATEST = 2**63 - 1
 # Windows that are answered at once when hops end.
 _ENDS = 64
 
@@ -27,7 +28,7 @@ _ENDS = 64
 def due(shard: "Shard") -> int | None:
     """The watermark from which on there may be something to answer; or None."""
     if not shard.job.sessions:
-        ends = next(_ended(shard, 2**63 - 1), None)
+        ends = next(_ended(shard, _LATEST), None)
         return None if ends is None else ends[0] - 1
     if shard.oldest is None:
         return None
@@ -62,7 +63,7 @@ def _ended(shard: "Shard", watermark: int) -> Iterator[list[int]]:
             return
         end = max(end, grid.end_after(row))
         ends = [end + at * grid.every for at in range(_ENDS)]
-        ends = [end for end in ends if end <= watermark + 1]
+        ends = [end for end in ends if end <= min(watermark + 1, _LATEST)]
         if not ends:
             return
         yield ends
@@ -92,9 +93,7 @@ def _with_empty(shard: "Shard", answers: pa.Table) -> pa.Table:
         if len(between):
             stops = between[TIME].combine_chunks()
             tables.append(hops.answer_empty(job, between.select(by), stops))
-        last = part.group_by(by, use_threads=False).aggregate([(TIME, "max")])
-        names = [*by, TIME] if by else [TIME]
-        shard.remember(slot, last.rename_columns(names).select([TIME, *by]))
+        shard.remember(slot, job.latest(part).select([TIME, *by]))
     return pa.concat_tables(tables)
 
 

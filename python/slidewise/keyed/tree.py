@@ -175,6 +175,17 @@ class Forest:
             return rows
         return self._delete(tree, (tree.root,), rows)
 
+    def holding(self, tree: Tree, rows: pa.Table) -> Iterator[pa.Table]:
+        """The rows of the leaves where rows, sorted, belong."""
+        pages = [] if tree.root is None else [(tree.root, rows)]
+        while pages:
+            page, own = pages.pop()
+            node = self.pages[page]
+            if node.level == 0:
+                yield node.rows
+            else:
+                pages += self._parts(node, own)
+
     def _delete(self, tree: Tree, path: tuple[int, ...], rows: pa.Table) -> pa.Table:
         node = self.pages[path[-1]]
         if node.level:

@@ -6,14 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.columns import row_numbers
+from slidewise.keyed.job import later_than
 from slidewise.keyed.pages import TIME
 
 if TYPE_CHECKING:
     from slidewise.keyed.shard import Shard, Slot
 
 __all__ = ["answer", "latest", "were_given"]
-
-_EARLIEST = -(2**63)
 
 
 def answer(
@@ -59,8 +58,8 @@ def answer(
     new = pc.greater_equal(found.column("row_max"), len(table) - len(rows))
     new = pc.and_(new, pc.is_valid(found.column("slot_max")))
     if watermark is not None:
-        floor = max(watermark - shard.job.allowance, _EARLIEST)
-        new = pc.and_(new, pc.greater(found.column("time_max"), floor))
+        floor = watermark - shard.job.allowance
+        new = pc.and_(new, later_than(found.column("time_max"), floor))
     found = found.filter(new).sort_by("slot_max").combine_chunks()
     latest = table.take(found.column("row_max")).select(by)
     latest = latest.append_column(TIME, found.column("time_max"))
@@ -83,9 +82,7 @@ def latest(shard: "Shard", rows: pa.Table) -> pa.Table:
         tables += [
             table.select([*by, TIME]) for table in shard.forest.latest(slot.tree)
         ]
-    found = pa.concat_tables(tables).group_by(by, use_threads=False)
-    found = found.aggregate([(TIME, "max")])
-    return found.rename_columns([*by, TIME]) if by else found.rename_columns([TIME])
+    return shard.job.latest(pa.concat_tables(tables))
 
 
 def were_given(shard: "Shard", answers: pa.Table, before: pa.Table) -> pa.Array:
