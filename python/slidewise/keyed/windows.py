@@ -2,15 +2,18 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any, Self, TypeVar
+from functools import wraps
+from threading import Lock, get_ident
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.durations import Length, WindowLike, parse_offset
-from slidewise.errors import Argument, SpecError
+from slidewise.errors import Argument, SpecError, WindowBusyError
 from slidewise.frames import frame, require
 from slidewise.keyed.job import Job, flagged
 from slidewise.keyed.pages import MemoryStore
@@ -30,10 +33,24 @@ from slidewise.times import read_times, window_units
 __all__ = ["KeyedWindows"]
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 
 _EARLIEST = -(2**63)
 # Pages that stay decoded between two calls.
 _DECODED = 4096
+
+
+def _exclusive(
+    method: Callable[Concatenate["KeyedWindows", _P], _T],
+) -> Callable[Concatenate["KeyedWindows", _P], _T]:
+    """A method that runs while no other thread is in one."""
+
+    @wraps(method)
+    def run(self: "KeyedWindows", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with self._alone():
+            return method(self, *args, **kwargs)
+
+    return run
 
 
 class KeyedWindows:
@@ -51,6 +68,10 @@ class KeyedWindows:
       rows (`empty=True`) with the key's next one that has some.
 
     Rows of one batch have arrived together, unless `arrival=` orders them.
+
+    Any number of threads may use one object: calls wait for one another. Only
+    `watermark` and `late_count` can be read at any time. A call from within its own
+    operation (from the functions of an aggregation) raises `WindowBusyError`.
 
     Args:
         spec: What to compute, from `Spec.make` or `Spec.make_hopping`; or their
@@ -129,7 +150,28 @@ class KeyedWindows:
         # Of the last snapshot, which `changes` follows.
         self._checksum: int | None = None
         self.late_count = 0
+        self._lock, self._owner = Lock(), 0
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keeps other threads out.
+
+        Raises:
+            WindowBusyError: If this thread is in already.
+        """
+        if self._owner == get_ident():
+            raise WindowBusyError(
+                "these KeyedWindows are used from within their own operation: collect "
+                "what the functions of an aggregation find, and use it afterwards"
+            )
+        with self._lock:
+            self._owner = get_ident()
+            try:
+                yield
+            finally:
+                self._owner = 0
+
+    @_exclusive
     def ingest(self, batch: Any) -> None:
         """Takes rows in.
 
@@ -170,6 +212,7 @@ class KeyedWindows:
 
         self._whole(step)
 
+    @_exclusive
     def advance(self, watermark: Any = None) -> None:
         """Moves the watermark on, and answers what it has passed.
 
@@ -201,6 +244,7 @@ class KeyedWindows:
 
         self._whole(step)
 
+    @_exclusive
     def collect(self) -> pa.Table:
         """The answers since the last call; "final" ones in order of time per advance.
 
@@ -254,14 +298,40 @@ class KeyedWindows:
         """Windows that go on by themselves from here."""
         return deepcopy(self)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Likewise."""
+        twin = object.__new__(type(self))
+        memo[id(self)] = twin
+        twin.__dict__.update(self._state(memo))
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: a copy, which no other thread changes meanwhile."""
+        state = self._state({})
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From pickle."""
+        self.__dict__.update(state, _lock=Lock())
+
+    def _state(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """A copy of all there is, with a lock of its own."""
+        with self._alone():
+            memo[id(self._lock)] = Lock()
+            return {**deepcopy(vars(self), memo), "_owner": 0}
+
+    @_exclusive
     def keys(self) -> pa.Table:
         """The keys that have rows, each with its latest time."""
         return self._present().keys(self._watermark)
 
+    @_exclusive
     def __len__(self) -> int:
         """How many keys have rows."""
-        return len(self.keys()) if self._job is not None else 0
+        return 0 if self._job is None else len(self._present().keys(self._watermark))
 
+    @_exclusive
     def evict_idle(self, until: Any) -> int:
         """Forgets keys whose latest row is not younger; gives how many.
 
@@ -287,6 +357,7 @@ class KeyedWindows:
             )
         return self._whole(lambda shard: shard.evict_idle(tick))
 
+    @_exclusive
     def check(self) -> None:
         """Checks the invariants of the pages, all of which are read for that.
 
@@ -316,17 +387,15 @@ class KeyedWindows:
             self._delay = window_units(late, times) if late.amount else 0
             self._job, self._shard = job, Shard(job, self._store)
             self._directory = self._shard.commit()
-        for field in self._job.schema:
-            if rows.schema.field(field.name).type != field.type:
-                raise SpecError(
-                    f"column {field.name!r} is {rows.schema.field(field.name).type} in "
-                    f"this batch, and was {field.type} before: cast it"
-                )
-        return self._job, rows
+        columns = {
+            field.name: _like_before(rows.column(field.name), field)
+            for field in self._job.schema
+        }
+        return self._job, pa.table(columns)
 
     def _job_of(self, schema: pa.Schema) -> Job:
         if self._flags:
-            refuse_flag(schema.names, self._late_rows)
+            refuse_flag([*schema.names, *self._spec.results], self._late_rows)
         return Job(
             self._spec,
             schema,
@@ -355,6 +424,7 @@ class KeyedWindows:
             self._shard = Shard(shard.job, self._store, directory)
             raise
 
+    @_exclusive
     def to_bytes(self) -> bytes:
         """A snapshot: all pages, and where the stream stands. `from_bytes` reads it.
 
@@ -363,6 +433,7 @@ class KeyedWindows:
         """
         return self._snapshot(self._store.blobs, None)
 
+    @_exclusive
     def changes(self) -> bytes:
         """A snapshot of the pages that changed since the last snapshot of either kind.
 
@@ -450,6 +521,31 @@ class KeyedWindows:
         windows._delay, windows._largest = head["delay"], head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]
         return windows
+
+
+def _like_before(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """A column in the type that it had in the first batch, where values stay the same.
+
+    A column without values comes as nulls from pandas and JSON, and text comes in
+    offsets of 32 bits from Arrow and of 64 bits from pandas and polars.
+
+    Raises:
+        SpecError: If it is of another type.
+    """
+    kind = column.type
+    if kind == field.type:
+        return column
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    was_text = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    was_bytes = pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type)
+    alike = (is_text and was_text) or (is_bytes and was_bytes)
+    if alike or pa.types.is_null(kind):
+        return column.cast(field.type)
+    raise SpecError(
+        f"column {field.name!r} is {kind} in this batch, and was {field.type} before: "
+        "cast it"
+    )
 
 
 def _taken(column: Any) -> Any:
