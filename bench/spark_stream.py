@@ -7,7 +7,8 @@
   1 h. The rows so far come by `initial=`.
 - restart: the first of these, killed with all its processes (-9) after a few
   micro-batches: from the start of the next process to its first micro-batch in a sink.
-- hops: windows of 60 and of 1,440 slides; beside Spark's `window()` at 60.
+- hops: windows of 60 and of 1,440 slides, of several sets of aggregations, and how many
+  of the windows that are over came out; beside Spark's `window()` at 60.
 
 Two Parquet files per micro-batch, a sink that keeps nothing, changelog checkpoints.
 Rates go by the time of `addBatch`, the commit of the state included; CPU is that of the
@@ -18,6 +19,7 @@ are left out.
 """
 
 import argparse
+import datetime as dt
 import json
 import os
 import statistics
@@ -28,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from bench.measure import machine
 from bench.spark_batch import tree_seconds
@@ -42,6 +45,14 @@ SCHEMA = pa.schema(
 )
 AGGS = {"n": sw.count(), "sum": sw.sum("v"), "max": sw.max("v")}
 WINDOWS = ["1h", "24h"]
+# Of hops: with a count of rows and without one, in one call and in several.
+HOPS = {
+    "count": {"n": sw.count()},
+    "mean": {"mean": sw.mean("v")},
+    "sum": {"sum": sw.sum("v")},
+    "sum + max": {"sum": sw.sum("v"), "max": sw.max("v")},
+    "sum + max + count": {"sum": sw.sum("v"), "max": sw.max("v"), "n": sw.count()},
+}
 CONFIG = {
     "spark.driver.memory": "6g",
     "spark.sql.shuffle.partitions": "2",
@@ -132,8 +143,10 @@ def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str
     counted = progress[WARM:]
     added = [batch["durationMs"]["addBatch"] / 1000 for batch in counted]
     rows = [batch["numInputRows"] for batch in counted]
+    watermark = query.lastProgress["eventTime"].get("watermark")
     figure: dict[str, Any] = {
         "batches": len(counted),
+        "watermark": watermark,
         "rows_per_s": round(
             statistics.median(r / s for r, s in zip(rows, added, strict=True))
         ),
@@ -144,6 +157,8 @@ def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str
         ),
     }
     if "slidewise" in progress[-1]["observedMetrics"]:
+        every = [metrics(batch) for batch in query.recentProgress]
+        figure["answers"] = sum(batch["answers"] for batch in every)
         told = [metrics(batch) for batch in counted]
         for key in (
             "bytes_read",
@@ -214,22 +229,22 @@ def cases(options: argparse.Namespace, spark: Any, folder: Path) -> Iterator[Any
                 return run(answers, place, "query")
 
             yield f"huge: {entries:,} rows per key, {late:.0%} late", ours_huge
-    for slides in (60, 1440):
+    for slides, name in ((slides, name) for slides in (60, 1440) for name in HOPS):
 
-        def ours_hops(slides: int = slides) -> dict[str, Any]:
-            source = hops(folder / f"hops-{slides}", count, options.events)
-            answers = hopping(
-                source.stream(spark),
-                on="ts",
-                by="k",
-                window=f"{slides}m",
-                every="1m",
-                aggs={"sum": sw.sum("v"), "max": sw.max("v")},
-                late="1m",
+        def ours_hops(slides: int = slides, name: str = name) -> dict[str, Any]:
+            source = _again(
+                folder / "hops", lambda: hops(folder / "hops", count, options.events)
             )
-            return run(answers, folder, f"hops-{slides}")
+            asked: dict[str, Any] = {"on": "ts", "by": "k", "window": f"{slides}m"}
+            asked |= {"every": "1m", "aggs": HOPS[name]}
+            answers = hopping(source.stream(spark), **asked, late="1m")
+            figure = run(answers, folder, f"hops-{slides}-{name}")
+            rows = pq.read_table(source.folder, schema=SCHEMA)
+            ends = sw.hopping(rows, **asked)["window_end"]
+            over = pc.less_equal(ends, dt.datetime.fromisoformat(figure["watermark"]))
+            return {**figure, "windows_over": pc.sum(over).as_py()}
 
-        yield f"hops: slidewise, {slides} slides", ours_hops
+        yield f"hops: slidewise, {slides} slides, {name}", ours_hops
 
     def theirs_hops() -> dict[str, Any]:
         source = hops(folder / "hops-spark", count, options.events // 50)
