@@ -86,8 +86,10 @@ class KeyedWindows:
             `_correction` true: the last answers are then those of the whole table.
             Rows are kept for twice the longest window for that. Later ones are given
             back as by "flag". Not for sessions, `empty=True` and `rows(n)` alone.
-        then_by: Columns that order rows of equal time. By default they stay in the
-            order in which they came.
+        then_by: Columns that order rows of equal time: values, then NaN, then nulls.
+            By default rows of equal time stay in order of arrival: by batch, in it by
+            `arrival=`, else as they are. With `arrival=` that order comes first, and
+            `then_by` orders the rows that arrived together.
         deletes: A column of booleans. A row where it is true takes back one with its
             key and time (the first by `then_by`, else the first that arrived), from
             then on, and gets no answer.
