@@ -136,7 +136,8 @@ def rolling(
     lifted: object | None,
     threads: int,
     laid: Laid | None,
-) -> list[list[Column]]: ...
+    fails: bool,
+) -> tuple[list[list[Column]], list[tuple[int, int, int, int]]]: ...
 def partials(
     rows: _Rows,
     columns: Sequence[object],

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.errors import ResultOverflowError
-
 __all__ = ["DIGITS", "can_sum", "from_parts", "parts_of"]
 
 # What decimal128 holds at most.
@@ -54,8 +52,7 @@ def parts_of(array: pa.Array) -> tuple[pa.Array, ...]:
 def from_parts(sums: Sequence[pa.Array], scale: int) -> pa.Array:
     """The decimals of which these are the sums of parts.
 
-    Raises:
-        ResultOverflowError: If one takes more than 38 digits; its `row` says which.
+    One that takes more than 38 digits is null.
 
     Example:
         >>> array = pa.array([decimal.Decimal("-0.01"), None])
@@ -67,9 +64,6 @@ def from_parts(sums: Sequence[pa.Array], scale: int) -> pa.Array:
     for part in sums[1:]:
         whole = pc.add(pc.multiply(whole, step), part.cast(pa.decimal256(19, 0)))
     limit = pa.scalar(decimal.Decimal(10**DIGITS), pa.decimal256(DIGITS + 1, 0))
-    beyond = pc.index(pc.greater_equal(pc.abs(whole), limit), True).as_py()
-    if beyond >= 0:
-        error = ResultOverflowError(f"the sum takes more than {DIGITS} digits")
-        error.row = beyond  # type: ignore[attr-defined]
-        raise error
+    fits = pc.less(pc.abs(whole), limit)
+    whole = pc.if_else(fits, whole, pa.scalar(None, whole.type))
     return whole.cast(pa.decimal128(DIGITS, 0)).view(pa.decimal128(DIGITS, scale))

@@ -38,6 +38,7 @@ def hopping(
     empty: bool = False,
     nan: str = "propagate",
     min_rows: int = 0,
+    overflow: str = "raise",
     threads: int = 1,
 ) -> TableT:
     """Aggregates over windows at a distance from one another.
@@ -60,6 +61,7 @@ def hopping(
         empty: Also answer windows without rows between a key's first and last one.
         nan: As for `rolling`.
         min_rows: Windows with fewer values that are not null give null (counts stay).
+        overflow: As for `rolling`.
         threads: As for `rolling`.
 
     Returns:
@@ -70,7 +72,8 @@ def hopping(
 
     Raises:
         SpecError: If an argument, a column or a value is wrong; nothing is computed.
-        ResultOverflowError: If an integer result does not fit its type.
+        ResultOverflowError: If an integer result does not fit its type, unless
+            `overflow` or `min_rows` makes it null.
 
     Cost: O(n log n) to sort what is not sorted; then ≤ 3 combines per row and one per
     window, however many windows a row is in.
@@ -93,6 +96,7 @@ def hopping(
         empty=empty,
         nan=nan,
         min_rows=min_rows,
+        overflow=overflow,
     )
     return hopping_spec(table, spec, threads=threads)
 

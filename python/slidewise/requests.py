@@ -142,14 +142,16 @@ class Request:
         """The results by name, per window: at every row, or at moments.
 
         Raises:
-            ResultOverflowError: If an integer result does not fit its type.
+            ResultOverflowError: If an integer result does not fit its type, and is
+                null for no other reason.
         """
         self.moments = moments
         at = None if moments is None else moments.columns
         history = self._history if moments is None else 0
         self._ask_own(at, history)
+        raises = self.spec.overflow == "raise"
         try:
-            answers = _core.rolling(
+            answers, beyond = _core.rolling(
                 self.rows,
                 self._feeds.columns,
                 list(self._calls),
@@ -161,13 +163,20 @@ class Request:
                 self._lifted,
                 self._threads,
                 self.laid if self.spec.is_hopping else None,
+                # Windows of few values are null, whatever they overflow.
+                raises and self.spec.min_rows <= 1,
             )
         except ResultOverflowError as error:
-            raise self._overflow(error, history) from None
+            where = (error.window, error.aggregation, error.row)  # type: ignore[attr-defined]
+            raise self._overflow(where, history, str(error)) from None
         columns = [
             [_behind(history, pa.array(column)) for column in window]
             for window in answers
         ]
+        for window, call, row, value in beyond if raises else ():
+            if not self._is_few(columns[window], call, row - history):
+                why = f"{value} does not fit int64"
+                raise self._overflow((window, call, row), history, why)
         aggs = list(zip(self.spec.aggs, self.plans, strict=True))
         return [
             {
@@ -230,18 +239,24 @@ class Request:
     ) -> Result:
         """The result of one aggregation over one window."""
         window = self.spec.windows[index]
-        try:
-            with _in_arrow_for(agg):
-                if isinstance(agg, OwnAggregation):
-                    own = self._own[agg][index]
-                    array = in_one_type(agg, own, agg.functions)
-                else:
-                    asked = [answers[self._calls[call]] for call in plan.calls]
-                    array = plan.finish(asked)
-        except ResultOverflowError as error:
-            raise self._overflow_of(agg, window, error) from None
+        few = None
         if self.spec.min_rows and plan.present is not None:
             few = pc.less(answers[self._calls[plan.present]], self.spec.min_rows)
+        with _in_arrow_for(agg):
+            if isinstance(agg, OwnAggregation):
+                own = self._own[agg][index]
+                array = in_one_type(agg, own, agg.functions)
+            else:
+                asked = [answers[self._calls[call]] for call in plan.calls]
+                array = plan.finish(asked)
+                if plan.limit is not None and self.spec.overflow == "raise":
+                    beyond = pc.and_(array.is_null(), asked[0].is_valid())
+                    if few is not None:
+                        beyond = pc.and_(beyond, pc.invert(few))
+                    row = pc.index(beyond, True).as_py()
+                    if row >= 0:
+                        raise self._overflow_of(agg, window, row, plan.limit)
+        if few is not None:
             array = nulled(array, few)
         there = agg.where is None and self._always_there(window, plan)
         nullable = plan.present is not None and not there
@@ -257,28 +272,46 @@ class Request:
             holds_a_row = own and window.closed in ("right", "both")
         return (
             holds_a_row
+            and self.spec.overflow == "raise"
             and self.spec.min_rows <= 1
             and all(self.source.never_null(name) for name in plan.reads)
         )
 
-    def _overflow(self, error: Any, history: int) -> ResultOverflowError:
-        error.row -= history
-        call = list(self._calls)[error.aggregation]
+    def _asker(self, call: int) -> tuple[Aggregation, Plan]:
+        """The first aggregation that asks for a call."""
+        asked = list(self._calls)[call]
         plans = zip(self.spec.aggs, self.plans, strict=True)
-        agg = next(agg for (_, agg), plan in plans if call in plan.calls)
-        return self._overflow_of(agg, self.spec.windows[error.window], error)
+        return next(
+            (agg, plan) for (_, agg), plan in plans if asked in self._calls_of(plan)
+        )
+
+    def _is_few(self, answers: list[pa.Array], call: int, row: int) -> bool:
+        """Whether a window holds fewer values than it takes."""
+        _, plan = self._asker(call)
+        if not self.spec.min_rows or plan.present is None:
+            return False
+        count: int = answers[self._calls[plan.present]][row].as_py()
+        return count < self.spec.min_rows
+
+    def _overflow(
+        self, where: tuple[int, int, int], history: int, why: str
+    ) -> ResultOverflowError:
+        index, call, row = where
+        agg, _ = self._asker(call)
+        window = self.spec.windows[index]
+        return self._overflow_of(agg, window, row - history, why)
 
     def _overflow_of(
-        self, agg: Aggregation, window: WindowSpec, error: Any
+        self, agg: Aggregation, window: WindowSpec, row: int, why: str
     ) -> ResultOverflowError:
         if self.named is not None:
-            called = self.named(error.row)
+            called = self.named(row)
         else:
             what = "row" if self.moments is None else self.moments.called
-            called = f"{what} {error.row} (counting from 0)"
+            called = f"{what} {row} (counting from 0)"
         return ResultOverflowError(
-            f"{agg!r} over the window {window.label!r} of {called}: {error}; cast the "
-            "column to float64 if rounding is fine"
+            f"{agg!r} over the window {window.label!r} of {called}: {why}; cast the "
+            'column to float64 if rounding is fine, or give overflow="null"'
         )
 
 

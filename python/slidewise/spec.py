@@ -9,7 +9,7 @@ import hashlib
 import json
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, SupportsIndex
 
 from slidewise.aggregations import Aggregation
@@ -31,6 +31,7 @@ __all__ = ["Spec", "WindowSpec", "column_named", "refuse_twice"]
 CLOSED = ("right", "left", "both", "neither")
 TIES = ("peers", "rows")
 NAN = ("propagate", "skip", "raise")
+OVERFLOW = ("raise", "null")
 
 # Part of every hash: answers of one version are never taken for those of another.
 _VERSION = 1
@@ -103,6 +104,9 @@ class Spec:
         arrival: The column of arrival order, or None.
         min_rows: Windows with fewer values are null.
         empty: Whether windows on a grid that hold no row are answered, too.
+        overflow: "raise" or "null". It says how an answer that cannot be given is told,
+            not what is asked, and is no part of `canonical` and `hash`: a stream goes
+            on with either.
 
     Example:
         >>> import slidewise as sw
@@ -120,6 +124,7 @@ class Spec:
     arrival: str | None
     min_rows: int
     empty: bool = False
+    overflow: str = field(default="raise", metadata={"canonical": False})
 
     @classmethod
     def make(
@@ -135,6 +140,7 @@ class Spec:
         arrival: str | None = None,
         min_rows: int = 0,
         offset: WindowLike | None = None,
+        overflow: str = "raise",
     ) -> "Spec":
         """Checks what the user wrote and spells it out.
 
@@ -158,6 +164,7 @@ class Spec:
             nan=_one_of(nan, "nan", NAN),
             arrival=None if arrival is None else column_named(arrival, "arrival"),
             min_rows=_min_rows(min_rows),
+            overflow=_one_of(overflow, "overflow", OVERFLOW),
         )
         refuse_twice(spec.results)
         return spec
@@ -175,6 +182,7 @@ class Spec:
         empty: bool = False,
         nan: str = "propagate",
         min_rows: int = 0,
+        overflow: str = "raise",
     ) -> "Spec":
         """The same for windows at a distance from one another.
 
@@ -198,6 +206,7 @@ class Spec:
             arrival=None,
             min_rows=_min_rows(min_rows),
             empty=empty,
+            overflow=_one_of(overflow, "overflow", OVERFLOW),
         )
         refuse_twice([*spec.by, *spec.results])
         return spec
@@ -254,9 +263,10 @@ def _record(value: Any) -> Any:
     if not is_dataclass(value):
         return value
     return {
-        field.name: _record(getattr(value, field.name))
-        for field in fields(value)
-        if getattr(value, field.name) != field.default
+        each.name: _record(getattr(value, each.name))
+        for each in fields(value)
+        if each.metadata.get("canonical", True)
+        and getattr(value, each.name) != each.default
     }
 
 

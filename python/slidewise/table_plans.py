@@ -9,9 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations import BITS, KINDS, PAIRS, Aggregation, Sketch
-from slidewise.columns import Columns, Feeds, Values, group_codes, row_numbers
+from slidewise.columns import (
+    Columns,
+    Feeds,
+    Values,
+    group_codes,
+    nulled,
+    row_numbers,
+)
 from slidewise.decimals import DIGITS, can_sum, from_parts
-from slidewise.errors import ResultOverflowError, SpecError
+from slidewise.errors import SpecError
 from slidewise.natives import Compiled, NativeAggregation
 from slidewise.own import Functions
 
@@ -81,6 +88,8 @@ class Plan:
         source: The column whose flavour of types the result follows.
         keeps: Whether the result has the type of `source`.
         reads: The columns it computes with.
+        limit: What is wrong with a result that `finish` leaves null though there were
+            values; None where it leaves none.
     """
 
     calls: tuple[Call, ...]
@@ -89,6 +98,7 @@ class Plan:
     source: str | None
     keeps: bool
     reads: tuple[str, ...]
+    limit: str | None = None
 
 
 def plan(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
@@ -473,11 +483,7 @@ def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
     def finish(answers: Sequence[pa.Array]) -> pa.Array:
         carry = pc.shift_right(answers[1], pa.scalar(32, _INT64))
         top = pc.add(answers[0], carry)
-        beyond = pc.index(pc.greater(top, _LOW_HALF), True).as_py()
-        if beyond >= 0:
-            error = ResultOverflowError("the sum does not fit uint64")
-            error.row = beyond  # type: ignore[attr-defined]
-            raise error
+        top = nulled(top, pc.greater(top, _LOW_HALF))
         shifted = pc.shift_left(top.cast(pa.uint64()), pa.scalar(32, pa.uint64()))
         rest = pc.bit_wise_and(answers[1], _LOW_HALF).cast(pa.uint64())
         return pc.bit_wise_or(shifted, rest)
@@ -489,6 +495,7 @@ def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
         source=values.name,
         keeps=True,
         reads=(values.name,),
+        limit="the sum does not fit uint64",
     )
 
 
@@ -501,6 +508,7 @@ def _plan_sum_decimal(values: Values, feeds: Feeds) -> Plan:
         source=values.name,
         keeps=False,
         reads=(values.name,),
+        limit=f"the sum takes more than {DIGITS} digits",
     )
 
 

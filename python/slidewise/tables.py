@@ -35,6 +35,7 @@ def rolling(
     arrival: str | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    overflow: str = "raise",
     at: None = None,
     threads: int = 1,
 ) -> TableT: ...
@@ -54,6 +55,7 @@ def rolling(
     arrival: str | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    overflow: str = "raise",
     at: TableT,
     threads: int = 1,
 ) -> TableT: ...
@@ -72,6 +74,7 @@ def rolling(
     arrival: str | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    overflow: str = "raise",
     at: Any = None,
     threads: int = 1,
 ) -> Any:
@@ -113,6 +116,8 @@ def rolling(
         min_rows: Windows with fewer values that are not null give null (counts stay).
         offset: How much earlier windows end: with `"5m"` a row sees what is at least
             five minutes old.
+        overflow: An integer result beyond its type raises `ResultOverflowError`
+            ("raise"), or is null ("null", as Spark's `try_sum` gives). No result wraps.
         at: Another table, with the columns `on`, `by` and `arrival`: answers are given
             at its rows instead, and it comes back with the results. This is how
             features meet labels, point in time correct.
@@ -126,7 +131,8 @@ def rolling(
 
     Raises:
         SpecError: If an argument, a column or a value is wrong; nothing is computed.
-        ResultOverflowError: If an integer result does not fit its type.
+        ResultOverflowError: If an integer result does not fit its type, unless
+            `overflow` or `min_rows` makes it null.
 
     Cost: O(n log n) to sort what is not sorted; then per window ≤ 3 combines per row,
     whatever its length. With `arrival=`, O(log n) combines per row and window; for
@@ -152,6 +158,7 @@ def rolling(
         arrival=arrival,
         min_rows=min_rows,
         offset=offset,
+        overflow=overflow,
     )
     return rolling_spec(table, spec, at, threads=threads)
 

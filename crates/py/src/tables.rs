@@ -15,7 +15,7 @@ use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::lifted::{Lifted, partials};
 use slidewise_core::rolling::output::Bitmap;
 use slidewise_core::rolling::{
-    Closed, Error, Length, Output, Request, Span, Ties, Way, rolling_laid,
+    Closed, Error, Length, Output, Overflow, Request, Span, Ties, Way, rolling_laid,
 };
 
 use crate::arrow::{Column, Numbers};
@@ -29,8 +29,14 @@ const PATIENCE: Duration = Duration::from_millis(50);
 type AggTuple = (String, isize, isize, u32);
 /// Kind, length, closed and offset.
 pub(crate) type SpanTuple = (String, i64, String, i64);
+/// Window, aggregation, row and value.
+type BeyondTuple = (usize, usize, usize, i128);
 
 /// Rolling aggregations over columns.
+///
+/// The answers by window and aggregation; and, if `fails` is false, the window, the
+/// aggregation, the row and the value of each integer that int64 cannot hold, which is
+/// missing among the answers. Otherwise such an integer raises `ResultOverflowError`.
 ///
 /// Every argument has been checked by `slidewise.tables`, which is the caller; what is
 /// checked here again is what the core would panic on.
@@ -49,7 +55,8 @@ pub(crate) fn rolling_columns<'py>(
     lifted: Option<Bound<'py, PyAny>>,
     threads: usize,
     laid: Option<&Laid>,
-) -> PyResult<Vec<Vec<Column>>> {
+    fails: bool,
+) -> PyResult<(Vec<Vec<Column>>, Vec<BeyondTuple>)> {
     let inputs = Inputs::read((rows, moments), columns, aggs, natives, lifted)?;
     if inputs.lifted.is_some() {
         inputs.must_fold()?;
@@ -60,16 +67,36 @@ pub(crate) fn rolling_columns<'py>(
         ties: read_ties(ties)?,
         history,
         threads,
+        overflow: if fails {
+            Overflow::Fail
+        } else {
+            Overflow::Null
+        },
         ..inputs.request(&views, &spans)
     };
     if let Some(laid) = laid {
         laid.check(request.times.len())?;
     }
     let outputs = compute(py, request, laid)?;
+    let mut beyond = Vec::new();
+    for (window, columns) in outputs.iter().enumerate() {
+        for (agg, column) in columns.iter().enumerate() {
+            if let Output::I64 {
+                beyond: of_column, ..
+            } = column
+            {
+                let named = of_column
+                    .iter()
+                    .map(|(row, value)| (window, agg, *row, *value));
+                beyond.extend(named);
+            }
+        }
+    }
     let by_window = outputs.into_iter();
-    by_window
+    let columns = by_window
         .map(|columns| columns.into_iter().map(export).collect())
-        .collect()
+        .collect::<PyResult<_>>()?;
+    Ok((columns, beyond))
 }
 
 /// How the core answers an aggregation over a whole table: `slidewise.explaining` has the
@@ -308,7 +335,7 @@ pub(crate) fn read_ties(ties: &str) -> PyResult<Ties> {
 
 fn export(output: Output) -> PyResult<Column> {
     let data = match output {
-        Output::I64 { values, valid } => primitive::<Int64Type>(values, valid),
+        Output::I64 { values, valid, .. } => primitive::<Int64Type>(values, valid),
         Output::F64 { values, valid } => primitive::<Float64Type>(values, valid),
         Output::List {
             ranges,

@@ -75,6 +75,17 @@ pub struct Request<'a, T = i64> {
     /// Threads that may work, the caller's being one of them. Answers are the same to the
     /// last bit, however many.
     pub threads: usize,
+    /// What becomes of an integer that int64 cannot hold.
+    pub overflow: Overflow,
+}
+
+/// What becomes of an exact integer answer that int64 cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// [`Error::Overflow`]: there are no answers at all.
+    Fail,
+    /// It is missing, and [`Output::I64`] lists it.
+    Null,
 }
 
 impl<'a, T> Request<'a, T> {
@@ -98,6 +109,7 @@ impl<'a, T> Request<'a, T> {
             history: 0,
             lifted: None,
             threads: 1,
+            overflow: Overflow::Fail,
         }
     }
 
@@ -227,6 +239,7 @@ fn rolling_sorted(
             pieces,
             places,
             history: request.history,
+            overflow: request.overflow,
         };
         let run = Run {
             request: *request,
@@ -419,6 +432,7 @@ struct Picked<'a, 'p> {
     pieces: &'a mut [Vec<Piece<'p>>],
     places: Vec<usize>,
     history: usize,
+    overflow: Overflow,
 }
 
 impl Sink<i64> for Picked<'_, '_> {
@@ -427,15 +441,18 @@ impl Sink<i64> for Picked<'_, '_> {
             return Ok(());
         }
         for (&agg, answer) in self.places.iter().zip(answers) {
-            if let Answer::Overflow(value) = *answer {
-                return Err(Error::Overflow {
-                    span,
-                    agg,
-                    row,
-                    value,
-                });
+            match *answer {
+                Answer::Overflow(value) if self.overflow == Overflow::Fail => {
+                    return Err(Error::Overflow {
+                        span,
+                        agg,
+                        row,
+                        value,
+                    });
+                }
+                Answer::Overflow(value) => self.pieces[span][agg].note_overflow(row, value),
+                _ => self.pieces[span][agg].set(row, answer),
             }
-            self.pieces[span][agg].set(row, answer);
         }
         Ok(())
     }

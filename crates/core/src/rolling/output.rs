@@ -11,9 +11,12 @@ use crate::memory::zeroed;
 /// One result column. A value is there where `valid` says so.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
+    /// Integers that int64 cannot hold are missing: `beyond` has the rows of those that
+    /// were asked for, in order, and the integers.
     I64 {
         values: Vec<i64>,
         valid: Bitmap,
+        beyond: Vec<(usize, i128)>,
     },
     F64 {
         values: Vec<f64>,
@@ -85,7 +88,11 @@ impl Blank {
     pub fn pieces(&mut self, sizes: &[usize]) -> Vec<Piece<'_>> {
         match self {
             Self::I64(values) => lend(values, sizes)
-                .map(|(values, valid)| Piece::I64 { values, valid })
+                .map(|(values, valid)| Piece::I64 {
+                    values,
+                    valid,
+                    beyond: Vec::new(),
+                })
                 .collect(),
             Self::F64(values) => lend(values, sizes)
                 .map(|(values, valid)| Piece::F64 { values, valid })
@@ -142,6 +149,8 @@ pub(super) enum Piece<'a> {
     I64 {
         values: &'a mut [i64],
         valid: Bitmap,
+        /// Rows, in any order, whose integer does not fit, and the integer.
+        beyond: Vec<(usize, i128)>,
     },
     F64 {
         values: &'a mut [f64],
@@ -155,6 +164,8 @@ pub(super) enum Piece<'a> {
 #[derive(Debug)]
 pub(super) enum Marks {
     Valid(Bitmap),
+    /// Likewise, and the rows whose integer does not fit.
+    Fits(Bitmap, Vec<(usize, i128)>),
     List(Runs<u64>),
     Bytes(Runs<u8>),
 }
@@ -162,7 +173,8 @@ pub(super) enum Marks {
 impl Piece<'_> {
     pub fn into_marks(self) -> Marks {
         match self {
-            Self::I64 { valid, .. } | Self::F64 { valid, .. } => Marks::Valid(valid),
+            Self::I64 { valid, beyond, .. } => Marks::Fits(valid, beyond),
+            Self::F64 { valid, .. } => Marks::Valid(valid),
             Self::List(lists) => Marks::List(lists),
             Self::Bytes(bytes) => Marks::Bytes(bytes),
         }
@@ -171,7 +183,7 @@ impl Piece<'_> {
     /// From here on every value is there, unless it is left out.
     pub(super) fn assume_all(&mut self) {
         match self {
-            Self::I64 { values, valid } => *valid = Bitmap::full(values.len()),
+            Self::I64 { values, valid, .. } => *valid = Bitmap::full(values.len()),
             Self::F64 { values, valid } => *valid = Bitmap::full(values.len()),
             Self::List(_) | Self::Bytes(_) => {}
         }
@@ -180,7 +192,7 @@ impl Piece<'_> {
     /// The value, which was there, is missing; what stands in its place is blanked.
     pub(super) fn leave_out(&mut self, row: usize) {
         match self {
-            Self::I64 { values, valid } => {
+            Self::I64 { values, valid, .. } => {
                 values[row] = 0;
                 valid.clear(row);
             }
@@ -190,6 +202,14 @@ impl Piece<'_> {
             }
             Self::List(_) | Self::Bytes(_) => unreachable!("lists are never missing"),
         }
+    }
+
+    /// The value, which is missing, is an integer that does not fit.
+    pub(super) fn note_overflow(&mut self, row: usize, value: i128) {
+        let Self::I64 { beyond, .. } = self else {
+            unreachable!("an integer for another column");
+        };
+        beyond.push((row, value));
     }
 
     /// The bytes of a record, which was not there.
@@ -206,11 +226,11 @@ impl Piece<'_> {
     pub(super) fn set(&mut self, row: usize, answer: &Answer<i64>) {
         match (self, answer) {
             (_, Answer::Null) => {}
-            (Self::I64 { values, valid }, Answer::I64(value)) => {
+            (Self::I64 { values, valid, .. }, Answer::I64(value)) => {
                 values[row] = *value;
                 valid.set(row);
             }
-            (Self::I64 { values, valid }, Answer::Bool(value)) => {
+            (Self::I64 { values, valid, .. }, Answer::Bool(value)) => {
                 values[row] = i64::from(*value);
                 valid.set(row);
             }

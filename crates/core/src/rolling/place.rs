@@ -96,14 +96,28 @@ impl<'a> Places<'a> {
 
     fn join(&self, blank: Blank, marks: Vec<Marks>, crew: &mut Crew<'_>) -> Result<Output, Error> {
         Ok(match blank {
-            Blank::I64(values) => Output::I64 {
-                values: self.numbers(values, crew)?,
-                valid: self.bits(marks, crew)?,
-            },
-            Blank::F64(values) => Output::F64 {
-                values: self.numbers(values, crew)?,
-                valid: self.bits(marks, crew)?,
-            },
+            Blank::I64(values) => {
+                let parts = marks.into_iter().map(|marks| match marks {
+                    Marks::Fits(bits, beyond) => (bits, beyond),
+                    _ => unreachable!("integers for another column"),
+                });
+                let (bits, beyond) = parts.unzip();
+                Output::I64 {
+                    values: self.numbers(values, crew)?,
+                    valid: self.bits(bits, crew)?,
+                    beyond: self.beyond(beyond),
+                }
+            }
+            Blank::F64(values) => {
+                let bits = marks.into_iter().map(|marks| match marks {
+                    Marks::Valid(bits) => bits,
+                    _ => unreachable!("floats for another column"),
+                });
+                Output::F64 {
+                    values: self.numbers(values, crew)?,
+                    valid: self.bits(bits.collect(), crew)?,
+                }
+            }
             Blank::List(dtype) => {
                 let lists = marks.into_iter().map(|marks| match marks {
                     Marks::List(lists) => lists,
@@ -148,12 +162,26 @@ impl<'a> Places<'a> {
         Ok(column)
     }
 
-    fn bits(&self, marks: Vec<Marks>, crew: &mut Crew<'_>) -> Result<Bitmap, Error> {
-        let bits = marks.into_iter().map(|marks| match marks {
-            Marks::Valid(bits) => bits,
-            _ => unreachable!("numbers for another column"),
+    /// From rows of each piece, in any order, to rows of the table, in order.
+    fn beyond(&self, pieces: Vec<Vec<(usize, i128)>>) -> Vec<(usize, i128)> {
+        let all = pieces.into_iter().zip(&self.bases);
+        let positions = all.flat_map(|(piece, base)| {
+            let at = move |(row, value)| (base + row, value);
+            piece.into_iter().map(at)
         });
-        let mut pieces: Vec<Bitmap> = bits.collect();
+        let mut found: Vec<(usize, i128)> = positions.collect();
+        found.sort_unstable();
+        let Some(ranks) = self.ranks.filter(|_| !found.is_empty()) else {
+            return found;
+        };
+        let of_row = |(row, rank): (usize, &u32)| {
+            let at = found.binary_search_by_key(&(*rank as usize), |(position, _)| *position);
+            at.ok().map(|at| (row, found[at].1))
+        };
+        ranks.iter().enumerate().filter_map(of_row).collect()
+    }
+
+    fn bits(&self, mut pieces: Vec<Bitmap>, crew: &mut Crew<'_>) -> Result<Bitmap, Error> {
         let set = pieces.iter().map(|bits| bits.set).sum();
         if set == self.len() {
             return Ok(Bitmap::full(set));

@@ -260,7 +260,7 @@ impl Table {
 fn shown(output: &Output, row: usize) -> String {
     let there = |bytes: &[u8]| bytes[row / 8] >> (row % 8) & 1 == 1;
     match output {
-        Output::I64 { values, valid } if there(&valid.bytes) => {
+        Output::I64 { values, valid, .. } if there(&valid.bytes) => {
             format!("{:?}", Answer::<i64>::I64(values[row]))
         }
         Output::F64 { values, valid } if there(&valid.bytes) => {

@@ -213,7 +213,7 @@ pub(super) fn request<'a>(
 pub(super) fn answer(output: &Output, row: usize) -> Answer<i64> {
     let there = |bytes: &[u8]| bytes[row / 8] >> (row % 8) & 1 == 1;
     match output {
-        Output::I64 { values, valid } if there(&valid.bytes) => Answer::I64(values[row]),
+        Output::I64 { values, valid, .. } if there(&valid.bytes) => Answer::I64(values[row]),
         Output::F64 { values, valid } if there(&valid.bytes) => Answer::F64(values[row]),
         Output::List { .. } => unreachable!("no lists asked for"),
         _ => Answer::Null,

@@ -102,7 +102,7 @@ fn span(length: Length, offset: i64) -> Span {
 /// With floats as their bits, so that NaN equals itself.
 fn bits(outputs: &[Vec<Output>]) -> Vec<(Vec<u64>, Vec<u8>)> {
     let bits = |output: &Output| match output {
-        Output::I64 { values, valid } => {
+        Output::I64 { values, valid, .. } => {
             let words = values.iter().map(|value| *value as u64);
             (words.collect(), valid.bytes.clone())
         }

@@ -212,6 +212,7 @@ fn answer_span(
             history: request.history,
             rows: rows.map(|rows| &rows[start..end]),
             start,
+            overflow: request.overflow,
         };
         let block = Block { lo, hi, own };
         parts

@@ -2,8 +2,8 @@
 
 use super::scans::Number;
 use super::{Block, Counts};
-use crate::rolling::Error;
 use crate::rolling::output::Piece;
+use crate::rolling::{Error, Overflow};
 
 /// Result columns of one span, all values there unless left out.
 pub(super) struct Sink<'a, 'p> {
@@ -14,6 +14,7 @@ pub(super) struct Sink<'a, 'p> {
     /// Rows of the table from the block's first on; in order from `start` if `None`.
     pub(super) rows: Option<&'a [usize]>,
     pub(super) start: usize,
+    pub(super) overflow: Overflow,
 }
 
 impl Sink<'_, '_> {
@@ -57,7 +58,7 @@ impl Sink<'_, '_> {
         }
     }
 
-    /// Integers that may not fit.
+    /// Integers that may not fit; those that do not are missing, if that is no error.
     pub(super) fn wide_integers(
         &mut self,
         index: usize,
@@ -69,12 +70,17 @@ impl Sink<'_, '_> {
                 if row < self.history {
                     continue;
                 }
-                return Err(Error::Overflow {
-                    span: self.span,
-                    agg: index,
-                    row,
-                    value,
-                });
+                if self.overflow == Overflow::Fail {
+                    return Err(Error::Overflow {
+                        span: self.span,
+                        agg: index,
+                        row,
+                        value,
+                    });
+                }
+                self.pieces[index].leave_out(row);
+                self.pieces[index].note_overflow(row, value);
+                continue;
             };
             i64::column(&mut self.pieces[index])[row] = fits;
         }
