@@ -332,3 +332,32 @@ def test_columns_that_hold_the_same_in_another_layout() -> None:
         sw.SpecError, match="'x' is double in this batch, and was int64"
     ):
         windows.ingest(first.set_column(2, "x", pa.array([1.5])))
+
+
+@pytest.mark.parametrize("emit", ["final", "arrival", "update", "slide"])
+def test_one_window_that_overflows_does_not_stop_all_keys(emit: str) -> None:
+    """With overflow="null", which a stream that is stuck can go on with."""
+    asked: dict[str, object] = {"on": "t", "by": "k", "aggs": {"s": sw.sum("x")}}
+    asked["window" if emit == "slide" else "windows"] = 4
+    rows = pa.table({"t": [4, 5, 6], "k": [*"aab"], "x": [2**62, 2**62, 1]})
+    name = "s" if emit == "slide" else "s_4"
+    stuck = sw.KeyedWindows(**asked, emit=emit)
+    if emit in ("final", "slide"):
+        stuck.ingest(rows)
+        with pytest.raises(sw.ResultOverflowError, match='or give overflow="null"'):
+            stuck.advance(100)
+        assert (stuck.watermark, len(stuck.collect())) == (None, 0)
+        windows = sw.KeyedWindows.from_bytes(stuck.to_bytes(), **asked, overflow="null")
+    else:
+        with pytest.raises(sw.ResultOverflowError, match='or give overflow="null"'):
+            stuck.ingest(rows)
+        windows = sw.KeyedWindows(**asked, emit=emit, overflow="null")
+        windows.ingest(rows)
+    windows.advance(100)
+    expected = {
+        "final": [2**62, None, 1],
+        "arrival": [2**62, None, 1],
+        "update": [None, 1],
+        "slide": [None, 1],
+    }
+    assert windows.collect()[name].to_pylist() == expected[emit]

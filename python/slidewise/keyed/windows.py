@@ -228,6 +228,7 @@ class KeyedWindows:
         Raises:
             SpecError: If it is no such time, or no whole number of the column's units.
             ResultOverflowError: As `rolling`; the watermark stays where it was then.
+                To go on: `KeyedWindows.from_bytes(w.to_bytes(), ..., overflow="null")`.
         """
         if self._job is None or self._largest is None:
             if watermark is not None:
