@@ -29,6 +29,7 @@ def rolling(
     arrival: str | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    overflow: str = "raise",
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
     emit: str | None = None,
@@ -49,7 +50,7 @@ def rolling(
         df: A PySpark DataFrame, of Spark Connect as well. Left out, a function comes
             back, for `df.transform(rolling(...))`.
         on: As for `slidewise.rolling`, and so are `windows`, `aggs`, `by`, `closed`,
-            `ties`, `nan`, `min_rows` and `offset`.
+            `ties`, `nan`, `min_rows`, `offset` and `overflow`.
         windows: See there.
         aggs: See there.
         by: See there.
@@ -60,6 +61,8 @@ def rolling(
             another: Spark keeps no order between them.
         min_rows: See there.
         offset: See there.
+        overflow: See there. A stream that fails with `ResultOverflowError` goes on from
+            its checkpoint with "null".
         then_by: The column, or several, by which rows of equal time are ordered. Needed
             where the answer depends on it: for `rows(n)`, `ties="rows"`, `first`,
             `last`, `collect`, `concat`, `arg_min` and `arg_max`, and aggregations of
@@ -122,6 +125,7 @@ def rolling(
         arrival=arrival,
         min_rows=min_rows,
         offset=offset,
+        overflow=overflow,
     )
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     return _applied(
@@ -151,6 +155,7 @@ def hopping(
     empty: bool = False,
     nan: str = "propagate",
     min_rows: int = 0,
+    overflow: str = "raise",
     then_by: str | Sequence[str] | None = None,
     late: str | timedelta | None = None,
     emit: str | None = None,
@@ -171,7 +176,7 @@ def hopping(
     Args:
         df: As for `rolling`.
         on: As for `slidewise.hopping`, and so are `window`, `aggs`, `every`, `by`,
-            `offset`, `empty`, `nan` and `min_rows`.
+            `offset`, `empty`, `nan`, `min_rows` and `overflow`.
         window: See there.
         aggs: See there.
         every: See there.
@@ -180,6 +185,7 @@ def hopping(
         empty: See there.
         nan: See there.
         min_rows: See there.
+        overflow: See there.
         then_by: As for `rolling`, and so are the others.
         late: See `rolling`.
         emit: For streams: `"slide"`, a row per key and window once it is complete.
@@ -213,6 +219,7 @@ def hopping(
         empty=empty,
         nan=nan,
         min_rows=min_rows,
+        overflow=overflow,
     )
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     return _applied(
