@@ -11,7 +11,7 @@ __all__ = ["GUARDED", "Guard"]
 
 # The bucket of its own in which the guard lies.
 GUARDED = -1
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)

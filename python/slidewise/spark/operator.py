@@ -32,6 +32,7 @@ from slidewise.spark.cache import Cache, Held
 from slidewise.spark.guard import GUARDED, Guard
 from slidewise.spark.packing import read_rows, write_rows
 from slidewise.spark.shelf import Shelf, Shelved, folder
+from slidewise.spark.watermarks import alarm, watermark_of
 
 __all__ = ["METRICS", "OUTPUT", "Operator"]
 
@@ -159,9 +160,8 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         """Nothing is held open."""
 
     def _watermark(self, timer_values: Any) -> int | None:
-        """Spark's watermark in ticks; None before there is one."""
-        milliseconds = timer_values.getCurrentWatermarkInMs()
-        return None if milliseconds <= 0 else milliseconds * 1000
+        """The watermark in ticks; None before there is one."""
+        return watermark_of(timer_values.getCurrentWatermarkInMs())
 
     def _check(self, guards: list[bytes]) -> None:
         found = self._directory.get()
@@ -263,8 +263,7 @@ class Turn:
         handle, timer = self._operator._handle, self._timer
         wanted = None
         if due is not None:
-            now = -1 if watermark is None else watermark // 1000
-            wanted = max(-(-due // 1000), now + 1, 1)
+            wanted = alarm(due, watermark)
         if wanted == timer and timer != self.fired:
             return timer
         # Spark itself deletes the one that has fired.

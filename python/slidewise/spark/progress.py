@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql.streaming import StreamingQueryListener
 
 from slidewise.errors import SpecError
+from slidewise.spark.watermarks import seconds
 
 __all__ = ["NAME", "Listener", "metrics"]
 
@@ -26,7 +27,8 @@ def metrics(progress: Any) -> dict[str, float]:
         the operator and how many of them found their state `cached` in the process,
         how many pages were not read from it but `shelved` on the node, and the
         `seconds` spent in them, summed over all tasks. And `state_bytes`, what the
-        state store holds in its files and in memory. Empty before the first
+        state store holds in its files and in memory, and, once there is one, the
+        `watermark` of the micro-batch, in seconds since 1970. Empty before the first
         micro-batch.
 
     Raises:
@@ -44,7 +46,7 @@ def metrics(progress: Any) -> dict[str, float]:
     if found is None:
         raise SpecError("this query has no windows of slidewise")
     counts = {name: value or 0 for name, value in _named(found).items()}
-    return {**counts, "state_bytes": _held(progress)}
+    return {**counts, "state_bytes": _held(progress), **_watermark(progress)}
 
 
 def _named(observed: Any) -> dict[str, Any]:
@@ -63,6 +65,13 @@ def _held(progress: Any) -> float:
         custom = operator["customMetrics"]
         total += operator["memoryUsedBytes"] + custom.get("rocksdbSstFileSize", 0)
     return total
+
+
+def _watermark(progress: Any) -> dict[str, float]:
+    """The watermark, if there is one."""
+    told = (progress["eventTime"] or {}).get("watermark")
+    found = None if told is None else seconds(told)
+    return {} if found is None else {"watermark": found}
 
 
 class Listener(StreamingQueryListener):  # type: ignore[misc]

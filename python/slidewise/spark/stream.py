@@ -26,6 +26,7 @@ from slidewise.spark.options import StreamOptions
 from slidewise.spark.packing import PACKED, Packer, unpack
 from slidewise.spark.progress import NAME
 from slidewise.spark.schemas import arrow_schema, check_booleans, with_results
+from slidewise.spark.watermarks import MOVED, moved
 from slidewise.spec import Spec
 
 __all__ = ["answered", "buckets_of", "job_of"]
@@ -58,7 +59,8 @@ def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
     buckets = buckets_of(spec, options)
     guard = Guard.of(job, buckets)
     packer = Packer(job, buckets, guard.to_bytes(), options.marker)
-    packed = df.withWatermark(spec.on, options.delay).mapInArrow(packer, PACKED)
+    rows = df.withColumn(MOVED, moved(spec.on)).withWatermark(MOVED, options.delay)
+    packed = rows.drop(MOVED).mapInArrow(packer, PACKED)
     history = None
     if options.initial is not None:
         _check_history(options.initial, df)

@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 from slidewise.spark.progress import NAME, metrics
+from slidewise.spark.watermarks import from_progress
 from slidewise.texts import counted, rate
 
 __all__ = ["Told"]
-
-# Where the watermark of Spark begins.
-_NONE = "1970-01-01T00:00:00"
 
 
 class Told:
@@ -58,7 +56,8 @@ class Told:
 
     def _line(self, progress: Any, counts: dict[str, float]) -> str:
         took = max(progress["durationMs"].get("triggerExecution", 0), 1) / 1_000
-        watermark = progress["eventTime"].get("watermark", _NONE)
+        told = progress["eventTime"].get("watermark")
+        watermark = None if told is None else from_progress(told)
         rows = int(counts["rows"])
         parts = [
             f"batch {progress['batchId']}: {counted(rows, 'row')}",
@@ -83,8 +82,8 @@ def _observed(progress: Any) -> Any:
     return progress["observedMetrics"] or {}
 
 
-def _readable(watermark: str) -> str:
-    if watermark.startswith(_NONE):
+def _readable(watermark: str | None) -> str:
+    if watermark is None:
         return "none yet"
     return watermark.replace("T", " ").removesuffix("Z").removesuffix(".000")
 
