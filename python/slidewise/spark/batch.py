@@ -19,10 +19,15 @@ from slidewise.batches import Order
 from slidewise.frames import frame, require
 from slidewise.keyed.refusals import CORRECTION, LATE, refuse_flag
 from slidewise.spark import hot
-from slidewise.spark.columns import column, key_column
+from slidewise.spark.columns import OWN, ascending, column, key_column
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.pieces import PIECE, Bounds, Cuts, in_pieces
-from slidewise.spark.schemas import arrow_schema, check_booleans, with_results
+from slidewise.spark.schemas import (
+    arrow_schema,
+    check_booleans,
+    refuse_own,
+    with_results,
+)
 from slidewise.spark.sorting import RUN, by_one_number, placed, with_runs
 from slidewise.spark.workers import answer
 from slidewise.spec import Spec
@@ -39,6 +44,11 @@ __all__ = [
 # Spark's own default of spark.sql.shuffle.partitions, which nobody has chosen.
 _UNSAID = "200"
 _PER_CORE = 2
+# What `without_deleted` adds to rows for as long as it needs it: their number, how many
+# rows of their key and time are taken back, and which of these they are.
+_ROW = f"{OWN}row"
+_DELETED = f"{OWN}deleted"
+_PLACE = f"{OWN}place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +107,29 @@ def without_markers(df: Any, marker: str | None) -> Any:
 
 
 def without_deleted(df: Any, spec: Spec, options: StreamOptions) -> Any:
-    """The rows that no other row takes back, and that take none back themselves."""
+    """The rows that no other row takes back, and that take none back themselves.
+
+    Of rows of equal key and time the first by `then_by` is taken back first; where that
+    does not tell, the first in the order in which Spark reads them.
+    """
     if options.deletes is None:
         return df
+    refuse_own(df)
     names = [*spec.columns, *options.then_by, options.deletes]
     require(frame(arrow_schema(df).empty_table()), names, "the DataFrame")
     check_booleans(df, options.deletes, "deletes")
     gone = sf.coalesce(column(options.deletes), sf.lit(False))
     place = [*(key_column(df, name) for name in spec.by), column(spec.on)]
-    order = [column(name) for name in options.then_by] or [column(spec.on)]
-    marked = df.withColumns(
+    order = [*ascending(options.then_by), column(_ROW)]
+    alike = Window.partitionBy(*place, gone).orderBy(*order)
+    marked = df.withColumn(_ROW, sf.monotonically_increasing_id()).withColumns(
         {
-            "__deleted": sf.sum(gone.cast("int")).over(Window.partitionBy(*place)),
-            "__place": sf.row_number().over(
-                Window.partitionBy(*place, gone).orderBy(*order)
-            ),
+            _DELETED: sf.sum(gone.cast("int")).over(Window.partitionBy(*place)),
+            _PLACE: sf.row_number().over(alike),
         }
     )
-    rows = marked.where(~gone & (sf.col("__place") > sf.col("__deleted")))
-    return rows.drop("__deleted", "__place")
+    rows = marked.where(~gone & (column(_PLACE) > column(_DELETED)))
+    return rows.drop(_ROW, _DELETED, _PLACE)
 
 
 def planned(df: Any, spec: Spec, options: BatchOptions) -> Job:
@@ -152,8 +166,8 @@ def _run(df: Any, job: Job) -> Any:
         rows = rows.sortWithinPartitions(number)
         order = replace(order, runs=(RUN,))
     else:
-        times = [spec.arrival or spec.on, *job.then_by]
-        rows = rows.sortWithinPartitions(*keys, *map(column, times))
+        time = column(spec.arrival or spec.on)
+        rows = rows.sortWithinPartitions(*keys, time, *ascending(job.then_by))
     if bounds is not None:
         spec = replace(spec, by=(*spec.by, PIECE))
     run = answer(spec, order, bounds, tuple(rows.columns), tuple(job.schema.names))

@@ -11,9 +11,10 @@ from slidewise.batches import result_schema
 from slidewise.errors import Argument, SpecError
 from slidewise.frames import frame, require
 from slidewise.hop_batches import hop_schema
+from slidewise.spark.columns import OWN
 from slidewise.spec import Spec
 
-__all__ = ["arrow_schema", "check_booleans", "with_results"]
+__all__ = ["arrow_schema", "check_booleans", "refuse_own", "with_results"]
 
 
 def arrow_schema(df: Any) -> pa.Schema:
@@ -39,6 +40,20 @@ def _goes(field: StructField) -> bool:
     except PySparkTypeError:
         return False
     return True
+
+
+def refuse_own(df: Any) -> None:
+    """Refuses columns that are named like those that slidewise adds on the way.
+
+    Raises:
+        SpecError: Naming the first one.
+    """
+    for name in df.columns:
+        if name.lower().startswith(OWN):
+            raise SpecError(
+                f"the name of column {name!r} begins with {OWN!r}, as those of the "
+                "columns that slidewise adds on the way: rename the column"
+            )
 
 
 def check_booleans(df: Any, name: str | None, argument: str) -> None:
@@ -70,6 +85,7 @@ def with_results(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType
         SpecError: If the spec does not fit the columns.
     """
     _check_told(spec)
+    refuse_own(df)
     rows = arrow_schema(df)
     require(frame(rows.empty_table()), [*spec.columns, *extra], "the DataFrame")
     if spec.is_hopping:
