@@ -14,11 +14,19 @@ __all__ = ["NAME", "Listener", "metrics"]
 NAME = "slidewise"
 
 
-def metrics(progress: Any) -> dict[str, float]:
-    """What the windows of a query did in a micro-batch.
+# What is as of the last micro-batch, and not summed over several.
+_STATES = ("state_bytes", "watermark")
+
+
+def metrics(progress: Any, *, total: bool = True) -> dict[str, float]:
+    """What the windows of a query did.
 
     Args:
-        progress: A query (its last micro-batch is told), or one of its progresses.
+        progress: A query since its start, or one of its progresses.
+        total: Of a query, whether to sum over the micro-batches that Spark keeps (the
+            last 100, unless `spark.sql.streaming.numRecentProgressUpdates` is set), or
+            to tell the last one alone. After `availableNow=True` the last one often
+            has no rows, and only gives the last answers.
 
     Returns:
         `rows` taken in and how many of them were `late`, how many `keys` had new rows,
@@ -28,21 +36,44 @@ def metrics(progress: Any) -> dict[str, float]:
         how many pages were not read from it but `shelved` on the node, and the
         `seconds` spent in them, summed over all tasks. And `state_bytes`, what the
         state store holds in its files and in memory, and, once there is one, the
-        `watermark` of the micro-batch, in seconds since 1970. Empty before the first
-        micro-batch.
+        `watermark` of the micro-batch, in seconds since 1970: both of the last one. And
+        how many `batches` this is about. Empty before the first micro-batch since the
+        start, as where there was nothing new.
 
     Raises:
-        SpecError: If the query has no windows of slidewise.
+        SpecError: If it has run a micro-batch, and has no windows of slidewise.
 
     Example:
         >>> metrics(query)["late"]  # doctest: +SKIP
         3
     """
-    if hasattr(progress, "lastProgress"):
-        progress = progress.lastProgress
-    if progress is None:
+    is_query = hasattr(progress, "recentProgress")
+    batches = [
+        one
+        for one in (progress.recentProgress if is_query else [progress])
+        if _has_run(one)
+    ]
+    told = [_of_batch(one) for one in (batches if total else batches[-1:])]
+    if not told:
         return {}
-    found = progress["observedMetrics"].get(NAME)
+    names = [name for name in told[-1] if name not in _STATES]
+    sums = {name: sum(one[name] for one in told) for name in names}
+    states = {name: told[-1][name] for name in _STATES if name in told[-1]}
+    return {**sums, **states, "batches": len(told)}
+
+
+def _has_run(progress: Any) -> bool:
+    """Whether there was a micro-batch; Spark also tells that there is nothing new."""
+    return "addBatch" in progress["durationMs"]
+
+
+def _of_batch(progress: Any) -> dict[str, float]:
+    """What the windows did in a micro-batch.
+
+    Raises:
+        SpecError: If there are none.
+    """
+    found = (progress["observedMetrics"] or {}).get(NAME)
     if found is None:
         raise SpecError("this query has no windows of slidewise")
     counts = {name: value or 0 for name, value in _named(found).items()}

@@ -3,7 +3,7 @@
 Spark says 0 before it has a watermark, and for each one that would be earlier. So it is
 given the times of rows 10,000 years later, of which 0 is the year -8030: no stream is
 as old. The Gregorian calendar repeats itself after 400 years, so in what Spark shows of
-a watermark only the year differs: 12018-07-03T17:48:39Z is 2018-07-03T17:48:39Z.
+a watermark only the year differs: +12018-07-03T17:48:39Z is 2018-07-03T17:48:39Z.
 """
 
 from datetime import UTC, datetime
@@ -62,7 +62,7 @@ def from_progress(told: str) -> str | None:
 
     Example:
         >>> from_progress("1970-01-01T00:00:00.000Z")
-        >>> from_progress("12018-07-03T17:48:39.250Z")
+        >>> from_progress("+12018-07-03T17:48:39.250Z")
         '2018-07-03T17:48:39.250Z'
     """
     if told.startswith("1970-01-01T00:00:00"):
@@ -75,7 +75,7 @@ def seconds(told: str) -> float | None:
     """The same in seconds since 1970.
 
     Example:
-        >>> seconds("12018-07-03T17:48:39.250Z")
+        >>> seconds("+12018-07-03T17:48:39.250Z")
         1530640119.25
     """
     text = from_progress(told)

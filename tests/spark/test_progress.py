@@ -1,0 +1,60 @@
+"""What `metrics` tells of queries: as they run, once they are over, started again."""
+
+import datetime as dt
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from streams import SCHEMA, START, Feed, read, start
+
+import slidewise as sw
+from slidewise.errors import SpecError
+from slidewise.spark import metrics, rolling
+
+ASKED: dict[str, Any] = {"on": "t", "windows": "1m", "aggs": {"n": sw.count()}}
+
+
+def test_metrics_of_a_query(spark: Any, tmp_path: Path) -> None:
+    feed = Feed(tmp_path, 0, dt.timedelta())
+    for minutes in ([0, 1], [2, 0], [3]):
+        rows = [{"id": 0, "t": START + dt.timedelta(minutes=at)} for at in minutes]
+        feed.put(pa.Table.from_pylist(rows, SCHEMA))
+    answers = rolling(read(spark, tmp_path), **ASKED, late="0s")
+    query = start(answers, tmp_path, "out")
+    query.awaitTermination()
+    told = metrics(query)
+    assert [told[name] for name in ("rows", "late", "answers")] == [5, 1, 4]
+    # The fourth has no rows: it answers what its watermark has passed.
+    assert told["batches"] == 4
+    assert told["watermark"] == (START + dt.timedelta(minutes=3)).timestamp()
+    last = metrics(query, total=False)
+    assert last == metrics(query.lastProgress)
+    assert [last[name] for name in ("rows", "late", "answers")] == [0, 0, 1]
+    assert last["batches"] == 1
+    assert last["state_bytes"] == told["state_bytes"] > 0
+    # Started again with nothing new: a right query, that has done nothing.
+    query = start(answers, tmp_path, "out")
+    query.awaitTermination()
+    assert query.recentProgress
+    assert metrics(query) == metrics(query, total=False) == {}
+    assert metrics(query.lastProgress) == {}
+    writer = answers.writeStream.format("parquet").trigger(processingTime="1 second")
+    writer = writer.option("checkpointLocation", str(tmp_path / "out-checkpoint"))
+    query = writer.start(str(tmp_path / "out"))
+    try:
+        while query.lastProgress is None:
+            assert query.isActive, query.exception()
+            time.sleep(0.1)
+        assert metrics(query) == {}
+    finally:
+        query.stop()
+
+
+def test_other_queries_are_refused(spark: Any, tmp_path: Path) -> None:
+    Feed(tmp_path, 0, dt.timedelta()).write(1)
+    query = start(read(spark, tmp_path), tmp_path, "out")
+    query.awaitTermination()
+    with pytest.raises(SpecError, match="no windows of slidewise"):
+        metrics(query)
