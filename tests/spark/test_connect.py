@@ -23,6 +23,11 @@ spark = SparkSession.builder.remote("local[2]").getOrCreate()
 
 BATCH = """
 import random
+from slidewise.spark import session
+
+before = spark.conf.getAll
+assert session() is spark
+assert spark.conf.getAll == before
 import slidewise as sw
 from random_tables import AGGS, random_table, same
 from slidewise.spark import hopping, hot, rolling

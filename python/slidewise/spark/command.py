@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType
 
@@ -21,7 +20,7 @@ from slidewise.errors import SlidewiseError, SpecError
 from slidewise.spark.batch import answered
 from slidewise.spark.columns import column
 from slidewise.spark.options import BatchOptions, check_order
-from slidewise.spark.session import session
+from slidewise.spark.session import existing, session
 from slidewise.spec import Spec
 
 __all__ = ["KINDS", "roll", "running"]
@@ -98,14 +97,15 @@ def running(
     Raises:
         SlidewiseError: If Spark fails, in one line.
     """
-    ours = SparkSession.getActiveSession() is None
+    there = existing()
+    ours = there is None
     folder = Path(tempfile.mkdtemp(prefix="slidewise-"))
     log = folder / "spark.log"
     is_wanted = False
     try:
         try:
             with _printing_to(log) if ours else nullcontext():
-                spark = session(app, config=config)
+                spark = session(app, config=config) if ours else there
         except (PySparkException, Py4JError, RuntimeError) as error:
             raise SlidewiseError(unstarted(_cause(str(error)))) from error
         try:

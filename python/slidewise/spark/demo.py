@@ -17,14 +17,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
 from slidewise import tables, trips
 from slidewise.demo import AGGS
 from slidewise.errors import SlidewiseError, SpecError
 from slidewise.progress import Progress
 from slidewise.spark.entry import rolling
-from slidewise.spark.session import session
+from slidewise.spark.session import existing, session
 from slidewise.texts import format_table
 
 __all__ = ["run"]
@@ -69,10 +68,11 @@ def run(
         f"{len(parts)} bursts of {min(map(len, parts)):,} to {max(map(len, parts)):,}."
     )
     say(f"{', '.join(AGGS)} over {', '.join(_ASKED['windows'])} per station:\n")
-    ours = SparkSession.getActiveSession() is None
+    there = existing()
+    ours = there is None
     config = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1)}
     config["spark.ui.showConsoleProgress"] = "false"
-    spark = session("slidewise demo", config=config)
+    spark = session("slidewise demo", config=config) if ours else there
     try:
         with TemporaryDirectory(prefix="slidewise-") as folder:
             told = _Comparison(spark, parts, Path(folder)).told()

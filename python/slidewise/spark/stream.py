@@ -26,6 +26,7 @@ from slidewise.spark.options import StreamOptions
 from slidewise.spark.packing import PACKED, Packer, unpack
 from slidewise.spark.progress import NAME
 from slidewise.spark.schemas import arrow_schema, check_booleans, with_results
+from slidewise.spark.session import PROVIDER, ROCKSDB
 from slidewise.spark.watermarks import MOVED, moved
 from slidewise.spec import Spec
 
@@ -34,8 +35,6 @@ __all__ = ["answered", "buckets_of", "job_of"]
 _BUCKETS = 8
 # What Spark notes at a column with a watermark.
 _WATERMARK = "spark.watermarkDelayMs"
-_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
@@ -151,11 +150,11 @@ def _check_watermark(df: Any) -> None:
 
 
 def _check_session(spark: Any) -> None:
-    provider = spark.conf.get(_PROVIDER, "")
+    provider = spark.conf.get(PROVIDER, "")
     if "RocksDB" not in provider:
         raise SpecError(
             "the state of streams lies in RocksDB, which this session does not use: "
-            f"spark.conf.set({_PROVIDER!r}, {_ROCKSDB!r}) before the query starts, or "
+            f"spark.conf.set({PROVIDER!r}, {ROCKSDB!r}) before the query starts, or "
             "make it by slidewise.spark.session()"
         )
 

@@ -1,0 +1,53 @@
+"""A session that is there already stays as it is."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from slidewise.spark import session
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ZONE = "spark.sql.session.timeZone"
+
+
+@pytest.fixture
+def levels(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the log level is set to."""
+    found: list[str] = []
+    monkeypatch.setattr(type(spark.sparkContext), "setLogLevel", found.append)
+    return found
+
+
+@pytest.fixture
+def users(spark: Any) -> Iterator[Any]:
+    """A session with other settings than ours."""
+    before = {name: spark.conf.get(name) for name in (ZONE, PROVIDER)}
+    spark.conf.set(ZONE, "America/New_York")
+    spark.conf.unset(PROVIDER)
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def test_no_setting_is_changed(users: Any, levels: list[str]) -> None:
+    before = users.conf.getAll
+    needed = rf"spark.conf.set\('{PROVIDER}', '.*RocksDB.*'\), which streams .* need;"
+    with pytest.warns(UserWarning, match=needed):
+        assert session("other", config={ZONE: "America/New_York"}) is users
+    with pytest.warns(UserWarning, match="ansi.enabled', 'false'"):
+        session(config={"spark.sql.ansi.enabled": False})
+    assert users.conf.getAll == before
+    assert levels == []
+
+
+def test_a_session_that_serves_is_given_back(spark: Any, levels: list[str]) -> None:
+    """Warnings are errors here. A session may have been made by another thread."""
+    assert session(config={ZONE: "UTC"}) is spark
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(session()))
+    thread.start()
+    thread.join()
+    assert found == [spark]
+    assert levels == []
