@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from slidewise.columns import decoded
 from slidewise.errors import SpecError
-from slidewise.frames import dense
+from slidewise.frames import dense, refuse_spark
 from slidewise.instants import SIZES, Clock, numpy_unit, zone_named
 from slidewise.ordered import is_missing, pair
 from slidewise.plan import WindowPlan
@@ -452,7 +452,12 @@ def _as_int64(array: pa.Array, what: str) -> pa.Array:
 
 
 def as_array(values: Any) -> pa.Array | list[Any] | None:
-    """Anything that holds an array as one Arrow array, or a list if that cannot be."""
+    """Anything that holds an array as one Arrow array, or a list if that cannot be.
+
+    Raises:
+        SpecError: If it is a DataFrame of Spark.
+    """
+    refuse_spark(values)
     if isinstance(values, pa.Array):
         return _one(values)
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
@@ -520,8 +525,9 @@ def read_table(values: Any, names: Sequence[str]) -> list[Any] | None:
     """The named columns of a table, or None if it is none.
 
     Raises:
-        SpecError: If one of them is not there.
+        SpecError: If one of them is not there, or it is a DataFrame of Spark.
     """
+    refuse_spark(values)
     there: list[str]
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(values, pandas.DataFrame):

@@ -25,6 +25,7 @@ __all__ = [
     "frame",
     "is_lazy",
     "once_collected",
+    "refuse_spark",
     "refuse_taken",
     "require",
 ]
@@ -79,10 +80,11 @@ def frame(table: Any) -> Frame:
     """Wraps a table.
 
     Raises:
-        SpecError: If it is no table.
+        SpecError: If it is not a table, or one of Spark's.
     """
     if isinstance(table, type):
         raise SpecError(_no_table(table))
+    refuse_spark(table)
     for library, type_name, wrap in _LIBRARIES:
         module = sys.modules.get(library)
         if module is not None and isinstance(table, getattr(module, type_name)):
@@ -99,6 +101,22 @@ def frame(table: Any) -> Frame:
         except (pa.ArrowInvalid, ValueError) as error:  # a stream of no columns
             raise SpecError(_no_table(table)) from error
     raise SpecError(_no_table(table))
+
+
+def refuse_spark(table: Any) -> None:
+    """Refuses a DataFrame of Spark, whose rows would all be collected to the driver.
+
+    Raises:
+        SpecError: If it is one, classic, of Spark Connect, or of pandas on Spark.
+    """
+    for name in _SPARK_MODULES:
+        module = sys.modules.get(name)
+        if module is not None and isinstance(table, module.DataFrame):
+            raise SpecError(
+                "this is a PySpark DataFrame, and all its rows would be collected to "
+                "the driver: use slidewise.spark.rolling or slidewise.spark.hopping, "
+                "or give df.toPandas() if its rows fit into memory"
+            )
 
 
 def is_lazy(table: Any) -> bool:
@@ -405,6 +423,12 @@ def _masked_dtypes(pandas: Any) -> dict[pa.DataType, Any]:
     return {**dtypes, pa.bool_(): pandas.BooleanDtype()}
 
 
+# Where DataFrames of Spark are defined; PySpark before 4.0 has one apart for Connect.
+_SPARK_MODULES = (
+    "pyspark.sql.dataframe",
+    "pyspark.sql.connect.dataframe",
+    "pyspark.pandas.frame",
+)
 _LIBRARIES: tuple[tuple[str, str, Callable[[Any], Frame]], ...] = (
     ("pandas", "DataFrame", _PandasFrame),
     ("polars", "DataFrame", _PolarsFrame),
