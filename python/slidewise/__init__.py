@@ -14,6 +14,8 @@ Example:
     ([10, 30, 30], [10, 30, 60])
 """
 
+from typing import TYPE_CHECKING
+
 from slidewise._core import Bloom, CountMin, __version__
 from slidewise.aggregations import (
     Aggregation,
@@ -71,6 +73,7 @@ from slidewise.errors import (
     WindowBusyError,
 )
 from slidewise.explaining import explain
+from slidewise.hints import no_such_name
 from slidewise.hopping import hopping
 from slidewise.keyed import KeyedWindows
 from slidewise.laws import check_laws
@@ -148,3 +151,8 @@ __all__ = [
     "top_k",
     "variance",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> object:
+        raise no_such_name(name, __all__)

@@ -12,6 +12,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.durations import Session, WindowLike
 from slidewise.errors import SpecError
 from slidewise.frames import frame, is_lazy, require
+from slidewise.hints import with_hints
 from slidewise.requests import Request
 from slidewise.spec import Spec, WindowSpec
 
@@ -43,6 +44,7 @@ _WAYS = {
 _BOUNDS, _ORDER, _ARRIVAL = 3, 20, 300
 
 
+@with_hints
 def explain(
     table: Any,
     *,

@@ -17,6 +17,7 @@ from slidewise.batches import named_window
 from slidewise.durations import Session, WindowLike
 from slidewise.errors import Argument, SpecError
 from slidewise.frames import Frame, Result, frame, is_lazy, require
+from slidewise.hints import with_hints
 from slidewise.requests import Moments, Request, lazily
 from slidewise.spec import Spec
 from slidewise.times import window_units
@@ -26,6 +27,7 @@ __all__ = ["Windows", "answers_in", "hopping", "hopping_spec", "windows_in"]
 TableT = TypeVar("TableT")
 
 
+@with_hints
 def hopping(
     table: TableT,
     *,

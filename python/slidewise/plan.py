@@ -358,10 +358,12 @@ def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
     Raises:
         SpecError: If there are none, or one is no range.
     """
-    if isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable):
+    single = isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable)
+    if single or isinstance(ranges, Mapping):
+        mapping = ", not a mapping" if isinstance(ranges, Mapping) else ""
         raise SpecError(
-            "ranges= takes several, such as [10, 100], [sw.rows(10)] or ['1m', '1h']; "
-            f"got {shown(ranges)}"
+            "ranges= takes several, such as [10, 100], [sw.rows(10)] or ['1m', '1h']"
+            f"{mapping}; got {shown(ranges)}"
         )
     reaches = tuple(_range(one) for one in ranges)
     if not reaches:

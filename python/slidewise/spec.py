@@ -286,8 +286,8 @@ def column_named(value: object, argument: str) -> str:
 def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
     if by is None:
         return ()
-    names = (by,) if isinstance(by, str) else by
-    if not isinstance(names, Iterable):
+    names: object = (by,) if isinstance(by, str) else by
+    if not isinstance(names, Iterable) or isinstance(names, Mapping):
         raise SpecError(
             Argument("by"), f" takes a column or a list of columns, got {by!r}"
         )
@@ -297,6 +297,12 @@ def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
 def _windows(
     windows: WindowLike | Iterable[WindowLike], closed: str, offset: WindowLike | None
 ) -> tuple[WindowSpec, ...]:
+    if isinstance(windows, Mapping):
+        raise SpecError(
+            Argument("windows"),
+            " takes one length or a list of them, such as ['1h', '7d'], not a mapping; "
+            f"got {windows!r}",
+        )
     if isinstance(windows, str | Rows) or not isinstance(windows, Iterable):
         windows = [windows]
     lengths = [parse_length(window, "windows") for window in windows]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 from slidewise.aggregations import Aggregation
 from slidewise.durations import WindowLike
 from slidewise.frames import frame, is_lazy, refuse_taken, require
+from slidewise.hints import with_hints
 from slidewise.moments import moments_of
 from slidewise.requests import Request, lazily
 from slidewise.spec import Spec
@@ -61,6 +62,7 @@ def rolling(
 ) -> TableT: ...
 
 
+@with_hints
 def rolling(
     table: Any,
     *,

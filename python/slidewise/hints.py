@@ -1,0 +1,135 @@
+"""Hints for those who come with the words of pandas, polars or SQL.
+
+An argument or a name that does not exist raises the error that Python would raise, with
+one that does exist behind it.
+"""
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
+
+__all__ = ["hint_of", "no_such_name", "with_hints"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# Arguments of other libraries, and those that mean the same here: the first that the
+# function has is meant.
+_ARGUMENTS = {
+    "agg": ("aggs",),
+    "aggregations": ("aggs",),
+    "func": ("aggs",),
+    "group_by": ("by",),
+    "groupby": ("by",),
+    "index_column": ("on",),
+    "keys": ("by",),
+    "min_periods": ("min_rows",),
+    "min_samples": ("min_rows",),
+    "order_by": ("on",),
+    "partition_by": ("by",),
+    "period": ("windows", "window"),
+    "window": ("windows",),
+    "window_size": ("windows", "window"),
+    "windows": ("window",),
+}
+
+# What takes more than another name: the argument that is needed for it, and the advice.
+_ADVICE = {
+    "center": (
+        "windows",
+        "move the windows by half of their length, such as offset='-30m' with "
+        "windows='1h'",
+    ),
+    "every": (
+        "windows",
+        "windows at a distance from one another are answered by "
+        "sw.hopping(..., window=, every=)",
+    ),
+}
+
+_NAMES = {
+    "argmax": "arg_max",
+    "argmin": "arg_min",
+    "array_agg": "collect",
+    "average": "mean",
+    "avg": "mean",
+    "corr": "correlation",
+    "cov": "covariance",
+    "kurt": "kurtosis",
+    "n_unique": "count_distinct",
+    "nunique": "count_distinct",
+    "percentile": "quantile",
+    "prod": "product",
+    "size": "count",
+    "skew": "skewness",
+    "std": "stddev",
+    "tumbling": "hopping",
+    "unique": "collect_distinct",
+    "var": "variance",
+}
+
+
+def with_hints(function: _Function) -> _Function:
+    """The function, whose `TypeError` for an argument that it lacks names a like one.
+
+    Example:
+        >>> @with_hints
+        ... def roll(table, *, on, min_rows=0): ...
+        >>> roll([], on="t", min_periods=3)
+        Traceback (most recent call last):
+        ...
+        TypeError: roll() takes no argument 'min_periods': did you mean min_rows=?
+    """
+    parameters = inspect.signature(function).parameters
+    leading = [
+        name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY
+    ]
+    named = [name for name in parameters if name not in leading]
+
+    @functools.wraps(function)
+    def checked(*args: Any, **options: Any) -> Any:
+        for name in options:
+            if name not in parameters:
+                raise TypeError(
+                    f"{function.__name__}() takes no argument {name!r}"
+                    f"{hint_of(name, parameters)}"
+                )
+        if len(args) > len(leading):
+            raise TypeError(
+                f"{function.__name__}() takes the arguments after "
+                f"{' and '.join(leading)} by name: {named[0]}="
+                f"{args[len(leading)]!r:.60}"
+            )
+        return function(*args, **options)
+
+    return cast("_Function", checked)
+
+
+def hint_of(name: str, known: Iterable[str]) -> str:
+    """What to write instead of an argument, for the end of a message.
+
+    Example:
+        >>> hint_of("min_periods", ["on", "min_rows"]), hint_of("xyzzy", ["on"])
+        (': did you mean min_rows=?', '')
+    """
+    known = list(known)
+    needed, advice = _ADVICE.get(name, ("", ""))
+    if needed in known:
+        return f": {advice}"
+    meant = [word for word in _ARGUMENTS.get(name, ()) if word in known]
+    meant += difflib.get_close_matches(name, known, n=1)
+    return f": did you mean {meant[0]}=?" if meant else ""
+
+
+def no_such_name(name: str, names: Iterable[str]) -> AttributeError:
+    """The error for a name that `slidewise` does not have.
+
+    Example:
+        >>> str(no_such_name("std", ["stddev"]))
+        "module 'slidewise' has no attribute 'std': did you mean sw.stddev?"
+    """
+    meant = [_NAMES[name]] if name in _NAMES else []
+    meant += difflib.get_close_matches(name, list(names), n=1, cutoff=0.75)
+    hint = f": did you mean sw.{meant[0]}?" if meant else ""
+    return AttributeError(f"module 'slidewise' has no attribute {name!r}{hint}")
