@@ -389,6 +389,18 @@ def test_ties_as_pandas_has_them_can_be_asked_for() -> None:
     assert found == list(theirs.expected)
 
 
+@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
+def test_ties_are_those_of_pandas_whichever_ends_belong(closed: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    times = pandas.to_datetime([0, 1, 1, 2, 3, 3], unit="s")
+    frame = pandas.DataFrame({"t": times, "x": [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]})
+    theirs = frame.rolling("2s", on="t", closed=closed, min_periods=1)["x"].sum()
+    ours = sw.rolling(
+        frame, on="t", windows="2s", aggs={"s": sw.sum("x")}, closed=closed, ties="rows"
+    )
+    assert ours["s_2s"].equals(theirs.rename("s_2s"))
+
+
 def test_skewness_is_the_sample_one_of_pandas_and_polars_bias_false() -> None:
     found = answers(of_rows("", sw.skewness("x"), SKEWED, 4))
     expected = [-0.8545630383279711, 0.0, 1.9001038154942962, 0.16923763134384154]
