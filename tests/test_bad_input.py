@@ -235,10 +235,29 @@ def test_result_names_that_are_taken() -> None:
 
 def test_tables_that_are_none() -> None:
     for table in (3, [1, 2], {"at": [1]}, pa.Table, pd.Series([1]).to_numpy()):
-        with pytest.raises(sw.SpecError, match="is no table"):
+        with pytest.raises(sw.SpecError, match="is not a table"):
             ask(table)
     with pytest.raises(sw.SpecError, match="no column 'at'"):
         ask(pl.LazyFrame({"t": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("given", "way_out"),
+    [
+        ([{"at": 1}, {"at": 2}], r"a list of dicts.* pyarrow\.Table\.from_pylist"),
+        (({"at": 1},), r"a list of dicts.* pyarrow\.Table\.from_pylist"),
+        ("trips.csv", r"'trips\.csv' is a path or a text.*read_csv"),
+        (Path("trips.parquet"), r"'trips\.parquet' is a path.*read_table"),
+        ([{"at": 1}, 2], "builtins.list is not a table"),
+        ([], "builtins.list is not a table"),
+        ("select 1", "'select 1' is a path or a text, not a table"),
+        ({"at": [1, 2]}, r"pyarrow\.table\(\.\.\.\) makes one of it"),
+    ],
+)
+def test_what_can_be_made_a_table_says_how(given: Any, way_out: str) -> None:
+    for call in (ask, lambda table: ask(at=table)):
+        with pytest.raises(sw.SpecError, match=way_out):
+            call(given)
 
 
 def test_columns_that_are_there_twice() -> None:

@@ -208,7 +208,7 @@ def test_not_a_number_is_one_key_whatever_its_bits():
 
 def test_a_series_is_no_table():
     for series in (pd.Series([1, 2]), pl.Series([1, 2])):
-        with pytest.raises(sw.SpecError, match="is no table"):
+        with pytest.raises(sw.SpecError, match="is not a table"):
             sw.rolling(series, on="t", windows=1, aggs={"n": sw.count()})
 
 

@@ -1,17 +1,22 @@
 """Lengths of windows, as people write them.
 
-A length is a duration (`"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`), an integer in
-the units of an integer time column, or a number of rows (`rows(100)`). Calendar months
-and years have no fixed length and are refused: `"1d"` is 24 hours, always.
+A length is a duration (`"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta` of Python, of
+pandas or of numpy), an integer in the units of an integer time column, or a number of
+rows (`rows(100)`). Calendar months and years have no fixed length and are refused:
+`"1d"` is 24 hours, always.
 """
 
 import operator
 import re
+import sys
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from slidewise.errors import Argument, SpecError
+
+if TYPE_CHECKING:
+    from numpy import timedelta64
 
 __all__ = [
     "Length",
@@ -65,6 +70,10 @@ _CALENDAR = {
     "Y",
 }
 
+# What numpy counts durations in, beside the units above, as parts of a nanosecond; "W"
+# and "D" are weeks and days there, "M" and "Y" those of the calendar.
+_PARTS = {"ps": 10**3, "fs": 10**6, "as": 10**9}
+
 # Beyond what any time can hold.
 _MOST_DIGITS = 100
 _DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
@@ -88,7 +97,11 @@ class Rows:
         return f"{self.n}rows"
 
 
-WindowLike: TypeAlias = str | timedelta | Rows | SupportsIndex
+if TYPE_CHECKING:
+    DurationLike: TypeAlias = str | timedelta | timedelta64[Any] | SupportsIndex
+else:  # numpy is not needed
+    DurationLike: TypeAlias = str | timedelta | SupportsIndex
+WindowLike: TypeAlias = DurationLike | Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +163,7 @@ def rows(n: int) -> Rows:
     return Rows(operator.index(n))
 
 
-def session(gap: str | timedelta | SupportsIndex) -> Session:
+def session(gap: DurationLike) -> Session:
     """Windows from the first to the last of rows that follow closely: for `hopping`.
 
     A row belongs to the session of the row before it (of the same key) if it comes at
@@ -192,6 +205,10 @@ def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
         return Length("time", _read(offset, argument), offset, argument)
     if isinstance(offset, timedelta):
         return Length("time", _nanoseconds(offset), str(offset), argument)
+    if _is_numpy(offset):
+        return Length(
+            "time", _numpy_nanoseconds(offset, argument), str(offset), argument
+        )
     amount = _integer(offset, argument)
     return Length("integer", amount, str(amount), argument)
 
@@ -222,7 +239,7 @@ def parse_length(window: WindowLike, argument: str = "window") -> Length:
             " must be longer than zero: give a duration such as '1h', or an int where "
             "times are integers",
         )
-    if isinstance(window, timedelta):
+    if isinstance(window, timedelta) or _is_numpy(window):
         return replace(length, label=shortest(length.amount))
     return length
 
@@ -258,14 +275,18 @@ def _unit(unit: str, given: Argument) -> int:
     if singular in _WORDS:
         return _UNITS[_WORDS[singular]]
     if unit in _CALENDAR or singular in _CALENDAR:
-        raise SpecError(
-            given,
-            " has no fixed length, because months and years differ in theirs: give the "
-            "days, e.g. '30d' (in durations 'm' is minutes)",
-        )
+        raise _no_fixed_length(given, " (in durations 'm' is minutes)")
     known = " ".join(_UNITS)
     raise SpecError(
         given, f" has the unknown unit {unit!r}: {_EXAMPLES}; units are {known}"
+    )
+
+
+def _no_fixed_length(given: Argument, hint: str = "") -> SpecError:
+    return SpecError(
+        given,
+        " has no fixed length, because months and years differ in theirs: give the "
+        f"days, e.g. '30d'{hint}",
     )
 
 
@@ -284,3 +305,31 @@ def _nanoseconds(delta: timedelta) -> int:
     whole = delta // timedelta(microseconds=1)
     # pandas.Timedelta is a timedelta that also counts nanoseconds.
     return whole * 1_000 + int(getattr(delta, "nanoseconds", 0))
+
+
+def _is_numpy(value: object) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and bool(isinstance(value, numpy.timedelta64))
+
+
+def _numpy_nanoseconds(delta: Any, argument: str) -> int:
+    numpy = sys.modules["numpy"]
+    given = Argument(argument, delta)
+    unit, each = numpy.datetime_data(delta.dtype)
+    if numpy.isnat(delta):
+        raise SpecError(given, f" is not a length of time: it is missing; {_EXAMPLES}")
+    if unit == "generic":
+        raise SpecError(
+            given,
+            " is not a length of time: it has no unit; give one, such as "
+            "numpy.timedelta64(1, 'h'), or an int where times are integers",
+        )
+    if unit in ("M", "Y"):
+        raise _no_fixed_length(given)
+    amount = int(delta.view("int64")) * int(each)
+    if unit not in _PARTS:
+        return amount * _UNITS[unit.lower()]
+    whole, rest = divmod(amount, _PARTS[unit])
+    if rest:
+        raise SpecError(given, " is not a whole number of nanoseconds: round it")
+    return whole

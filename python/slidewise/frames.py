@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from os import PathLike
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -173,12 +174,27 @@ def _no_column(name: str, present: list[str], whose: str) -> str:
 
 
 def _no_table(table: Any) -> str:
+    if isinstance(table, str | PathLike):
+        return (
+            f"{str(table)!r} is a path or a text, not a table: read the file first, "
+            "such as with pyarrow.csv.read_csv, pyarrow.parquet.read_table or "
+            "pandas.read_csv; in a shell, slidewise rolling takes files"
+        )
+    if isinstance(table, list | tuple) and table and _all_mappings(table):
+        return (
+            "a list of dicts is not a table: pyarrow.Table.from_pylist(rows) makes one "
+            "of it, and pandas.DataFrame(rows)"
+        )
     kind = f"{type(table).__module__}.{type(table).__qualname__}"
     return (
-        f"{kind} is no table: give a pyarrow Table or RecordBatch, a pandas or polars "
-        "DataFrame, a dict of NumPy arrays, or anything with __arrow_c_stream__"
+        f"{kind} is not a table: give a pyarrow Table or RecordBatch, a pandas or "
+        "polars DataFrame, a dict of NumPy arrays, or anything with __arrow_c_stream__"
         + (" (pyarrow.table(...) makes one of it)" * isinstance(table, Mapping))
     )
+
+
+def _all_mappings(rows: Sequence[Any]) -> bool:
+    return all(isinstance(row, Mapping) for row in rows)
 
 
 class _ArrowFrame:

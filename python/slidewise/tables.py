@@ -100,8 +100,9 @@ def rolling(
             pyarrow Table). In pandas the names of index levels work like columns.
         on: The column of event times: timestamps of any unit and zone, dates, durations
             or integers.
-        windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`,
-            an int in the units of an integer time column, or `rows(n)`.
+        windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`
+            (also of pandas or numpy), an int in the units of an integer time column, or
+            `rows(n)`. `"1d"` is 24 hours, also where clocks change.
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
         by: The key column, or several: each key has its own windows. A null is a key of
             its own.
