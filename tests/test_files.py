@@ -3,6 +3,7 @@
 import datetime as dt
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,25 @@ def test_text_tables_as_people_write_them(tmp_path: Path) -> None:
     table = read_table(file, on="at")
     assert table["at"].to_pylist() == [1, 2]
     assert table["note"].to_pylist() == ["two\nlines", ""]
+
+
+def test_numbers_in_text_are_what_the_page_says(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.csv"
+    file.write_text(
+        "t,large,mixed,huge,x\n"
+        "1,9223372036854775808,9223372036854775808,18446744073709551616,NaN\n"
+        "2,1,-1,1,nan\n"
+        "3,,2,,0.5\n"
+        "4,NA,3,NULL,\n"
+    )
+    table = read_table(file, on="t")
+    assert table["large"].to_pylist() == [2**63, 1, None, None]
+    assert table["mixed"].to_pylist() == [2.0**63, -1.0, 2.0, 3.0]
+    assert table["huge"].to_pylist() == [2.0**64, 1.0, None, None]
+    assert table["x"].to_pylist() == [None, None, 0.5, None]
+    file = tmp_path / "nan.jsonl"
+    file.write_text('{"t": 1, "x": NaN}\n')
+    assert math.isnan(read_table(file, on="t")["x"][0].as_py())
 
 
 def test_compressed_text(tmp_path: Path) -> None:

@@ -8,6 +8,16 @@
 | `.json` `.jsonl` `.ndjson`   | an array of objects, or one object per line   |
 
 Text may be compressed (`.csv.gz`, `.jsonl.zst`, `.bz2`).
+
+Delimited text does not say of which type a column is, so its values decide:
+
+- A column of whole numbers is int64, or uint64 where one is beyond int64 and none is
+  negative. With other numbers beyond int64 (negative ones beside them, or beyond
+  uint64) it is float64, and its numbers are rounded to 53 bits: Parquet and Arrow keep
+  them, as decimals.
+- An empty field, `NA`, `N/A`, `NULL`, `null`, `NaN` and `nan` are missing values (null)
+  unless they are quoted: a NaN cannot be written in delimited text. In JSON it can
+  (`NaN`), and is a NaN.
 """
 
 import errno
@@ -82,6 +92,10 @@ def read_table(
             ISO 8601 ("2018-07-03 17:48:39") and whole numbers.
         columns: Only these, and `on`.
         progress: Called now and then with the part read so far, from 0 to 1.
+
+    Returns:
+        The table. Which types its columns have, and what is a missing value in text,
+        is said at the top of `slidewise.files`.
 
     Raises:
         FileNotFoundError: If there is no such file (or another `OSError`).
