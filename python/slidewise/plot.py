@@ -1,12 +1,14 @@
 """Pictures of series and their rolling aggregates (needs `slidewise[plot]`).
 
-One panel per aggregation, one line per window, the values themselves as faint dots. The
-file's ending picks the format: png, svg or pdf.
+One panel per aggregation, one line per window, the values themselves as faint dots. An
+answer holds until the next one, so lines are steps. Where a window has become empty
+before the next row, the line is interrupted, and a count falls to 0. The file's ending
+picks the format: png, svg or pdf.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations import Aggregation
+from slidewise.durations import parse_length
 from slidewise.errors import SpecError
-from slidewise.spec import Spec
+from slidewise.spec import Spec, WindowSpec
+from slidewise.times import TimeColumn, read_times, window_units
 
 __all__ = ["check", "draw_demo", "draw_rolling"]
 
@@ -95,28 +99,65 @@ def draw_rolling(table: pa.Table, spec: Spec, path: str | Path) -> None:
     if spec.arrival is not None:
         about += f"; as of each row's {spec.arrival}"
     with _page(path, title, about, [1.0] * min(len(aggs), _PANELS)) as panels:
-        times = _numpy(rows, spec.on)
         for axes, (name, agg) in zip(panels, aggs[:_PANELS], strict=True):
-            _panel(axes, rows, times, spec, name, agg)
+            _panel(axes, rows, spec, name, agg)
         panels[-1].set_xlabel(spec.on)
-        if times.dtype.kind == "M":
+        if _numpy(rows, spec.on).dtype.kind == "M":
             _date_axis(panels[-1])
 
 
-def _panel(
-    axes: Any, rows: pa.Table, times: Any, spec: Spec, name: str, agg: Aggregation
-) -> None:
+def _panel(axes: Any, rows: pa.Table, spec: Spec, name: str, agg: Aggregation) -> None:
     labels = [f"{name}_{window.label}" for window in spec.windows]
     lines = [_numpy(rows, label) for label in labels]
     if agg.of is not None and agg.kind in _SHOWS_VALUES and _is_number(rows, agg.of):
         dots = _numpy(rows, agg.of)
-        _dots(axes, times, dots, agg.of)
+        _dots(axes, _numpy(rows, spec.on), dots, agg.of)
         _limit(axes, dots, lines)
-    for number, (label, line) in enumerate(zip(labels, lines, strict=True)):
+    times = _times(rows, spec.on)
+    over_nothing = 0.0 if agg.kind == "count" else nan
+    for number, window in enumerate(spec.windows):
         color = _LINES[number % len(_LINES)]
         width = 1.1 + 0.25 * min(number, 4)
-        axes.plot(times, line, color=color, linewidth=width, label=label)
+        reach = _reach(window, times)
+        series = _held(times, lines[number], reach, over_nothing)
+        _steps(axes, *series, color=color, linewidth=width, label=labels[number])
     _name_panel(axes, repr(agg))
+
+
+def _reach(window: WindowSpec, times: TimeColumn) -> int | None:
+    """How long after a row a window holds it, in ticks; None if that has no end."""
+    if window.kind == "rows":
+        return None
+    length = window_units(window.as_length, times)
+    reach = length + window_units(window.as_offset, times)
+    return reach if reach > 0 else None  # the window lies ahead of its row
+
+
+def _held(
+    times: TimeColumn, answers: Any, reach: int | None, over_nothing: float
+) -> tuple[Any, Any]:
+    """Times and answers, with one more where a window is empty before the next row."""
+    import numpy
+
+    ticks = times.ticks.to_numpy()
+    if reach is not None and len(ticks) > 1:
+        # Sorted: a difference fits uint64, even that of the ends of int64.
+        apart = ticks[1:].view("uint64") - ticks[:-1].view("uint64")
+        last = numpy.flatnonzero(apart > reach)
+        ticks = numpy.insert(ticks, last + 1, ticks[last] + reach)
+        answers = numpy.insert(answers, last + 1, over_nothing)
+    column = pa.chunked_array([times.restore(pa.array(ticks))])
+    return _numpy(pa.table({"": column}), ""), answers
+
+
+def _steps(axes: Any, times: Any, answers: Any, **style: Any) -> None:
+    """Draws answers that hold until the next one; the latest is marked."""
+    axes.plot(times, answers, drawstyle="steps-post", **style)
+    axes.plot(times[-1:], answers[-1:], "o", color=style["color"], ms=3.5, mew=0)
+
+
+def _times(rows: pa.Table, on: str) -> TimeColumn:
+    return read_times(rows.column(on).combine_chunks(), on)
 
 
 def draw_demo(table: pa.Table, path: str | Path, *, station: str) -> None:
@@ -140,19 +181,23 @@ def draw_demo(table: pa.Table, path: str | Path, *, station: str) -> None:
         "trips reach the server when they end, or later"
     )
     with _page(path, title, about, [1.25, 1.0, 0.9]) as panels:
-        times = _numpy(here, "starttime")
-        _draw_counts(panels[0], here, times)
-        _draw_durations(panels[1], here, times)
+        _draw_counts(panels[0], here)
+        _draw_durations(panels[1], here)
         _draw_lateness(panels[2], table)
-        begins = times.min().astype("datetime64[D]")
+        begins = _numpy(here, "starttime").min().astype("datetime64[D]")
         panels[-1].set_xlim(begins, begins + 1)
         _clock_axis(panels[-1])
 
 
-def _draw_counts(axes: Any, here: pa.Table, times: Any) -> None:
-    known, truth = _numpy(here, "live_n_1h"), _numpy(here, "n_1h")
-    axes.fill_between(times, truth, color=_HINDSIGHT, alpha=0.08, linewidth=0)
-    axes.plot(times, truth, color=_HINDSIGHT, linewidth=1.8, label="in hindsight")
+def _draw_counts(axes: Any, here: pa.Table) -> None:
+    column = _times(here, "starttime")
+    hour = window_units(parse_length("1h"), column)
+    times, truth = _held(column, _numpy(here, "n_1h"), hour, over_nothing=0.0)
+    axes.fill_between(
+        times, truth, step="post", color=_HINDSIGHT, alpha=0.08, linewidth=0
+    )
+    _steps(axes, times, truth, color=_HINDSIGHT, linewidth=1.8, label="in hindsight")
+    times, known = _numpy(here, "starttime"), _numpy(here, "live_n_1h")
     axes.plot(
         times, known, ".", color=_LIVE, markersize=4, mew=0, label="known on arrival"
     )
@@ -160,15 +205,17 @@ def _draw_counts(axes: Any, here: pa.Table, times: Any) -> None:
     _name_panel(axes, "Trips started here in the last hour, as of each trip")
 
 
-def _draw_durations(axes: Any, here: pa.Table, times: Any) -> None:
+def _draw_durations(axes: Any, here: pa.Table) -> None:
     labels = ("15m", "1h", "24h")
     lines = [_numpy(here, f"avg_{label}") / 60 for label in labels]
     dots = _numpy(here, "tripduration") / 60
-    _dots(axes, times, dots, "one trip")
+    _dots(axes, _numpy(here, "starttime"), dots, "one trip")
     _limit(axes, dots, lines)
-    widths = (0.9, 1.4, 2.0)
+    times, widths = _times(here, "starttime"), (0.9, 1.4, 2.0)
     for label, line, color, width in zip(labels, lines, _LINES, widths, strict=False):
-        axes.plot(times, line, color=color, linewidth=width, label=label)
+        reach = window_units(parse_length(label), times)
+        series = _held(times, line, reach, over_nothing=nan)
+        _steps(axes, *series, color=color, linewidth=width, label=label)
     _name_panel(axes, "Minutes per trip: mean of the last 15 minutes, hour, day")
 
 
