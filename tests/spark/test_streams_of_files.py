@@ -1,0 +1,107 @@
+"""Streams of given files on Spark, beside the table of all their rows."""
+
+import datetime as dt
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from streams import assert_same, start, written
+
+import slidewise as sw
+from slidewise.spark import hopping, rolling
+
+pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
+
+DAY = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
+
+
+def put(folder: Path, batches: list[pa.Table]) -> None:
+    """A file per micro-batch, behind those that are there."""
+    place = folder / "in"
+    place.mkdir(exist_ok=True)
+    for at, batch in enumerate(batches, start=len(list(place.iterdir()))):
+        path = place / f"{at:04}.parquet"
+        pq.write_table(batch, path)
+        os.utime(path, (1_000_000_000 + at, 1_000_000_000 + at))
+
+
+def stream(spark: Any, folder: Path) -> Any:
+    """The rows of these files."""
+    schema = spark.read.parquet(str(folder / "in")).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(folder / "in"))
+
+
+@pytest.mark.parametrize(
+    "aggs",
+    [
+        {"avg": sw.mean("x")},
+        {"total": sw.sum("x")},
+        {"total": sw.sum("x"), "top": sw.max("x")},
+    ],
+    ids=["mean", "sum", "sum+max"],
+)
+def test_hops_without_a_count_of_rows(
+    spark: Any, tmp_path: Path, aggs: dict[str, Any]
+) -> None:
+    """Weeks of five days, 5,000 rows a day: more than a page of one key."""
+    days = [DAY + dt.timedelta(day) for day in range(28)]
+    days = [day for day in days if day.weekday() < 5 for _ in range(5000)]
+    table = pa.table({"t": days, "x": [float(at % 7) for at in range(len(days))]})
+    week = len(table) // 4
+    end = pa.table({"t": [DAY + dt.timedelta(60)], "x": [0.0]})
+    weeks = [table.slice(at * week, week) for at in range(4)]
+    put(tmp_path, [*weeks, end])
+    asked: dict[str, Any] = {"on": "t", "window": "7d", "offset": "3d", "aggs": aggs}
+    answers = hopping(stream(spark, tmp_path), **asked, late="0 seconds")
+    start(answers, tmp_path, "out").awaitTermination()
+    expected = sw.hopping(table, **asked)
+    assert_same(written(spark, tmp_path, "out"), expected, ["window_end"])
+
+
+@pytest.mark.parametrize("files", [1, 2, 3])
+def test_a_deletion_takes_the_first_row_by_then_by(
+    spark: Any, tmp_path: Path, files: int
+) -> None:
+    """On a stream, however the rows fall into micro-batches, and on a table."""
+    table = pa.table(
+        {
+            "t": [DAY] * 3 + [DAY + dt.timedelta(1)],
+            "o": [2, 1, 3, 4],
+            "x": ["b", "a", "", "end"],
+            "gone": [False, False, True, False],
+        }
+    )
+    cuts = {1: [0, 3], 2: [0, 2, 3], 3: [0, 1, 2, 3]}[files]
+    parts = [table.slice(a, b - a) for a, b in pairwise(cuts)]
+    put(tmp_path, [*parts, table.slice(3)])
+    asked: dict[str, Any] = {"on": "t", "windows": "1h", "then_by": "o"}
+    asked |= {"aggs": {"c": sw.collect("x")}, "deletes": "gone"}
+    answers = rolling(stream(spark, tmp_path), **asked, late="1 hour", emit="final")
+    start(answers, tmp_path, "out").awaitTermination()
+    assert written(spark, tmp_path, "out")["c_1h"].to_pylist() == [["b"]]
+    rows = spark.read.parquet(str(tmp_path / "in"))
+    answered = rolling(rows, **asked).toArrow().sort_by("t")
+    assert answered["c_1h"].to_pylist() == [["b"], ["end"]]
+
+
+def test_a_query_that_overflowed_goes_on_with_nulls(spark: Any, tmp_path: Path) -> None:
+    """From its checkpoint: the option is no part of what a checkpoint is made for."""
+    from pyspark.errors import StreamingQueryException
+
+    times = [DAY, DAY, DAY + dt.timedelta(1), DAY + dt.timedelta(2)]
+    table = pa.table({"t": times, "k": [*"aabb"], "x": [2**62, 2**62, 1, 1]})
+    put(tmp_path, [table.slice(0, 3), table.slice(3)])
+    asked: dict[str, Any] = {"on": "t", "by": "k", "windows": "1h"}
+    asked |= {"aggs": {"s": sw.sum("x")}, "late": "0 seconds", "emit": "final"}
+    answers = rolling(stream(spark, tmp_path), **asked)
+    with pytest.raises(StreamingQueryException, match="ResultOverflowError"):
+        start(answers, tmp_path, "out").awaitTermination()
+    answers = rolling(stream(spark, tmp_path), **asked, overflow="null")
+    start(answers, tmp_path, "out").awaitTermination()
+    found = written(spark, tmp_path, "out").sort_by("t")
+    assert found["s_1h"].to_pylist() == [None, None, 1, 1]
