@@ -26,8 +26,8 @@ and in brackets the very first one, in which libraries touch fresh memory or com
 Made by `python -m bench.rolling_peers` on {date}, on {machine}, with
 {versions}.
 
-Load: {load}. With other programs on both cores, all figures are lower than on a quiet
-machine, those of instructions that wait for none the most: only ratios count.
+Load: {load}. On a busy machine all figures are lower:
+compare ratios, not absolute figures.
 
 ![M rows/s in windows of about 10,000 rows](speed.png)
 

@@ -40,9 +40,9 @@ once. They run in windows of their own, beside the others if asked for together.
 
 OWN = """\
 
-`sw.aggregation` makes one of your own: associative by your word, commutative and
-invertible if you say so; `sw.check_laws` looks for a counter-example.
-`sw.native` does the same for numbers at native speed.
+`sw.aggregation` defines your own. You promise associativity; declare commutativity or
+an inverse if it has them; `sw.check_laws` looks for a counter-example. `sw.native` does
+the same for numbers, at native speed.
 """
 
 

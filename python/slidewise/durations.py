@@ -142,8 +142,12 @@ def rows(n: int) -> Rows:
     """A window of the last `n` rows, up to and including the row itself.
 
     Rows count whether or not their values are missing. In a keyed table the rows are
-    those of the same key. With `arrival=` they are the `n` youngest by time among the
+    those of the same key. With `arrival=` they are the `n` latest by time among the
     rows that had arrived.
+
+    The first row is answered already, over fewer than `n` rows. In pandas
+    `rolling(n)` gives null until there are `n`: for that, give `min_rows=n`, which
+    counts values that are not null, as pandas does.
 
     Args:
         n: How many rows, at least 1.

@@ -59,7 +59,9 @@ def hopping(
         every: The distance between the starts of windows. By default their length:
             windows that touch (tumbling windows).
         by: The key column, or several. A null is a key of its own.
-        offset: Moves the grid: `window="1d", offset="6h"` for days from 6 to 6.
+        offset: Moves the grid: `window="1d", offset="6h"` for days from 6 to 6 (in UTC;
+            `"1d"` is 24 hours, also where clocks change). The epoch was a Thursday, so
+            windows of `"1w"` begin on Thursdays: with `offset="4d"` on Mondays.
         empty: Also answer windows without rows between a key's first and last one.
         nan: As for `rolling`.
         min_rows: Windows with fewer values that are not null give null (counts stay).
@@ -87,6 +89,15 @@ def hopping(
         ...                  aggs={"n": sw.count(), "km": sw.sum("km")})
         >>> out["window_end"].to_pylist(), out["n"].to_pylist(), out["km"].to_pylist()
         ([5, 10, 15, 20], [2, 2, 1, 1], [8, 8, 4, 4])
+
+        Weeks from Monday to Sunday:
+
+        >>> import datetime as dt
+        >>> days = pa.table({"day": [dt.date(2026, 1, 11), dt.date(2026, 1, 12)]})
+        >>> weeks = sw.hopping(days, on="day", window="1w", offset="4d",
+        ...                    aggs={"n": sw.count()})
+        >>> [f"{start:%a %d %b}" for start in weeks["window_start"].to_pylist()]
+        ['Mon 05 Jan', 'Mon 12 Jan']
     """
     spec = Spec.make_hopping(
         on=on,

@@ -38,7 +38,7 @@ class Functions:
         name: "module:qualified name", or None where none was given: what snapshots and
             pickles call it.
         lift: From a value to a partial; None for the value itself.
-        combine: From an older and a younger partial to that of both.
+        combine: From an earlier and a later partial to that of both.
         lower: From a partial to the answer; None for the partial itself.
         identity: The partial of nothing.
         inverse: From a whole and its oldest part to the rest, or None.
@@ -229,8 +229,8 @@ def aggregation(
         combine: From an older and a younger partial to that of both.
         lower: From a partial to the answer. Default: the partial itself.
         identity: The partial of nothing: `combine(identity, p) == p`. It is a value
-            (never called) and only laws are tested with it: over nothing the answer is
-            None, as everywhere, and no window ever combines anything with it.
+            (never called) and must be given, for `check_laws` alone: no window combines
+            anything with it, and over nothing the answer is None, as everywhere.
         inverse: `inverse(whole, oldest)` gives the rest, where there is such a thing:
             algorithms that subtract what leaves need it.
         commutative: Whether `combine(a, b) == combine(b, a)`; late entries may then be
@@ -253,18 +253,17 @@ def aggregation(
     Raises:
         SpecError: If something is missing or is no function.
 
-    What a function raises passes through unchanged, with a note that names it, and the
-    window is as before. `insert` calls lift. Combine and inverse are *deferred*: what a
-    structure combines is noted down, and called when an answer (`query`, `items`,
-    `copy`, `to_bytes`) needs it, once. Lest notes pile up, up to 1,024 others are
-    worked off quietly behind an answer, and within an `insert` or `evict` that finds so
-    many: one that raises there stays, and raises in the answer that needs it. Lower is
-    called by answers alone.
-    Using a window from within its own functions raises `WindowBusyError`.
+    If a function raises, you get the exception, unchanged but for a note that names the
+    function, and the window is as before. `insert` calls lift; only answers (`query`,
+    `items`, `copy`, `to_bytes`) call lower. Calls of combine and inverse are
+    *deferred*: each is made once, when the first answer needs its result. After an
+    answer, and in an `insert` or `evict` that finds 1,024 of them, other deferred calls
+    run in batches of at most 1,024; an error in one surfaces in the first answer that
+    needs it. Using a window from within its own functions raises `WindowBusyError`.
 
-    Cost: as many combines as the algorithm takes, and about 0.3 us beside each. Where a
-    card says what an insert or an eviction takes, so many are noted down then and
-    called later, those that no answer needed left out if they are gone by then.
+    Cost: as many combines as the algorithm takes, and about 0.3 us beside each. The
+    combines that a card counts for an insert or an eviction are deferred, and not made
+    at all if their entries have left before an answer needs them.
 
     Example:
         >>> import slidewise as sw
