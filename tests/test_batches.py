@@ -16,10 +16,10 @@ from slidewise.spec import Spec
 from slidewise.tables import rolling_spec
 
 CLOSED = ["right", "left", "both", "neither"]
+SIDES = [(closed, "peers") for closed in CLOSED] + [("right", "rows"), ("both", "rows")]
 
 
-@pytest.mark.parametrize("ties", ["peers", "rows"])
-@pytest.mark.parametrize("closed", CLOSED)
+@pytest.mark.parametrize(("closed", "ties"), SIDES)
 @pytest.mark.parametrize("seed", range(3))
 def test_every_kind_of_window_over_random_batches(
     closed: str, ties: str, seed: int

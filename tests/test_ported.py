@@ -395,9 +395,15 @@ def test_ties_are_those_of_pandas_whichever_ends_belong(closed: str) -> None:
     times = pandas.to_datetime([0, 1, 1, 2, 3, 3], unit="s")
     frame = pandas.DataFrame({"t": times, "x": [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]})
     theirs = frame.rolling("2s", on="t", closed=closed, min_periods=1)["x"].sum()
-    ours = sw.rolling(
-        frame, on="t", windows="2s", aggs={"s": sw.sum("x")}, closed=closed, ties="rows"
-    )
+    asked = {"on": "t", "windows": "2s", "aggs": {"s": sw.sum("x")}, "closed": closed}
+    if closed in ("right", "both"):
+        asked["ties"] = "rows"
+    else:
+        with pytest.raises(
+            sw.SpecError, match="ties='rows' has no effect with closed="
+        ):
+            sw.rolling(frame, **asked, ties="rows")
+    ours = sw.rolling(frame, **asked)
     assert ours["s_2s"].equals(theirs.rename("s_2s"))
 
 

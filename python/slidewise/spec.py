@@ -166,6 +166,8 @@ class Spec:
             min_rows=_min_rows(min_rows),
             overflow=_one_of(overflow, "overflow", OVERFLOW),
         )
+        if spec.arrival is None:  # which overrides ties=
+            _refuse_idle_ties(ties, closed)
         refuse_twice(spec.results)
         return spec
 
@@ -443,6 +445,20 @@ def _min_rows(value: Any) -> int:
             Argument("min_rows"), f" takes an int from 0 to 2**63 - 1; got {value!r}"
         )
     return operator.index(value)
+
+
+def _refuse_idle_ties(ties: str, closed: str) -> None:
+    """Refuses `ties="rows"` where windows hold no row of their own row's time."""
+    if ties == "rows" and closed in ("left", "neither"):
+        raise SpecError(
+            Argument("ties", ties),
+            " has no effect with ",
+            Argument("closed", closed),
+            ": such a window ends before its row's time, so that earlier rows of the "
+            "same time are outside of it, as in pandas. Leave ties= out for the same "
+            "answers; to see earlier rows of the same time, give ",
+            Argument("closed", "right"),
+        )
 
 
 def refuse_twice(names: Iterable[str]) -> None:

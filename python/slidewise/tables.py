@@ -108,10 +108,11 @@ def rolling(
             its own.
         closed: Which ends belong to the window.
         ties: Rows of equal time see all of one another ("peers", as SQL does), or only
-            those before them in the table ("rows", as pandas does). Where windows end
-            before the row (`closed="left"` and "neither") it sees none of them, either
-            way, as in pandas. With `offset=`, rows of equal time are always either all
-            inside a window or all outside it.
+            those before them in the table ("rows", as pandas does). Windows that end
+            before the row (`closed="left"` and "neither") hold none of them, as in
+            pandas: there "rows" is refused, for it would change nothing. With
+            `offset=`, rows of equal time are always either all inside a window or all
+            outside it.
         nan: NaN is a value and propagates ("propagate"), is missing ("skip"), or is
             refused ("raise"). In numpy-backed pandas columns NaN is how a missing value
             is written, and is a null.
