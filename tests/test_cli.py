@@ -291,6 +291,16 @@ def test_explain(capsys):
     assert "the last 9 rows" in capsys.readouterr().out
 
 
+def test_explain_says_what_the_hash_is(capsys):
+    assert run("explain", "--on", "t", "--window", "9", "--agg", "n=count") == 0
+    spec = sw.Spec.make(on="t", windows=9, aggs={"n": sw.count()})
+    last = capsys.readouterr().out.splitlines()[-2:]
+    assert last == [
+        f"spec hash {spec.hash[:16]}: a checkpoint of a stream is tied to it, and any",
+        "  change to what is asked changes it",
+    ]
+
+
 def test_explain_looks_at_a_file(tmp_path, capsys):
     source = tmp_path / "trips.parquet"
     pq.write_table(pa.table({"t": [2, 1], "k": ["a", "a"]}), source)

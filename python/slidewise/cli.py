@@ -496,7 +496,11 @@ def _in_words(spec: Spec) -> list[str]:
     if spec.min_rows:
         lines.append(f"  windows with fewer than {spec.min_rows} values are null")
     lines += ["", "results", f"  {', '.join(spec.results)}"]
-    return [*lines, "", f"spec {spec.hash[:16]}"]
+    lines += [
+        "",
+        f"spec hash {spec.hash[:16]}: a checkpoint of a stream is tied to it, and any",
+    ]
+    return [*lines, "  change to what is asked changes it"]
 
 
 def _interval(window: Any) -> str:
