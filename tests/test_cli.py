@@ -291,6 +291,29 @@ def test_explain(capsys):
     assert "the last 9 rows" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("kind", "meant"),
+    [("avg", "mean"), ("nunique", "count_distinct"), ("std", "stddev")],
+)
+def test_kinds_in_words_of_other_libraries(capsys, kind, meant):
+    assert run("explain", *ROLL, "--agg", f"a={kind}:x") == 2
+    assert f"aggregation {kind!r} (did you mean {meant!r}?)" in capsys.readouterr().err
+
+
+def test_one_result_is_one(ticks, capsys):
+    asked = ("--on", "t", "--window", "3", "--agg", "n=count")
+    assert run("rolling", ticks, *asked) == 0
+    assert "rows × 1 result (n_3)" in capsys.readouterr().err
+
+
+def test_help_says_what_the_third_part_of_an_aggregation_is(capsys):
+    with pytest.raises(SystemExit):
+        run("rolling", "--help")
+    said = " ".join(capsys.readouterr().out.split())
+    for example in ("who=arg_max:name:price", "p99=quantile:delay:0.99"):
+        assert example in said
+
+
 def test_explain_says_what_the_hash_is(capsys):
     assert run("explain", "--on", "t", "--window", "9", "--agg", "n=count") == 0
     spec = sw.Spec.make(on="t", windows=9, aggs={"n": sw.count()})

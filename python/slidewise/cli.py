@@ -6,7 +6,6 @@ output holds the answer, standard error what is said about it.
 """
 
 import argparse
-import difflib
 import re
 import shlex
 import sys
@@ -23,6 +22,7 @@ from slidewise.aggregations import KINDS, Aggregation, sketches
 from slidewise.cards import algorithms
 from slidewise.durations import WindowLike, rows
 from slidewise.errors import Argument, SlidewiseError, SpecError
+from slidewise.hints import name_meant
 from slidewise.spec import CLOSED, NAN, TIES, Spec
 
 __all__ = ["main", "parse_aggregation", "parse_window"]
@@ -189,8 +189,8 @@ def _aggregation(what: str) -> Aggregation:
 
 def _unknown(kind: str) -> SpecError:
     known = (*KINDS, *_SKETCHES)
-    near = difflib.get_close_matches(kind, known, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    meant = name_meant(kind, known)
+    hint = f" (did you mean {meant!r}?)" if meant in known else ""
     return SpecError(f"unknown aggregation {kind!r}{hint}; there are {' '.join(known)}")
 
 
@@ -289,7 +289,8 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="NAME=KIND[:COLUMN[:BY]]",
-        help=f"what to compute (may be repeated); kinds: "
+        help="what to compute (may be repeated), such as n=count, avg=mean:price, "
+        "who=arg_max:name:price, p99=quantile:delay:0.99, top=top_k:price:3; kinds: "
         f"{' '.join((*KINDS, *_SKETCHES))}",
     )
     parser.add_argument(

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
-__all__ = ["hint_of", "no_such_name", "with_hints"]
+__all__ = ["hint_of", "name_meant", "no_such_name", "with_hints"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -122,6 +122,17 @@ def hint_of(name: str, known: Iterable[str]) -> str:
     return f": did you mean {meant[0]}=?" if meant else ""
 
 
+def name_meant(name: str, names: Iterable[str]) -> str | None:
+    """What slidewise calls it, or the name that is nearest; None if none is near.
+
+    Example:
+        >>> name_meant("nunique", ["count_distinct"]), name_meant("meen", ["mean"])
+        ('count_distinct', 'mean')
+    """
+    near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.7)
+    return _NAMES.get(name, near[0] if near else None)
+
+
 def no_such_name(name: str, names: Iterable[str]) -> AttributeError:
     """The error for a name that `slidewise` does not have.
 
@@ -129,7 +140,6 @@ def no_such_name(name: str, names: Iterable[str]) -> AttributeError:
         >>> str(no_such_name("std", ["stddev"]))
         "module 'slidewise' has no attribute 'std': did you mean sw.stddev?"
     """
-    meant = [_NAMES[name]] if name in _NAMES else []
-    meant += difflib.get_close_matches(name, list(names), n=1, cutoff=0.75)
-    hint = f": did you mean sw.{meant[0]}?" if meant else ""
+    meant = name_meant(name, names)
+    hint = f": did you mean sw.{meant}?" if meant else ""
     return AttributeError(f"module 'slidewise' has no attribute {name!r}{hint}")

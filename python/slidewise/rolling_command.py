@@ -15,7 +15,7 @@ import pyarrow as pa
 from slidewise.errors import SpecError
 from slidewise.progress import Progress
 from slidewise.spec import Spec
-from slidewise.texts import format_table, rate
+from slidewise.texts import counted, format_table, rate
 
 __all__ = ["add_options", "add_threads", "add_time_format", "explain", "run"]
 
@@ -283,7 +283,7 @@ def _summarize(
     stages = ", ".join(f"{name} {sec:.2f} s" for name, sec in progress.seconds.items())
     speed = rate(count * len(spec.results), progress.seconds["rolling"])
     print(
-        f"{count:,} rows × {len(spec.results)} results "
+        f"{counted(count, 'row')} × {counted(len(spec.results), 'result')} "
         f"({', '.join(spec.results)}): {stages}; {speed} answers",
         file=sys.stderr,
     )
