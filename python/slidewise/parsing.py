@@ -54,7 +54,11 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def parse_times(
-    column: pa.Array, name: str, time_format: str | None = None, *, first_row: int = 0
+    column: pa.Array,
+    name: str,
+    time_format: str | None = None,
+    *,
+    first_row: int | None = 0,
 ) -> pa.Array:
     """Reads a column of text as timestamps or integers; other columns stay as they are.
 
@@ -62,7 +66,7 @@ def parse_times(
         column: The column. Nulls and empty text stay missing.
         name: For messages.
         time_format: As for `datetime.strptime`, such as "%m/%d/%y %H:%M:%S".
-        first_row: The number of the first row, for messages.
+        first_row: The number of the first row, for messages; None where rows have none.
 
     Returns:
         Timestamps in microseconds (nanoseconds if the text has that many digits), in
@@ -117,7 +121,7 @@ def _iso_converter(text: pa.Array) -> Converter:
 
 
 def _or_name_row(
-    text: pa.Array, name: str, convert: Converter, first_row: int
+    text: pa.Array, name: str, convert: Converter, first_row: int | None
 ) -> pa.Array:
     """Converts, or says which row cannot be."""
     try:
@@ -126,11 +130,16 @@ def _or_name_row(
         row = _first_failing(text, convert)
     value = text[row].as_py()
     raise SpecError(
-        f"column {name!r} holds {value!r} in row {first_row + row} (counting from 0), "
+        f"column {name!r} holds {value!r}{_place(first_row, row)}, "
         "which is not written like the rows before it: mend it, or give a ",
         Argument("time_format"),
         " that reads every row",
     )
+
+
+def _place(first_row: int | None, row: int) -> str:
+    """Where a value is, for messages."""
+    return "" if first_row is None else f" in row {first_row + row} (counting from 0)"
 
 
 def _first_failing(text: pa.Array, convert: Converter) -> int:
@@ -146,7 +155,7 @@ def _first_failing(text: pa.Array, convert: Converter) -> int:
 
 
 def _with_format(
-    text: pa.Array, name: str, time_format: str, first_row: int
+    text: pa.Array, name: str, time_format: str, first_row: int | None
 ) -> pa.Array:
     if "%" not in time_format:
         raise SpecError(
@@ -155,8 +164,7 @@ def _with_format(
             "'%m/%d/%y %H:%M:%S'",
         )
     if any(directive in time_format for directive in _PYTHON_ONLY):
-        rows = range(first_row, first_row + len(text))
-        return _strptime(text, name, time_format, rows)
+        return _strptime(text, name, time_format, first_row, range(len(text)))
     seconds = pc.strptime(text, format=time_format, unit="s", error_is_null=True)
     # Arrow's parser lets 30 February pass as 2 March. What does not come out as it went
     # in is read once more, by one that is strict.
@@ -166,13 +174,17 @@ def _with_format(
     rows = pc.indices_nonzero(odd)
     if len(rows) == 0:
         return times
-    numbers = [first_row + row for row in rows.to_pylist()]
-    strict = _strptime(text.take(rows), name, time_format, numbers)
+    odd_text, numbers = text.take(rows), rows.to_pylist()
+    strict = _strptime(odd_text, name, time_format, first_row, numbers)
     return pc.replace_with_mask(times, odd, strict)
 
 
 def _strptime(
-    text: pa.Array, name: str, time_format: str, rows: range | list[int]
+    text: pa.Array,
+    name: str,
+    time_format: str,
+    first_row: int | None,
+    rows: range | list[int],
 ) -> pa.Array:
     times: list[datetime | None] = []
     for value, row in zip(text.to_pylist(), rows, strict=True):
@@ -180,8 +192,7 @@ def _strptime(
             times.append(value and datetime.strptime(value, time_format))
         except ValueError as error:
             raise SpecError(
-                f"column {name!r} holds {value!r} in row {row} (counting from 0), "
-                "which ",
+                f"column {name!r} holds {value!r}{_place(first_row, row)}, which ",
                 Argument("time_format", time_format),
                 f" does not read: {error}",
             ) from None

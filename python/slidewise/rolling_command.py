@@ -252,13 +252,19 @@ def _on_spark(options: argparse.Namespace, spec: Spec) -> None:
         raise SpecError(
             f"--engine spark needs PySpark ({error}): pip install 'slidewise[spark]'"
         ) from error
-    for option in ("plot", "memory", "time_format"):
+    for option in ("plot", "memory"):
         if getattr(options, option) is not None:
-            name = option.replace("_", "-")
-            raise SpecError(f"--{name} does not go with --engine spark: leave it out")
+            raise SpecError(f"--{option} does not go with --engine spark: leave it out")
     progress = Progress(quiet=options.quiet)
     with progress.stage("rolling"):
-        shown = roll(options.file, options.output, spec, options.then_by, _PREVIEW)
+        shown = roll(
+            options.file,
+            options.output,
+            spec,
+            options.then_by,
+            _PREVIEW,
+            options.time_format,
+        )
     if shown is not None:
         _print(shown, spec)
     if not options.quiet and options.output is not None:

@@ -1,6 +1,9 @@
 """`slidewise rolling --engine spark` gives what the local engine gives."""
 
 import random
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 import slidewise as sw
 from random_tables import random_table, same
 from slidewise.cli import main
-from slidewise.files import write_table
+from slidewise.files import read_table, write_table
 
 SPEC = [
     "--on",
@@ -62,6 +65,69 @@ def test_text_with_times_in_it(tmp_path: Path, name: str) -> None:
     assert main([*command, "--agg", "s=sum:x", "-o", str(target), "--quiet"]) == 0
     got = pq.read_table(target).sort_by("t")
     assert got["s_1m"].to_pylist() == [1, 3, 5]
+
+
+US = "t,k,x\n07/03/18 17:48:39,a,1\n07/04/18 09:00:00,a,2\n07/13/18 10:00:00,b,3\n"
+ISO = "t,x\n2018-07-03 17:48:39,1\n2018-03-07 17:48:39,2\n"
+TIMES = ["--on", "t", "--window", "24h", "--agg", "s=sum:x", "--engine", "spark"]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("text", "form", "expected"),
+    [
+        (US, "%m/%d/%y %H:%M:%S", [1, 3, 3]),
+        (US.replace("07/", "Jul/"), "%b/%d/%y %H:%M:%S", [1, 3, 3]),
+        # Of a day and a month, the format says which is which, and not Spark.
+        (ISO.replace("-07-03", "-04-03"), "%Y-%d-%m %H:%M:%S", [1, 2]),
+    ],
+)
+def test_time_format(tmp_path: Path, text: str, form: str, expected: list[int]) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / "out.parquet"
+    source.write_text(text)
+    command = ["rolling", str(source), *TIMES, "--time-format", form, "--quiet"]
+    assert main([*command, "-o", str(target)]) == 0
+    got = pq.read_table(target).sort_by("x")
+    assert got["s_24h"].to_pylist() == expected
+    table = read_table(source, on=["t"], time_format=form)
+    assert got["t"].cast(pa.timestamp("us")).to_pylist() == table["t"].to_pylist()
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        (US, ["--time-format", "%d/%m/%y %H:%M:%S"], "'07/13/18 10:00:00', which .*"),
+        (ISO + ",3\n", [], "no time in the row of t=None: drop the rows"),
+        (ISO + "later,3\n", [], "holds 'later', which is not written like the rows"),
+    ],
+)
+def test_one_line_about_times(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    more: list[str],
+    message: str,
+) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(text)
+    assert main(["rolling", str(source), *TIMES, *more]) == 2
+    said = capsys.readouterr().err
+    assert re.search(message, said), said
+    assert said.count("\n") == 1, said
+
+
+def test_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """Whatever PySpark warns of and logs."""
+    source = tmp_path / "in.csv"
+    source.write_text(US)
+    command = [sys.executable, "-m", "slidewise", "rolling", str(source), *TIMES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    said = done.stderr
+    assert re.search("holds '07/03/18 17:48:39', which .*: .*--time-format", said), said
+    assert said.count("\n") == 1, said
+    assert "Spark's log" not in said
 
 
 @pytest.mark.usefixtures("spark")

@@ -1,10 +1,12 @@
 """`slidewise rolling --engine spark`: from files to files. How commands run Spark."""
 
+import logging
 import os
 import re
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -13,14 +15,20 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType
+from pyspark.sql.types import (
+    DateType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from slidewise.errors import SlidewiseError, SpecError
 from slidewise.spark.batch import answered
-from slidewise.spark.columns import column
 from slidewise.spark.options import BatchOptions, check_order
 from slidewise.spark.session import existing, session
+from slidewise.spark.text_times import read_text_times
 from slidewise.spec import Spec
 
 __all__ = ["KINDS", "roll", "running"]
@@ -33,6 +41,9 @@ KINDS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_TIMES = (DateType, TimestampType, TimestampNTZType)
+# Where PySpark writes what an exception says as JSON, besides raising it.
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 # How the line begins in which a worker says what was wrong.
 _OWN = "slidewise.errors."
 
@@ -43,6 +54,7 @@ def roll(
     spec: Spec,
     then_by: Sequence[str] | None,
     preview: int,
+    time_format: str | None = None,
 ) -> pa.Table | None:
     """Rolling aggregates of a file or folder, into a folder.
 
@@ -52,6 +64,7 @@ def roll(
         spec: What is asked.
         then_by: What orders rows of equal time.
         preview: How many rows to look at.
+        time_format: How times are written, where they are text.
 
     Returns:
         The first rows, if there is no target.
@@ -68,7 +81,8 @@ def roll(
     if not Path(source).exists():
         raise FileNotFoundError(2, "there is no such file", source)
     with running("slidewise", {"spark.ui.showConsoleProgress": "false"}) as spark:
-        frame = answered(_read(spark, source, spec), spec, options)
+        rows = _read(spark, source, spec, time_format)
+        frame = answered(rows, spec, options)
         if target is None:
             return frame.limit(preview).toArrow()
         writer = frame.write.option("header", True)
@@ -86,7 +100,8 @@ def running(
 ) -> Iterator[Any]:
     """The session that is there already, or one for as long as a command runs.
 
-    What the latter prints goes into a file, which is named if Spark fails.
+    What the latter prints goes into a file, which is named if Spark fails. PySpark's
+    warnings and the log of its exceptions go nowhere: what fails is told in one line.
 
     Args:
         app: The name of the application.
@@ -99,6 +114,9 @@ def running(
     """
     there = existing()
     ours = there is None
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+    for name in _LOGGERS:
+        logging.getLogger(name).disabled = True
     folder = Path(tempfile.mkdtemp(prefix="slidewise-"))
     log = folder / "spark.log"
     is_wanted = False
@@ -120,6 +138,8 @@ def running(
             reason += f" (more of it in Spark's log, {log})"
         raise SlidewiseError(reason) from error
     finally:
+        for name in _LOGGERS:
+            logging.getLogger(name).disabled = False
         if not is_wanted:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -145,7 +165,8 @@ def _printing_to(log: Path) -> Iterator[None]:
             os.close(before)
 
 
-def _read(spark: Any, source: str, spec: Spec) -> Any:
+def _read(spark: Any, source: str, spec: Spec, time_format: str | None) -> Any:
+    """The rows of a file or folder, times read as from a file without Spark."""
     kind = _kind(source)
     reader = spark.read.format(kind)
     if kind == "csv":
@@ -153,10 +174,16 @@ def _read(spark: Any, source: str, spec: Spec) -> Any:
         reader = reader.options(header=True, inferSchema=True, sep=separator)
     df = reader.load(source)
     times = [spec.on] + ([spec.arrival] if spec.arrival else [])
-    for name in times:
-        if name in df.columns and isinstance(df.schema[name].dataType, StringType):
-            df = df.withColumn(name, sf.to_timestamp(column(name)))
-    return df
+    if kind == "csv" and time_format is not None:
+        # Spark has read times its way where it could.
+        fields = [
+            StructField(field.name, StringType())
+            if field.name in times and isinstance(field.dataType, _TIMES)
+            else field
+            for field in df.schema
+        ]
+        df = reader.schema(StructType(fields)).load(source)
+    return read_text_times(df, times, time_format)
 
 
 def _kind(path: str) -> str:

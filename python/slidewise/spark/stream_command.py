@@ -57,7 +57,6 @@ def run_stream(options: Namespace, spec: Spec) -> None:
     )
     asked.check_stream()
     check_order(spec, asked.then_by)
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
     kinder, unstarted = partial(_kinder, options), partial(_unstarted, options)
     scratch = None if options.checkpoint else tempfile.mkdtemp(prefix="slidewise-")
     try:
