@@ -2,13 +2,12 @@
 //!
 //! No Python code runs in here, so that no callback can meet a locked window.
 
-use std::collections::VecDeque;
-
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 use slidewise_core::window::algorithm::Algorithm;
 use slidewise_core::window::any::{AnyWindow, window};
+use slidewise_core::window::row_log::RowLog;
 use slidewise_core::window::shared::Reach;
 use slidewise_core::window::{Refused, Ties};
 use slidewise_core::window::{any_shared, auto};
@@ -72,9 +71,11 @@ impl State {
             if let Some(cause) = cause {
                 self.window.migrate(cause);
             }
-            for (time, row) in self.log.iter().flat_map(|log| &log.rows) {
-                let inserted = self.window.insert(*time, row);
-                inserted.expect("logged rows are in order");
+            if let Some(log) = &self.log {
+                log.for_each(self.dtypes.len(), |time, row| {
+                    let inserted = self.window.insert(time, row);
+                    inserted.expect("logged rows are in order");
+                });
             }
         }
         if !self.dtypes.contains(&None) {
@@ -112,7 +113,7 @@ impl State {
         if let Some(cause) = cause {
             self.window.migrate(cause);
         }
-        for (time, row) in log.rows {
+        log.for_each(old.feeds.len(), |time, row| {
             let cell = |(place, feed): (&Option<usize>, &Feed)| match place {
                 Some(at) => row[*at].clone(),
                 None if feed.role == Role::Time => Cell::I64(time),
@@ -121,14 +122,14 @@ impl State {
             let row: Row = kept.iter().zip(&new.feeds).map(cell).collect();
             let inserted = self.insert(time, &row);
             inserted.expect("logged rows are in order");
-        }
+        });
     }
 
     #[inline]
     pub(crate) fn insert(&mut self, time: i64, row: &[Cell<Object>]) -> Granted<()> {
         self.window.insert(time, row)?;
         if let Some(log) = &mut self.log {
-            log.insert(time, row.to_vec());
+            log.insert(time, row.iter().cloned());
         }
         Ok(())
     }
@@ -145,10 +146,7 @@ impl State {
     pub(crate) fn insert_many(&mut self, times: &[i64], columns: &[Column<'_, Object>]) {
         if let Some(log) = &mut self.log {
             for (row, time) in times.iter().enumerate() {
-                log.insert(
-                    *time,
-                    columns.iter().map(|column| column.cell(row)).collect(),
-                );
+                log.insert(*time, columns.iter().map(|column| column.cell(row)));
             }
         }
         // What is in order goes in pieces whose copies stay in the cache. The window
@@ -196,7 +194,7 @@ impl State {
 
     pub(crate) fn clear(&mut self) {
         if let Some(log) = &mut self.log {
-            log.rows.clear();
+            log.clear();
         }
         self.window.clear();
     }
@@ -226,8 +224,7 @@ impl State {
         self.window.slide(reaches);
         if let Some(log) = &mut self.log {
             // Entries of equal time stay apart, so there is one for each row.
-            let gone = log.rows.len() - self.window.len();
-            log.rows.drain(..gone);
+            log.evict_oldest(log.len() - self.window.len());
         }
     }
 
@@ -257,7 +254,8 @@ impl State {
         let Some(log) = &self.log else { return Ok(()) };
         let mut times = Vec::new();
         self.window.for_each(&mut |time, _| times.push(time));
-        let mut logged: Vec<i64> = log.rows.iter().map(|(time, _)| *time).collect();
+        log.check()?;
+        let mut logged: Vec<i64> = log.times().collect();
         if times.windows(2).all(|pair| pair[0] < pair[1]) {
             logged.dedup();
         }
@@ -268,7 +266,7 @@ impl State {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let log = self.log.as_ref().map_or(0, Log::bytes);
+        let log = self.log.as_ref().map_or(0, RowLog::bytes);
         self.window.bytes() + log + size_of::<Self>()
     }
 
@@ -285,7 +283,7 @@ impl State {
 
     pub(crate) fn write(&self, out: &mut Writer) {
         if let Some(log) = &self.log {
-            log.write(out);
+            write_log(log, self.dtypes.len(), out);
         }
         self.window.write(out);
     }
@@ -298,7 +296,7 @@ impl State {
     ) -> Result<Self> {
         let mut state = Self::typed(spec, dtypes, clock.and_then(|clock| clock.latency));
         if let Some(log) = &mut state.log {
-            *log = Log::read(input, &state.dtypes)?;
+            *log = read_log(input, &state.dtypes)?;
         }
         state.window.read(input)?;
         input.end()?;
@@ -325,66 +323,34 @@ fn empty(spec: &Spec, dtypes: &Types, latency: Option<i64>) -> Box<dyn AnyWindow
     window(algorithm, &spec.aggs, &dtypes, spec.ties)
 }
 
-/// All rows in order of time, those of one time in order of arrival.
-#[derive(Clone, Debug, Default)]
-struct Log {
-    rows: VecDeque<(i64, Row)>,
+type Log = RowLog<Object>;
+
+fn write_log(log: &Log, width: usize, out: &mut Writer) {
+    (log.len() as u64).write(out);
+    log.for_each(width, |time, row| {
+        time.write(out);
+        out.all(row);
+    });
 }
 
-impl Log {
-    fn insert(&mut self, time: i64, row: Row) {
-        let at = self.rows.partition_point(|(present, _)| *present <= time);
-        self.rows.insert(at, (time, row));
-    }
-
-    /// Removes the rows of the entry that the window evicted.
-    fn evict_at(&mut self, time: i64, ties: Ties) {
-        let from = self.rows.partition_point(|(present, _)| *present < time);
-        let to = match ties {
-            Ties::Combine => self.rows.partition_point(|(present, _)| *present <= time),
-            Ties::Keep => from + 1,
-        };
-        self.rows.drain(from..to);
-    }
-
-    fn evict_until(&mut self, time: i64) {
-        let count = self.rows.partition_point(|(present, _)| *present <= time);
-        self.rows.drain(..count);
-    }
-
-    fn bytes(&self) -> usize {
-        let cells: usize = self.rows.iter().map(|(_, row)| row.capacity()).sum();
-        self.rows.capacity() * size_of::<(i64, Row)>() + cells * size_of::<Cell<Object>>()
-    }
-
-    fn write(&self, out: &mut Writer) {
-        (self.rows.len() as u64).write(out);
-        for (time, row) in &self.rows {
-            time.write(out);
-            out.all(row);
+fn read_log(input: &mut Reader<'_>, dtypes: &Types) -> Result<Log> {
+    let count = input.length::<i64>()?;
+    let mut log = Log::default();
+    let mut last = i64::MIN;
+    for _ in 0..count {
+        let time = i64::read(input)?;
+        let row: Row = input.many(dtypes.len())?;
+        let mut columns = row.iter().zip(dtypes);
+        if columns.any(|(cell, dtype)| !fits(cell, *dtype)) {
+            return damaged("a logged row does not fit its columns");
         }
-    }
-
-    fn read(input: &mut Reader<'_>, dtypes: &Types) -> Result<Self> {
-        let count = input.length::<i64>()?;
-        let mut log = Self::default();
-        for _ in 0..count {
-            let time = i64::read(input)?;
-            let row: Row = input.many(dtypes.len())?;
-            if row
-                .iter()
-                .zip(dtypes)
-                .any(|(cell, dtype)| !fits(cell, *dtype))
-            {
-                return damaged("a logged row does not fit its columns");
-            }
-            log.rows.push_back((time, row));
-        }
-        if !log.rows.iter().map(|(time, _)| time).is_sorted() {
+        if time < last {
             return damaged("logged rows are out of order");
         }
-        Ok(log)
+        last = time;
+        log.insert(time, row);
     }
+    Ok(log)
 }
 
 fn fits(cell: &Cell<Object>, dtype: Option<Type>) -> bool {

@@ -28,6 +28,7 @@ pub mod queue;
 pub mod reactive;
 pub mod recalculate;
 mod rings;
+pub mod row_log;
 pub mod shape;
 pub mod shared;
 pub mod slick_deque;

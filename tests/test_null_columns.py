@@ -1,0 +1,87 @@
+"""Columns of which nothing but nulls has come: what they cost, and what they become."""
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+
+COUNT = 100_000
+
+
+def in_order() -> list[int]:
+    return list(range(COUNT))
+
+
+def backwards() -> list[int]:
+    return list(range(COUNT, 0, -1))
+
+
+def shuffled() -> list[int]:
+    times = in_order()
+    random.Random(1).shuffle(times)
+    return times
+
+
+def per_entry(window: sw.Window, times: Iterable[int], value: Any) -> float:
+    for time in times:
+        window.insert(time, value)
+    window.check()
+    return window.nbytes / len(window)
+
+
+@pytest.mark.parametrize("times", [in_order, backwards, shuffled])
+@pytest.mark.parametrize("algorithm", ["fiba", "auto"])
+def test_a_column_without_values_costs_little_more_than_its_times(
+    times: Callable[[], list[int]], algorithm: str
+) -> None:
+    order = times()
+    typed = per_entry(
+        sw.Window(sw.sum(), dtype="int64", algorithm=algorithm), order, None
+    )
+    opened = per_entry(sw.Window(sw.sum(), algorithm=algorithm), order, None)
+    # Eight bytes for the time, and room for late rows where there are some.
+    assert opened - typed < (10 if times is in_order else 18)
+
+
+def test_only_columns_with_values_are_kept_beside_the_times() -> None:
+    aggs = {"a": sw.sum("x"), "b": sw.sum("y"), "c": sw.max("z")}
+    row = {"x": 1, "y": None, "z": None}
+    typed = per_entry(sw.Window(aggs, dtype="int64"), in_order(), row)
+    opened = per_entry(sw.Window(aggs), in_order(), row)
+    assert opened - typed < 8 + 16 + 3
+
+
+@pytest.mark.parametrize("ties", ["combine", "keep"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_first_float_finds_all_rows_whatever_happened(ties: str, seed: int) -> None:
+    draw = random.Random(seed)
+    aggs = {"n": sw.count(), "a": sw.sum("x"), "b": sw.sum("y"), "last": sw.last("x")}
+    opened = sw.Window(aggs, ties=ties)
+    typed = sw.Window(aggs, ties=ties)
+    typed.insert(0, {"x": 1, "y": 0.5})
+    typed.clear()  # the types stay
+    for step in range(3000):
+        time = draw.randrange(400 if seed % 2 else 10_000)
+        kind = draw.random()
+        for window in (opened, typed):
+            if kind < 0.75:
+                window.insert(time, {"x": None if step % 3 else step, "y": None})
+            elif kind < 0.8:
+                rows = {"x": pa.array([step, None, 7]), "y": pa.nulls(3, pa.int64())}
+                window.insert_many([time, time - 3, time], rows)
+            elif kind < 0.97:
+                window.evict(time)
+            else:
+                window.evict_until(time // 20)
+        if step % 100 == 0:
+            opened.check()
+    opened = sw.Window.from_bytes(opened.to_bytes())
+    for window in (opened, typed):
+        window.insert(5, {"x": 1, "y": 0.5})
+        window.check()
+    assert opened.items() == typed.items()
+    assert opened.query() == typed.query()
