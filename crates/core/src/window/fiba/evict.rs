@@ -78,6 +78,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.tail = self.monoid.identity();
             return;
         }
+        self.note_size();
         let parent = self.left[1];
         self.children_mut(parent).remove(0);
         self.free_leaf(id);
@@ -85,6 +86,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.stale.suffix = true;
         self.rebalance_left(1);
         self.finish_eviction();
+        self.compact_if_few();
     }
 
     /// Repairs after a structural change; a tree that became a leaf takes in what is
@@ -119,12 +121,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.clear();
             return count;
         }
+        self.note_size();
         let count = if time < self.left_leaf().last_time() {
             self.evict_within_finger(time)
         } else {
             self.cut(time)
         };
         self.evicted += count as u64;
+        self.compact_if_few();
         count
     }
 
@@ -403,6 +407,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.evict();
             return true;
         }
+        self.note_size();
         let (level, id, spine) = self.lowest_spine_node(|key| time > key, |key| time < key);
         if !self.remove_below(level, id, spine, time) {
             return false;
@@ -413,6 +418,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.mend_above(level, spine);
         self.collapse_root();
         self.finish_eviction();
+        self.compact_if_few();
         true
     }
 

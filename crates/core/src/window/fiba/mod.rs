@@ -9,12 +9,14 @@
 //! | costs  | d: entries between the site and the nearer end; m: entries of a bulk. |
 //! |        | insert, evict(t): amortised O(log d); append, evict: amortised O(1);  |
 //! |        | query: 2 combines; range: O(log d_lo + log d_hi + log n_sub);         |
-//! |        | evict_until: amortised O(log m), worst O(log n), memory included;     |
-//! |        | insert_many: O(log d + m (1 + log(d/m)))                              |
+//! |        | evict_until: amortised O(log m), worst O(log n);                      |
+//! |        | insert_many: O(log d + m (1 + log(d/m))). Beside the combines: an     |
+//! |        | eviction that leaves less than a third of the entries moves those n   |
+//! |        | that remain, half a move for each entry ever inserted                 |
 //! | space  | 17 to 26 bytes per entry of a sum of int64: 17 in order, more after   |
-//! |        | disorder; memory goes back to the system when `evict_until`, `clear`  |
-//! |        | or the last evict leave few entries. Values that own memory are let   |
-//! |        | go at once, which makes `evict_until` of m such O(m)                  |
+//! |        | disorder, and at most what three times the entries needed: the rest   |
+//! |        | goes back to the system. Values that own memory are let go at once,   |
+//! |        | which makes `evict_until` of m such O(m)                              |
 //! | choose | always, unless order is certain                                       |
 //!
 //! # Idea
@@ -71,6 +73,7 @@
 
 mod aggregate;
 mod check;
+mod compact;
 mod evict;
 mod insert;
 mod interleave;

@@ -94,7 +94,7 @@ impl Stale {
 /// Nodes to use again. Cut subtrees wait whole in `pending`, as (root, level), and are
 /// taken apart one node per allocation (bulk FiBA §6).
 #[derive(Clone, Debug, Default)]
-struct Spare {
+pub(super) struct Spare {
     leaves: Vec<Id>,
     inners: Vec<Id>,
     pending: Vec<(Id, u8)>,
@@ -106,7 +106,7 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     pub(super) ties: Ties,
     pub(super) leaves: Vec<Leaf<M::In, L>>,
     pub(super) inners: Vec<Children<M::Partial>>,
-    spare: Spare,
+    pub(super) spare: Spare,
     pub(super) slab: Slab<M::Partial>,
     /// Spines by level: leaves (the fingers) at 0, the root last in both.
     pub(super) left: Path,
@@ -137,6 +137,8 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     /// window do not write one word in turn.
     pub(super) inserted: u64,
     pub(super) evicted: u64,
+    /// The most entries that were there before an eviction, since nodes last moved.
+    pub(super) most: usize,
     pub(super) stale: Stale,
     /// Buffers, empty between operations: staged entries in order, and a leaf's entries
     /// while they are spread anew.
@@ -150,7 +152,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// Smallest size of a leaf that is no finger.
     pub(super) const MIN_LEAF: usize = if L / 8 > 1 { L / 8 } else { 1 };
 
-    /// An almost empty window gives back more leaves than these.
+    /// A window that became small gives back memory if there are more leaves than these.
     pub(super) const SPARE_LEAVES: usize = 16;
 
     pub(super) fn new(monoid: M, ties: Ties) -> Self {
@@ -176,6 +178,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             bound: i64::MAX,
             inserted: 0,
             evicted: 0,
+            most: 0,
             stale: Stale::default(),
             arrived: Run::default(),
             scratch: Run::default(),
@@ -391,11 +394,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 }
 
-/// Appends to an arena. It grows by a 32nd, not by doubling: a large window should not
-/// hold twice its size. Allocators move a large block by mapping its pages elsewhere.
+/// Appends to an arena. It does not grow by doubling: a large window should not hold twice
+/// its size. On Linux, allocators (those of glibc and of musl) move a large block by mapping
+/// its pages elsewhere, so it grows by a 32nd. Others may copy it: by an eighth, each node
+/// is copied eight times in all.
 fn grow<T>(arena: &mut Vec<T>, node: T) -> Id {
+    const SHARE: usize = if cfg!(target_os = "linux") { 32 } else { 8 };
     if arena.len() == arena.capacity() {
-        arena.reserve_exact(arena.len() / 32 + 1);
+        arena.reserve_exact(arena.len() / SHARE + 1);
     }
     arena.push(node);
     Id::try_from(arena.len() - 1).expect("fewer than 2^32 nodes")
