@@ -97,7 +97,8 @@ def rolling(
             LazyFrame (which stays lazy), a dict of NumPy arrays (NaN is a value there,
             and what is whole and may be missing comes back masked), or anything with
             `__arrow_c_stream__`, such as a DuckDB relation (which comes back as a
-            pyarrow Table). In pandas the names of index levels work like columns.
+            pyarrow Table). In pandas the names of index levels work like columns. A
+            PySpark DataFrame is refused: `slidewise.spark.rolling` takes it.
         on: The column of event times: timestamps of any unit and zone, dates, durations
             or integers.
         windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`
