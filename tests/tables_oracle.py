@@ -7,6 +7,10 @@ from typing import Any
 
 import slidewise as sw
 
+# closed=, and ties= that change something there.
+SIDES = [(closed, "peers") for closed in ("right", "left", "both", "neither")]
+SIDES += [("right", "rows"), ("both", "rows")]
+
 
 def windows(
     times: list[int],

@@ -14,9 +14,9 @@ from random_tables import AGGS, BY, in_pieces, random_table, same, sorted_by
 from slidewise.batches import AFTER, BEFORE, OWN, Order, rolled
 from slidewise.spec import Spec
 from slidewise.tables import rolling_spec
+from tables_oracle import SIDES
 
 CLOSED = ["right", "left", "both", "neither"]
-SIDES = [(closed, "peers") for closed in CLOSED] + [("right", "rows"), ("both", "rows")]
 
 
 @pytest.mark.parametrize(("closed", "ties"), SIDES)

@@ -13,6 +13,7 @@ import pytest
 
 import slidewise as sw
 import tables_oracle
+from tables_oracle import SIDES
 
 numba = pytest.importorskip("numba", reason="the extra slidewise[numba]")
 np = pytest.importorskip("numpy")
@@ -248,8 +249,7 @@ def test_over_tables():
         sw.rolling(floats, on="t", windows=3, aggs={"s": total("x")})
 
 
-@pytest.mark.parametrize("ties", ["peers", "rows"])
-@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
+@pytest.mark.parametrize(("closed", "ties"), SIDES)
 def test_over_tables_in_order(closed, ties):
     draw = random.Random(f"{closed} {ties}")
     rows = 300

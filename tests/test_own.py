@@ -17,6 +17,7 @@ import pytest
 import slidewise as sw
 from slidewise.own import known
 from slidewise.spec import Spec
+from tables_oracle import SIDES
 
 
 @sw.aggregation
@@ -417,8 +418,7 @@ def by_definition(rows, row, length, closed, ties, arrival):
     return [x for _, x in sorted(seen) if x is not None] or None
 
 
-@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
-@pytest.mark.parametrize("ties", ["peers", "rows"])
+@pytest.mark.parametrize(("closed", "ties"), SIDES)
 @pytest.mark.parametrize("arrival", [False, True])
 def test_tables_against_the_definition(closed, ties, arrival):
     rng = random.Random(f"{closed}{ties}{arrival}")

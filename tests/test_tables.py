@@ -14,10 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 
 import slidewise as sw
-from tables_oracle import answer, same, windows
+from tables_oracle import SIDES, answer, same, windows
 
 CLOSED = ("right", "left", "both", "neither")
-SIDES = [(closed, "peers") for closed in CLOSED] + [("right", "rows"), ("both", "rows")]
 ENDS = (-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1)
 
 INTEGERS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**40), 2**40))

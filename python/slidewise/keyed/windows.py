@@ -1,6 +1,5 @@
 """`KeyedWindows`: many keys in one process, each with its windows."""
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from slidewise.durations import Length, WindowLike, parse_offset
 from slidewise.errors import Argument, SpecError, WindowBusyError
 from slidewise.frames import frame, require
+from slidewise.hints import hint_of
 from slidewise.keyed.job import Job, flagged
 from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.refusals import (
@@ -336,7 +336,7 @@ class KeyedWindows:
 
     @_exclusive
     def evict_idle(self, until: Any) -> int:
-        """Forgets keys whose latest row is not younger; gives how many.
+        """Drops every key whose latest row is at or before `until`; returns how many.
 
         Keys go by themselves once no window can hold their rows. Only windows of
         `rows(n)` keep them for ever. Hopping windows and sessions of these keys that
@@ -599,10 +599,9 @@ def _made(request: Mapping[str, Any], caller: str) -> Spec:
     known = inspect.signature(make).parameters
     for name in request:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f": did you mean {near[0]}=?" if near else ""
             raise TypeError(
-                f"{caller}() with {window}= takes no keyword argument {name!r}{hint}"
+                f"{caller}() with {window}= takes no keyword argument {name!r}"
+                f"{hint_of(name, known)}"
             )
     return make(**request)
 
