@@ -79,7 +79,9 @@ def rolling_file(
         ResultOverflowError: If an integer result does not fit its type.
         OSError: If a file cannot be read or written.
 
-    Cost: reads the file twice and writes what is computed with twice; O(n log n).
+    Cost: reads the file twice (once more for each type of a column in delimited text
+    that a later value widens, at most three per column) and writes what is computed
+    with twice; O(n log n).
 
     Example:
         >>> import tempfile, pathlib, slidewise as sw
