@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+import pyarrow.compute as pc
 
 ROWS = 60_000
 
@@ -75,6 +76,86 @@ def test_an_overflow_names_its_row() -> None:
     values[[31_000, 31_500]] = 2**62
     table = pa.table({"t": np.arange(ROWS), "k": keys, "n": values})
     for threads in (1, 2, 4):
+FLOATS = {
+    "sum": sw.sum("x"),
+    "mean": sw.mean("x"),
+    "variance": sw.variance("x"),
+    "stddev": sw.stddev("x"),
+    "covariance": sw.covariance("x", "y"),
+    "correlation": sw.correlation("x", "y"),
+    "skewness": sw.skewness("x"),
+    "kurtosis": sw.kurtosis("x"),
+    "geometric_mean": sw.geometric_mean("x"),
+    "product": sw.product("x"),
+    "squares": sw.sum_of_squares("x"),
+}
+
+
+def floats(keys: int, **large: list[float]) -> pa.Table:
+    """Values of many sizes; those of one key, and some large ones amid them, last."""
+    draw = np.random.default_rng(1)
+    rows = 40_000
+    key = draw.integers(0, keys, rows)
+    x = draw.normal(1e6, 1, rows) * 10.0 ** draw.integers(-8, 8, rows)
+    y = draw.normal(0, 1, rows)
+    for name, values in large.items():
+        at = np.flatnonzero(key == int(name[1:]))
+        x[at[10 : 10 + len(values)]] = values
+    return pa.table({"t": np.arange(rows), "k": key, "x": x, "y": y})
+
+
+def bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Floats as one compares them to the last bit: NaN is equal to NaN."""
+    return column.cast(pa.float64()).combine_chunks().view(pa.int64())
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"windows": [5_000, sw.rows(40)]},
+        {"windows": 5_000, "offset": 11},
+        {"window": 9_000, "every": 3_000},
+    ],
+    ids=["rows", "offset", "hops"],
+)
+def test_a_key_is_answered_by_its_own_values_alone(asked: dict[str, object]) -> None:
+    """However many threads there are, and however large the values of other keys."""
+    ask = {"on": "t", "by": "k", "aggs": FLOATS, **asked}
+    compute = sw.hopping if "window" in asked else sw.rolling
+    large = floats(50, k7=[1e200, 1.0, 1e160], k8=[1e300], k9=[-1.7e308, 1.7e308])
+    one = compute(large, **ask)
+    for threads in (2, 4, 8):
+        many = compute(large, **ask, threads=threads)
+        for name in one.column_names:
+            assert bits(many[name]).equals(bits(one[name])), (threads, name)
+    plain = compute(floats(50), **ask)
+    others = pc.invert(pc.is_in(plain["k"], pa.array([7, 8, 9])))
+    for table in (one, compute(large.filter(pc.greater(large["k"], 8)), **ask)):
+        known = pc.is_in(plain["k"], pc.unique(table["k"]))
+        ours = table.filter(pc.invert(pc.is_in(table["k"], pa.array([7, 8, 9]))))
+        theirs = plain.filter(pc.and_(known, others))
+        for name in ours.column_names:
+            assert bits(ours[name]).equals(bits(theirs[name])), name
+
+
+def test_what_is_missing_has_no_say_in_how_a_key_is_answered() -> None:
+    """A null has a place in memory where any number may stand."""
+    draw = np.random.default_rng(2)
+    x = draw.normal(1e6, 1, 3_000) * 10.0 ** draw.integers(-8, 8, 3_000)
+    gone = np.arange(3_000) % 7 == 3
+    tables = [
+        pa.table(
+            {"t": range(3_000), "x": pa.array(np.where(gone, under, x), mask=gone)}
+        )
+        for under in (0.0, 1e200)
+    ]
+    one, other = (
+        sw.rolling(table, on="t", windows=500, aggs={"sd": sw.stddev("x")})
+        for table in tables
+    )
+    assert bits(one["sd_500"]).equals(bits(other["sd_500"]))
+
+
         with pytest.raises(sw.ResultOverflowError, match="row 31500 "):
             sw.rolling(
                 table,

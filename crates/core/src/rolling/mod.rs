@@ -234,27 +234,49 @@ fn rolling_sorted(
         holistic::answer(request, sorted, &holistic, pieces, proceed)?;
     }
     if !others.is_empty() {
-        let (places, aggs): (Vec<usize>, Vec<AggSpec>) = others.into_iter().unzip();
-        let mut sink = Picked {
-            pieces,
-            places,
-            history: request.history,
-            overflow: request.overflow,
-        };
-        let run = Run {
-            request: *request,
-            sorted,
-            sink: &mut sink,
-            proceed,
-        };
-        plan(&aggs, &dtypes(request), run)?;
+        combine(request, sorted, others, None, pieces, proceed)?;
+    }
+    for one in fast {
+        // By itself: which components it shares must not depend on other groups either.
+        if let Some(groups) = kernels::beyond(&one.1, request.columns, sorted) {
+            combine(request, sorted, vec![one], Some(&groups), pieces, proceed)?;
+        }
     }
     Ok(())
+}
+
+/// Answers some aggregations by the combines of their monoids; if `only` some groups are
+/// to be answered, again.
+fn combine(
+    request: &Request<'_>,
+    sorted: &Sorted<'_>,
+    asked: Vec<(usize, AggSpec)>,
+    only: Option<&[bool]>,
+    pieces: &mut [Vec<Piece<'_>>],
+    proceed: &mut dyn FnMut() -> bool,
+) -> Result<(), Error> {
+    let (places, aggs): (Vec<usize>, Vec<AggSpec>) = asked.into_iter().unzip();
+    let mut sink = Picked {
+        pieces,
+        places,
+        history: request.history,
+        overflow: request.overflow,
+        again: only.is_some(),
+    };
+    let run = Run {
+        request: *request,
+        sorted,
+        only,
+        sink: &mut sink,
+        proceed,
+    };
+    plan(&aggs, &dtypes(request), run)
 }
 
 struct Run<'a, 'b, 'p> {
     request: Request<'a>,
     sorted: &'a Sorted<'a>,
+    only: Option<&'a [bool]>,
     sink: &'a mut Picked<'b, 'p>,
     proceed: &'a mut dyn FnMut() -> bool,
 }
@@ -265,7 +287,7 @@ impl Visitor<i64> for Run<'_, '_, '_> {
     fn visit<A: Aggregation<i64>>(self, aggregation: A) -> Self::Out {
         run(
             &self.request,
-            self.sorted,
+            (self.sorted, self.only),
             &aggregation,
             self.sink,
             self.proceed,
@@ -295,7 +317,7 @@ pub fn slides<T>(request: &Request<'_, T>, to: &mut impl Slides) -> Result<(), E
     let rows = &*sorted.rows();
     for (index, span) in request.spans.iter().enumerate() {
         if let Some(ranges) = Ranges::new(request, &sorted, *span) {
-            for (_, group) in ranges.groups() {
+            for (_, group) in ranges.groups(None) {
                 to.begin();
                 for (row, ends) in group {
                     to.slide(index, row, rows, ends)?;
@@ -326,12 +348,13 @@ pub fn rolling_own<T: Element>(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     let own = Deferred::new(0, commutative, Arc::<Ledger<T>>::default());
-    run(request, &Sorted::of(request), &own, sink, proceed)
+    run(request, (&Sorted::of(request), None), &own, sink, proceed)
 }
 
+/// Of a table in order, `only` the groups for which that is true, if it is given.
 fn run<T: Element, A: Aggregation<T>>(
     request: &Request<'_, T>,
-    sorted: &Sorted<'_>,
+    (sorted, only): (&Sorted<'_>, Option<&[bool]>),
     aggregation: &A,
     sink: &mut impl Sink<T>,
     proceed: &mut dyn FnMut() -> bool,
@@ -362,14 +385,17 @@ fn run<T: Element, A: Aggregation<T>>(
             table = Some(Group::new(request, aggregation, &all)?);
         }
         let table = table.as_ref().expect("made when first needed");
-        sliding::answer_ranges(table, index, &ranges, &mut answers)?;
+        sliding::answer_ranges(table, index, (&ranges, only), &mut answers)?;
     }
     let groups = if own.is_empty() {
         &[]
     } else {
         &sorted.starts[..]
     };
-    for ends in groups.windows(2) {
+    for (at, ends) in groups.windows(2).enumerate() {
+        if only.is_some_and(|only| !only[at]) {
+            continue;
+        }
         let group = Group::new(request, aggregation, &all[ends[0]..ends[1]])?;
         for span in &own {
             sliding::answer(&group, *span, request.ties, &mut answers)?;
@@ -433,6 +459,8 @@ struct Picked<'a, 'p> {
     places: Vec<usize>,
     history: usize,
     overflow: Overflow,
+    /// The rows have answers, which are replaced.
+    again: bool,
 }
 
 impl Sink<i64> for Picked<'_, '_> {
@@ -441,6 +469,9 @@ impl Sink<i64> for Picked<'_, '_> {
             return Ok(());
         }
         for (&agg, answer) in self.places.iter().zip(answers) {
+            if self.again {
+                self.pieces[span][agg].clear(row);
+            }
             match *answer {
                 Answer::Overflow(value) if self.overflow == Overflow::Fail => {
                     return Err(Error::Overflow {

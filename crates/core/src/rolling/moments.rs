@@ -102,12 +102,18 @@ impl<'a> Ranges<'a> {
         (from..to).map(move |at| (row(at), (self.lo[at], self.hi[at])))
     }
 
-    /// The windows of each group that has some, with a position before all of them.
+    /// The windows of each group that has some, with a position before all of them; of
+    /// `only` some groups, if it says which.
     pub fn groups(
         &self,
+        only: Option<&[bool]>,
     ) -> impl Iterator<Item = (usize, impl Iterator<Item = (usize, (usize, usize))>)> {
-        let groups = self.starts.windows(2).filter(|ends| ends[0] < ends[1]);
-        groups.map(|ends| (self.lo[ends[0]], self.between(ends[0], ends[1])))
+        let asked = move |group: usize| only.is_none_or(|only| only[group]);
+        let groups = self.starts.windows(2).enumerate();
+        let groups = groups.filter(move |(at, ends)| ends[0] < ends[1] && asked(*at));
+        groups
+            .map(|(_, ends)| ends)
+            .map(|ends| (self.lo[ends[0]], self.between(ends[0], ends[1])))
     }
 }
 

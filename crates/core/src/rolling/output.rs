@@ -204,6 +204,17 @@ impl Piece<'_> {
         }
     }
 
+    /// The number is missing from here on, if it was there.
+    pub(super) fn clear(&mut self, row: usize) {
+        let there = match self {
+            Self::I64 { valid, .. } | Self::F64 { valid, .. } => valid.bit(row) == 1,
+            Self::List(_) | Self::Bytes(_) => false,
+        };
+        if there {
+            self.leave_out(row);
+        }
+    }
+
     /// The value, which is missing, is an integer that does not fit.
     pub(super) fn note_overflow(&mut self, row: usize, value: i128) {
         let Self::I64 { beyond, .. } = self else {

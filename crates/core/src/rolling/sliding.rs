@@ -43,14 +43,15 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
 }
 
 /// Answers windows over a whole table that are given as ranges. Each group begins anew,
-/// so that its answers are the same whatever lies before it.
+/// so that its answers are the same whatever lies before it. `only` says which groups, if
+/// not all.
 pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
     table: &Group<'_, A>,
     index: usize,
-    ranges: &Ranges<'_>,
+    (ranges, only): (&Ranges<'_>, Option<&[bool]>),
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
-    for (from, group) in ranges.groups() {
+    for (from, group) in ranges.groups(only) {
         let mut fold = Fold::new(table.aggregation, &table.entries[from..]);
         for (row, (lo, hi)) in group {
             answers.lower(table.aggregation, &fold.slide(lo - from, hi - from));

@@ -93,14 +93,46 @@ pub(super) fn way(kind: Kind) -> Option<Way> {
 
 /// Whether there is a kernel for an aggregation over these columns.
 pub(super) fn knows(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
-    let values = agg.of.map(|of| columns[of].values);
-    match (What::of(agg.kind), values) {
-        (None, _) | (_, Some(Values::Cells(_))) => false,
-        // Neither must sums overflow, nor squares of distances from any pivot.
-        (Some(What::Sum), Some(Values::F64(values))) => !any_beyond(values, 1e290),
-        (Some(What::Moments), Some(Values::F64(values))) => !any_beyond(values, 1e150),
-        _ => true,
+    let cells = agg
+        .of
+        .is_some_and(|of| matches!(columns[of].values, Values::Cells(_)));
+    What::of(agg.kind).is_some() && !cells
+}
+
+/// The groups, if there are any, whose values are too large for the kernel of an
+/// aggregation that has one: any monoid's way answers them instead. Only their own values
+/// decide, so that the answers of a group are the same whatever lies beside it.
+pub(super) fn beyond(
+    agg: &AggSpec,
+    columns: &[Column<'_, i64>],
+    sorted: &Sorted<'_>,
+) -> Option<Vec<bool>> {
+    let column = &columns[agg.of?];
+    let Values::F64(values) = column.values else {
+        return None;
+    };
+    // Neither must sums overflow, nor squares of distances from any pivot.
+    let most = match What::of(agg.kind)? {
+        What::Sum => 1e290,
+        What::Moments => 1e150,
+        _ => return None,
+    };
+    if !any_beyond(values, most) {
+        return None;
     }
+    let is_beyond = |position: usize| {
+        let row = sorted.row(position);
+        let there = column
+            .validity
+            .is_none_or(|validity| validity.is_valid(row));
+        there && any_beyond(&values[row..=row], most)
+    };
+    let groups = sorted.starts.windows(2);
+    Some(
+        groups
+            .map(|ends| (ends[0]..ends[1]).any(is_beyond))
+            .collect(),
+    )
 }
 
 /// Whether any finite value is greater than `most`, up to its sign.
