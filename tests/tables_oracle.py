@@ -24,15 +24,14 @@ def windows(
     """For each row the rows of its window, oldest first."""
     rows = range(len(times))
     keys = [None] * len(times) if keys is None else keys
-    arrived = {row: (0 if arrival is None else arrival[row], row) for row in rows}
 
-    def order(row: int) -> tuple[int, Any]:
-        return (times[row], row if arrival is None else arrived[row])
+    def order(row: int) -> tuple[int, ...]:
+        return (times[row], 0 if arrival is None else arrival[row], row)
 
     def visible(row: int, other: int) -> bool:
         if keys[row] != keys[other]:
             return False
-        return arrival is None or arrived[other] <= arrived[row]
+        return arrival is None or arrival[other] <= arrival[row]
 
     answer = []
     for row in rows:

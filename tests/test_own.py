@@ -409,7 +409,7 @@ def by_definition(rows, row, length, closed, ties, arrival):
     for other, (s, x, came, group) in enumerate(rows):
         if group != key or not ends[closed](s):
             continue
-        if arrival and (came, other) > (rows[row][2], row):
+        if arrival and came > rows[row][2]:
             continue
         if not arrival and ties == "rows" and s == t and other > row:
             continue

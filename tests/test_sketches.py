@@ -198,6 +198,7 @@ def test_over_tables_as_in_windows():
             "x": [draw.choice([None, *range(30)]) for _ in range(rows)],
             "name": [draw.choice([None, "ada", "bob", "cy"]) for _ in range(rows)],
             "ok": [draw.random() < 0.7 for _ in range(rows)],
+            "place": range(rows),
         }
     )
     aggs = {
@@ -212,7 +213,7 @@ def test_over_tables_as_in_windows():
     windows = [200, sw.rows(50)]
     out = sw.rolling(table, on="t", by="key", windows=windows, aggs=aggs)
     arrived = sw.rolling(
-        table, on="t", by="key", windows=windows, aggs=aggs, arrival="t"
+        table, on="t", by="key", windows=windows, aggs=aggs, arrival="place"
     )
     assert out["distinct_200"].type == pa.int64()
     assert out["half_200"].type == pa.float64()

@@ -4,6 +4,7 @@ import bisect
 import math
 import random
 import signal
+import statistics
 import threading
 import time
 from typing import Any
@@ -199,6 +200,59 @@ def test_whole_table_and_as_of_arrival() -> None:
     assert sums(arrival="a") == [1, 3, 3, 4, 9, 9]
 
 
+@pytest.mark.parametrize("rows", [3, 40, 700])
+def test_rows_of_equal_arrival_see_one_another(rows: int) -> None:
+    """By rows whose arrival is no later, and as if each were asked for by `at=`."""
+    draw = random.Random(rows)
+    table = pa.table(
+        {
+            "t": [draw.randrange(rows) for _ in range(rows)],
+            "a": [draw.randrange(rows // 3) for _ in range(rows)],
+            "k": [draw.choice("ab") for _ in range(rows)],
+            "x": range(rows),
+            "y": [draw.uniform(-1, 1) for _ in range(rows)],
+        }
+    )
+    own = sw.aggregation(
+        lambda x: [x], lambda a, b: a + b, list, (), returns=pa.list_(pa.int64())
+    )
+    aggs = {
+        "n": sw.count(),
+        "all": sw.collect("x"),
+        "own": own("x"),
+        "last": sw.last("x"),
+        "median": sw.median("x"),
+        "mode": sw.mode("x"),
+        "at": sw.arg_min("x", by="y"),
+        "sd": sw.stddev("y"),
+    }
+    asked: dict[str, Any] = {"on": "t", "by": "k", "aggs": aggs, "arrival": "a"}
+    asked["windows"] = [5, rows, sw.rows(3)]
+    out = sw.rolling(table, **asked)
+    assert out.equals(sw.rolling(table, **asked, at=table))
+    assert out.equals(sw.rolling(table, **asked, ties="rows", threads=3))
+    all_rows = table.to_pylist()
+    for at, row in enumerate(all_rows):
+        seen = [
+            other
+            for other in all_rows
+            if other["k"] == row["k"] and other["a"] <= row["a"]
+        ]
+        seen.sort(key=lambda other: (other["t"], other["a"], other["x"]))
+        for length in (5, rows):
+            near = [
+                other["x"]
+                for other in seen
+                if row["t"] - length < other["t"] <= row["t"]
+            ]
+            assert out[f"all_{length}"][at].as_py() == near
+            assert out[f"own_{length}"][at].as_py() == near
+            assert out[f"median_{length}"][at].as_py() == statistics.median(near)
+        youngest = [other["x"] for other in seen][-3:]
+        assert out["all_3rows"][at].as_py() == youngest
+        assert out["last_3rows"][at].as_py() == youngest[-1]
+
+
 def test_rows_as_of_arrival_are_the_youngest_that_had_arrived() -> None:
     table = pa.table(
         {"t": [10, 30, 20, 5], "x": ["a", "b", "c", "d"], "at": [1, 2, 3, 4]}
@@ -383,14 +437,24 @@ def test_components_shared_by_aggregations_do_not_change_them() -> None:
 
 
 def in_turn(
-    times: list[int], order: list[int], closed: str, length: int, n: int
+    times: list[int],
+    arrival: list[int],
+    order: list[int],
+    closed: str,
+    length: int,
+    n: int,
 ) -> tuple[list[list[int]], list[list[int]]]:
     """What each row sees as of its arrival, by time and by number of rows."""
     seen: list[tuple[int, int]] = []
     by_time: list[list[int]] = [[] for _ in times]
     by_rows: list[list[int]] = [[] for _ in times]
-    for place, row in enumerate(order):
-        bisect.insort(seen, (times[row], place))
+    last = {arrival[row]: place for place, row in enumerate(order)}
+    came = 0
+    for row in order:
+        # All that arrived no later, those of the same arrival being among them.
+        for place in range(came, last[arrival[row]] + 1):
+            bisect.insort(seen, (times[order[place]], place))
+        came = last[arrival[row]] + 1
         lo, hi = times[row] - length, times[row]
         start = bisect.bisect_left(
             seen, (lo if closed in ("left", "both") else lo + 1,)
@@ -412,7 +476,7 @@ def test_long_tables_as_of_arrival(closed: str, lag: int) -> None:
     order = sorted(range(count), key=lambda row: (arrival[row], row))
     table = pa.table({"t": times, "at": arrival, "row": range(count)})
     aggs = {"all": sw.collect("row"), "s": sw.sum("row"), "top": sw.max("row")}
-    expected = in_turn(times, order, closed, 40, 90)
+    expected = in_turn(times, arrival, order, closed, 40, 90)
     windows = [40, sw.rows(90)] if closed == "right" else [40]
     for wanted in (aggs, {"s": aggs["s"]}):
         out = sw.rolling(

@@ -6,7 +6,8 @@ folder named by SLIDEWISE_TEST_DATA, or in `../shared/data` beside the checkout.
 
 import math
 import os
-from itertools import product
+from collections.abc import Callable, Iterator
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +170,18 @@ def test_row_windows(data: Set, keyed: bool, n: int) -> None:
     compare(out, f"{n}rows", data.aggs, data.sql(by, frame, "sec, row"))
 
 
+def together(arrived: list[Any], arrive: Callable[[int], None]) -> Iterator[int]:
+    """The rows in order of arrival, each once all of its arrival have arrived."""
+    order = sorted(range(len(arrived)), key=lambda row: (arrived[row], row))
+    for _, group in groupby(order, key=lambda row: arrived[row]):
+        rows = list(group)
+        for row in rows:
+            arrive(row)
+        yield from rows
+
+
 def replay(data: Set, table: pa.Table, by: list[str], arrival: str, closed: str) -> Any:
-    """Takes the rows one at a time as they arrived; each looks at all before it."""
+    """Each row looks at all rows of its key that arrived no later than itself."""
     times = table["sec"].to_pylist()
     keys = list(zip(*(table[name].to_pylist() for name in by), strict=True)) or [
         ()
@@ -179,9 +190,12 @@ def replay(data: Set, table: pa.Table, by: list[str], arrival: str, closed: str)
     values = {name: table[name].to_pylist() for name in data.columns}
     past: dict[Any, list[int]] = {}
     answers: list[Any] = [None] * len(times)
-    for row in sorted(range(len(times)), key=lambda row: (arrived[row], row)):
-        seen = past.setdefault(keys[row], [])
-        seen.append(row)
+
+    def arrive(row: int) -> None:
+        past.setdefault(keys[row], []).append(row)
+
+    for row in together(arrived, arrive):
+        seen = past[keys[row]]
         now = times[row]
         answers[row] = {}
         for window, seconds in SECONDS.items():
@@ -278,9 +292,12 @@ def test_row_windows_as_of_arrival_are_a_replay(data: Set) -> None:
     times, arrived = table["sec"].to_pylist(), table[arrival].to_pylist()
     past: dict[Any, list[int]] = {}
     expected: list[Any] = [None] * len(times)
-    for row in sorted(range(len(times)), key=lambda row: (arrived[row], row)):
-        seen = past.setdefault(keys[row], [])
-        seen.append(row)
+
+    def arrive(row: int) -> None:
+        past.setdefault(keys[row], []).append(row)
+
+    for row in together(arrived, arrive):
+        seen = past[keys[row]]
         seen.sort(key=lambda other: (times[other], arrived[other], other))
         expected[row] = seen[-5:]
     assert out["last_5rows"].to_pylist() == expected

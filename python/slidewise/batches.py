@@ -64,10 +64,9 @@ class Order:
     Attributes:
         runs: Columns whose equal values stand together, such that all rows of a key
             have the same ones: the keys themselves, by default.
-        together: Rows of equal arrival see one another.
         roles: A column that says whether a row is `OWN`, or stands `BEFORE` or `AFTER`
-            those of its run, and is seen and not answered. As of arrival, with
-            `together`, they stand in any order.
+            those of its run, and is seen and not answered. As of arrival they stand
+            in any order.
         within: Two columns of ticks: only windows at a distance are answered that end
             later than the first, and no later than the second; a null is no bound.
         least: So many rows are computed together at least.
@@ -75,7 +74,6 @@ class Order:
     """
 
     runs: tuple[str, ...] | None = None
-    together: bool = False
     roles: str | None = None
     within: tuple[str, str] | None = None
     least: int = _LEAST
@@ -217,9 +215,8 @@ class _Rolling:
         """Where the rows end whose windows are over; the open run begins at `start`."""
         by = self._spec.arrival
         if by is not None:
+            # Rows of equal arrival see one another.
             ticks = read_times(_column(seen, by), by).ticks
-            if not self.order.together:
-                return len(ticks)
             return _first_from(ticks, ticks[-1].as_py(), start)
         ticks = read_times(_column(seen, self._spec.on), self._spec.on).ticks
         if not self._reach.waits:
@@ -241,12 +238,9 @@ class _Rolling:
     def _with_results(
         self, rows: pa.Table, seen: pa.Table, history: int, ready: int
     ) -> pa.Table:
-        by_moment = self._reach.shifted or (
-            self._spec.arrival is not None and self.order.together
-        )
+        by_moment = self._reach.shifted or self._spec.arrival is not None
         own = None
         if self._among is not None:
-            assert by_moment, "roles as of arrival take rows that arrive together"
             own = pc.equal(_column(rows, self._among), OWN)
             rows = rows.filter(own)
         source = frame(seen if by_moment else seen.slice(0, ready))

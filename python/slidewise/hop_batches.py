@@ -48,7 +48,7 @@ def hopped(
         batches: Sorted by key and time.
         spec: What is asked.
         schema: That of the batches.
-        order: What else is known of their order; of no concern are `together`, `roles`.
+        order: What else is known of their order; of no concern are `roles`.
 
     Raises:
         SpecError: If the spec does not fit, or a row has no time.

@@ -118,8 +118,10 @@ def rolling(
             refused ("raise"). In numpy-backed pandas columns NaN is how a missing value
             is written, and is a null.
         arrival: The column that says in which order rows arrived. Each row then sees
-            only rows that arrived no later than itself, equal arrivals in table order:
-            what a server would have answered at that moment. `ties` has no say then.
+            only rows that arrived no later than itself: what a server would have
+            answered at that moment. Rows of equal arrival have arrived together and
+            see one another. `ties` has no say then; equal times go by arrival, then by
+            table order.
         min_rows: Windows with fewer values that are not null give null (counts stay).
         offset: How much earlier windows end: with `"5m"` a row sees what is at least
             five minutes old.

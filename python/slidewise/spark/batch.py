@@ -148,7 +148,7 @@ def planned(df: Any, spec: Spec, options: BatchOptions) -> Job:
 
 def _run(df: Any, job: Job) -> Any:
     spec = job.spec
-    order = Order(together=True)
+    order = Order()
     keys = [key_column(df, name) for name in spec.by]
     rows = _needed(df, job)
     bounds = None

@@ -124,8 +124,8 @@ pub(super) enum Step {
     Ask { moment: usize },
 }
 
-/// Rows and moments in order of arrival: a moment sees the rows that arrived no later,
-/// a row that is its own moment those up to itself.
+/// Rows and moments in order of arrival: a moment sees the rows that arrived no later. So
+/// does a row that is its own moment: rows of equal arrival see one another.
 pub(super) struct Steps<'a> {
     rows: Order,
     moments: Option<(Order, Moments<'a>)>,
@@ -168,8 +168,11 @@ impl<'a> Steps<'a> {
     fn steps(&self, group: usize, rows: &[usize]) -> Vec<Step> {
         let arrive = |&row: &usize| Step::Arrive { row };
         let Some((order, moments)) = &self.moments else {
-            let both = |&row: &usize| [Step::Arrive { row }, Step::Ask { moment: row }];
-            return rows.iter().flat_map(both).collect();
+            let ask = |&row: &usize| Step::Ask { moment: row };
+            let together = rows.chunk_by(|a, b| self.arrival[*a] == self.arrival[*b]);
+            let both =
+                together.flat_map(|rows| rows.iter().map(arrive).chain(rows.iter().map(ask)));
+            return both.collect();
         };
         let by = moments.arrival.expect("there: `new` asked for it");
         let mut steps = Vec::with_capacity(rows.len() + order.group(group).len());
