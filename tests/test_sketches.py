@@ -325,3 +325,19 @@ def test_arguments_in_either_order():
     assert repr(sw.heavy_hitters("x", 5, where="ok")) == (
         "heavy_hitters('x', k=5, where='ok')"
     )
+
+
+def test_approximate_quantiles_over_nothing_are_none() -> None:
+    """In windows, tables, and tables whose windows hold nulls alone."""
+    agg = sw.approx_quantile("x", [0.1, 0.9])
+    assert sw.Window(sw.approx_quantile([0.1, 0.9])).query() is None
+    table = pa.table({"t": [1, 2, 5], "x": pa.array([None, 3.0, None], pa.float64())})
+    for more in ({}, {"arrival": "t"}, {"at": table}):
+        out = sw.rolling(table, on="t", windows=2, aggs={"q": agg}, **more)
+        assert out["q_2"].to_pylist() == [None, [3.0, 3.0], None]
+    out = sw.hopping(table, on="t", window=2, aggs={"q": agg}, empty=True)
+    assert out["q"].to_pylist() == [None, [3.0, 3.0], None]
+    w = sw.KeyedWindows(on="t", windows=2, aggs={"q": agg})
+    w.ingest(table)
+    w.advance(9)
+    assert w.collect()["q_2"].to_pylist() == [None, [3.0, 3.0], None]

@@ -151,6 +151,11 @@ def _only(answers: Sequence[pa.Array]) -> pa.Array:
     return answers[0]
 
 
+def _some(answers: Sequence[pa.Array]) -> pa.Array:
+    """Lists, of which one is never empty but over nothing."""
+    return nulled(answers[0], pc.equal(pc.list_value_length(answers[0]), 0))
+
+
 def _plan_rows(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
     """Counts rows, or those where a column of booleans is true."""
     if agg.where is None:
@@ -213,6 +218,8 @@ def _plan_sketch(agg: Sketch, values: Values, feeds: Feeds) -> Plan:
     if agg.kind == "heavy_hitters":
         call = (agg.native, feeds.add(values, "rows"), at, 0)
         finish = partial(_hitters, values)
+    if agg.kind == "approx_quantile" and isinstance(agg.parameters[0], tuple):
+        finish = _some
     present = ("count", at, -1, 0)
     return Plan(
         calls=(call,),
