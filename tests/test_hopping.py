@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+from slidewise.batches import rolled
 from slidewise.spec import Spec
 
 AGGS = {
@@ -274,3 +275,66 @@ def test_a_gap_is_told_as_one() -> None:
     rows = pd.DataFrame({"t": pd.to_datetime([1, 2], unit="s")})
     with pytest.raises(sw.SpecError, match=r"^gap=5 is a bare number"):
         sw.hopping(rows, on="t", window=sw.session(5), aggs={"n": sw.count()})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int8(), pa.int32()],
+    ids=str,
+)
+def test_the_type_of_window_ends_does_not_depend_on_the_rows(kind: pa.DataType) -> None:
+    """A window of unsigned times may begin before 0, one of small ones end beyond."""
+    for times in ([3, 100], [60, 100], [127], []):
+        table = pa.table({"t": pa.array(times, kind)})
+        out = sw.hopping(table, on="t", window=20, every=2, aggs={"n": sw.count()})
+        assert out.schema.field("window_start").type == pa.int64()
+        assert out.schema.field("window_end").type == pa.int64()
+        starts = out["window_start"].to_pylist()
+        covers = [
+            start
+            for start in range(-20, 140, 2)
+            if any(start <= time < start + 20 for time in times)
+        ]
+        assert starts == covers
+        assert out["window_end"].to_pylist() == [start + 20 for start in covers]
+
+
+@pytest.mark.parametrize(
+    ("last", "kind", "told"),
+    [
+        (
+            253_402_214_400_000_000,
+            pa.timestamp("us"),
+            "window_end=10000-01-01 00:00:00",
+        ),
+        (253_402_214_400, pa.timestamp("s", "UTC"), "window_end=10000-01-01 00:00:00"),
+        (2_932_896, pa.date32(), "window_end=10000-01-01"),
+        (
+            2**62 - 1,
+            pa.duration("s"),
+            r"window_end=4611686018427446400 \(duration\[s\]\)",
+        ),
+    ],
+    ids=str,
+)
+def test_an_overflow_beyond_the_year_9999_is_told(
+    last: int, kind: pa.DataType, told: str
+) -> None:
+    day = pa.array([last], pa.int32() if kind == pa.date32() else pa.int64())
+    days = pa.concat_arrays([day, day]).view(kind)
+    table = pa.table({"t": days, "x": [2**62] * 2})
+    ask: dict[str, Any] = {"on": "t", "window": "1d", "aggs": {"s": sw.sum("x")}}
+    with pytest.raises(sw.ResultOverflowError, match=told):
+        sw.hopping(table, **ask)
+
+
+def test_batches_tell_keys_and_rows_beyond_the_year_9999() -> None:
+    days = pa.array([253_402_300_800 + day for day in (0, 0, 1)], pa.timestamp("s"))
+    table = pa.table({"t": days, "k": days, "x": [2**62, 2**62, 1]})
+    spec = Spec.make(on="t", by="k", windows="1h", aggs={"s": sw.sum("x")})
+    told = r"k=10000-01-01 00:00:00, t=10000-01-01 00:00:00"
+    with pytest.raises(sw.ResultOverflowError, match=told):
+        list(rolled(table.to_batches(max_chunksize=1), spec, table.schema))
+    fine = Spec.make(on="t", by="k", windows="1h", aggs={"n": sw.count()})
+    parts = list(rolled(table.to_batches(max_chunksize=1), fine, table.schema))
+    assert pa.concat_tables(parts)["n_1h"].to_pylist() == [2, 2, 1]

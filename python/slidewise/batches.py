@@ -340,7 +340,11 @@ def _open_run(rows: pa.Table, runs: Iterable[str]) -> int:
 
 def _key_at(columns: list[pa.Array], row: int) -> list[Any]:
     """The key of a row, in values that compare as keys do: NaN is one key."""
-    values = [column[row].as_py() for column in columns]
+    # Not all times are times of Python's, which end with the year 9999.
+    values = [
+        column[row].value if pa.types.is_temporal(column.type) else column[row].as_py()
+        for column in columns
+    ]
     return [_NAN if value != value else value for value in values]
 
 
@@ -445,6 +449,14 @@ def _told(rows: pa.Table | pa.RecordBatch, row: int, names: Iterable[str]) -> st
 
 
 def _shown(value: pa.Scalar) -> str:
-    if pa.types.is_temporal(value.type) and value.is_valid:
+    if not pa.types.is_temporal(value.type) or not value.is_valid:
+        return repr(value.as_py())
+    try:
         return str(value)
-    return repr(value.as_py())
+    except (OverflowError, ValueError):
+        pass
+    # Python's own times end with the year 9999, those of Arrow's text somewhat later.
+    text: str = value.cast(pa.string()).as_py()
+    if pa.types.is_duration(value.type) or "out of range" in text:
+        return f"{value.value} ({value.type})"
+    return text
