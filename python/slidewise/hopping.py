@@ -71,8 +71,9 @@ def hopping(
     Returns:
         A table of the same type with a row per key and window: the key columns,
         `window_start`, `window_end` (of a session: the times of its first and last
-        row), and a column per aggregation. Keys come in the order in which they first
-        occur, the windows of a key in order of time.
+        row), and a column per aggregation. Both ends have the type of the times; of
+        integers of any width they are int64. Keys come in the order in which they
+        first occur, the windows of a key in order of time.
 
     Raises:
         SpecError: If an argument, a column or a value is wrong; nothing is computed.
@@ -169,14 +170,14 @@ def answers_in(request: Request, windows: Windows) -> dict[str, Result]:
         called="window",
     )
     keys = [(name, column.take(windows.rows)) for name, column in request.own_keys]
-    named = pa.table({**dict(keys), "window_end": request.times.restore(windows.ends)})
+    ends = request.times.window_ends(windows.ends)
+    named = pa.table({**dict(keys), "window_end": ends})
     request.named = lambda row: named_window(named, row, spec.by)
     (answers,) = request.ask(moments)
     columns = {name: _taken(source, name, column) for name, column in keys}
     flavour = source.flavour(spec.on)
-    ends = (("window_start", windows.starts), ("window_end", windows.ends))
-    for name, ticks in ends:
-        times = request.times.restore(ticks)
+    starts = request.times.window_ends(windows.starts)
+    for name, times in (("window_start", starts), ("window_end", ends)):
         keeps = times.type == request.times.original.type
         columns[name] = Result(times, flavour, keeps, nullable=False)
     return {**columns, **answers}

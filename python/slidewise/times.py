@@ -62,6 +62,21 @@ class TimeColumn:
         except pa.ArrowInvalid:
             return ticks
 
+    def window_ends(self, ticks: pa.Array) -> pa.Array:
+        """Where windows begin or end, as a column.
+
+        It has the type of this one, and is int64 for integers of any width and sign: a
+        window may begin before the least of them and end after the largest, and the
+        type of a column must not depend on the rows.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> times = read_times(pa.array([1], pa.uint32()), "t")
+            >>> times.window_ends(pa.array([2])).type
+            DataType(int64)
+        """
+        return ticks if self.unit is None else self.restore(ticks)
+
 
 def read_times(column: pa.Array, name: str) -> TimeColumn:
     """Reads a column as event times.
