@@ -2,15 +2,21 @@
 
 import _thread
 import signal
+import subprocess
+import sys
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import slidewise as sw
-import pyarrow.compute as pc
+from slidewise import requests
+from slidewise.batches import rolled
+from slidewise.spec import Spec
 
 ROWS = 60_000
 
@@ -70,12 +76,6 @@ def test_other_moments_hops_and_arrival_are_the_same(trips: pa.Table) -> None:
     assert sw.hopping(trips, **asked, window=400, every=50, threads=4).equals(one)
 
 
-def test_an_overflow_names_its_row() -> None:
-    keys = np.arange(ROWS) % 500
-    values = np.ones(ROWS, dtype=np.int64)
-    values[[31_000, 31_500]] = 2**62
-    table = pa.table({"t": np.arange(ROWS), "k": keys, "n": values})
-    for threads in (1, 2, 4):
 FLOATS = {
     "sum": sw.sum("x"),
     "mean": sw.mean("x"),
@@ -156,6 +156,12 @@ def test_what_is_missing_has_no_say_in_how_a_key_is_answered() -> None:
     assert bits(one["sd_500"]).equals(bits(other["sd_500"]))
 
 
+def test_an_overflow_names_its_row() -> None:
+    keys = np.arange(ROWS) % 500
+    values = np.ones(ROWS, dtype=np.int64)
+    values[[31_000, 31_500]] = 2**62
+    table = pa.table({"t": np.arange(ROWS), "k": keys, "n": values})
+    for threads in (1, 2, 4):
         with pytest.raises(sw.ResultOverflowError, match="row 31500 "):
             sw.rolling(
                 table,
@@ -167,7 +173,7 @@ def test_what_is_missing_has_no_say_in_how_a_key_is_answered() -> None:
             )
 
 
-@pytest.mark.parametrize("threads", [0, -1, True, 1.5, "2", None])
+@pytest.mark.parametrize("threads", [0, -1, True, 1.5, "2"])
 def test_nonsense_is_refused(trips: pa.Table, threads: object) -> None:
     with pytest.raises(sw.SpecError, match="threads="):
         sw.rolling(
@@ -177,6 +183,41 @@ def test_nonsense_is_refused(trips: pa.Table, threads: object) -> None:
             aggs={"c": sw.count()},
             threads=threads,  # type: ignore[arg-type]
         )
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_by_default_as_many_threads_as_cores(
+    trips: pa.Table, monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    """Of those that the process may use; a stream, and a batch of a file, take one."""
+    monkeypatch.setattr(requests, "_cores", lambda: cores)
+    asked: list[int] = []
+    compute = requests._core.rolling
+
+    def rolling(*given: Any) -> Any:
+        asked.append(given[9])
+        return compute(*given)
+
+    monkeypatch.setattr(requests._core, "rolling", rolling)
+    ask: dict[str, Any] = {"on": "t", "aggs": {"n": sw.count()}}
+    sw.rolling(trips, windows=5, **ask)
+    sw.hopping(trips, window=5, **ask)
+    sw.rolling(trips, windows=5, **ask, threads=2)
+    assert asked == [cores, cores, 2]
+    asked.clear()
+    kept = sw.KeyedWindows(windows=5, **ask)
+    kept.ingest(trips)
+    kept.advance()
+    rows = trips.sort_by("t")
+    list(rolled(rows.to_batches(), Spec.make(windows=5, **ask), rows.schema))
+    assert set(asked) == {1}
+
+
+def test_cores_are_those_of_the_process() -> None:
+    told = "import slidewise.requests as r; print(r.given_threads(None))"
+    run = [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{0}}); {told}"]
+    out = subprocess.run(run, check=True, capture_output=True, text=True)
+    assert out.stdout == "1\n"
 
 
 def test_ctrl_c_stops_all_threads() -> None:

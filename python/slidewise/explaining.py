@@ -13,7 +13,7 @@ from slidewise.durations import Session, WindowLike
 from slidewise.errors import SpecError
 from slidewise.frames import frame, is_lazy, require
 from slidewise.hints import with_hints
-from slidewise.requests import Request
+from slidewise.requests import Request, given_threads
 from slidewise.spec import Spec, WindowSpec
 
 __all__ = ["explain", "explain_spec"]
@@ -42,6 +42,8 @@ _WAYS = {
 # Finding a window; putting rows in order, and their answers back; a combine as of
 # arrival, of which there are about log n.
 _BOUNDS, _ORDER, _ARRIVAL = 3, 20, 300
+# Rows from which on several threads are worth it.
+_SHARED = 2 << 14
 
 
 @with_hints
@@ -61,7 +63,7 @@ def explain(
     min_rows: int = 0,
     offset: WindowLike | None = None,
     empty: bool = False,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> str:
     """How a table would be answered, why so, and about what that costs, in a few lines.
 
@@ -132,7 +134,7 @@ def explain(
     return explain_spec(table, spec, threads=threads)
 
 
-def explain_spec(table: Any, spec: Spec, *, threads: int = 1) -> str:
+def explain_spec(table: Any, spec: Spec, *, threads: int | None = None) -> str:
     """The same as `explain`, for a `Spec` that is made already.
 
     Example:
@@ -147,11 +149,11 @@ def explain_spec(table: Any, spec: Spec, *, threads: int = 1) -> str:
     """
     source = frame(table.collect() if is_lazy(table) else table)
     require(source, spec.columns)
-    request = Request(source, spec, threads=threads)
+    request = Request(source, spec, threads=given_threads(threads))
     return "\n".join(line for text in _lines(request, threads) for line in _wrap(text))
 
 
-def _lines(request: Request, threads: int) -> Iterator[str]:
+def _lines(request: Request, threads: int | None) -> Iterator[str]:
     spec = request.spec
     count = len(request.times.ticks)
     ordered = _core.in_order(request.rows)
@@ -167,9 +169,12 @@ def _lines(request: Request, threads: int) -> Iterator[str]:
         cost = float(_ARRIVAL * len(spec.windows))
     else:
         cost += _BOUNDS * len(spec.windows)
-    if threads > 1:
+    many = "the cores" if threads is None and count >= _SHARED else None
+    if threads is not None and threads > 1:
+        many = f"{threads} threads"
+    if many is not None:
         shared = "keys" if spec.by else "windows"
-        yield f"{threads} threads share the {shared} out; the answers are the same"
+        yield f"{many} share the {shared} out; the answers are the same"
     yield f"about {cost:.0f} ns per row on one core"
 
 

@@ -18,7 +18,7 @@ from slidewise.durations import Session, WindowLike
 from slidewise.errors import Argument, SpecError
 from slidewise.frames import Frame, Result, frame, is_lazy, require
 from slidewise.hints import with_hints
-from slidewise.requests import Moments, Request, lazily
+from slidewise.requests import Moments, Request, given_threads, lazily
 from slidewise.spec import Spec
 from slidewise.times import window_units
 
@@ -41,7 +41,7 @@ def hopping(
     nan: str = "propagate",
     min_rows: int = 0,
     overflow: str = "raise",
-    threads: int = 1,
+    threads: int | None = None,
 ) -> TableT:
     """Aggregates over windows at a distance from one another.
 
@@ -115,7 +115,7 @@ def hopping(
     return hopping_spec(table, spec, threads=threads)
 
 
-def hopping_spec(table: TableT, spec: Spec, *, threads: int = 1) -> TableT:
+def hopping_spec(table: TableT, spec: Spec, *, threads: int | None = None) -> TableT:
     """The same as `hopping`, for a `Spec` that is made already.
 
     Example:
@@ -132,7 +132,7 @@ def hopping_spec(table: TableT, spec: Spec, *, threads: int = 1) -> TableT:
         return lazy
     source = frame(table)
     require(source, spec.columns)
-    request = Request(source, spec, threads=threads)
+    request = Request(source, spec, threads=given_threads(threads))
     answer: TableT = source.make(answers_in(request, windows_in(request, spec)))
     return answer
 

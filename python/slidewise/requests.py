@@ -1,6 +1,8 @@
 """One call of the kernel over a table: what is asked of it, what its answers mean."""
 
 import operator
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from slidewise.spec import Spec, WindowSpec
 from slidewise.table_plans import Call, Plan, in_one_type, plan
 from slidewise.times import TimeColumn, read_times, window_units
 
-__all__ = ["Moments", "Request", "lazily"]
+__all__ = ["Moments", "Request", "given_threads", "lazily"]
 
 # Kind, length, closed and offset, in the ticks of the time column.
 _MOST_THREADS = 1 << 10
@@ -354,6 +356,24 @@ def lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
     return once_collected(lazy, answer)
 
 
+def given_threads(threads: int | None) -> int:
+    """So many threads; by default as many as this process may use cores.
+
+    Example:
+        >>> given_threads(3), given_threads(None) >= 1
+        (3, True)
+    """
+    return _cores() if threads is None else _checked_threads(threads)
+
+
+def _cores() -> int:
+    if sys.version_info >= (3, 13):
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _checked_threads(threads: object) -> int:
     if isinstance(threads, SupportsIndex) and not isinstance(threads, bool):
         number = operator.index(threads)
@@ -361,8 +381,7 @@ def _checked_threads(threads: object) -> int:
             return min(number, _MOST_THREADS)
     raise SpecError(
         Argument("threads", threads),
-        ": give how many threads may work, 1 or more (os.cpu_count() for all that "
-        "there are)",
+        ": give how many threads may work, 1 or more, or leave it out for all cores",
     )
 
 

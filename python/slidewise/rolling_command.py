@@ -86,10 +86,9 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads",
         type=int,
-        default=1,
         metavar="N",
         help="how many threads may work on a table in memory: keys, or windows, are "
-        "shared out among them (default: 1)",
+        "shared out among them (default: one per core)",
     )
 
 
@@ -121,7 +120,7 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     if options.output is not None and options.engine == "local":
         _check_output(Path(options.output))
     if options.engine == "spark":
-        if options.threads != 1:
+        if options.threads is not None:
             raise SpecError(
                 "--threads does not go with --engine spark, which has cores"
             )
@@ -177,7 +176,7 @@ def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
             "results, and no --plot, which draws from a table in memory "
             "(--memory unlimited reads the whole file)"
         )
-    if options.threads != 1:
+    if options.threads is not None:
         raise SpecError(
             f"{options.file} is to go by disk, where one thread works: leave --threads "
             "out (--memory unlimited reads the whole file)"

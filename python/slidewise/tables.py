@@ -14,7 +14,7 @@ from slidewise.durations import WindowLike
 from slidewise.frames import frame, is_lazy, refuse_taken, require
 from slidewise.hints import with_hints
 from slidewise.moments import moments_of
-from slidewise.requests import Request, lazily
+from slidewise.requests import Request, given_threads, lazily
 from slidewise.spec import Spec
 
 __all__ = ["rolling", "rolling_spec"]
@@ -38,7 +38,7 @@ def rolling(
     offset: WindowLike | None = None,
     overflow: str = "raise",
     at: None = None,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> TableT: ...
 
 
@@ -58,7 +58,7 @@ def rolling(
     offset: WindowLike | None = None,
     overflow: str = "raise",
     at: TableT,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> TableT: ...
 
 
@@ -78,7 +78,7 @@ def rolling(
     offset: WindowLike | None = None,
     overflow: str = "raise",
     at: Any = None,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> Any:
     """Rolling aggregates: for every row, over the rows in the window that it ends.
 
@@ -131,7 +131,8 @@ def rolling(
             at its rows instead, and it comes back with the results. This is how
             features meet labels, point in time correct.
         threads: How many threads may work on it: keys are shared out among them, with
-            few keys the windows. Results are the same to the last bit, however many.
+            few keys the windows. By default as many as this process may use cores.
+            Results are the same to the last bit, however many.
 
     Returns:
         The table with the results. In pandas, integer results that can be null are
@@ -172,7 +173,9 @@ def rolling(
     return rolling_spec(table, spec, at, threads=threads)
 
 
-def rolling_spec(table: Any, spec: Spec, at: Any = None, *, threads: int = 1) -> Any:
+def rolling_spec(
+    table: Any, spec: Spec, at: Any = None, *, threads: int | None = None
+) -> Any:
     """The same as `rolling`, for a `Spec` that is made already.
 
     Example:
@@ -197,7 +200,7 @@ def rolling_spec(table: Any, spec: Spec, at: Any = None, *, threads: int = 1) ->
     require(source, spec.columns)
     target = source if at is None else frame(at)
     refuse_taken(target, spec.results)
-    request = Request(source, spec, threads=threads)
+    request = Request(source, spec, threads=given_threads(threads))
     moments = None if at is None else moments_of(target, request, spec)
     columns = [result for window in request.ask(moments) for result in window.values()]
     return target.append(dict(zip(spec.results, columns, strict=True)))
