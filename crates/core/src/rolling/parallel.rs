@@ -45,6 +45,23 @@ fn each<J: Send, R: Send>(
     work: impl Fn(J, &mut dyn FnMut() -> bool) -> Result<R, Error> + Sync,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<R>, Error> {
+    each_with(threads, jobs, work, proceed, |scope, helper| {
+        thread::Builder::new().spawn_scoped(scope, helper).is_ok()
+    })
+}
+
+/// A thread beside the caller's: does jobs until there are no more.
+type Helper<'scope> = Box<dyn FnOnce() + Send + 'scope>;
+
+/// [`each`], where `spawn` starts threads, and says whether it could: the system may have
+/// no more. Those that there are do all the work then, the caller's at the least.
+fn each_with<J: Send, R: Send>(
+    threads: usize,
+    jobs: Vec<J>,
+    work: impl Fn(J, &mut dyn FnMut() -> bool) -> Result<R, Error> + Sync,
+    proceed: &mut dyn FnMut() -> bool,
+    spawn: impl for<'scope> Fn(&'scope thread::Scope<'scope, '_>, Helper<'scope>) -> bool,
+) -> Result<Vec<R>, Error> {
     let helpers = threads.min(jobs.len()).saturating_sub(1);
     if helpers == 0 {
         return jobs.into_iter().map(|job| work(job, proceed)).collect();
@@ -56,15 +73,21 @@ fn each<J: Send, R: Send>(
         stop: AtomicBool::new(false),
         failed: AtomicUsize::new(usize::MAX),
     };
-    let working = AtomicUsize::new(helpers);
+    let working = AtomicUsize::new(0);
     thread::scope(|scope| {
         let caller = thread::current();
         for _ in 0..helpers {
             let (queue, work, working, caller) = (&queue, &work, &working, caller.clone());
-            scope.spawn(move || {
-                let _done = Done { working, caller };
+            // Counted, and if it does not start dropped, which counts it off again.
+            working.fetch_add(1, Ordering::Relaxed);
+            let done = Done { working, caller };
+            let helper = move || {
+                let _done = done;
                 queue.work(work, &mut || true);
-            });
+            };
+            if !spawn(scope, Box::new(helper)) {
+                break;
+            }
         }
         queue.work(&work, proceed);
         while working.load(Ordering::Acquire) > 0 {
@@ -192,6 +215,30 @@ mod tests {
                 let done = each(threads, (0..40).collect(), fail, &mut || true);
                 assert_eq!(done, Err(failure(7)));
             }
+        }
+    }
+
+    #[test]
+    fn jobs_are_done_by_the_threads_that_the_system_grants() {
+        for granted in [0, 1, 2, 9] {
+            let started = AtomicUsize::new(0);
+            let square = |job: usize, _: &mut dyn FnMut() -> bool| Ok(job * job);
+            let done = each_with(
+                8,
+                (0..50).collect(),
+                square,
+                &mut || true,
+                |scope, helper| {
+                    let grants = started.load(Ordering::Relaxed) < granted;
+                    if grants {
+                        started.fetch_add(1, Ordering::Relaxed);
+                        scope.spawn(helper);
+                    }
+                    grants
+                },
+            );
+            assert_eq!(done, Ok((0..50).map(|job| job * job).collect()));
+            assert_eq!(started.into_inner(), granted.min(7));
         }
     }
 
