@@ -7,7 +7,7 @@ use slidewise_core::rolling::frames::{self, Frames, Hop, Refusal};
 use slidewise_core::rolling::{Laid as CoreLaid, Moments};
 
 use crate::arrow::{Column, Numbers, import_codes};
-use crate::tables::watch;
+use crate::tables::{told, watch};
 
 /// Times, groups and arrival.
 pub(crate) type RowsTuple<'py> = (
@@ -174,10 +174,8 @@ pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>, threads: usize) -> PyResu
     let (groups, times) = (keys.groups(), keys.times());
     let laid = py.detach(|| CoreLaid::new(groups, times, count, threads, &mut proceed));
     drop(proceed);
-    match laid {
-        Ok(laid) => Ok(Laid(laid, keys.len())),
-        Err(_) => Err(interrupt.expect("it stops only where it is told to")),
-    }
+    let laid = laid.map_err(|error| told(py, error, interrupt))?;
+    Ok(Laid(laid, keys.len()))
 }
 
 /// The windows on a grid that hold a row: starts, ends, groups, and a row of each group.

@@ -11,6 +11,7 @@ use pyo3::types::PyList;
 use slidewise_core::rolling::{Error, Request, Slides, slides};
 
 use crate::own::{Functions, Own, Working};
+use crate::tables::told;
 use crate::value::{SIGNALS_EVERY, breathe};
 
 type Partial<'py> = Option<Bound<'py, PyAny>>;
@@ -73,11 +74,12 @@ impl<'a, 'py> Eager<'a, 'py> {
             };
             self.lifted.push(partial);
         }
-        if let Err(error) = slides(request, &mut self) {
-            let unknown = || crate::errors::broken(&format!("{error:?}"));
-            return Err(self.raised.take().unwrap_or_else(unknown));
-        }
         let py = self.working.py;
+        match slides(request, &mut self) {
+            Ok(()) => {}
+            Err(Error::Refused) => return Err(self.raised.take().expect("it says why")),
+            Err(error) => return Err(told(py, error, None)),
+        }
         self.lists
             .into_iter()
             .map(|answers| PyList::new(py, answers))
@@ -181,7 +183,7 @@ impl Slides for Eager<'_, '_> {
     ) -> Result<(), Error> {
         if let Err(error) = self.answer(rows, ends) {
             self.raised = Some(error);
-            return Err(Error::Interrupted);
+            return Err(Error::Refused);
         }
         self.lists[span][row].clone_from(&self.answer);
         Ok(())

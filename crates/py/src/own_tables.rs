@@ -13,7 +13,7 @@ use crate::own::{Own, Working};
 use crate::own_slides::Eager;
 use crate::spec::Nan;
 use crate::state::cells;
-use crate::tables::{SpanTuple, read_span, read_ties, watch};
+use crate::tables::{SpanTuple, read_span, read_ties, told, watch};
 use crate::value::{Loose, SIGNALS_EVERY, breathe};
 
 /// Rolling answers of one aggregation of the user's own: a list per window.
@@ -76,9 +76,10 @@ pub(crate) fn rolling_own_column<'py>(
     let mut watch = watch(&mut interrupt);
     let run = rolling_own(&request, own[0].commutative, &mut answers, &mut watch);
     drop(watch);
-    if let Err(error) = run {
-        let raised = answers.raised.take().or(interrupt);
-        return Err(raised.unwrap_or_else(|| broken(&format!("{error:?}"))));
+    match run {
+        Ok(()) => {}
+        Err(Error::Refused) => return Err(answers.raised.take().expect("it says why")),
+        Err(error) => return Err(told(py, error, interrupt)),
     }
     let lists = answers.lists.into_iter();
     lists.map(|answers| PyList::new(py, answers)).collect()
@@ -120,14 +121,15 @@ impl Sink<Object> for Lowered<'_, '_> {
             return Ok(());
         }
         let [Answer::Term(term)] = answers else {
-            return Err(Error::Interrupted);
+            self.raised = Some(broken(&format!("{answers:?} is no term")));
+            return Err(Error::Refused);
         };
         if self.last.as_ref().is_none_or(|(last, _)| last != term) {
             match self.working.lower(0, term) {
                 Ok(answer) => self.last = Some((term.clone(), answer)),
                 Err(error) => {
                     self.raised = Some(error);
-                    return Err(Error::Interrupted);
+                    return Err(Error::Refused);
                 }
             }
             self.working.store.sweep(self.working.py);

@@ -19,7 +19,7 @@ use slidewise_core::rolling::{
 };
 
 use crate::arrow::{Column, Numbers};
-use crate::errors::{ResultOverflowError, SnapshotError};
+use crate::errors::{ResultOverflowError, SnapshotError, broken};
 use crate::keys::{self, Keys, Laid, MomentsTuple, RowsTuple};
 use crate::native;
 
@@ -240,9 +240,11 @@ fn compute(
     answer.map_err(|error| told(py, error, interrupt))
 }
 
-fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
+/// What is raised for an error; `interrupt` is what [`watch`] left.
+pub(crate) fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
     match error {
-        Error::Interrupted => interrupt.expect("the kernel stops only where it is told to"),
+        Error::Interrupted => interrupt.unwrap_or_else(|| broken("a kernel stopped by itself")),
+        Error::Refused => broken("no answer of a kernel is refused"),
         Error::Damaged { row, why } => {
             SnapshotError::new_err(format!("the partial of row {row} is damaged: {why}"))
         }

@@ -140,6 +140,8 @@ pub enum Error {
     Damaged { row: usize, why: String },
     /// The caller's `proceed` said no.
     Interrupted,
+    /// The caller's [`Sink`] or [`Slides`] does not go on, and knows why.
+    Refused,
 }
 
 /// Answers per span and aggregation. `proceed` is asked every few thousand rows whether
