@@ -15,11 +15,11 @@ use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::lifted::{Lifted, partials};
 use slidewise_core::rolling::output::Bitmap;
 use slidewise_core::rolling::{
-    Closed, Error, Length, Output, Overflow, Request, Span, Ties, Way, rolling_laid,
+    Closed, Error, Length, MOST_ROWS, Output, Overflow, Request, Span, Ties, Way, rolling_laid,
 };
 
 use crate::arrow::{Column, Numbers};
-use crate::errors::{ResultOverflowError, SnapshotError, broken};
+use crate::errors::{ResultOverflowError, SnapshotError, broken, spec};
 use crate::keys::{self, Keys, Laid, MomentsTuple, RowsTuple};
 use crate::native;
 
@@ -245,6 +245,10 @@ pub(crate) fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> Py
     match error {
         Error::Interrupted => interrupt.unwrap_or_else(|| broken("a kernel stopped by itself")),
         Error::Refused => broken("no answer of a kernel is refused"),
+        Error::TooManyRows { rows } => spec(format!(
+            "a table has {rows} rows, and one call takes {MOST_ROWS} at most: cut it by key, \
+             or write it to a file for slidewise rolling --memory"
+        )),
         Error::Damaged { row, why } => {
             SnapshotError::new_err(format!("the partial of row {row} is damaged: {why}"))
         }

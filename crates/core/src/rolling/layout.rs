@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::Error;
 use super::parallel::{Crew, LEAST};
 use super::vectors::is_sorted;
+use super::{Error, check_rows};
 use crate::aggregate::column::{Column, Validity, Values};
 use crate::memory::{Slots, Word, zeroed};
 
@@ -80,7 +80,7 @@ impl Layout {
     /// The layout, and the times by position. Groups have codes in `0..count`.
     ///
     /// # Panics
-    /// If they have not, or if there are more than 2³² rows to put in order.
+    /// If they have not.
     pub fn new<'a>(
         groups: Option<&[u32]>,
         times: &'a [i64],
@@ -88,6 +88,7 @@ impl Layout {
         by_time: bool,
         crew: &mut Crew<'_>,
     ) -> Result<(Self, Cow<'a, [i64]>), Error> {
+        check_rows(times.len())?;
         let mut layout = match groups {
             None => Self {
                 ranks: None,
@@ -129,7 +130,7 @@ impl Layout {
         if is_sorted(groups) {
             return Ok(layout);
         }
-        let mut ranks = zeroed(few(rows));
+        let mut ranks = zeroed(rows);
         let jobs = ranks.chunks_mut(stretch).zip(groups.chunks(stretch));
         let rank = |((ranks, groups), mut next): Stretch<'_>, _: &mut dyn FnMut() -> bool| {
             for (rank, &group) in ranks.iter_mut().zip(groups) {
@@ -156,7 +157,7 @@ impl Layout {
 
     /// Sorts each group by time, rows of equal time staying as they are.
     fn sort(&mut self, times: &mut [i64], crew: &mut Crew<'_>) -> Result<(), Error> {
-        let mut moved = zeroed(few(times.len()));
+        let mut moved = zeroed(times.len());
         let (mut later, mut unmoved) = (times, &mut moved[..]);
         let mut jobs = Vec::new();
         for groups in self.shares(crew) {
@@ -327,11 +328,6 @@ type Stretch<'a> = ((&'a mut [u32], &'a [u32]), Vec<usize>);
 /// Where some groups start, their times, and where each of these rows moves.
 type Share<'a> = (&'a [usize], &'a mut [i64], &'a mut [u32]);
 
-fn few(rows: usize) -> usize {
-    assert!(rows <= 1 << 32, "at most 2^32 rows can be put in order");
-    rows
-}
-
 /// Sorts the times of a group that starts at `first`, and says where each row moves. Times
 /// go beside their places, as in [`Order`](super::order::Order).
 fn sort_group(first: usize, times: &mut [i64], moved: &mut [u32], pairs: &mut Vec<(i64, u32)>) {
@@ -353,6 +349,17 @@ fn sort_group(first: usize, times: &mut [i64], moved: &mut [u32], pairs: &mut Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_rows_than_places_are_refused() {
+        use super::super::MOST_ROWS;
+        assert_eq!(check_rows(0), Ok(()));
+        assert_eq!(check_rows(MOST_ROWS), Ok(()));
+        // The last place, and the count of all, still fit.
+        assert_eq!(u32::try_from(MOST_ROWS), Ok(u32::MAX));
+        let rows = MOST_ROWS + 1;
+        assert_eq!(check_rows(rows), Err(Error::TooManyRows { rows }));
+    }
 
     #[test]
     fn a_cut_gives_every_group_to_one_share() {

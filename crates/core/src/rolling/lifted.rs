@@ -68,6 +68,7 @@ pub struct Partials {
 /// Like [`rolling`](super::rolling); and if there are no moments, or if an aggregation has
 /// no partials, being holistic.
 pub fn partials(request: Request<'_>) -> Result<Partials, Error> {
+    request.check()?;
     let dtypes: Vec<DType> = request
         .columns
         .iter()

@@ -118,6 +118,11 @@ impl<'a, T> Request<'a, T> {
         self.at.map_or(self.times, |moments| moments.times).len()
     }
 
+    /// Refuses more rows, or moments, than it may have.
+    fn check(&self) -> Result<(), Error> {
+        check_rows(self.times.len().max(self.answer_count()))
+    }
+
     /// Codes of groups are below this.
     fn group_count(&self) -> usize {
         let moments = self.at.and_then(|moments| moments.groups);
@@ -142,6 +147,19 @@ pub enum Error {
     Interrupted,
     /// The caller's [`Sink`] or [`Slides`] does not go on, and knows why.
     Refused,
+    /// More rows, or moments, than [`MOST_ROWS`].
+    TooManyRows { rows: usize },
+}
+
+/// Places and counts of rows are kept in 32 bits.
+pub const MOST_ROWS: usize = u32::MAX as usize;
+
+/// Refuses more rows than a request takes.
+pub fn check_rows(rows: usize) -> Result<(), Error> {
+    match rows <= MOST_ROWS {
+        true => Ok(()),
+        false => Err(Error::TooManyRows { rows }),
+    }
 }
 
 /// Answers per span and aggregation. `proceed` is asked every few thousand rows whether
@@ -167,6 +185,7 @@ pub fn rolling_laid(
     laid: Option<&Laid>,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<Output>>, Error> {
+    request.check()?;
     // Which rows are lifted, and which are history, their places in the table say.
     let is_bound = request.lifted.is_some()
         || (request.history > 0 && !in_order(request.groups, request.times));
@@ -315,6 +334,7 @@ pub trait Slides {
 /// The windows of a request without an order of arrival, as ranges of rows. It reads no
 /// columns.
 pub fn slides<T>(request: &Request<'_, T>, to: &mut impl Slides) -> Result<(), Error> {
+    request.check()?;
     let sorted = Sorted::of(request);
     let rows = &*sorted.rows();
     for (index, span) in request.spans.iter().enumerate() {
@@ -349,6 +369,7 @@ pub fn rolling_own<T: Element>(
     sink: &mut impl Sink<T>,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
+    request.check()?;
     let own = Deferred::new(0, commutative, Arc::<Ledger<T>>::default());
     run(request, (&Sorted::of(request), None), &own, sink, proceed)
 }

@@ -156,7 +156,8 @@ impl Dense<'_> {
 #[derive(Debug)]
 pub struct Presence {
     pub present: Vec<bool>,
-    /// How many are there before each position, and in all.
+    /// How many are there before each position, and in all: [`MOST_ROWS`](super::MOST_ROWS)
+    /// fit.
     counts: Vec<u32>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Hashed<'a> {
 impl<'a> Codes<'a> {
     pub(super) fn new(words: &'a Words<'a>) -> Self {
         let (least, spread) = words.spread().unwrap_or((0, 0));
-        if spread < 2 * words.len() as u64 + 1_024 {
+        if spread < (2 * words.len() as u64 + 1_024).min(u64::from(NONE)) {
             let different = spread as usize + 1;
             return Self::Near {
                 words,
