@@ -120,7 +120,7 @@ lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
 	$(RUST) cargo fmt --all --check
 	$(RUST) tools/clippy
 	@printf 'unsafe blocks, functions and impls in crates/: '
-	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern)' crates | wc -l
+	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern "C" \{)' crates | wc -l
 
 bench: bench-core bench-rolling $(DEV) ## all figures: the core, Window and rolling; RECORD=prefix keeps them
 	$(BIN)/python -m bench.python_window $(call record,window)

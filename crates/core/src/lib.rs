@@ -1,7 +1,8 @@
 //! Sliding-window aggregation: the algebra, the windows, the kernels.
 //!
-//! No Python and no Arrow in here, and unsafe code in three places only: [`memory`] asks for
-//! large pages and lends a column to threads, kernels run in wide registers.
+//! No Python and no Arrow in here, and unsafe code only where an `allow` says so: [`memory`]
+//! asks for large pages and lends a column to threads, kernels run in wide registers, and
+//! functions compiled elsewhere are called by pointer ([`aggregate::native`] and its kernel).
 #![deny(unsafe_code)]
 
 pub mod aggregate;

@@ -42,19 +42,28 @@ fn advise<T>(column: &[T]) {
 #[cfg(not(target_os = "linux"))]
 fn advise<T>(_column: &[T]) {}
 
-/// A number of eight bytes, each pattern of which is a value: [`Slots`] trusts that.
-pub trait Word: Copy + Default + Send + Sync {
+/// A number of eight bytes.
+///
+/// # Safety
+/// Each pattern of 64 bits must be a value of the type, and `bits` must give the pattern of
+/// its value: [`Slots`] lends columns as words.
+#[allow(unsafe_code)]
+pub unsafe trait Word: Copy + Default + Send + Sync {
     fn bits(self) -> u64;
 }
 
-impl Word for i64 {
+// SAFETY: each pattern is an integer.
+#[allow(unsafe_code)]
+unsafe impl Word for i64 {
     #[inline(always)]
     fn bits(self) -> u64 {
         self as u64
     }
 }
 
-impl Word for f64 {
+// SAFETY: each pattern is a float, though several are NaN.
+#[allow(unsafe_code)]
+unsafe impl Word for f64 {
     #[inline(always)]
     fn bits(self) -> u64 {
         self.to_bits()

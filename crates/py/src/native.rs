@@ -1,7 +1,11 @@
 //! Aggregations compiled by Numba: from addresses to functions that the core can call.
 
+use std::mem::transmute;
+
 use pyo3::prelude::*;
-use slidewise_core::aggregate::native::{Binary, Functions, Lift, Lower, MOST_WORDS};
+use slidewise_core::aggregate::native::{
+    Binary, Functions, Lift, LiftF64, LiftI64, Lower, LowerF64, LowerI64, MOST_WORDS,
+};
 use slidewise_core::aggregate::{DType, Kind};
 
 use crate::errors::broken;
@@ -19,42 +23,32 @@ pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
     if !there || !(1..=MOST_WORDS).contains(&words) {
         return Err(broken("a native aggregation without functions"));
     }
+    let commutative: bool = compiled.getattr("commutative")?.extract()?;
     let pointer = |address: usize| std::ptr::with_exposed_provenance::<()>(address);
     // SAFETY: the addresses are those of Numba's compiled functions, whose signatures
     // `slidewise.natives` has compared with these types and the size of the record; none
-    // is null. That they stay within their records is what the user vouches for.
+    // is null where it is used. That they stay within their records is what the user
+    // vouches for.
     let functions = unsafe {
-        Functions {
-            words,
-            commutative: compiled.getattr("commutative")?.extract()?,
-            combine: std::mem::transmute::<*const (), Binary>(pointer(combine)),
-            inverse: inverse
-                .map(|address| std::mem::transmute::<*const (), Binary>(pointer(address))),
-            lift: match (lift.0.as_deref(), lift.1) {
-                (None, _) => Lift::Store,
-                (Some("int64"), address) => Lift::I64(std::mem::transmute::<
-                    *const (),
-                    extern "C" fn(i64, *mut u64),
-                >(pointer(address))),
-                (Some(_), address) => Lift::F64(std::mem::transmute::<
-                    *const (),
-                    extern "C" fn(f64, *mut u64),
-                >(pointer(address))),
-            },
-            lower: match (lower.0.as_deref(), lower.1) {
-                (None, _) => Lower::Record,
-                (Some("int64"), 0) => Lower::Word(DType::I64),
-                (Some(_), 0) => Lower::Word(DType::F64),
-                (Some("int64"), address) => Lower::I64(std::mem::transmute::<
-                    *const (),
-                    extern "C" fn(*const u64) -> i64,
-                >(pointer(address))),
-                (Some(_), address) => Lower::F64(std::mem::transmute::<
-                    *const (),
-                    extern "C" fn(*const u64) -> f64,
-                >(pointer(address))),
-            },
-        }
+        let binary = |address| transmute::<*const (), Binary>(pointer(address));
+        let lift = match (lift.0.as_deref(), lift.1) {
+            (None, _) => Lift::Store,
+            (Some("int64"), address) => {
+                Lift::I64(transmute::<*const (), LiftI64>(pointer(address)))
+            }
+            (Some(_), address) => Lift::F64(transmute::<*const (), LiftF64>(pointer(address))),
+        };
+        let lower = match (lower.0.as_deref(), lower.1) {
+            (None, _) => Lower::Record,
+            (Some("int64"), 0) => Lower::Word(DType::I64),
+            (Some(_), 0) => Lower::Word(DType::F64),
+            (Some("int64"), address) => {
+                Lower::I64(transmute::<*const (), LowerI64>(pointer(address)))
+            }
+            (Some(_), address) => Lower::F64(transmute::<*const (), LowerF64>(pointer(address))),
+        };
+        let (combine, inverse) = (binary(combine), inverse.map(binary));
+        Functions::new(words, commutative, lift, combine, lower, inverse)
     };
     Ok(functions)
 }

@@ -260,7 +260,7 @@ impl Spec {
     /// Whether an answer may be a record, which the plan lowers.
     pub(crate) fn lowers_records(&self) -> bool {
         let record = |agg: &AggSpec| match agg.kind {
-            Kind::Native(functions) => matches!(functions.lower, Lower::Record),
+            Kind::Native(functions) => matches!(functions.lower(), Lower::Record),
             _ => false,
         };
         self.aggs.iter().any(record)

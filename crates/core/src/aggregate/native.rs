@@ -2,8 +2,9 @@
 //!
 //! The functions are given by pointer and called as they are: they get pointers to
 //! records, which lie in words of 64 bits, and write the result where they are told to.
-//! Whoever makes [`Functions`] promises that they read and write no more than the record
-//! and that they neither unwind nor call back. Beside its record a partial counts its
+//! Whoever makes [`Functions`], which is unsafe, promises that they read and write no more
+//! than the record and that they neither unwind nor call back. Every call is an unsafe block
+//! that says why its pointers are good for that. Beside its record a partial counts its
 //! values: none (an empty window, a missing value) is known by that, so that an identity is
 //! not asked for.
 
@@ -22,15 +23,21 @@ pub const MOST_WORDS: usize = 16;
 const MOST_COUNTED: u64 = 1 << 48;
 
 /// Of the older (or the whole), the younger (or the oldest), and where to write.
-pub type Binary = extern "C" fn(*const u64, *const u64, *mut u64);
+pub type Binary = unsafe extern "C" fn(*const u64, *const u64, *mut u64);
+/// Of a value, and where to write.
+pub type LiftI64 = unsafe extern "C" fn(i64, *mut u64);
+pub type LiftF64 = unsafe extern "C" fn(f64, *mut u64);
+/// Of a record.
+pub type LowerI64 = unsafe extern "C" fn(*const u64) -> i64;
+pub type LowerF64 = unsafe extern "C" fn(*const u64) -> f64;
 
 /// From a value to a record.
 #[derive(Clone, Copy, Debug)]
 pub enum Lift {
     /// The value is the record.
     Store,
-    I64(extern "C" fn(i64, *mut u64)),
-    F64(extern "C" fn(f64, *mut u64)),
+    I64(LiftI64),
+    F64(LiftF64),
 }
 
 /// From a record to the answer.
@@ -40,22 +47,87 @@ pub enum Lower {
     Record,
     /// The record is a number.
     Word(DType),
-    I64(extern "C" fn(*const u64) -> i64),
-    F64(extern "C" fn(*const u64) -> f64),
+    I64(LowerI64),
+    F64(LowerF64),
 }
 
+/// Functions that may be called with records of so many words.
 #[derive(Clone, Copy, Debug)]
 pub struct Functions {
     /// The size of a record in words, from 1 to [`MOST_WORDS`].
-    pub words: usize,
-    pub commutative: bool,
-    pub lift: Lift,
-    pub combine: Binary,
-    pub lower: Lower,
-    pub inverse: Option<Binary>,
+    pub(crate) words: usize,
+    commutative: bool,
+    pub(crate) lift: Lift,
+    pub(crate) combine: Binary,
+    pub(crate) lower: Lower,
+    pub(crate) inverse: Option<Binary>,
 }
 
 impl Functions {
+    /// # Panics
+    /// If there are no words, or more than [`MOST_WORDS`].
+    ///
+    /// # Safety
+    /// Given pointers to `words` words each, aligned, of which the last is for writing and
+    /// may overlap no other, every function must be sound to
+    /// call in any thread, for as long as a copy of this lives: it reads and writes these
+    /// words only, does not unwind, and does not call back.
+    #[allow(unsafe_code)]
+    pub unsafe fn new(
+        words: usize,
+        commutative: bool,
+        lift: Lift,
+        combine: Binary,
+        lower: Lower,
+        inverse: Option<Binary>,
+    ) -> Self {
+        assert!((1..=MOST_WORDS).contains(&words), "{words} words");
+        Self {
+            words,
+            commutative,
+            lift,
+            combine,
+            lower,
+            inverse,
+        }
+    }
+
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    pub fn lift(&self) -> Lift {
+        self.lift
+    }
+
+    pub fn lower(&self) -> Lower {
+        self.lower
+    }
+
+    /// Writes the record of a value.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(crate) fn lift_into(&self, bits: u64, out: &mut [u64]) {
+        let out = &mut out[..self.words];
+        match self.lift {
+            Lift::Store => out[0] = bits,
+            // SAFETY: there is room for a record.
+            Lift::I64(lift) => unsafe { lift(bits as i64, out.as_mut_ptr()) },
+            // SAFETY: the same.
+            Lift::F64(lift) => unsafe { lift(f64::from_bits(bits), out.as_mut_ptr()) },
+        }
+    }
+
+    /// Writes what one of the binary functions makes of two records.
+    #[inline]
+    #[allow(unsafe_code)]
+    fn apply(&self, function: Binary, a: &[u64], b: &[u64], out: &mut [u64]) {
+        let words = self.words;
+        let (a, b, out) = (&a[..words], &b[..words], &mut out[..words]);
+        // SAFETY: three records, of which the one that is written is lent alone.
+        unsafe { function(a.as_ptr(), b.as_ptr(), out.as_mut_ptr()) }
+    }
+
     pub fn is_small(&self) -> bool {
         self.words <= SMALL_WORDS
     }
@@ -169,29 +241,21 @@ impl<const N: usize> Native<N> {
             count: 1,
             words: [0; N],
         };
-        self.lift_into(bits, &mut held.words);
+        self.0.lift_into(bits, &mut held.words);
         held
     }
 
     #[inline]
-    fn lift_into(&self, bits: u64, out: &mut [u64; N]) {
-        match self.0.lift {
-            Lift::Store => out[0] = bits,
-            Lift::I64(lift) => lift(bits as i64, out.as_mut_ptr()),
-            Lift::F64(lift) => lift(f64::from_bits(bits), out.as_mut_ptr()),
-        }
-    }
-
-    #[inline]
-    fn apply(function: Binary, count: u64, a: &Held<N>, b: &Held<N>) -> Held<N> {
+    fn apply(&self, function: Binary, count: u64, a: &Held<N>, b: &Held<N>) -> Held<N> {
         let mut held = Held {
             count,
             words: [0; N],
         };
-        function(a.words.as_ptr(), b.words.as_ptr(), held.words.as_mut_ptr());
+        self.0.apply(function, &a.words, &b.words, &mut held.words);
         held
     }
 
+    #[allow(unsafe_code)]
     pub fn answer<T>(&self, held: &Held<N>) -> Answer<T> {
         let Some(words) = held.words() else {
             return Answer::Null;
@@ -204,8 +268,10 @@ impl<const N: usize> Native<N> {
                     .collect(),
             ),
             Lower::Word(dtype) => Answer::of_bits(words[0], dtype),
-            Lower::I64(lower) => Answer::I64(lower(words.as_ptr())),
-            Lower::F64(lower) => Answer::F64(lower(words.as_ptr())),
+            // SAFETY: a record, of `N` words, which are enough: `new` has looked.
+            Lower::I64(lower) => Answer::I64(unsafe { lower(words.as_ptr()) }),
+            // SAFETY: the same.
+            Lower::F64(lower) => Answer::F64(unsafe { lower(words.as_ptr()) }),
         }
     }
 }
@@ -229,7 +295,7 @@ impl<const N: usize> Monoid for Native<N> {
         match (a.count, b.count) {
             (0, _) => *b,
             (_, 0) => *a,
-            (older, younger) => Self::apply(self.0.combine, older + younger, a, b),
+            (older, younger) => self.apply(self.0.combine, older + younger, a, b),
         }
     }
     fn unlift(&self, partial: Held<N>) -> std::result::Result<[u64; 1], Held<N>> {
@@ -249,8 +315,8 @@ impl<const N: usize> Monoid for Native<N> {
         };
         let (mut acc, mut one, mut out) = (self.lifted(*first).words, [0; N], [0; N]);
         for [bits] in rest {
-            self.lift_into(*bits, &mut one);
-            (self.0.combine)(acc.as_ptr(), one.as_ptr(), out.as_mut_ptr());
+            self.0.lift_into(*bits, &mut one);
+            self.0.apply(self.0.combine, &acc, &one, &mut out);
             std::mem::swap(&mut acc, &mut out);
         }
         Held {
@@ -265,7 +331,7 @@ impl<const N: usize> Invertible for Native<N> {
     fn inverse(&self, whole: &Held<N>, oldest: &Held<N>) -> Held<N> {
         match (self.0.inverse, whole.count.saturating_sub(oldest.count)) {
             (_, 0) => Held::NOTHING,
-            (Some(inverse), rest) if oldest.count > 0 => Self::apply(inverse, rest, whole, oldest),
+            (Some(inverse), rest) if oldest.count > 0 => self.apply(inverse, rest, whole, oldest),
             _ => *whole,
         }
     }

@@ -72,14 +72,8 @@ fn functions<const WORDS: usize>(dtype: DType, stored: bool) -> [Functions; 3] {
         Lower::I64(last_word::<WORDS>),
         Lower::F64(as_float::<WORDS>),
     ];
-    lowers.map(|lower| Functions {
-        words: WORDS,
-        commutative: false,
-        lift,
-        combine: combine::<WORDS>,
-        lower,
-        inverse: None,
-    })
+    // SAFETY: all of these keep to records of so many words.
+    lowers.map(|lower| unsafe { Functions::new(WORDS, false, lift, combine::<WORDS>, lower, None) })
 }
 
 /// The record of the cells of a window; nothing if none is there.
@@ -87,9 +81,9 @@ fn by_definition(
     cells: impl Iterator<Item = Cell<i64>>,
     functions: &Functions,
 ) -> Option<Vec<u64>> {
-    let one = |bits: u64| match functions.lift {
+    let one = |bits: u64| match functions.lift() {
         Lift::Store => vec![bits],
-        _ => (0..functions.words).map(|at| map_of(bits, at)).collect(),
+        _ => (0..functions.words()).map(|at| map_of(bits, at)).collect(),
     };
     let records = cells.filter_map(|cell| cell.bits().map(one));
     records.reduce(|older: Vec<u64>, younger| {
@@ -113,7 +107,7 @@ fn agrees(output: &Output, row: usize, functions: &Functions, want: Option<&Vec<
         return answer(output, row) == Answer::Null;
     };
     let last = want[want.len() - 1];
-    match (answer(output, row), functions.lower) {
+    match (answer(output, row), functions.lower()) {
         (Answer::I64(got), Lower::Word(_) | Lower::I64(_)) => got as u64 == last,
         (Answer::F64(got), Lower::Word(_)) => got.to_bits() == last,
         (Answer::F64(got), Lower::F64(_)) => got == last as i64 as f64,
@@ -272,7 +266,7 @@ fn long_windows() {
                     assert!(
                         agrees(output, row, &functions, want.as_ref()),
                         "row {row}, length {length}, {} words",
-                        functions.words
+                        functions.words()
                     );
                 }
             }

@@ -56,11 +56,7 @@ impl<'a> Records<'a> {
         let mut slots = lifted.chunks_exact_mut(words);
         column.each_present(|bits| {
             let slot = slots.next().expect("a record per value");
-            match functions.lift {
-                Lift::Store => slot[0] = bits,
-                Lift::I64(lift) => lift(bits as i64, slot.as_mut_ptr()),
-                Lift::F64(lift) => lift(f64::from_bits(bits), slot.as_mut_ptr()),
-            }
+            functions.lift_into(bits, slot);
         });
         Self {
             functions,
@@ -168,6 +164,7 @@ impl Stacks {
     /// Folds `lo..mid` from its young end and, beside it, what lies behind as far as
     /// `ahead`: neither chain of calls waits for the other. With it a combine that
     /// divides went from 25 to 15 ns per row.
+    #[allow(unsafe_code)]
     fn flip(&mut self, records: &Records<'_>, lo: usize, mid: usize, ahead: usize) {
         let (words, combine) = (self.words, self.combine);
         (self.base, self.mid, self.first, self.hi) = (lo, mid, mid, mid);
@@ -177,7 +174,8 @@ impl Stacks {
         let both = (ahead - mid).min(count);
         self.grow(records, mid + both.min(1));
         fit(&mut self.backs, both * words);
-        // Pointers stay within what there is room for, as counts do.
+        // Pointers are of whole records: `mid <= ahead <= records.len`, and just above room
+        // was made for `count` suffixes and `both` backs.
         let record = |at| records.first().wrapping_add(at * words);
         let suffixes = self.suffixes.as_mut_ptr();
         let suffix = |at| suffixes.wrapping_add((at - lo) * words);
@@ -185,17 +183,22 @@ impl Stacks {
         let back = |at| backs.wrapping_add((at - mid) * words);
         for step in 1..both {
             let at = mid - 1 - step;
-            combine(record(at), suffix(at + 1), suffix(at));
+            // SAFETY: `lo <= at < mid - 1`, since `step < both <= count`; the suffix of
+            // `at + 1` was written before, and that of `at` lies beside it.
+            unsafe { combine(record(at), suffix(at + 1), suffix(at)) };
             let at = mid + step;
-            combine(back(at - 1), record(at), back(at));
+            // SAFETY: `mid < at < mid + both <= ahead`; the back before it is written.
+            unsafe { combine(back(at - 1), record(at), back(at)) };
         }
         for at in (lo..mid - both.max(1)).rev() {
-            combine(record(at), suffix(at + 1), suffix(at));
+            // SAFETY: as in the loop above, from where that ended.
+            unsafe { combine(record(at), suffix(at + 1), suffix(at)) };
         }
         self.hi = mid + both;
     }
 
     /// Folds what lies behind `mid` as far as `end`.
+    #[allow(unsafe_code)]
     fn grow(&mut self, records: &Records<'_>, end: usize) {
         let (words, first) = (self.words, self.first);
         if end <= self.hi {
@@ -210,7 +213,10 @@ impl Stacks {
         let back = |at| backs.wrapping_add((at - first) * words);
         for at in self.hi..end {
             let record = records.first().wrapping_add(at * words);
-            (self.combine)(back(at - 1), record, back(at));
+            // SAFETY: `first <= mid < at < end <= records.len`, or `at` follows a back that
+            // is there: room was made for the backs up to `end`, and that of `at - 1` is
+            // written.
+            unsafe { (self.combine)(back(at - 1), record, back(at)) };
         }
         self.hi = end;
     }
@@ -227,6 +233,7 @@ impl Stacks {
     }
 
     /// The records of windows that begin before `mid`, from those of both sides of it.
+    #[allow(unsafe_code)]
     fn join(&self, lo: &[usize], hi: &[usize], out: &mut [u64]) {
         let (words, combine, base, mid) = (self.words, self.combine, self.base, self.mid);
         let (suffixes, backs) = (self.suffixes.as_ptr(), self.backs.as_ptr());
@@ -245,7 +252,10 @@ impl Stacks {
                 continue;
             }
             let back = backs.wrapping_add((hi - 1 - first) * words);
-            combine(suffixes.wrapping_add(front), back, slot.as_mut_ptr());
+            // SAFETY: `base <= lo < mid`, so that there is a suffix; `mid < hi <= self.hi`
+            // and the backs from `first` on are kept up to there; `slot` has a record's
+            // size and lies in another column.
+            unsafe { combine(suffixes.wrapping_add(front), back, slot.as_mut_ptr()) };
         }
     }
 }
@@ -307,6 +317,7 @@ impl<'a> Native<'a> {
 }
 
 impl Part for Native<'_> {
+    #[allow(unsafe_code)]
     fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         let Records {
             functions, counts, ..
@@ -330,8 +341,10 @@ impl Part for Native<'_> {
                 lowered.clear();
                 lowered.extend(windows.map(|(_, fold)| fold[0]));
             }
-            Lower::I64(lower) => each(windows, lowered, |fold| lower(fold) as u64),
-            Lower::F64(lower) => each(windows, lowered, |fold| lower(fold).to_bits()),
+            // SAFETY: what `each` passes on are records of windows that are not empty.
+            Lower::I64(lower) => each(windows, lowered, |fold| unsafe { lower(fold) } as u64),
+            // SAFETY: the same.
+            Lower::F64(lower) => each(windows, lowered, |fold| unsafe { lower(fold) }.to_bits()),
         }
         self.put(block, sink);
         Ok(())
