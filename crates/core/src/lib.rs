@@ -5,6 +5,9 @@
 //! functions compiled elsewhere are called by pointer ([`aggregate::native`] and its kernel).
 #![deny(unsafe_code)]
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("slidewise needs a target with 64-bit pointers: rows are counted beyond 2^32");
+
 pub mod aggregate;
 mod memory;
 pub mod monoid;
