@@ -483,8 +483,13 @@ def _converted(convert: Callable[[Any], Any], values: Any) -> pa.Array | list[An
     """Values as Arrow converts them; one by one where it has no type for them."""
     try:
         return _one(convert(values))
-    except pa.ArrowException:
-        return list(values)
+    except pa.ArrowException as error:
+        if isinstance(values, Iterable):
+            return list(values)
+        raise SpecError(
+            f"the Arrow array of {values!r:.60} cannot be read: {error}; its "
+            "__arrow_c_array__ must make new capsules at every call"
+        ) from error
 
 
 def _is_nan(value: Any) -> bool:

@@ -12,6 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 use slidewise_core::aggregate::column::{Column as CoreColumn, Validity, Values};
 
+use crate::errors::spec;
+use crate::value::described;
+
 const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 const ARRAY: &std::ffi::CStr = c"arrow_array";
 
@@ -24,6 +27,13 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     // SAFETY: the capsule protocol says what lies behind these names. The array is moved
     // out and a released one left in its place; both capsules live to the end.
     let mut data = unsafe {
+        if array.as_ref().is_released() || schema.as_ref().release().is_none() {
+            return Err(spec(format!(
+                "the Arrow array of {} was taken before: its __arrow_c_array__ must make new \
+                 capsules at every call; pyarrow.array() makes an array that does",
+                described(object)
+            )));
+        }
         let array = FFI_ArrowArray::from_raw(array.as_ptr());
         arrow_array::ffi::from_ffi(array, schema.as_ref())
     }

@@ -1,0 +1,52 @@
+"""Producers of Arrow arrays that do not keep to the protocol."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+
+
+class Once:
+    """Hands out the same capsules at every call."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self.capsules = array.__arrow_c_array__()
+        self.length = len(array)
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        return self.capsules
+
+
+def insert_times(array: Any) -> None:
+    sw.Window(sw.count()).insert_many(array)
+
+
+def insert_values(array: Any) -> None:
+    sw.Window(sw.sum()).insert_many([1, 2, 3], array)
+
+
+@pytest.mark.parametrize("call", [insert_times, insert_values])
+@pytest.mark.parametrize("dtype", [pa.int64(), pa.int32(), pa.bool_(), pa.string()])
+def test_an_array_that_was_taken_before_is_refused(
+    call: Callable[[Any], None], dtype: pa.DataType
+) -> None:
+    array = Once(pa.array([1, 0, 1]).cast(dtype))
+    pa.array(array)  # takes the array out of its capsule
+    with pytest.raises(sw.SpecError, match="new capsules at every call"):
+        call(array)
+
+
+def test_a_producer_that_hands_out_one_capsule_is_refused_the_second_time() -> None:
+    array = Once(pa.array([1, 2, 3]))
+    w = sw.Window(sw.sum())
+    w.insert_many([1, 2, 3], array)
+    with pytest.raises(sw.SpecError, match=r"Once .* was taken before"):
+        w.insert_many([4, 5, 6], array)
+    assert (len(w), w.query()) == (3, 6)
+    w.check()
