@@ -347,7 +347,7 @@ def test_reprs_that_fail_are_not_shown():
             raise Boom
 
     w = sw.Window(sw.stddev())
-    with pytest.raises(sw.SpecError, match="a Mute is no number"):
+    with pytest.raises(sw.SpecError, match="a Mute is not a number"):
         w.insert(1, Mute())
     with pytest.raises((sw.SpecError, Boom)):
         w.insert(Mute(), 1)

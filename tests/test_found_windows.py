@@ -153,7 +153,7 @@ def test_moments_of_decimals_are_floats() -> None:
 
 @pytest.mark.parametrize("value", [np.datetime64(1, "s"), np.str_("a")])
 def test_what_numpy_cannot_make_a_float_is_named(value: Any) -> None:
-    with pytest.raises(sw.SpecError, match="is no number"):
+    with pytest.raises(sw.SpecError, match="is not a number"):
         sw.Window(sw.variance()).insert(1, value)
 
 

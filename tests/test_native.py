@@ -424,7 +424,7 @@ def by_value(a, b):
         (lambda: sw.native(add, "float64", commutative=1), "commutative="),
         (lambda: sw.Window(affine, algorithm="subtract_on_evict"), "an inverse"),
         (lambda: sw.Window(total).insert(1, 2.5), "is a float"),
-        (lambda: sw.Window(total).insert(1, "a"), "is no number"),
+        (lambda: sw.Window(total).insert(1, "a"), "is not a number"),
     ],
 )
 def test_wrong_requests(make, why):

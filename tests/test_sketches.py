@@ -303,7 +303,7 @@ def test_objects_that_sketches_answer():
         (lambda: sw.heavy_hitters(50, counters=20), "from 50"),
         (lambda: sw.Window(sw.bloom(), algorithm="subtract_on_evict"), "an inverse"),
         (lambda: sw.Window(sw.bloom()).insert(1, [1]), "no stable hash"),
-        (lambda: sw.Window(sw.approx_quantile(0.5)).insert(1, "a"), "is no number"),
+        (lambda: sw.Window(sw.approx_quantile(0.5)).insert(1, "a"), "is not a number"),
     ],
 )
 def test_wrong_requests(make, why):

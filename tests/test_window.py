@@ -262,7 +262,7 @@ def test_collect_of_a_type():
     w = sw.Window(sw.collect(), dtype="float64")
     w.insert(1, 1)
     assert repr(w.query()) == "[1.0]"
-    with pytest.raises(sw.SpecError, match="str 'a' is no number"):
+    with pytest.raises(sw.SpecError, match="str 'a' is not a number"):
         w.insert(2, "a")
 
 

@@ -209,9 +209,9 @@ def test_arrays_that_hold_no_times(times, message):
         (np.array([1, 2, 3]), "there are 2 times, but values has 3"),
         (None, "needs a value for every time"),
         ([1, 2.5], "row 1: 2.5 is a float"),
-        ([1, "a"], "row 1: str 'a' is no number"),
+        ([1, "a"], "row 1: str 'a' is not a number"),
         ([1, 2**64], "row 1: int 18446744073709551616 does not fit int64"),
-        (np.array([1, 2j]), "row 0: complex .*is no number"),
+        (np.array([1, 2j]), "row 0: complex .*is not a number"),
         (np.zeros((2, 2)), "an array of 2 dimensions"),
         (7, "insert_many takes values as an array.*got int 7"),
     ],
@@ -283,7 +283,7 @@ def test_missing_columns():
     with pytest.raises(sw.SpecError, match='times, but column "y" has 1'):
         w.insert_many([1, 2], {"x": [1, 2], "y": [1]})
     with pytest.raises(
-        sw.SpecError, match=r"dict .*is no number: to aggregate columns, name"
+        sw.SpecError, match=r"dict .*is not a number: to aggregate columns, name"
     ):
         sw.Window(sw.sum()).insert(1, {"x": 1})
     assert len(w) == 0

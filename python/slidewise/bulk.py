@@ -17,7 +17,7 @@ from slidewise.columns import decoded
 from slidewise.errors import SpecError
 from slidewise.frames import dense, refuse_spark
 from slidewise.instants import SIZES, Clock, numpy_unit, zone_named
-from slidewise.ordered import is_missing, pair
+from slidewise.ordered import is_missing, is_numpy_bool, is_of, pair
 from slidewise.plan import WindowPlan
 
 __all__ = [
@@ -30,8 +30,16 @@ __all__ = [
     "read_values",
 ]
 
-# They have a __float__, but not one that keeps their value.
-_OBJECTS = ("Decimal", "Fraction", "str_", "bytes_", "datetime64", "timedelta64")
+# What converts to a number, but not without loss, and the library of each; numpy's are
+# said to and do not.
+_OBJECTS = {
+    "Decimal": "decimal",
+    "Fraction": "fractions",
+    "str_": "numpy",
+    "bytes_": "numpy",
+    "datetime64": "numpy",
+    "timedelta64": "numpy",
+}
 _DAY_MS = 86_400_000
 _TOO_LARGE = (
     ": create the window with dtype='object' for exact sums and extremes, or cast them "
@@ -356,10 +364,10 @@ def _is_object(value: Any) -> bool:
         return not -(2**63) <= value < 2**63
     if is_missing(value) or isinstance(value, float):
         return False
-    kind = type(value)
-    if kind.__name__ in ("bool_", "bool", "dict"):
+    if type(value) is dict or is_numpy_bool(value):
         return False
-    if kind.__name__ in _OBJECTS:
+    kind = type(value)
+    if kind.__name__ in _OBJECTS and is_of(kind, _OBJECTS[kind.__name__]):
         return True
     return not hasattr(kind, "__index__") and not hasattr(kind, "__float__")
 
@@ -433,7 +441,7 @@ def _holds(value: Any, true: bool, skip_nan: bool, name: str) -> bool:
         return False
     if not true:
         return not (skip_nan and _is_nan(value))
-    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+    if isinstance(value, bool) or is_numpy_bool(value):
         return bool(value)
     raise SpecError(f"where={name!r} takes a column of booleans, got {value!r:.60}")
 

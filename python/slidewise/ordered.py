@@ -13,7 +13,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 from slidewise.own import Functions
 
-__all__ = ["OF_OBJECTS", "is_missing", "ordered", "pair"]
+__all__ = ["OF_OBJECTS", "is_missing", "is_numpy_bool", "is_of", "ordered", "pair"]
 
 # Sums of decimals are exact, or raise `decimal.Inexact`.
 _EXACT = decimal.Context(prec=10_000, traps=[decimal.Inexact, decimal.InvalidOperation])
@@ -123,10 +123,21 @@ def is_missing(value: Any) -> bool:
     """Whether a value is None, pandas' NA, or a NaT."""
     if value is None:
         return True
-    kind = type(value).__name__
-    if kind in ("datetime64", "timedelta64"):
-        return bool(value != value)
-    return kind in ("NAType", "NaTType")
+    kind = type(value)
+    if kind.__name__ in ("datetime64", "timedelta64"):
+        return is_of(kind, "numpy") and bool(value != value)
+    return kind.__name__ in ("NAType", "NaTType") and is_of(kind, "pandas")
+
+
+def is_of(kind: type, library: str) -> bool:
+    """Whether a type is of a library: a user's class may be named like one of its."""
+    return str(kind.__module__).partition(".")[0] == library
+
+
+def is_numpy_bool(value: Any) -> bool:
+    """Whether a value is one of numpy's bools, which are not Python's."""
+    kind = type(value)
+    return kind.__name__ in ("bool_", "bool") and is_of(kind, "numpy")
 
 
 def _row_of(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:

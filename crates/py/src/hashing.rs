@@ -17,7 +17,7 @@ use twox_hash::XxHash64;
 
 use crate::arrow::{Column, Numbers, import};
 use crate::errors::{noted, spec};
-use crate::value::{Loose, described, plain};
+use crate::value::{Loose, described, is_exact_fraction, is_numpy_bool, plain};
 
 /// Of integers and text, as that of Spark SQL's `xxhash64`.
 const PLAIN: u64 = 42;
@@ -93,21 +93,19 @@ fn int_of(int: &Bound<'_, PyInt>) -> PyResult<i64> {
 fn other(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
     let kind = value.get_type();
     let doing = |error| noted(value.py(), error, "converting a value");
-    match kind.name()?.to_string().as_str() {
-        "bool" | "bool_" => {
-            let flag = value.is_truthy().map_err(doing)?;
-            return Ok(Loose::Int(of_int(i64::from(flag))));
-        }
-        "Decimal" | "Fraction" => {}
-        _ if kind.hasattr("__index__")? => {
+    if is_numpy_bool(value)? {
+        let flag = value.is_truthy().map_err(doing)?;
+        return Ok(Loose::Int(of_int(i64::from(flag))));
+    }
+    if !is_exact_fraction(&kind)? {
+        if kind.hasattr("__index__")? {
             let index = value.call_method0("__index__").map_err(doing)?;
             return int_of(index.cast()?).map(Loose::Int);
         }
-        _ if kind.hasattr("__float__")? => {
+        if kind.hasattr("__float__")? {
             let float = value.extract::<f64>().map_err(doing)?;
             return loosen(PyFloat::new(value.py(), float).as_any());
         }
-        _ => {}
     }
     Err(spec(format!(
         "{} has no stable hash: bloom, approx_count_distinct, count_min and heavy_hitters \

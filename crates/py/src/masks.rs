@@ -9,7 +9,7 @@ use crate::arrow::Numbers;
 use crate::columns::BulkReader;
 use crate::errors::spec as refused;
 use crate::spec::{Feed, Mask, Nan, Spec};
-use crate::value::{described, plain};
+use crate::value::{described, is_numpy_bool, plain};
 
 /// Per feed, which rows count; `None` where all do.
 pub(crate) type Masks = Vec<Option<Vec<bool>>>;
@@ -35,7 +35,6 @@ fn holds(value: &Bound<'_, PyAny>, mask: Mask, nan: Nan) -> PyResult<bool> {
     if value.is_none() {
         return Ok(false);
     }
-    let kind = value.get_type();
     if mask == Mask::There {
         let float = value.cast::<PyFloat>();
         let is_nan = float.is_ok_and(|float| float.value().is_nan());
@@ -44,7 +43,7 @@ fn holds(value: &Bound<'_, PyAny>, mask: Mask, nan: Nan) -> PyResult<bool> {
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(flag.is_true());
     }
-    if kind.name()? == "bool_" || kind.name()? == "bool" {
+    if is_numpy_bool(&value)? {
         return value.is_truthy();
     }
     Err(refused(format!(

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyType};
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell, Kind};
 
@@ -61,6 +61,39 @@ pub(crate) fn loosen(
     }
 }
 
+/// Whether a type is of a library, which its module begins with: a user's class may be
+/// named like any of the library's.
+pub(crate) fn is_of(kind: &Bound<'_, PyType>, library: &str) -> bool {
+    let module = kind.module();
+    module.is_ok_and(|module| module.to_string_lossy().split('.').next() == Some(library))
+}
+
+/// Whether a value is one of numpy's bools, which are ints to us and have no `__index__`.
+pub(crate) fn is_numpy_bool(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let kind = value.get_type();
+    let name = kind.name()?;
+    Ok((name == "bool_" || name == "bool") && is_of(&kind, "numpy"))
+}
+
+/// Numbers with a `__float__` that loses digits.
+pub(crate) fn is_exact_fraction(kind: &Bound<'_, PyType>) -> PyResult<bool> {
+    Ok(match &*kind.name()?.to_string_lossy() {
+        "Decimal" => is_of(kind, "decimal"),
+        "Fraction" => is_of(kind, "fractions"),
+        _ => false,
+    })
+}
+
+/// Text and times of numpy, which have a `__float__` that raises.
+fn is_numpy_other(kind: &Bound<'_, PyType>) -> PyResult<bool> {
+    let name = kind.name()?;
+    let other = matches!(
+        &*name.to_string_lossy(),
+        "str_" | "bytes_" | "datetime64" | "timedelta64"
+    );
+    Ok(other && is_of(kind, "numpy"))
+}
+
 /// Whether a value decides, if it is a column's first, that the column holds objects:
 /// neither a number that int64 or float64 holds, nor what can be converted to one without
 /// loss.
@@ -72,13 +105,11 @@ pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
         return Ok(false);
     }
     let kind = value.get_type();
-    match &*kind.name()?.to_string_lossy() {
-        "bool_" | "bool" | "dict" => return Ok(false),
-        // These convert, but not without loss; numpy's are said to and do not.
-        "Decimal" | "Fraction" | "str_" | "bytes_" | "datetime64" | "timedelta64" => {
-            return Ok(true);
-        }
-        _ => {}
+    if value.is_exact_instance_of::<PyDict>() || is_numpy_bool(value)? {
+        return Ok(false);
+    }
+    if is_exact_fraction(&kind)? || is_numpy_other(&kind)? {
+        return Ok(true);
     }
     Ok(!kind.hasattr("__index__")? && !kind.hasattr("__float__")?)
 }
@@ -96,10 +127,10 @@ pub(crate) fn plain<'py>(value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
     let kind = value.get_type();
     let missing = || Ok(value.py().None().into_bound(value.py()));
     match &*kind.name()?.to_string_lossy() {
-        "NaTType" | "NAType" => missing(),
-        "datetime64" | "timedelta64" if value.ne(&value)? => missing(),
-        "uint64" => value.call_method0("__index__"),
-        scalar if scalar.ends_with("Scalar") && kind.hasattr("as_py")? => {
+        "NaTType" | "NAType" if is_of(&kind, "pandas") => missing(),
+        "datetime64" | "timedelta64" if is_of(&kind, "numpy") && value.ne(&value)? => missing(),
+        "uint64" if is_of(&kind, "numpy") => value.call_method0("__index__"),
+        scalar if scalar.ends_with("Scalar") && is_of(&kind, "pyarrow") => {
             value.call_method0("as_py")
         }
         _ => Ok(value),
@@ -149,40 +180,31 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
         return integer(int);
     }
     let kind = value.get_type();
-    let name = kind.name()?.to_string();
     let doing = |error| noted(value.py(), error, "converting a value");
-    match name.as_str() {
-        // numpy's bool has no __index__, and is an int to us.
-        "bool" | "bool_" => return Ok(Loose::Bool(value.is_truthy().map_err(doing)?)),
-        _ => {}
+    if is_numpy_bool(value)? {
+        return Ok(Loose::Bool(value.is_truthy().map_err(doing)?));
     }
     if kind.hasattr("__index__")? {
         let index = value.call_method0("__index__").map_err(doing)?;
         return integer(index.cast()?);
     }
-    // These of NumPy have a __float__ that raises.
-    let text_or_time = matches!(
-        name.as_str(),
-        "str_" | "bytes_" | "datetime64" | "timedelta64"
-    );
-    if !text_or_time && kind.hasattr("__float__")? {
+    if !is_numpy_other(&kind)? && kind.hasattr("__float__")? {
         return Ok(Loose::Float(value.extract::<f64>().map_err(doing)?));
     }
-    let hint = match name.as_str() {
-        "str" | "bytes" => {
-            "convert it first, for example with float(); a window created with \
-             dtype='object' takes it for min, max, first, last and the like"
-        }
-        "dict" => {
-            "to aggregate columns, name them in the aggregations: sw.sum('x'), and insert \
-             mappings"
-        }
-        _ => {
-            "sum, min, max and the like take ints and floats; with dtype='object' they take \
-             whatever compares and adds, and collect() takes any object"
-        }
+    let hint = if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
+        "convert it first, for example with float(); a window created with \
+         dtype='object' takes it for min, max, first, last and the like"
+    } else if value.is_instance_of::<PyDict>() {
+        "to aggregate columns, name them in the aggregations: sw.sum('x'), and insert \
+         mappings"
+    } else {
+        "sum, min, max and the like take ints and floats; with dtype='object' they take \
+         whatever compares and adds, and collect() takes any object"
     };
-    Err(spec(format!("{} is no number: {hint}", described(value))))
+    Err(spec(format!(
+        "{} is not a number: {hint}",
+        described(value)
+    )))
 }
 
 fn integer(int: &Bound<'_, PyInt>) -> PyResult<Loose> {
