@@ -98,3 +98,23 @@ def test_times_of_one_day_are_short():
 def test_notebooks_show_it():
     w = window(3)
     assert w._repr_svg_() == w.to_svg()
+
+
+@pytest.mark.parametrize("card", sw.algorithms(), ids=lambda card: card.name)
+def test_without_a_tree_the_picture_says_what_a_query_does(card):
+    agg = sw.max() if card.laws.startswith("selection") else sw.sum()
+    w = window(6, agg, algorithm=card.name)
+    subtitle = texts(w)[1]
+    if w._shape() is not None:
+        assert "folds" not in subtitle
+    elif card.name == "recalculate":
+        assert "every query folds all of them" in subtitle
+    else:
+        # Partial results spare all others that.
+        assert "folds" not in subtitle
+        assert f"{card.name} keeps partial results" in subtitle
+        assert card.query.partition(";")[0] in subtitle
+
+
+def test_values_beside_a_tree_are_not_said_to_be_folded():
+    assert "values beside it" in texts(window(6, sw.median()))[1]

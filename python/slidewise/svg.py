@@ -11,11 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
+from slidewise.cards import card_of
+
 __all__ = ["draw"]
 
 
 class Drawable(Protocol):
     """What a picture needs to know of a window."""
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the algorithm that runs."""
 
     def items(self) -> list[tuple[Any, Any]]:
         """Its entries."""
@@ -102,7 +108,7 @@ def draw(window: Drawable) -> str:
     shape = window._shape()
     head = repr(window)[1:-1].partition(";")[0]
     if shape is None:
-        return _draw_list(window.items(), head)
+        return _draw_list(window.items(), head, _not_drawn(window))
     leaf_capacity, arity, nodes = shape
     labels, common = _time_labels(time for node in nodes for time in node[2])
     root = _tree(nodes, labels)
@@ -360,8 +366,19 @@ def _legend(kinds: set[str], y: float) -> str:
     return "\n".join(parts)
 
 
-def _draw_list(items: list[tuple[Any, Any]], head: str) -> str:
-    """Entries side by side, for windows without a tree."""
+def _not_drawn(window: Drawable) -> str:
+    """What answers where entries are shown side by side."""
+    name = window.algorithm
+    if name == "recalculate":
+        return "recalculate keeps entries only: every query folds all of them"
+    if name == "fiba":
+        return "no partial results: the entries lie in a tree by time, values beside it"
+    query = card_of(name).query.partition(";")[0]
+    return f"{name} keeps partial results that are not drawn; a query takes {query}"
+
+
+def _draw_list(items: list[tuple[Any, Any]], head: str, what: str) -> str:
+    """Entries side by side, for windows whose structure is not drawn."""
     labels, common = _time_labels(time for time, _ in items)
     shown = items if len(items) <= 2 * _CELLS else [*items[:_CELLS], *items[-_CELLS:]]
     hidden = len(items) - len(shown)
@@ -381,6 +398,6 @@ def _draw_list(items: list[tuple[Any, Any]], head: str) -> str:
             )
             parts.append(_text(x + width / 2, y + 16.0, text))
         x += width
-    subtitle = f"no tree: every answer folds the entries from old to young{common}"
+    subtitle = f"entries from old to young{common}; {what}"
     width = max(x, len(head) * 8.2, len(subtitle) * 6.2) + _MARGIN
     return _svg(width, 150.0, head, subtitle, parts)
