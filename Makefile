@@ -29,8 +29,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help dev quick demo demo-spark test test-core test-long test-faults test-matrix \
-        test-streams test-cluster test-kills test-python test-package test-pairs test-spark \
-        kafka lint bench bench-core bench-rolling bench-ranges bench-latency bench-native \
+        test-threads test-streams test-cluster test-kills test-python test-package \
+        test-pairs test-spark kafka lint bench bench-core bench-rolling bench-ranges bench-latency bench-native \
         bench-peers bench-spark bench-streams soak soak-spark docs format lock clean
 
 help: ## this list
@@ -85,6 +85,11 @@ FIRST   ?= 0
 test-streams: $(DEV) ## Spark streams against tables: STREAMS=100 of STEPS=30 batches; ARGS=--all
 	$(BIN)/python tests/spark/parity.py \
 		--streams $(STREAMS) --steps $(STEPS) --first $(FIRST) $(ARGS)
+
+MINUTES ?= 10
+THREADS ?= 2,4,8
+test-threads: $(DEV) ## threads that share one window: MINUTES=10 THREADS=2,4,8; ARGS="--parts window"
+	$(BIN)/python tests/threads.py --minutes $(MINUTES) --threads $(THREADS) $(ARGS)
 
 DRIVERS ?= 5
 WORKERS ?= 15

@@ -59,6 +59,7 @@ class SharedWindow(_core.Window):
 
     Entries of equal time stay apart, in order of arrival, because ranges count entries.
     A late one raises `OutOfOrderError`. A call that raises leaves the window as it was.
+    Threads may share a window, as a `Window`: calls happen one after the other.
 
     Source: Shein, Chrysanthis, Labrinidis: SlickDeque, EDBT 2018.
 

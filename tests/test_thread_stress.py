@@ -1,0 +1,12 @@
+"""Several threads on one window, briefly; `tests/threads.py` goes on for hours."""
+
+import pytest
+
+from threads import PARTS
+
+
+@pytest.mark.parametrize("threads", [2, 4, 8])
+@pytest.mark.parametrize("part", ["window", "shared"])
+def test_threads_share_a_window(part: str, threads: int) -> None:
+    for seed in (1, 2) if part == "window" else (1,):
+        assert PARTS[part](threads, 0.5, seed) > 0
