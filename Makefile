@@ -30,13 +30,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .PHONY: help dev quick demo demo-spark test test-core test-long test-faults test-matrix \
         test-threads test-streams test-cluster test-kills test-python test-package \
-        test-pairs test-spark kafka lint bench bench-core bench-rolling bench-ranges bench-latency bench-native \
+        test-pairs test-spark test-spark-versions kafka lint bench bench-core \
+        bench-rolling bench-ranges bench-latency bench-native \
         bench-peers bench-spark bench-streams soak soak-spark docs format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' \
 		$(firstword $(MAKEFILE_LIST))
 
 dev: $(DEV) ## a virtual environment in .venv with slidewise and all tools in it
@@ -111,6 +112,9 @@ test-package: $(DEV) ## those without Spark, but for the next
 test-pairs: $(DEV) ## every algorithm with every aggregation, as in `make test`
 	$(BIN)/pytest tests/test_matrix.py
 
+test-spark-versions: $(DEV) ## every PySpark that serves, each in an environment of its own; ARGS="4.1.4"
+	$(BIN)/python tests/spark/versions.py $(ARGS)
+
 test-spark: $(DEV) ## those with Spark
 	@$(BIN)/python tools/kafka.py --once
 	$(BIN)/pytest tests/spark
@@ -179,7 +183,7 @@ lock: ## renew the lock files to the newest versions
 	tools/lock "$$(PYTHON=$(PYTHON) tools/find-python)"
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) .kafka target $(OUT) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .kafka .spark-versions target $(OUT) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f python/slidewise/_core*.so
 	find bench python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -160,6 +160,9 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
             "however late rows come with you"
         )
     try:
+        from slidewise.spark.versions import check_streams
+
+        check_streams()
         from slidewise.spark.stream_command import run_stream
     except ImportError as error:
         raise SpecError(

@@ -29,6 +29,7 @@ from slidewise.spark.batch import answered
 from slidewise.spark.options import BatchOptions, check_order
 from slidewise.spark.session import existing, session
 from slidewise.spark.text_times import read_text_times
+from slidewise.spark.versions import collected
 from slidewise.spec import Spec
 
 __all__ = ["KINDS", "roll", "running"]
@@ -84,7 +85,7 @@ def roll(
         rows = _read(spark, source, spec, time_format)
         frame = answered(rows, spec, options)
         if target is None:
-            return frame.limit(preview).toArrow()
+            return collected(frame.limit(preview))
         writer = frame.write.option("header", True)
         writer = writer.option("sep", "\t" if target.endswith(".tsv") else ",")
         writer.format(kind).save(target)

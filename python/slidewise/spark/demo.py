@@ -24,6 +24,7 @@ from slidewise.errors import SlidewiseError, SpecError
 from slidewise.progress import Progress
 from slidewise.spark.entry import rolling
 from slidewise.spark.session import existing, session
+from slidewise.spark.versions import check_streams
 from slidewise.texts import format_table
 
 __all__ = ["run"]
@@ -57,9 +58,10 @@ def run(
         say: Takes each line of what there is to say.
 
     Raises:
-        SpecError: If `rows` is not positive.
+        SpecError: If `rows` is not positive, or PySpark too old for streams.
         SlidewiseError: If the engines disagree in a single cell.
     """
+    check_streams()
     if rows < 1:
         raise SpecError(f"the demo needs at least one trip, got --rows {rows}")
     parts = _bursts(trips.generate(rows, seed=seed), bursts, seed)

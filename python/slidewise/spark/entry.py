@@ -63,10 +63,10 @@ def rolling(
         offset: See there.
         overflow: See there. A stream that fails with `ResultOverflowError` goes on from
             its checkpoint with "null".
-        then_by: The column, or several, by which rows of equal time are ordered. Needed
-            where the answer depends on it: for `rows(n)`, `ties="rows"`, `first`,
-            `last`, `collect`, `concat`, `arg_min` and `arg_max`, and aggregations of
-            your own that are not commutative.
+        then_by: The column, or several, by which rows of equal time are ordered:
+            values, NaN, nulls. Needed where the answer depends on it: for `rows(n)`,
+            `ties="rows"`, `first`, `last`, `collect`, `concat`, `arg_min` and
+            `arg_max`, and aggregations of your own that are not commutative.
         late: For streams: how long to wait for late rows, such as `"10 minutes"`.
         emit: For streams: `"final"` gives each row once all rows of its window that are
             not late are there (by default), `"arrival"` at once, as of its arrival (by
@@ -83,8 +83,9 @@ def rolling(
             the stream: their times only move the watermark, which is how the last rows
             of a stream that has ended get their answers.
         deletes: A column of booleans. A row where it is true takes back one with its
-            key and time (the first by `then_by`, else the first that arrived) and gets
-            no answer. On a stream it is late as any row is.
+            key and time (the first by `then_by`, else the first that arrived, which in
+            a batch DataFrame is the first that Spark reads) and gets no answer. On a
+            stream it is late as any row is.
         partitions: For batch: over how many tasks the keys are spread. By default
             `spark.sql.shuffle.partitions`.
         split: For batch: keys of very many rows are cut into pieces of time, so that
@@ -273,12 +274,16 @@ class _Asked:
 
     def __call__(self, df: DataFrame) -> DataFrame:
         """The DataFrame of answers."""
+        from slidewise.spark.versions import check_batch, check_streams
+
         _check_frame(df)
         if df.isStreaming:
+            check_streams()
             self.stream.check_stream()
             from slidewise.spark import stream as streams
 
             return streams.answered(df, self.spec, self.stream)
+        check_batch()
         from slidewise.spark import batch as tables
 
         self.stream.check_table(self.spec)
@@ -290,10 +295,13 @@ class _Asked:
     def explained(self, df: DataFrame) -> str:
         """How that would be done."""
         from slidewise.spark import explaining
+        from slidewise.spark.versions import check_batch, check_streams
 
         _check_frame(df)
         if df.isStreaming:
+            check_streams()
             return explaining.explained_stream(df, self.spec, self.stream)
+        check_batch()
         self.stream.check_table(self.spec)
         return explaining.explained_batch(df, self.spec, self.batch)
 

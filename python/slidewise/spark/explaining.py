@@ -12,7 +12,6 @@ from slidewise.spark import hot
 from slidewise.spark.batch import Job, planned
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.sorting import RUNS
-from slidewise.spark.stream import buckets_of, job_of
 from slidewise.spec import Spec
 from slidewise.texts import counted
 
@@ -57,6 +56,9 @@ def explained_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
     Raises:
         SpecError: If the spec does not fit a stream.
     """
+    # Only versions of PySpark that have streams have all of this.
+    from slidewise.spark.stream import buckets_of, job_of
+
     options.check_stream()
     job = job_of(df, spec, options)
     buckets = buckets_of(spec, options)

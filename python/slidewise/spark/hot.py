@@ -34,6 +34,7 @@ from slidewise.frames import frame
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions
 from slidewise.spark.pieces import KEY, PIECE, Cut, Cuts, seen_in_pieces
+from slidewise.spark.versions import collected
 from slidewise.spec import Spec
 from slidewise.times import read_times
 
@@ -120,7 +121,7 @@ def find_cuts(
     keys = [key_column(df, name).alias(f"{KEY}{at}") for at, name in _numbered(spec)]
     sample = df.select(*keys, column(spec.on)).where(column(spec.on).isNotNull())
     sample = sample.sample(share, 1) if share < 1 else sample
-    rows = sample.toArrow().combine_chunks()
+    rows = collected(sample).combine_chunks()
     reach = Reach.of(spec, schema)
 
     def wanted(count: float) -> int:

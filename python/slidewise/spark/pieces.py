@@ -23,6 +23,7 @@ from slidewise.batches import AFTER, BEFORE, OWN, Order
 from slidewise.errors import SlidewiseError
 from slidewise.frames import frame
 from slidewise.spark.columns import column, key_column
+from slidewise.spark.versions import from_table
 from slidewise.spec import Spec
 from slidewise.times import TimeColumn, read_times
 
@@ -224,9 +225,8 @@ def _joined(df: Any, spec: Spec, cuts: Cuts, most: int) -> Any:
     fields = [
         StructField(name, kinds.get(name, time)) for name in table.schema.names[:-1]
     ]
-    small = df.sparkSession.createDataFrame(
-        table, StructType([*fields, StructField(_BASE, IntegerType())])
-    )
+    schema = StructType([*fields, StructField(_BASE, IntegerType())])
+    small = from_table(df.sparkSession, table, schema)
     if not spec.by:
         return df.crossJoin(sf.broadcast(small))
     same = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from slidewise.batches import result_schema
@@ -12,6 +12,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames import frame, require
 from slidewise.hop_batches import hop_schema
 from slidewise.spark.columns import OWN
+from slidewise.spark.versions import in_arrow
 from slidewise.spec import Spec
 
 __all__ = ["arrow_schema", "check_booleans", "refuse_own", "with_results"]
@@ -24,7 +25,7 @@ def arrow_schema(df: Any) -> pa.Schema:
         SpecError: If a column cannot go to Python.
     """
     try:
-        return to_arrow_schema(df.schema, timezone="UTC")
+        return in_arrow(df.schema)
     except PySparkTypeError:
         unfit = next(field for field in df.schema if not _goes(field))
         kind = unfit.dataType.simpleString()
@@ -36,7 +37,7 @@ def arrow_schema(df: Any) -> pa.Schema:
 
 def _goes(field: StructField) -> bool:
     try:
-        to_arrow_schema(StructType([field]), timezone="UTC")
+        in_arrow(StructType([field]))
     except PySparkTypeError:
         return False
     return True

