@@ -390,7 +390,7 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
         if all(set(columns).isdisjoint(places) for places in reads):
             return None
         raise SpecError(
-            "is no number that int64 or float64 keeps, and this window cannot keep "
+            "is not a number that int64 or float64 keeps, and this window cannot keep "
             f"objects ({error}): convert the values first, for example with float()"
         ) from None
 
