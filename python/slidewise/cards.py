@@ -106,16 +106,19 @@ _CARDS = (
         order="any",
         laws="associative",
         amortised="4; of late entries O(log d)",
-        worst="O(log n) each, of up to n/256 late ones that waited",
+        worst="O(log n) each, of up to n/256 late ones that waited; n moves at a third",
         insert="amortised O(log d); at the young end amortised O(1)",
-        evict="amortised O(log d); of the oldest amortised O(1)",
+        evict="amortised O(log d); of the oldest amortised O(1); the one that leaves "
+        "less than a third of the entries moves those n, which gives memory back: half "
+        "a move for each entry ever inserted",
         query="at most 2 combines",
         range="O(log d_from + log d_to + log n_sub)",
-        bulk="evict_until amortised O(log m), worst O(log n); insert_many "
-        "O(log d + m (1 + log(d/m)))",
+        bulk="evict_until amortised O(log m), worst O(log n), and moves as evict; "
+        "insert_many O(log d + m (1 + log(d/m)))",
         bytes_per_entry=(17, 26),
         space="a time and a value per entry, a partial per leaf: 17 in order, 22 to 26 "
-        "after disorder",
+        "after disorder; at most the memory of three times the entries once a window "
+        "has shrunk",
         differs="entries in leaves only (a B+-tree with fat leaves); late entries are "
         "staged and inserted together; a few entries are a sorted array",
         choose="always, unless order is certain; it is what auto means",
