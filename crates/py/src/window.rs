@@ -281,8 +281,9 @@ impl Window {
     /// Raises:
     ///     SpecError: If the time is of another kind than those in the window.
     ///
-    /// Cost: amortised O(log m) for m entries, worst case O(log n): the tree is cut along
-    /// the boundary, whatever m.
+    /// Cost: amortised O(log m) combines for m entries, worst case O(log n): the tree is
+    /// cut along the boundary, whatever m. Where less than a third of the entries is left,
+    /// they are moved, and memory is given back.
     ///
     /// Example:
     ///     >>> import slidewise as sw
