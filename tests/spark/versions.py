@@ -20,7 +20,7 @@ FOLDER = ROOT / ".spark-versions"
 # The newest of each, and what goes with it: their pandas is older than the newest one,
 # and what runs on streams asks for a protobuf of its time.
 VERSIONS = {
-    "3.5.9": ["numpy<2", "pandas<2.3", "pyarrow<22"],
+    "3.5.9": ["numpy", "pandas<3", "pyarrow"],
     "4.0.5": ["numpy", "pandas<3", "pyarrow"],
     "4.1.4": ["numpy", "pandas<3", "pyarrow", "protobuf>=6.33,<7"],
     "4.2.1": ["numpy", "pandas<3", "pyarrow", "protobuf>=6.33.5,<7"],
