@@ -30,8 +30,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .PHONY: help dev quick demo demo-spark test test-core test-long test-faults test-matrix \
         test-threads test-streams test-cluster test-kills test-python test-package \
-        test-pairs test-spark test-spark-versions kafka lint bench bench-core \
-        bench-rolling bench-ranges bench-latency bench-native \
+        test-pairs test-keyed-pairs test-spark test-spark-versions kafka lint bench \
+        bench-core bench-rolling bench-ranges bench-latency bench-native \
         bench-peers bench-spark bench-streams soak soak-spark docs format lock clean
 
 help: ## this list
@@ -87,10 +87,9 @@ test-streams: $(DEV) ## Spark streams against tables: STREAMS=100 of STEPS=30 ba
 	$(BIN)/python tests/spark/parity.py \
 		--streams $(STREAMS) --steps $(STEPS) --first $(FIRST) $(ARGS)
 
-MINUTES ?= 10
 THREADS ?= 2,4,8
 test-threads: $(DEV) ## threads that share one window: MINUTES=10 THREADS=2,4,8; ARGS="--parts window"
-	$(BIN)/python tests/threads.py --minutes $(MINUTES) --threads $(THREADS) $(ARGS)
+	$(BIN)/python tests/threads.py --minutes $(or $(MINUTES),10) --threads $(THREADS) $(ARGS)
 
 DRIVERS ?= 5
 WORKERS ?= 15
@@ -114,6 +113,9 @@ test-pairs: $(DEV) ## every algorithm with every aggregation, as in `make test`
 
 test-spark-versions: $(DEV) ## every PySpark that serves, each in an environment of its own; ARGS="4.1.4"
 	$(BIN)/python tests/spark/versions.py $(ARGS)
+
+test-keyed-pairs: $(DEV) ## every two features of keyed streams: MINUTES=60 SEED=20260101
+	PYTHONPATH=tests $(BIN)/python -m keyed_pairs --minutes $(or $(MINUTES),60) --seed $(SEED)
 
 test-spark: $(DEV) ## those with Spark
 	@$(BIN)/python tools/kafka.py --once
