@@ -166,7 +166,7 @@ def test_an_aggregation_with_a_reserved_name_is_refused(name: str) -> None:
         windows.ingest(pa.table({"t": [1, 2], "x": [10, 20]}))
 
 
-@pytest.mark.parametrize("kind", [pa.uint8(), pa.uint32(), pa.uint64()])
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.uint32(), pa.uint64(), pa.int8()])
 def test_windows_around_the_ends_of_small_time_types(kind: pa.DataType) -> None:
     """A window may begin before 0, in whichever batch that shows."""
     spec = {"on": "t", "window": 20, "every": 2, "aggs": {"n": sw.count()}}

@@ -87,13 +87,13 @@ def _answered(
     """Windows that end at these times, and all answers, those not asked for, too."""
     starts = pc.subtract(stops, job.grid.length)
     asked = keys.append_column(job.spec.on, job.restore(stops))
-    ended = keys.append_column("window_end", job.restore(stops))
+    ended = keys.append_column("window_end", job.times.window_ends(stops))
     request.named = lambda row: named_window(ended, row, job.spec.by)
     moments = moments_of(frame(asked), request, job.spec_of_moments)
     (window,) = request.ask(replace(moments, since=starts))
     answers = [result.array for result in window.values()]
-    table = keys.append_column("window_start", job.restore(starts))
-    table = table.append_column("window_end", job.restore(stops))
+    table = keys.append_column("window_start", job.times.window_ends(starts))
+    table = table.append_column("window_end", job.times.window_ends(stops))
     for (name, _), array in zip(job.spec.aggs, answers, strict=False):
         table = table.append_column(name, array)
     return table, answers
