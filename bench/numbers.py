@@ -46,11 +46,15 @@ leave, or others bring them back. `mean` of `[1e308, 1e308]` is 1e308, and `sum`
 `[1e308, 1e308, -1e308]` is 1e308, in whatever order and grouping. Only a sum that
 lies beyond in the end is infinite.
 
-What is made of powers ends where the powers do, as in numpy:
+What is made of powers ends where the powers do, as in numpy. Sums of squares and of
+products are carried beyond the range of floats, too: what is made of their roots does
+not end there, and an infinite answer has its sign whatever the grouping.
 
 | answer | deviations from the mean | beyond |
 | --- | --- | --- |
-| `variance`, `stddev`, `covariance` | 1e-154 to 1e154 | infinite, or 0 |
+| `variance`, `covariance` | 1e-154 to 1e154 | infinite, or 0 |
+| `stddev` | 1e-154 to 1.8e308 | 0 |
+| `correlation` | 1e-154 to 1.8e308 | NaN |
 | `sum_of_squares` | values of 1e-154 to 1e154 | likewise |
 | `skewness` | 1e-97 to 1e102 | NaN |
 | `kurtosis` | 1e-72 to 1e76 | NaN |

@@ -9,6 +9,7 @@ import random
 from collections import deque
 from fractions import Fraction
 
+import pyarrow as pa
 import pytest
 
 import slidewise as sw
@@ -120,3 +121,120 @@ def test_equal_large_means_cancel_to_nothing() -> None:
     assert window.query() == 27 / 16
     window.evict(3)
     assert window.query() == 0.0
+
+
+HUGE = 1.7e308
+FAR = {
+    "both ends": ([HUGE] * 8 + [-HUGE] * 9, [1.0, 2.0, 4.0] * 5 + [9.0, 3.0]),
+    "against one another": ([1e154, 3e154], [3.0, 1.0]),
+    "all large": ([1e200, 5e200, -2e200, 1e199] * 9, [-1e250, 3e250, 1e250, 0.0] * 9),
+    "one is constant": ([-HUGE, HUGE, HUGE, 0.0], [2.0] * 4),
+    "large and small": ([1e300, -1e300, 3e299], [1e-150, 2e-150, -1e-150]),
+    "products that cancel": (
+        [1e200, -1e200, 1e200, -1e200],
+        [1e200, 1e200, -1e200, -1e200],
+    ),
+    "one is far off": ([1.0, 2.0, 3.0, 1e160, 4.0], [5.0, -1e160, 3.0, 0.0, 2.0]),
+}
+
+
+def moments_of(xs: list[float], ys: list[float]) -> dict[str, float]:
+    """By exact arithmetic; what no float holds is infinite."""
+    n = len(xs)
+    x, y = ([Fraction(value) for value in values] for values in (xs, ys))
+    dx, dy = ([value - sum(side) / n for value in side] for side in (x, y))
+
+    def total(a: list[Fraction], b: list[Fraction]) -> Fraction:
+        return sum((p * q for p, q in zip(a, b, strict=True)), Fraction(0))
+
+    def rounded(exact: Fraction) -> float:
+        try:
+            return exact.numerator / exact.denominator
+        except OverflowError:
+            return math.inf if exact > 0 else -math.inf
+
+    def root(exact: Fraction) -> float:
+        return rounded(Fraction(math.isqrt(int(exact * 4**600)), 2**600))
+
+    squares, others = total(dx, dx), total(dy, dy)
+    products = total(dx, dy)
+    both = math.isqrt(int(squares * others * 4**1200))
+    return {
+        "variance": rounded(squares / (n - 1)),
+        "stddev": root(squares / (n - 1)),
+        "covariance": rounded(products / (n - 1)),
+        "correlation": rounded(products * 2**1200 / both) if both else math.nan,
+    }
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_moments_beyond_the_range_of_squares(name: str) -> None:
+    """Exact up to rounding, or infinite, in every structure and over tables."""
+    xs, ys = FAR[name]
+    aggs = {
+        "variance": sw.variance("x"),
+        "stddev": sw.stddev("x"),
+        "covariance": sw.covariance("x", "y"),
+        "correlation": sw.correlation("x", "y"),
+    }
+    expected = moments_of(xs, ys)
+    near = {"rel": 1e-12, "abs": 1e-320, "nan_ok": True}
+    if name == "products that cancel":
+        # How near to 0 goes by how large the products are, which no float holds.
+        expected.pop("covariance")
+        near["abs"] = 1e-15
+    table = pa.table({"t": range(len(xs)), "x": xs, "y": ys})
+    answers = []
+    for algorithm in ("fiba", "recalculate", "two_stacks", "daba", "flat_fat", "btree"):
+        window = sw.Window(aggs, algorithm=algorithm, ties="keep")
+        window.insert_many(range(len(xs)), {"x": xs, "y": ys})
+        answers.append(window.query())
+        window = sw.Window(aggs, algorithm=algorithm, ties="keep")
+        for at, (x, y) in enumerate(zip(xs, ys, strict=True)):
+            window.insert(at, {"x": x, "y": y})
+        answers.append(window.query())
+        answers.append(sw.Window.from_bytes(window.to_bytes()).query())
+    for ask in ({}, {"arrival": "t"}, {"at": table}):
+        out = sw.rolling(table, on="t", windows=99, aggs=aggs, **ask)
+        answers.append({name: out[f"{name}_99"][-1].as_py() for name in aggs})
+    for answer in answers:
+        got = {name: answer[name] for name in expected}
+        assert got == pytest.approx(expected, **near), answer
+    for agg in (sw.variance, sw.stddev):
+        alone = [
+            sw.Window(agg(), algorithm=a, ties="keep") for a in ("fiba", "recalculate")
+        ]
+        for window in alone:
+            window.insert_many(range(len(xs)), xs)
+            assert window.query() == pytest.approx(expected[agg.__name__], **near)
+
+
+def test_infinities_and_nan_have_no_variance() -> None:
+    for bad in (math.inf, -math.inf, math.nan):
+        values = [1e200, bad, -1e200] * 7
+        table = pa.table({"t": range(21), "x": values, "y": [1.0, 2.0, 5.0] * 7})
+        aggs = {"v": sw.variance("x"), "c": sw.covariance("x", "y")}
+        out = sw.rolling(table, on="t", windows=99, aggs=aggs)
+        window = sw.Window(aggs)
+        window.insert_many(range(21), {"x": values, "y": [1.0, 2.0, 5.0] * 7})
+        for answer in (
+            *(out[f"{name}_99"][-1].as_py() for name in aggs),
+            *window.query().values(),
+        ):
+            assert math.isnan(answer)
+
+
+def test_what_is_beyond_squares_leaves_no_trace() -> None:
+    xs = [1e200, -1e200, 5e180, 1.0, 2.0, 4.0, 1e300, 3.0, 3.0, 5.0]
+    table = pa.table({"t": range(10), "x": xs})
+    out = sw.rolling(table, on="t", windows=3, aggs={"v": sw.variance("x")})
+    window = sw.Window(sw.variance())
+    for at, x in enumerate(xs):
+        window.insert(at, x)
+        window.evict_until(at - 3)
+        held = xs[max(0, at - 2) : at + 1]
+        exact = moments_of(held, held)["variance"] if at else None
+        for answer in (out["v_3"][at].as_py(), window.query()):
+            assert answer == (
+                None if exact is None else pytest.approx(exact, rel=1e-12)
+            )

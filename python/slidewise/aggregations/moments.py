@@ -39,8 +39,9 @@ def stddev(
     """The standard deviation, the square root of `variance`.
 
     Types: integers, bool and floats; the result is float64. Nulls are skipped; null
-    where n ≤ ddof. Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines,
-    shared with `mean` and `variance` of the same column.
+    where n ≤ ddof. It is finite where the variance is not, up to the largest floats.
+    Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines, shared with `mean`
+    and `variance` of the same column.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -110,8 +111,9 @@ def covariance(
     """The covariance of two columns: products of distances from the means.
 
     Types: integers, bool and floats; the result is float64. Rows where either is null
-    are skipped; null where n ≤ ddof. Errors: `SpecError` without both columns, or if
-    `ddof` is negative. Cost: ≤ 3 combines, shared with `correlation`.
+    are skipped; null where n ≤ ddof. What no float holds is infinite. Errors:
+    `SpecError` without both columns, or if `ddof` is negative. Cost: ≤ 3 combines,
+    shared with `correlation`.
 
     Example:
         >>> import slidewise as sw

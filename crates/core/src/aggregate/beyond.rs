@@ -10,7 +10,11 @@
 //!   as well as those within.
 //!
 //! A NaN among values has the error 0, or one that is no number.
+//!
+//! Sums of squares and of products lie further out: those of deviations of 1e200 are
+//! [`Wide`], held 2¹²⁰⁰ times smaller, which another bit of the NaN says.
 
+use super::moments::times_power;
 use super::twofold::{Twofold, two_sum};
 
 /// The high and the low part of a sum, both [`DOWN`] times smaller.
@@ -28,6 +32,8 @@ const DOWN: f64 = power(-64);
 const UP: f64 = power(64);
 /// From here on a sum is beyond, once it is made smaller.
 const LEAST: f64 = power(1023 - 64);
+/// And from here on it is wide: twice as much would leave the floats.
+const MOST: f64 = power(1022);
 /// What brings a low part into the range of 32 bits: it is at most 2⁻⁵³ of a high one.
 const NARROW: f64 = power(-900);
 const WIDEN: f64 = power(900);
@@ -40,7 +46,7 @@ impl Beyond {
     #[cold]
     #[inline(never)]
     pub(super) fn of(sum: Twofold) -> Option<Self> {
-        Self::is(sum).then(|| Self {
+        (Self::is(sum) && !Wide::is(sum)).then(|| Self {
             high: sum.error,
             low: f64::from(f32::from_bits(sum.sum.to_bits() as u32)) * WIDEN,
         })
@@ -49,6 +55,9 @@ impl Beyond {
     #[cold]
     #[inline(never)]
     pub(super) fn sum(a: Twofold, b: Twofold) -> Twofold {
+        if let Some(wide) = Wide::sum(a, b) {
+            return wide;
+        }
         match (Self::reach(a), Self::reach(b)) {
             (Some(older), Some(younger)) => older.plus(younger).twofold(),
             _ => Twofold::new(endless(a) + endless(b)),
@@ -58,6 +67,10 @@ impl Beyond {
     #[cold]
     #[inline(never)]
     pub(super) fn difference(whole: Twofold, older: Twofold) -> Twofold {
+        let taken = Wide::reach(older).map(|older| older.negated().twofold());
+        if let Some(wide) = taken.and_then(|taken| Wide::sum(whole, taken)) {
+            return wide;
+        }
         match (Self::reach(whole), Self::reach(older)) {
             (Some(whole), Some(older)) => {
                 let taken = Self {
@@ -99,6 +112,10 @@ impl Beyond {
                 error: self.low * UP,
             };
         }
+        if self.high.abs() >= MOST {
+            let [high, low] = [self.high, self.low].map(|part| times_power(part, 64 - FAR));
+            return Wide { high, low }.twofold();
+        }
         let low = (self.low * NARROW) as f32;
         Twofold {
             sum: f64::from_bits(f64::NAN.to_bits() | u64::from(low.to_bits())),
@@ -112,6 +129,105 @@ impl Beyond {
 
     pub(super) fn mean(self, count: f64) -> f64 {
         (self.high + self.low) / count * UP
+    }
+}
+
+/// A sum of products that is beyond even [`Beyond`]: its high and its low part, both
+/// 2^[`FAR`] times smaller.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wide {
+    high: f64,
+    low: f64,
+}
+
+const FAR: i64 = 1200;
+/// Says in the NaN that a sum is wide.
+const MARK: u64 = 1 << 40;
+/// The low part goes into 32 bits in parts of the high one, of which it is at most 2⁻⁵³.
+const SHARE: f64 = power(53);
+
+impl Wide {
+    pub(super) fn is(sum: Twofold) -> bool {
+        Beyond::is(sum) && sum.sum.to_bits() & MARK != 0
+    }
+
+    /// `4 · x · y · weight` of finite numbers; NaN of others.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn of_halves(x: f64, y: f64, weight: f64) -> Twofold {
+        if !(x.is_finite() && y.is_finite()) {
+            return Twofold::new(f64::NAN);
+        }
+        let plain = x * y * (4.0 * weight);
+        if plain.is_finite() {
+            return Twofold::new(plain + 0.0);
+        }
+        let [x, y] = [x, y].map(|half| times_power(half, -FAR / 2));
+        Self {
+            high: x * y * (4.0 * weight),
+            low: 0.0,
+        }
+        .twofold()
+    }
+
+    /// The value of a finite sum, so many powers of two smaller.
+    pub(super) fn scaled(sum: Twofold) -> (f64, i64) {
+        match (Self::is(sum), Beyond::of(sum)) {
+            (true, _) => {
+                let wide = Self::decoded(sum);
+                (wide.high + wide.low, FAR)
+            }
+            (false, Some(beyond)) => (beyond.high + beyond.low, 64),
+            (false, None) => (sum.value(), 0),
+        }
+    }
+
+    /// The sum of two, if one of them is wide and both are finite.
+    fn sum(a: Twofold, b: Twofold) -> Option<Twofold> {
+        if !Self::is(a) && !Self::is(b) {
+            return None;
+        }
+        let (a, b) = (Self::reach(a)?, Self::reach(b)?);
+        let (high, error) = two_sum(a.high, b.high);
+        let (high, low) = two_sum(high, (a.low + b.low) + error);
+        Some(Self { high, low }.twofold())
+    }
+
+    fn negated(self) -> Self {
+        Self {
+            high: -self.high,
+            low: -self.low,
+        }
+    }
+
+    fn decoded(sum: Twofold) -> Self {
+        let share = f64::from(f32::from_bits(sum.sum.to_bits() as u32));
+        Self {
+            high: sum.error,
+            low: share * (sum.error / SHARE),
+        }
+    }
+
+    /// Any finite sum, made smaller.
+    fn reach(sum: Twofold) -> Option<Self> {
+        if Self::is(sum) {
+            return Some(Self::decoded(sum));
+        }
+        let Beyond { high, low } = Beyond::reach(sum)?;
+        let [high, low] = [high, low].map(|part| times_power(part, 64 - FAR));
+        Some(Self { high, low })
+    }
+
+    fn twofold(self) -> Twofold {
+        if self.high.abs() < power(1086 - FAR) {
+            let [high, low] = [self.high, self.low].map(|part| times_power(part, FAR - 64));
+            return Beyond { high, low }.twofold();
+        }
+        let share = (self.low / self.high * SHARE) as f32;
+        Twofold {
+            sum: f64::from_bits(f64::NAN.to_bits() | MARK | u64::from(share.to_bits())),
+            error: self.high,
+        }
     }
 }
 
@@ -146,6 +262,43 @@ mod tests {
         assert_eq!(all(&[-f64::MAX; 4]).mean(4.0), -f64::MAX);
         let nothing = all(&[HUGE, HUGE, -HUGE, -HUGE]);
         assert!(!nothing.is_empty() && nothing.value() == 0.0);
+    }
+
+    #[test]
+    fn products_far_beyond_add_up_and_come_back() {
+        let product = |x: f64, y: f64| Wide::of_halves(x / 2.0, y / 2.0, 1.0);
+        let total = |terms: &[Twofold]| {
+            let whole = terms.iter().copied().reduce(Twofold::combine);
+            whole.expect("there are terms")
+        };
+        for (x, y) in [(1e308, 1e308), (1e200, 1e170), (1e160, 1e159)] {
+            let far = product(x, y);
+            assert!(Beyond::is(far) && far.is_finite());
+            assert_eq!(far.value(), f64::INFINITY);
+            assert_eq!(product(-x, y).value(), f64::NEG_INFINITY);
+            let gone = product(-x, y);
+            assert_eq!(total(&[far, far, gone, gone]).value(), 0.0);
+            let near = Twofold::new(1e300);
+            let back = total(&[far, near, gone]).value();
+            // A part of 10³⁰ of a sum is within its digits, smaller ones need not be.
+            assert!((back / 1e300 - 1.0).abs() < 1e-6 || x * (y / 1e308) > 1e30);
+            let rest = total(&[far, far, far]).without(far).without(far);
+            let [(rest, power), (one, same)] = [rest.scaled(), far.scaled()];
+            assert!(power == same && (rest / one - 1.0).abs() < 1e-15);
+            assert!(total(&[far, Twofold::new(f64::NAN)]).value().is_nan());
+        }
+        assert_eq!(product(1e308, 1e-300), Twofold::new(1e308 * 1e-300));
+        assert_eq!(product(1e308, 0.0).value(), 0.0);
+        assert!(product(f64::INFINITY, 1.0).value().is_nan());
+        // By doubling, through all three forms: the root says what it is.
+        let mut sum = Twofold::new(1e300);
+        for doubled in 1..1_150 {
+            sum = sum.combine(sum);
+            let (value, power) = sum.scaled();
+            let exponent = value.log2() + power as f64;
+            let expected = 1e300_f64.log2() + f64::from(doubled);
+            assert!((exponent - expected).abs() < 1e-6, "{doubled}: {exponent}");
+        }
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Common {
         put(out, SUM, older.combine(younger).to_words());
         if self.squares {
             let gap = || mean_gap_f(a, b, N, SUM);
-            put(out, SQUARES, squares(a, b, SQUARES, N, gap));
+            put(out, SQUARES, squares(a, b, SQUARES, (N, SUM), gap));
         }
     }
 }

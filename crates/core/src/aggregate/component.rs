@@ -3,9 +3,11 @@
 //! Algebraic aggregations come from distributive ones (SlickDeque §3.1): a mean is a sum
 //! and a count. Components are what several aggregations of one column share.
 
+use super::beyond::Wide;
 use super::moments::{
-    Scaled, Side, distances, float, fourth, mean_gap, mean_gap_f, mean_gap_i, power_about, product,
-    product_about, square, square_f, squares, squares_about, squares_left, squares_of_one, third,
+    Scaled, Side, distances, float, fourth, half_gap, mean_gap, mean_gap_f, mean_gap_i,
+    power_about, product, product_about, square, square_f, squares, squares_about, squares_left,
+    squares_of_one, third,
 };
 use super::op::Op;
 use super::twofold::Twofold;
@@ -131,10 +133,18 @@ impl Component {
                 out[at..at + 2].copy_from_slice(&from[at..at + 2]);
             }
             Op::SquaresF { n, sum } => {
-                put(out, at, squares(a, b, at, n, || mean_gap_f(a, b, n, sum)));
+                put(
+                    out,
+                    at,
+                    squares(a, b, at, (n, sum), || mean_gap_f(a, b, n, sum)),
+                );
             }
             Op::SquaresI { n, sum } => {
-                put(out, at, squares(a, b, at, n, || mean_gap_i(a, b, n, sum)));
+                put(
+                    out,
+                    at,
+                    squares(a, b, at, (n, sum), || mean_gap_i(a, b, n, sum)),
+                );
             }
             Op::ProductI => put_i128(out, at, product(get_i128(a, at), get_i128(b, at))),
             Op::ProductF => {
@@ -219,13 +229,13 @@ impl Component {
                 );
             }
             Op::SquaresF { n, sum } => {
-                let rest = squares_left(whole, oldest, out, at, n, || {
+                let rest = squares_left(whole, oldest, out, at, (n, sum), || {
                     mean_gap_f(oldest, out, n, sum)
                 });
                 put(out, at, rest);
             }
             Op::SquaresI { n, sum } => {
-                let rest = squares_left(whole, oldest, out, at, n, || {
+                let rest = squares_left(whole, oldest, out, at, (n, sum), || {
                     mean_gap_i(oldest, out, n, sum)
                 });
                 put(out, at, rest);
@@ -294,7 +304,14 @@ impl Component {
                 let gap = mean_gap(a, b, n, sum, floats);
                 let other = mean_gap(a, b, n, by_sum, by_float);
                 let weight = count_a / (count_a + count_b) * count_b;
-                left.combine(right).plus(gap * (other * weight))
+                let between = gap * (other * weight);
+                let within = left.combine(right);
+                if between.is_finite() {
+                    return within.plus(between);
+                }
+                let half = half_gap(gap, a, b, (n, sum));
+                let half_other = half_gap(other, a, b, (n, by_sum));
+                within.combine(Wide::of_halves(half, half_other, weight))
             }
             _ => unreachable!("no higher moment"),
         }
@@ -307,7 +324,18 @@ impl Component {
         out: &[u64],
         (n, sum): (usize, usize),
     ) -> impl Iterator<Item = f64> + Clone + 'a {
-        distances(rows, self.col, self.dtype == DType::F64, out, (n, sum))
+        self.scaled_distances(rows, out, (n, sum), 1.0)
+    }
+
+    fn scaled_distances<'a, R: AsRef<[u64]>>(
+        &self,
+        rows: &'a [R],
+        out: &[u64],
+        (n, sum): (usize, usize),
+        scale: f64,
+    ) -> impl Iterator<Item = f64> + Clone + 'a {
+        let column = (self.col, self.dtype == DType::F64);
+        distances(rows, column, out, (n, sum), scale)
     }
 
     /// Folds a run of complete rows. `out` already holds the fold of the components
@@ -332,13 +360,16 @@ impl Component {
             }
             Op::SquaresF { n, sum } => {
                 let mean = Twofold::from_words(&out[sum..]).mean(out[n] as f64);
-                let values = column.map(|bits| f64::from_bits(bits) - mean);
-                put(out, at, squares_about(values, out[n]).to_words());
+                let values = column.clone().map(|bits| f64::from_bits(bits) - mean);
+                let halves = || column.map(|bits| f64::from_bits(bits) / 2.0 - mean / 2.0);
+                put(out, at, squares_about(values, out[n], halves).to_words());
             }
             Op::SquaresI { n, sum } => {
                 let pivot = get_i128(out, sum) / i128::from(out[n]);
                 let values = column.map(|bits| (i128::from(bits as i64) - pivot) as f64);
-                put(out, at, squares_about(values, out[n]).to_words());
+                // Distances of integers have squares.
+                let halves = std::iter::empty;
+                put(out, at, squares_about(values, out[n], halves).to_words());
             }
             Op::Third { n, sum, .. } => {
                 let moment = power_about(self.distances(rows, out, (n, sum)), 3);
@@ -355,9 +386,13 @@ impl Component {
                 by_sum,
                 by_float,
             } => {
-                let xs = self.distances(rows, out, (n, sum));
-                let ys = distances(rows, by, by_float, out, (n, by_sum));
-                put(out, at, product_about(xs.zip(ys)).to_words());
+                let pairs = |scale| {
+                    let xs = self.scaled_distances(rows, out, (n, sum), scale);
+                    let ys = distances(rows, (by, by_float), out, (n, by_sum), scale);
+                    xs.zip(ys)
+                };
+                let products = product_about(pairs(1.0), || pairs(0.5));
+                put(out, at, products.to_words());
             }
             Op::BitAnd => out[at] = column.fold(u64::MAX, |all, bits| all & bits),
             Op::BitOr => out[at] = column.fold(0, |all, bits| all | bits),

@@ -2,7 +2,7 @@
 
 use super::component::get_i128;
 use super::component::presence::VALUE;
-use super::moments::Scaled;
+use super::moments::{Scaled, times_power};
 use super::twofold::Twofold;
 use super::{Answer, Cell, DType, extreme_value};
 
@@ -173,9 +173,14 @@ impl Lower {
                 if count <= f64::from(ddof) {
                     return Answer::Null;
                 }
-                let squares = Twofold::from_words(&words[squares..]).value();
+                let (squares, power) = Twofold::from_words(&words[squares..]).scaled();
                 let variance = squares / (count - f64::from(ddof));
-                Answer::F64(if root { variance.sqrt() } else { variance })
+                Answer::F64(match (root, power) {
+                    (true, 0) => variance.sqrt(),
+                    (true, _) => times_power(variance.sqrt(), power / 2),
+                    (false, 0) => variance,
+                    (false, _) => times_power(variance, power),
+                })
             }
             Self::GeometricMean { logs, .. } => {
                 Answer::F64((Twofold::from_words(&words[logs..]).value() / count).exp())
@@ -225,6 +230,9 @@ impl Lower {
                 if count < 2.0 {
                     return Answer::Null;
                 }
+                if let Some(far) = far_correlation(words, products, squares) {
+                    return Answer::F64(far);
+                }
                 let [x, y] = squares.map(|at| twofold(words, at));
                 // One root is a rounding less, if the product does not leave the floats.
                 let scale = match x * y {
@@ -246,6 +254,20 @@ const FOURTHS: f64 = 1e-145;
 /// from nothing.
 fn out_of_range(variance: f64, moment: f64, least: f64) -> bool {
     !moment.is_finite() || (variance > 0.0 && variance < least)
+}
+
+/// The correlation, if its squares or products lie beyond the floats; it does not itself.
+fn far_correlation(words: &[u64], products: usize, squares: [usize; 2]) -> Option<f64> {
+    let scaled = |at: usize| Twofold::from_words(&words[at..]).scaled();
+    let ((product, up), squares) = (scaled(products), squares.map(scaled));
+    if up == 0 && squares.iter().all(|(_, power)| *power == 0) {
+        return None;
+    }
+    let down: i64 = squares.iter().map(|(_, power)| power / 2).sum();
+    let [x, y] = squares.map(|(square, _)| square.sqrt());
+    let (first, second) = ((up - down) / 2, (up - down) - (up - down) / 2);
+    let share = times_power(times_power(product, first) / x, second) / y;
+    Some(share.clamp(-1.0, 1.0))
 }
 
 fn twofold(words: &[u64], at: usize) -> f64 {

@@ -11,6 +11,7 @@
 //!          + 6δ² (n_a² M2b + n_b² M2a)/n² + 4δ (n_a M3b − n_b M3a)/n
 //! ```
 
+use super::beyond::Wide;
 use super::component::get_i128;
 use super::twofold::{Twofold, two_product, two_sum};
 
@@ -39,12 +40,13 @@ pub fn squares_of_one(value: f64) -> Twofold {
     Twofold::new(if value.is_finite() { 0.0 } else { f64::NAN })
 }
 
-/// Chan's update: squares of both sides plus the part between their means.
+/// Chan's update: squares of both sides plus the part between their means. `sum` is where
+/// the sums are.
 pub fn squares(
     a: &[u64],
     b: &[u64],
     at: usize,
-    n: usize,
+    (n, sum): (usize, usize),
     mean_gap: impl FnOnce() -> f64,
 ) -> [u64; 2] {
     if a[n] == 0 {
@@ -57,7 +59,26 @@ pub fn squares(
     let gap = mean_gap();
     let between = gap * (gap * (count_a / (count_a + count_b) * count_b));
     let within = Twofold::from_words(&a[at..]).combine(Twofold::from_words(&b[at..]));
-    within.plus(between).to_words()
+    if between.is_finite() {
+        return within.plus(between).to_words();
+    }
+    let half = half_gap(gap, a, b, (n, sum));
+    let weight = count_a / (count_a + count_b) * count_b;
+    within
+        .combine(Wide::of_halves(half, half, weight))
+        .to_words()
+}
+
+/// Half the distance between two means of floats, which may lie beyond the floats itself;
+/// `gap` is that distance, if it does not.
+#[cold]
+#[inline(never)]
+pub fn half_gap(gap: f64, a: &[u64], b: &[u64], (n, sum): (usize, usize)) -> f64 {
+    if gap.is_finite() {
+        return gap / 2.0;
+    }
+    let half = |side: &[u64]| Twofold::from_words(&side[sum..]).mean(side[n] as f64) / 2.0;
+    half(b) - half(a)
 }
 
 /// [`squares`] backwards: what is left of the whole without `oldest` and without the part
@@ -67,7 +88,7 @@ pub fn squares_left(
     oldest: &[u64],
     rest: &[u64],
     at: usize,
-    n: usize,
+    (n, sum): (usize, usize),
     mean_gap: impl FnOnce() -> f64,
 ) -> [u64; 2] {
     if oldest[n] == 0 {
@@ -77,7 +98,16 @@ pub fn squares_left(
     let gap = mean_gap();
     let between = gap * (gap * (count / (count + left) * left));
     let within = Twofold::from_words(&whole[at..]).without(Twofold::from_words(&oldest[at..]));
-    let squares = within.plus(-between);
+    let squares = if between.is_finite() {
+        within.plus(-between)
+    } else {
+        let half = half_gap(gap, oldest, rest, (n, sum));
+        within.combine(Wide::of_halves(
+            half,
+            half,
+            -(count / (count + left) * left),
+        ))
+    };
     if squares.value() < 0.0 || left == 1.0 {
         return Twofold::new(0.0).to_words();
     }
@@ -85,28 +115,49 @@ pub fn squares_left(
 }
 
 /// Two passes over a run: distances from (nearly) the mean, corrected by what they sum to.
-pub fn squares_about(distances: impl Iterator<Item = f64>, count: u64) -> Twofold {
+/// Of the squares of large ones, `halves` of the distances are asked for.
+pub fn squares_about<H: Iterator<Item = f64>>(
+    distances: impl Iterator<Item = f64>,
+    count: u64,
+    halves: impl FnOnce() -> H,
+) -> Twofold {
     let (mut first, mut second) = (Twofold::new(0.0), Twofold::new(0.0));
     for distance in distances {
         first = first.plus(distance);
         second = second.plus(distance * distance);
     }
     let drift = first.value();
-    let corrected = second.plus(-(drift * drift) / count as f64);
+    let drift = -(drift * drift) / count as f64;
+    let corrected = match second.is_finite() && drift.is_finite() {
+        true => second.plus(drift),
+        false => wide_squares(halves(), count as f64),
+    };
     if corrected.value() < 0.0 {
         return Twofold::new(0.0);
     }
     corrected
 }
 
+#[cold]
+#[inline(never)]
+fn wide_squares(halves: impl Iterator<Item = f64>, count: f64) -> Twofold {
+    let (mut first, mut second) = (Twofold::new(0.0), Twofold::new(0.0));
+    for half in halves {
+        first = first.plus(half);
+        second = second.combine(Wide::of_halves(half, half, 1.0));
+    }
+    let drift = first.mean(count);
+    second.combine(Wide::of_halves(drift, drift, -count))
+}
+
 /// Distances of a column of complete rows from about its mean, of which `out` holds count
-/// and sum.
+/// and sum; `scale` is 1, or ½ for the halves of distances that are no floats.
 pub fn distances<'a, R: AsRef<[u64]>>(
     rows: &'a [R],
-    col: usize,
-    floats: bool,
+    (col, floats): (usize, bool),
     out: &[u64],
     (n, sum): (usize, usize),
+    scale: f64,
 ) -> impl Iterator<Item = f64> + Clone + 'a {
     let count = out[n];
     let (mean, pivot) = if floats {
@@ -117,9 +168,9 @@ pub fn distances<'a, R: AsRef<[u64]>>(
     rows.iter().map(move |row| {
         let bits = row.as_ref()[col];
         if floats {
-            f64::from_bits(bits) - mean
+            f64::from_bits(bits) * scale - mean * scale
         } else {
-            (i128::from(bits as i64) - pivot) as f64
+            (i128::from(bits as i64) - pivot) as f64 * scale
         }
     })
 }
@@ -204,8 +255,24 @@ pub fn power_about(distances: impl Iterator<Item = f64> + Clone, power: i32) -> 
     powers.fold(Twofold::new(0.0), Twofold::plus)
 }
 
-/// Sum of the products of distances from the means, of pairs from about there.
-pub fn product_about(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Twofold {
+/// Sum of the products of distances from the means, of pairs from about there. Of large
+/// products, `halves` of the distances are asked for.
+pub fn product_about<H: Iterator<Item = (f64, f64)> + Clone>(
+    pairs: impl Iterator<Item = (f64, f64)> + Clone,
+    halves: impl FnOnce() -> H,
+) -> Twofold {
+    let whole = products_about(pairs, |x, y| Twofold::new(x * y));
+    match whole.is_finite() {
+        true => whole,
+        false => products_about(halves(), |x, y| Wide::of_halves(x, y, 1.0)),
+    }
+}
+
+#[inline(always)]
+fn products_about(
+    pairs: impl Iterator<Item = (f64, f64)> + Clone,
+    product: impl Fn(f64, f64) -> Twofold,
+) -> Twofold {
     let (mut x_sum, mut y_sum) = (Twofold::new(0.0), Twofold::new(0.0));
     let mut count = 0.0;
     for (x, y) in pairs.clone() {
@@ -214,8 +281,8 @@ pub fn product_about(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Twofold
         count += 1.0;
     }
     let (x_drift, y_drift) = (x_sum.value() / count, y_sum.value() / count);
-    let products = pairs.map(|(x, y)| (x - x_drift) * (y - y_drift));
-    products.fold(Twofold::new(0.0), Twofold::plus)
+    let products = pairs.map(|(x, y)| product(x - x_drift, y - y_drift));
+    products.fold(Twofold::new(0.0), Twofold::combine)
 }
 
 /// Products of integers beyond this are kept as this: they can only grow, or be 0.
@@ -313,7 +380,7 @@ impl Scaled {
 
 /// `value · 2^power`, rounded once: in two steps, of which the first is exact for values
 /// around 1.
-fn times_power(value: f64, power: i64) -> f64 {
+pub fn times_power(value: f64, power: i64) -> f64 {
     let power = power.clamp(-1200, 1200) as i32;
     let half = power / 2;
     value * 2_f64.powi(half) * 2_f64.powi(power - half)

@@ -11,7 +11,7 @@
 //! comes back if later values bring it back. Overflow shows in the error term, which is
 //! then no number: one look at it tells, and the rest is off the hot path.
 
-use super::beyond::Beyond;
+use super::beyond::{Beyond, Wide};
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
 /// `a + b` and its exact rounding error.
@@ -144,7 +144,20 @@ impl Twofold {
         if whole.is_finite() {
             return whole;
         }
-        Beyond::of(self).map_or(self.sum, |beyond| beyond.value())
+        match Wide::is(self) {
+            true => f64::INFINITY.copysign(self.error),
+            false => Beyond::of(self).map_or(self.sum, |beyond| beyond.value()),
+        }
+    }
+
+    /// The value as `(value, power)`, of which `value · 2^power` may lie beyond the floats;
+    /// the power is 0 where it does not.
+    pub fn scaled(self) -> (f64, i64) {
+        let whole = self.sum + self.error;
+        if whole.is_finite() {
+            return (whole, 0);
+        }
+        Wide::scaled(self)
     }
 
     /// The mean of so many values, which may be a float where their sum is none.
