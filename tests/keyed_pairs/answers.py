@@ -24,6 +24,7 @@ _FEW = 4_000
 _ALL = sw.rows(1_000_000)
 _LIST = "__list"
 
+ENDS = ("window_start", "window_end")
 Values = dict[str, Any]
 
 
@@ -177,6 +178,14 @@ class Answers:
                     zip(table.column_names, values, strict=True)
                 )
         return self._python[row.at]
+
+    def type_of_ends(self) -> pa.DataType:
+        """The type of `window_start` and `window_end`, as `hopping` has it."""
+        request = {**self.plan.request, "aggs": {"n": sw.count()}}
+        rows = pa.concat_tables(self.stream.tables).slice(0, 1)
+        kinds = {sw.hopping(rows, **request)[name].type for name in ENDS}
+        assert len(kinds) == 1, kinds
+        return kinds.pop()
 
     def type_of(self, column: str) -> pa.DataType | None:
         """The type of a result column."""

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import slidewise as sw
-from keyed_pairs.answers import Answers
+from keyed_pairs.answers import ENDS, Answers
 from keyed_pairs.factors import CATALOGUE, HOPPING, Case
 from keyed_pairs.model import Due, Model
 from keyed_pairs.plan import Plan, canonical, plain
@@ -306,6 +306,11 @@ class Comparison:
             names.append("_correction")
         if case["late_rows"] != "drop" and case["emit"] in ("final", "arrival"):
             names.append("_late")
+        if case["emit"] == "slide" and len(self.table):
+            wanted = self.stage.answers.type_of_ends()
+            kinds = [self.table[name].type for name in ENDS]
+            if kinds != [wanted, wanted]:
+                raise DifferenceError("type of ends", f"{kinds}, not {wanted}")
         if self.table.column_names != names:
             raise DifferenceError("columns", f"{self.table.column_names}, not {names}")
 
@@ -318,7 +323,7 @@ class Comparison:
                 late = table["_late"].to_pylist()
             return list(zip(table["id"].to_pylist(), late, strict=True))
         keys = _keys(table, self.plan.by)
-        ends = ["t"] if emit == "update" else ["window_start", "window_end"]
+        ends = ["t"] if emit == "update" else ENDS
         return list(zip(keys, *(plain(table[name]) for name in ends), strict=True))
 
     def _check_values(self, pairs: list[Any]) -> None:
