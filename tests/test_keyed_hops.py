@@ -189,3 +189,17 @@ def test_windows_beyond_int64_are_refused_by_their_row(time: int) -> None:
     windows.ingest(pa.table({"t": [5]}))
     windows.advance(2**63 - 1)
     assert windows.collect()["window_end"].to_pylist() == [10]
+
+
+def test_keys_are_idle_by_their_latest_row_once_it_has_gone() -> None:
+    """Not by the end of its last window, which comes later."""
+    windows = sw.KeyedWindows(
+        on="t", by="key", window=20, every=7, empty=True, aggs={"n": sw.count()}
+    )
+    windows.ingest(pa.table({"t": [30], "key": ["a"]}))
+    windows.advance(60)
+    windows.collect()
+    windows.evict_idle(40)
+    windows.ingest(pa.table({"t": [100], "key": ["a"]}))
+    windows.advance(200)
+    assert windows.collect()["window_start"].to_pylist() == [84, 91, 98]

@@ -25,7 +25,7 @@ from slidewise.columns import (
 from slidewise.errors import SpecError
 from slidewise.frames import frame, refuse_taken
 from slidewise.keyed import hops
-from slidewise.keyed.pages import ARRIVAL, FOLDED, FRESH, PARTIAL, ROWS, TIME
+from slidewise.keyed.pages import ARRIVAL, FOLDED, FRESH, LAST, PARTIAL, ROWS, TIME
 from slidewise.keyed.refusals import CORRECTION, LATE, check_job
 from slidewise.keyed.single_times import tick_of
 from slidewise.keyed.tree import Cover
@@ -144,7 +144,8 @@ class Job:
     @cached_property
     def ended(self) -> pa.Schema:
         """The columns of pages that say when the last window of each key ended."""
-        return self.leaf.empty_table().select([TIME, *self.spec.by]).schema
+        keys = self.leaf.empty_table().select([TIME, *self.spec.by]).schema
+        return keys.append(pa.field(LAST, pa.int64()))
 
     @property
     def allowance(self) -> int:

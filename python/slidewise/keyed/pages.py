@@ -24,6 +24,7 @@ __all__ = [
     "ARRIVAL",
     "FOLDED",
     "FRESH",
+    "LAST",
     "PARTIAL",
     "RESERVED",
     "ROWS",
@@ -45,9 +46,11 @@ FOLDED = "__page"
 FRESH = "__fresh"
 ROWS = "__rows"
 SLOT = "__slot"
+# Of pages of last windows: the time of the key's latest row in them.
+LAST = "__last"
 # When rows of a table that is asked as of arrival came.
 ARRIVAL = "__arrival"
-RESERVED = (TIME, PARTIAL, FOLDED, FRESH, ROWS, SLOT, ARRIVAL)
+RESERVED = (TIME, PARTIAL, FOLDED, FRESH, ROWS, SLOT, LAST, ARRIVAL)
 
 _MAGIC = b"SWPG"
 _VERSION = 1

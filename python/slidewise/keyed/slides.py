@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.keyed import hops
-from slidewise.keyed.pages import SLOT, TIME
+from slidewise.keyed.pages import LAST, SLOT, TIME
 
 if TYPE_CHECKING:
     from slidewise.keyed.shard import Shard
@@ -41,15 +41,21 @@ def answer(shard: "Shard", watermark: int) -> pa.Table | None:
     """Per key and window that is over, a row."""
     if shard.job.sessions:
         return _answer_sessions(shard, watermark)
-    tables = []
+    job, tables = shard.job, []
+    seen = [job.leaf.empty_table().select([*job.spec.by, TIME])]
     for ends in _ended(shard, watermark):
         times = pa.array(ends, pa.int64())
         cover = shard.cover((slot, pa.chunked_array([times])) for slot in shard.slots)
-        tables.append(hops.answer_slides(shard.job, cover, times))
+        tables.append(hops.answer_slides(job, cover, times))
+        if job.spec.empty:
+            rows = (*cover.rows, *cover.folds)
+            seen += [table.select([*job.spec.by, TIME]) for table in rows]
     if not tables:
         return None
     answers = pa.concat_tables(tables)
-    return _with_empty(shard, answers) if shard.job.spec.empty else answers
+    if not job.spec.empty:
+        return answers
+    return _with_empty(shard, answers, job.latest(pa.concat_tables(seen)))
 
 
 def _ended(shard: "Shard", watermark: int) -> Iterator[list[int]]:
@@ -80,11 +86,21 @@ def _first_row(shard: "Shard", since: int) -> int | None:
     return min((time for time in found if time is not None), default=None)
 
 
-def _with_empty(shard: "Shard", answers: pa.Table) -> pa.Table:
-    """And the windows without rows in front of each, back to the key's last one."""
+def _with_empty(shard: "Shard", answers: pa.Table, latest: pa.Table) -> pa.Table:
+    """And the windows without rows in front of each, back to the key's last one.
+
+    Args:
+        shard: What the answers are of.
+        answers: Windows that hold rows.
+        latest: Their keys, each with the time of its latest row.
+    """
     job, by = shard.job, list(shard.job.spec.by)
     ends = job.ticks(answers.select(["window_end"]).rename_columns([job.spec.on]))
     asked = answers.select(by).append_column(TIME, ends).select([TIME, *by])
+    codes = job.codes([answers.select(by), latest.select(by)])
+    place = pc.index_in(codes.slice(0, len(asked)), codes.slice(len(asked)))
+    rows = latest[TIME].combine_chunks().take(place)
+    asked = asked.append_column(LAST, rows)
     tables = [answers]
     for slot, part in shard.deal(asked.cast(job.ended)):
         if slot.ended is not None:
@@ -93,7 +109,10 @@ def _with_empty(shard: "Shard", answers: pa.Table) -> pa.Table:
         if len(between):
             stops = between[TIME].combine_chunks()
             tables.append(hops.answer_empty(job, between.select(by), stops))
-        shard.remember(slot, job.latest(part).select([TIME, *by]))
+        rows = part.select([*by, LAST]).rename_columns([*by, TIME])
+        last = job.latest(rows)[TIME]
+        ended = job.latest(part).select([TIME, *by]).append_column(LAST, last)
+        shard.remember(slot, ended)
     return pa.concat_tables(tables)
 
 
@@ -140,5 +159,5 @@ def forget(shard: "Shard", idle: pa.Table, until: int) -> None:
         own = codes.slice(0, len(ends))
         gone = pc.is_in(own, codes.slice(len(ends), len(idle)))
         here = pc.is_in(own, codes.slice(len(ends) + len(idle)))
-        old = pc.and_(pc.less_equal(ends[TIME], until), pc.invert(here))
+        old = pc.and_(pc.less_equal(ends[LAST], until), pc.invert(here))
         shard.remember(slot, ends.filter(pc.invert(pc.or_(gone, old))))
