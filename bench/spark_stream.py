@@ -143,10 +143,8 @@ def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str
     counted = progress[WARM:]
     added = [batch["durationMs"]["addBatch"] / 1000 for batch in counted]
     rows = [batch["numInputRows"] for batch in counted]
-    watermark = query.lastProgress["eventTime"].get("watermark")
     figure: dict[str, Any] = {
         "batches": len(counted),
-        "watermark": watermark,
         "rows_per_s": round(
             statistics.median(r / s for r, s in zip(rows, added, strict=True))
         ),
@@ -157,8 +155,8 @@ def run(answers: Any, folder: Path, name: str, mode: str = "append") -> dict[str
         ),
     }
     if "slidewise" in progress[-1]["observedMetrics"]:
-        every = [metrics(batch) for batch in query.recentProgress]
-        figure["answers"] = sum(batch["answers"] for batch in every)
+        whole = metrics(query)
+        figure |= {name: whole[name] for name in ("answers", "watermark")}
         told = [metrics(batch) for batch in counted]
         for key in (
             "bytes_read",
@@ -241,7 +239,8 @@ def cases(options: argparse.Namespace, spark: Any, folder: Path) -> Iterator[Any
             figure = run(answers, folder, f"hops-{slides}-{name}")
             rows = pq.read_table(source.folder, schema=SCHEMA)
             ends = sw.hopping(rows, **asked)["window_end"]
-            over = pc.less_equal(ends, dt.datetime.fromisoformat(figure["watermark"]))
+            watermark = dt.datetime.fromtimestamp(figure["watermark"], dt.UTC)
+            over = pc.less_equal(ends, watermark)
             return {**figure, "windows_over": pc.sum(over).as_py()}
 
         yield f"hops: slidewise, {slides} slides, {name}", ours_hops
