@@ -15,7 +15,7 @@ from keyed_pairs.factors import CATALOGUE, HOPPING
 from keyed_pairs.model import Due, Model
 from keyed_pairs.plan import Plan, of_ticks, plain
 from keyed_pairs.stream import Row, Stream
-from keyed_pairs.values import UNKNOWN, answer
+from keyed_pairs.values import UNKNOWN, Ranked, answer
 
 # How many rows the lists of a step hold together at most, and of how many the answers
 # are computed in Python, too.
@@ -23,6 +23,7 @@ _MOST = 300_000
 _FEW = 4_000
 _ALL = sw.rows(1_000_000)
 _LIST = "__list"
+_INEXACT = "approx_quantile"
 
 ENDS = ("window_start", "window_end")
 Values = dict[str, Any]
@@ -73,8 +74,10 @@ class Answers:
         tables = self._tables(lists)
         size = sum(len(rows) for windows in lists for rows in windows)
         for number, at in enumerate(asked):
-            second = self._plainly(lists[number]) if size <= _FEW else {}
-            found[at] = (tables[number], second)
+            second = self._plainly(lists[number], few=size <= _FEW)
+            # Of many values, sketches of other groupings may answer otherwise.
+            inexact = {n: v for n, v in second.items() if isinstance(v, Ranked)}
+            found[at] = ({**tables[number], **inexact}, second)
         return found
 
     def _length(self, due: list[Due]) -> int:
@@ -88,7 +91,7 @@ class Answers:
         """Whether one call of `rolling` over the whole table means the same."""
         case = self.plan.case
         counted = any(kind == "rows" for kind, _, _ in self.spans)
-        inexact = any(agg.kind == "approx_quantile" for agg in self.aggs.values())
+        inexact = any(agg.kind == _INEXACT for agg in self.aggs.values())
         if inexact or case["emit"] not in ("final", "arrival"):
             return False
         return case["emit"] == "final" or not (case["arrival"] or counted)
@@ -155,15 +158,17 @@ class Answers:
         tables = pa.concat_tables(self.stream.tables)
         return tables.take(pa.array([row.at for row in rows], pa.int64()))
 
-    def _plainly(self, windows: list[list[Row]]) -> Values:
+    def _plainly(self, windows: list[list[Row]], *, few: bool) -> Values:
+        """Answers in Python: all of them over few rows, else those of quantiles."""
         request = self.plan.request
+        asked = [n for n, agg in self.aggs.items() if few or agg.kind == _INEXACT]
         found = []
         for rows in windows:
-            values = [self._values(row) for row in rows]
+            values = [self._values(row) for row in rows] if asked else []
             found.append(
                 {
                     name: answer(CATALOGUE[name], values, *map(request.get, _RULES))
-                    for name in self.aggs
+                    for name in asked
                 }
             )
         return self._labelled(found)

@@ -14,7 +14,7 @@ from keyed_pairs.factors import CATALOGUE, HOPPING, Case
 from keyed_pairs.model import Due, Model
 from keyed_pairs.plan import Plan, canonical, plain
 from keyed_pairs.stream import Row, Stream
-from keyed_pairs.values import UNKNOWN, Hitters
+from keyed_pairs.values import UNKNOWN, Hitters, Ranked
 from slidewise.keyed import shard, tree
 
 Key = tuple[Any, ...]
@@ -400,8 +400,8 @@ def _alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
 
 def same(got: Any, want: Any, kind: str) -> bool:
     """Equal; floats up to what rounding may do to them."""
-    if isinstance(want, Hitters):
-        return want == got
+    if isinstance(want, Hitters | Ranked):
+        return bool(want == got)
     if isinstance(want, list):
         if not isinstance(got, list) or len(got) != len(want):
             return False

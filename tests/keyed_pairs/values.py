@@ -1,6 +1,7 @@
 """What aggregations are over given rows: in plain Python, as slowly as it takes."""
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -219,10 +220,33 @@ class Hitters:
         return f"{self.most} of {dict(self.counts)}"
 
 
+class Ranked:
+    """A value at about a rank, or several; three times the error is hardly ever met."""
+
+    def __init__(self, values: list[Any], shares: Any, error: float) -> None:
+        self.values = sorted(values)
+        self.shares = shares if isinstance(shares, tuple) else (shares,)
+        self.off = 3 * error * len(values)
+
+    def __eq__(self, other: object) -> bool:
+        found = other if isinstance(other, list) else [other]
+        return len(found) == len(self.shares) and all(
+            isinstance(value, float)
+            and bisect_left(self.values, value) <= share * len(self.values) + self.off
+            and bisect_right(self.values, value) >= share * len(self.values) - self.off
+            for value, share in zip(found, self.shares, strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{self.shares} of {len(self.values)} values"
+
+
 def _approx_quantile(values: list[Any], agg: Any) -> Any:
     shares, error = agg.parameters
-    if len(values) > 2.4 / error:
-        return UNKNOWN
+    if len(values) > 2.4 / error and not any(map(is_nan, values)):
+        return Ranked(values, shares, error)
     several = isinstance(shares, tuple)
     ordered = sorted(map(float, values))
     found = []
