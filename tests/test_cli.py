@@ -454,3 +454,14 @@ def test_bench(capsys, tmp_path, monkeypatch):
 def test_bench_that_cannot_be(capsys, given, why):
     assert cli.main(["bench", *given]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_answers_that_overflow(tmp_path, capsys):
+    source, target = tmp_path / "large.csv", tmp_path / "out.csv"
+    source.write_text(f"t,x\n1,{2**62}\n2,{2**62}\n")
+    arguments = ["--on", "t", "--window", "5", "--agg", "s=sum:x", "--quiet"]
+    assert run("rolling", source, *arguments, "-o", target) == 2
+    assert "or give --overflow null" in capsys.readouterr().err
+    options = ["--overflow", "null", "-o", target]
+    assert run("rolling", source, *arguments, *options) == 0
+    assert target.read_text().splitlines()[1:] == [f"1,{2**62},{2**62}", f"2,{2**62},"]

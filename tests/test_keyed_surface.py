@@ -344,12 +344,12 @@ def test_one_window_that_overflows_does_not_stop_all_keys(emit: str) -> None:
     stuck = sw.KeyedWindows(**asked, emit=emit)
     if emit in ("final", "slide"):
         stuck.ingest(rows)
-        with pytest.raises(sw.ResultOverflowError, match='or give overflow="null"'):
+        with pytest.raises(sw.ResultOverflowError, match="or give overflow='null'"):
             stuck.advance(100)
         assert (stuck.watermark, len(stuck.collect())) == (None, 0)
         windows = sw.KeyedWindows.from_bytes(stuck.to_bytes(), **asked, overflow="null")
     else:
-        with pytest.raises(sw.ResultOverflowError, match='or give overflow="null"'):
+        with pytest.raises(sw.ResultOverflowError, match="or give overflow='null'"):
             stuck.ingest(rows)
         windows = sw.KeyedWindows(**asked, emit=emit, overflow="null")
         windows.ingest(rows)

@@ -163,9 +163,7 @@ def test_likewise_for_sums_beyond_other_types() -> None:
     assert answer["d_2"].to_pylist() == [large, None, None]
     assert answer["s_2"].cast(pa.int64()).to_pylist() == [2**62, None, 2**62 - 1]
     for name, agg in aggs.items():
-        with pytest.raises(
-            sw.ResultOverflowError, match=r"row [12].*overflow=\"null\""
-        ):
+        with pytest.raises(sw.ResultOverflowError, match=r"row [12].*overflow='null'"):
             sw.rolling(table, on="t", windows=2, aggs={name: agg})
     at = sw.rolling(table, on="t", windows=2, aggs=aggs, min_rows=3)
     assert at["u_2"].null_count == at["d_2"].null_count == at["s_2"].null_count == 3
@@ -188,7 +186,7 @@ def test_the_error_names_the_value_and_the_ways_out(name: str, value: int) -> No
         sw.rolling(table, on="t", windows=9, aggs={"s": AGGS[name][0]}, min_rows=1)
     told = str(caught.value)
     assert f": {value} does not fit int64; cast the column to float64 if" in told
-    assert told.endswith('or give overflow="null"')
+    assert told.endswith("or give overflow='null'")
 
 
 def test_windows_of_few_values_are_null_whatever_they_overflow() -> None:

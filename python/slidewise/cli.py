@@ -21,9 +21,14 @@ from slidewise import bench_command, rolling_command, stream_command
 from slidewise.aggregations import KINDS, Aggregation, sketches
 from slidewise.cards import algorithms
 from slidewise.durations import WindowLike, rows
-from slidewise.errors import Argument, SlidewiseError, SpecError
+from slidewise.errors import (
+    Argument,
+    ResultOverflowError,
+    SlidewiseError,
+    SpecError,
+)
 from slidewise.hints import name_meant
-from slidewise.spec import CLOSED, NAN, TIES, Spec
+from slidewise.spec import CLOSED, NAN, OVERFLOW, TIES, Spec
 
 __all__ = ["main", "parse_aggregation", "parse_window"]
 
@@ -72,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _parser().parse_args(arguments, options)
         options.run(options)
-    except SpecError as error:
+    except (SpecError, ResultOverflowError) as error:
         return _fail(error.told(partial(_as_option, vars(options))))
     except (_UsageError, SlidewiseError, pa.ArrowException) as error:
         return _fail(str(error))
@@ -319,6 +324,12 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
         "value",
     )
     parser.add_argument(
+        "--overflow",
+        choices=OVERFLOW,
+        default="raise",
+        help="what an integer result does that does not fit (default: raise)",
+    )
+    parser.add_argument(
         "--min-rows",
         type=int,
         default=0,
@@ -405,6 +416,7 @@ def _spec(options: argparse.Namespace) -> Spec:
         closed=options.closed,
         ties=options.ties,
         nan=options.nan,
+        overflow=options.overflow,
         arrival=options.arrival,
         min_rows=options.min_rows,
     )
@@ -425,6 +437,7 @@ def _hopping_spec(options: argparse.Namespace) -> Spec:
         every=parse_window(options.every),
         aggs=_aggregations(options),
         nan=options.nan,
+        overflow=options.overflow,
         min_rows=options.min_rows,
     )
 

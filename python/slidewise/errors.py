@@ -46,21 +46,12 @@ class Argument:
         return f"{self.name}={'' if self.value is ... else repr(self.value)}"
 
 
-class SpecError(SlidewiseError, ValueError):
-    """What was asked for cannot be done: an argument, a column or a value is wrong.
-
-    Raised before anything changes. The message names the value and the way out.
+class _MessageError(SlidewiseError):
+    """An error whose message may name arguments, which its reader calls otherwise.
 
     Args:
         parts: The message, in one piece or in several, which `str(error)` joins. An
             `Argument` among them can be told otherwise by who calls it otherwise.
-
-    Example:
-        >>> error = SpecError(Argument("every", 0), " is no length")
-        >>> print(error)
-        every=0 is no length
-        >>> error.told(lambda argument: f"--{argument.name}")
-        '--every is no length'
     """
 
     def __init__(self, *parts: str | Argument) -> None:
@@ -76,6 +67,20 @@ class SpecError(SlidewiseError, ValueError):
             argument(part) if isinstance(part, Argument) else str(part)
             for part in self.args
         )
+
+
+class SpecError(_MessageError, ValueError):
+    """What was asked for cannot be done: an argument, a column or a value is wrong.
+
+    Raised before anything changes. The message names the value and the way out.
+
+    Example:
+        >>> error = SpecError(Argument("every", 0), " is no length")
+        >>> print(error)
+        every=0 is no length
+        >>> error.told(lambda argument: f"--{argument.name}")
+        '--every is no length'
+    """
 
 
 class OutOfOrderError(SlidewiseError, ValueError):
@@ -122,11 +127,12 @@ class SnapshotError(SlidewiseError, ValueError):
     """Bytes that are no snapshot, or a damaged one."""
 
 
-class ResultOverflowError(SlidewiseError, OverflowError):
+class ResultOverflowError(_MessageError, OverflowError):
     """An exact integer answer that does not fit its result type.
 
     Integers never wrap and never become floats by themselves: only the answer is
-    checked, when it is asked for. Cast the column to float64 if rounding is fine.
+    checked, when it is asked for. Cast the column to float64 if rounding is fine, or
+    give `overflow="null"`.
     """
 
 

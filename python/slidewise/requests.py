@@ -313,7 +313,8 @@ class Request:
             called = f"{what} {row} (counting from 0)"
         return ResultOverflowError(
             f"{agg!r} over the window {window.label!r} of {called}: {why}; cast the "
-            'column to float64 if rounding is fine, or give overflow="null"'
+            "column to float64 if rounding is fine, or give ",
+            Argument("overflow", "null"),
         )
 
 
