@@ -81,8 +81,8 @@ class KeyedWindows:
             `timedelta`, or an int for integer times.
         late_rows: What becomes of late rows: "drop" counts them, "flag" also gives them
             back, without results and with `_late` true ("arrival" and "final").
-            "correct" takes in those that are no further behind the watermark than the
-            longest window, and gives the answers that they change again, with
+            "correct" takes in those that are less far behind the watermark than the
+            longest window is long, and gives the answers that they change again, with
             `_correction` true: the last answers are then those of the whole table.
             Rows are kept for twice the longest window for that. Later ones are given
             back as by "flag". Not for sessions, `empty=True` and `rows(n)` alone.
