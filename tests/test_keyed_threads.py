@@ -2,45 +2,16 @@
 
 import copy
 import pickle
-import sys
 import threading
-from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
 
 import slidewise as sw
 from keyed_streams import assert_same
+from threads import together
 
 ASKED = {"on": "t", "by": "k", "windows": 50, "aggs": {"s": sw.sum("x")}}
-
-
-@pytest.fixture(autouse=True)
-def often() -> Iterator[None]:
-    """Threads take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def run(*tasks: Callable[[], None]) -> None:
-    """All of them at once; raises what one of them raises."""
-    failed: list[BaseException] = []
-
-    def guarded(task: Callable[[], None]) -> None:
-        try:
-            task()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the test says it
-            failed.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(task,)) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
 
 
 def rows_of(thread: int, batch: int) -> pa.Table:
@@ -60,7 +31,7 @@ def test_no_row_is_lost(threads: int) -> None:
         for batch in own:
             windows.ingest(batch)
 
-    run(*(lambda own=own: feed(own) for own in batches))
+    together([lambda own=own: feed(own) for own in batches])
     windows.advance(10_000)
     table = pa.concat_tables([batch for own in batches for batch in own])
     assert windows.late_count == 0
@@ -91,7 +62,7 @@ def test_readers_see_whole_batches() -> None:
                 twin.advance(10_000)
                 assert len(twin.collect()) % 10 == 0
 
-    run(feed, read)
+    together([feed, read])
 
 
 def test_use_from_within_its_own_functions_is_refused() -> None:
