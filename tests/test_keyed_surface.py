@@ -298,7 +298,7 @@ def test_the_watermark_may_reach_the_largest_time_of_all(emit: str) -> None:
     ("asked", "message"),
     [
         ({"emit": "update", "by": "n_5", "windows": 5}, "'n_5' would be there twice"),
-        ({"window": 5, "aggs": {"_correction": sw.count()}}, "twice|taken"),
+        ({"window": 5, "aggs": {"_correction": sw.count()}}, "'_correction' is taken"),
         ({"windows": 5, "aggs": {"_late": sw.count()}}, None),
     ],
     ids=["key", "correction", "late"],
@@ -327,7 +327,10 @@ def test_columns_that_hold_the_same_in_another_layout() -> None:
     windows.ingest(
         pa.table({"t": [2], "k": pa.array(["a"], pa.large_string()), "x": pa.nulls(1)})
     )
-    assert windows.collect()["s_9"].to_pylist() == [1, 1]
+    for category in (pa.int8(), pa.int32()):
+        names = pa.array(["a"]).cast(pa.dictionary(category, pa.string()))
+        windows.ingest(pa.table({"t": [3], "k": names, "x": [1]}))
+    assert windows.collect()["s_9"].to_pylist() == [1, 1, 2, 3]
     with pytest.raises(
         sw.SpecError, match="'x' is double in this batch, and was int64"
     ):

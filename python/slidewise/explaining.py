@@ -62,6 +62,7 @@ def explain(
     arrival: str | None = None,
     min_rows: int = 0,
     offset: WindowLike | None = None,
+    overflow: str = "raise",
     empty: bool = False,
     threads: int | None = None,
 ) -> str:
@@ -81,6 +82,7 @@ def explain(
         arrival: Of `rolling`.
         min_rows: As there.
         offset: As there.
+        overflow: As there.
         empty: Of `hopping`.
         threads: As there.
 
@@ -117,6 +119,7 @@ def explain(
             arrival=arrival,
             min_rows=min_rows,
             offset=offset,
+            overflow=overflow,
         )
     else:
         assert window is not None, "one of both is given"
@@ -130,6 +133,7 @@ def explain(
             empty=empty,
             nan=nan,
             min_rows=min_rows,
+            overflow=overflow,
         )
     return explain_spec(table, spec, threads=threads)
 
@@ -169,12 +173,10 @@ def _lines(request: Request, threads: int | None) -> Iterator[str]:
         cost = float(_ARRIVAL * len(spec.windows))
     else:
         cost += _BOUNDS * len(spec.windows)
-    many = "the cores" if threads is None and count >= _SHARED else None
-    if threads is not None and threads > 1:
-        many = f"{threads} threads"
-    if many is not None:
+    many = given_threads(threads)
+    if many > 1 and (threads is not None or count >= _SHARED):
         shared = "keys" if spec.by else "windows"
-        yield f"{many} share the {shared} out; the answers are the same"
+        yield f"{many} threads share the {shared} out; the answers are the same"
     yield f"about {cost:.0f} ns per row on one core"
 
 

@@ -82,7 +82,7 @@ def test_a_stream_has_to_know_how_long_to_wait(spark: Any) -> None:
 
 
 def test_a_column_named_like_the_flag_is_refused(spark: Any, tmp_path: Path) -> None:
-    message = "'_late' is taken by late_rows='flag': rename it"
+    message = "'_late' is taken by late_rows='flag': rename the column"
     table = spark.createDataFrame([], "k string, t timestamp, _late boolean")
     stream = spark.readStream.schema(table.schema).json(str(tmp_path))
     for df in (table, stream):

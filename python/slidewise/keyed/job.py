@@ -341,7 +341,7 @@ class Job:
         return on_time
 
     def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """As `Folder` says: the first by `then_by`, else the first in order."""
+        """As `Folder` says."""
         names = [TIME, *self.spec.by]
         codes = self.codes([rows.select(names), deleted.select(names)])
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))

@@ -78,7 +78,7 @@ def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
         raise SpecError(
             f"the column name {flag!r} is taken by ",
             Argument("late_rows", late_rows),
-            ": rename it",
+            ": rename the column or the aggregation",
         )
 
 
@@ -222,4 +222,4 @@ def _check_correctable(job: "Job") -> None:
             "there is none: add one beside rows(n)",
         )
     for name in (CORRECTION, LATE):
-        refuse_flag(job.schema.names, "correct", name)
+        refuse_flag([*job.schema.names, *spec.results], "correct", name)

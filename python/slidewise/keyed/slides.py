@@ -42,20 +42,21 @@ def answer(shard: "Shard", watermark: int) -> pa.Table | None:
     if shard.job.sessions:
         return _answer_sessions(shard, watermark)
     job, tables = shard.job, []
-    seen = [job.leaf.empty_table().select([*job.spec.by, TIME])]
+    seen = job.leaf.empty_table().select([*job.spec.by, TIME])
     for ends in _ended(shard, watermark):
         times = pa.array(ends, pa.int64())
         cover = shard.cover((slot, pa.chunked_array([times])) for slot in shard.slots)
         tables.append(hops.answer_slides(job, cover, times))
         if job.spec.empty:
             rows = (*cover.rows, *cover.folds)
-            seen += [table.select([*job.spec.by, TIME]) for table in rows]
+            parts = [table.select([*job.spec.by, TIME]) for table in rows]
+            seen = job.latest(pa.concat_tables([seen, *parts]))
     if not tables:
         return None
     answers = pa.concat_tables(tables)
     if not job.spec.empty:
         return answers
-    return _with_empty(shard, answers, job.latest(pa.concat_tables(seen)))
+    return _with_empty(shard, answers, seen)
 
 
 def _ended(shard: "Shard", watermark: int) -> Iterator[list[int]]:

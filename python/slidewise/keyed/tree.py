@@ -46,15 +46,16 @@ class Folder(Protocol):
         """Whether rows can be folded beforehand."""
 
     def sort(self, rows: pa.Table) -> pa.Table:
-        """Rows in order of time; equal times by what breaks ties, then as they are."""
+        """Rows in order of time, and equal times in that of the folder."""
 
     def fold(self, parts: Sequence[tuple[int, pa.Table]]) -> pa.Table:
         """A row per page and key that stands for the key's rows in that page."""
 
     def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """Rows less the first one with the time and key of each of `deleted`.
+        """Rows less one with the time and key of each of `deleted`.
 
-        And the deleted ones for which there was none.
+        The first by `then_by`, else the first in order. And the deleted ones for which
+        there was none.
         """
 
 

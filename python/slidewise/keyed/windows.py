@@ -228,7 +228,8 @@ class KeyedWindows:
         Raises:
             SpecError: If it is no such time, or no whole number of the column's units.
             ResultOverflowError: As `rolling`; the watermark stays where it was then.
-                To go on: `KeyedWindows.from_bytes(w.to_bytes(), ..., overflow="null")`.
+                To go on: `collect()`, then
+                `KeyedWindows.from_bytes(w.to_bytes(), ..., overflow="null")`.
         """
         if self._job is None or self._largest is None:
             if watermark is not None:
@@ -529,25 +530,31 @@ class KeyedWindows:
 def _like_before(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """A column in the type that it had in the first batch, where values stay the same.
 
-    A column without values comes as nulls from pandas and JSON, and text comes in
-    offsets of 32 bits from Arrow and of 64 bits from pandas and polars.
+    A column without values comes as nulls from pandas and JSON, text comes in offsets
+    of 32 bits from Arrow and of 64 bits from pandas and polars, and categories come in
+    indices as wide as their number asks for. Pages keep categories as their values.
 
     Raises:
         SpecError: If it is of another type.
     """
-    kind = column.type
-    if kind == field.type:
+    kind, before = column.type, field.type
+    if kind == before:
         return column
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    was_text = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
-    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    was_bytes = pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type)
-    alike = (is_text and was_text) or (is_bytes and was_bytes)
-    if alike or pa.types.is_null(kind):
-        return column.cast(field.type)
+    is_ordered = pa.types.is_dictionary(kind) and kind.ordered
+    if pa.types.is_dictionary(kind) and not is_ordered:
+        kind = kind.value_type
+    if pa.types.is_dictionary(before):
+        before = before.value_type
+    if not is_ordered and (
+        kind in (before, pa.null())
+        or {kind, before} == {pa.string(), pa.large_string()}
+        or {kind, before} == {pa.binary(), pa.large_binary()}
+    ):
+        return column.cast(before)
+    fixed = "the first batch fixes it" if pa.types.is_null(before) else "cast it"
     raise SpecError(
-        f"column {field.name!r} is {kind} in this batch, and was {field.type} before: "
-        "cast it"
+        f"column {field.name!r} is {column.type} in this batch, and was {field.type} "
+        f"before: {fixed}"
     )
 
 

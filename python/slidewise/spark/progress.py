@@ -29,7 +29,8 @@ def metrics(progress: Any, *, total: bool = True) -> dict[str, float]:
             has no rows, and only gives the last answers.
 
     Returns:
-        `rows` taken in and how many of them were `late`, how many `keys` had new rows,
+        `rows` taken in and how many of them were `late`, how many `keys` had
+        new rows (a key counts once per micro-batch),
         `answers` given and how many of them were `corrections`, `pages_read` and
         `pages_written` of the state with `bytes_read` and `bytes_written`, `calls` of
         the operator and how many of them found their state `cached` in the process,

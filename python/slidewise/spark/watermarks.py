@@ -68,7 +68,8 @@ def from_progress(told: str) -> str | None:
     if told.startswith("1970-01-01T00:00:00"):
         return None
     year, rest = _parts(told)
-    return f"{year - _YEARS:04}{rest}"
+    year -= _YEARS
+    return f"{year:05}{rest}" if year < 0 else f"{year:04}{rest}"
 
 
 def seconds(told: str) -> float | None:

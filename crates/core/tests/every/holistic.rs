@@ -209,7 +209,7 @@ impl Table {
         if self.groups[row] != self.groups[other] {
             return false;
         }
-        if self.arrival.is_some() && self.arrived(other) > self.arrived(row) {
+        if self.arrival.is_some() && self.arrived(other).0 > self.arrived(row).0 {
             return false;
         }
         let Length::Time(length) = span.length else {
