@@ -38,6 +38,9 @@ def test_no_setting_is_changed(users: Any, levels: list[str]) -> None:
         assert session("other", config={ZONE: "America/New_York"}) is users
     with pytest.warns(UserWarning, match="ansi.enabled', 'false'"):
         session(config={"spark.sql.ansi.enabled": False})
+    fixed = r"spark.driver.memory=8g can only be set before a session starts"
+    with pytest.warns(UserWarning, match=fixed):
+        session(config={"spark.driver.memory": "8g"})
     assert users.conf.getAll == before
     assert levels == []
 

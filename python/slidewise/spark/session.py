@@ -94,18 +94,26 @@ def _warn(spark: Any, config: dict[str, Any]) -> None:
     """Says which settings the session would need that it has not."""
     if "RocksDB" not in spark.conf.get(PROVIDER, ""):
         config = {PROVIDER: ROCKSDB, **config}
-    calls = [
-        f"spark.conf.set({name!r}, {_told(value)!r})"
+    lacking = {
+        name: _told(value)
         for name, value in config.items()
         if spark.conf.get(name, None) != _told(value)
-    ]
-    if calls:
-        why = ", which streams of slidewise need" if PROVIDER in config else ""
+    }
+    if lacking:
         warnings.warn(
             "the session that is there already is left as it is, and lacks settings: "
-            f"call {'; '.join(calls)}{why}; or stop() it before, and get a new one",
+            f"{'; '.join(_way(spark, *setting) for setting in lacking.items())}; or "
+            "stop() it before, and get a new one",
             stacklevel=3,
         )
+
+
+def _way(spark: Any, name: str, value: str) -> str:
+    """How a setting is made that a session lacks."""
+    if not spark.conf.isModifiable(name):
+        return f"{name}={value} can only be set before a session starts"
+    why = ", which streams of slidewise need" if name == PROVIDER else ""
+    return f"call spark.conf.set({name!r}, {value!r}){why}"
 
 
 def _told(value: Any) -> str:
