@@ -25,7 +25,7 @@ from slidewise.columns import (
 from slidewise.errors import SpecError
 from slidewise.frames import frame, refuse_taken
 from slidewise.keyed import hops
-from slidewise.keyed.pages import ARRIVAL, FOLDED, FRESH, LAST, PARTIAL, ROWS, TIME
+from slidewise.keyed.pages import ARRIVAL, FOLDED, LAST, NUMBER, PARTIAL, ROWS, TIME
 from slidewise.keyed.refusals import CORRECTION, LATE, check_job
 from slidewise.keyed.single_times import tick_of
 from slidewise.keyed.tree import Cover
@@ -361,9 +361,9 @@ class Job:
 
     def without_in_batch(self, rows: pa.Table, deleted: pa.Table) -> pa.Table:
         """Rows of a batch, in its order, less those that others of it take back."""
-        numbered = rows.append_column(FRESH, row_numbers(len(rows)))
+        numbered = rows.append_column(NUMBER, row_numbers(len(rows)))
         left, _ = self.without(self.sort_batch(numbered), deleted)
-        places = left.column(FRESH).combine_chunks()
+        places = left.column(NUMBER).combine_chunks()
         return rows.take(places.take(pc.sort_indices(places))).combine_chunks()
 
     def youngest(self, rows: pa.Table, until: int) -> pa.Table:

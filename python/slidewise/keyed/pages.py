@@ -25,6 +25,7 @@ __all__ = [
     "FOLDED",
     "FRESH",
     "LAST",
+    "NUMBER",
     "PARTIAL",
     "RESERVED",
     "ROWS",
@@ -46,11 +47,13 @@ FOLDED = "__page"
 FRESH = "__fresh"
 ROWS = "__rows"
 SLOT = "__slot"
+# Which row of its batch a row is.
+NUMBER = "__number"
 # Of pages of last windows: the time of the key's latest row in them.
 LAST = "__last"
 # When rows of a table that is asked as of arrival came.
 ARRIVAL = "__arrival"
-RESERVED = (TIME, PARTIAL, FOLDED, FRESH, ROWS, SLOT, LAST, ARRIVAL)
+RESERVED = (TIME, PARTIAL, FOLDED, FRESH, ROWS, SLOT, NUMBER, LAST, ARRIVAL)
 
 _MAGIC = b"SWPG"
 _VERSION = 1

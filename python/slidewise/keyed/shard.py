@@ -21,7 +21,7 @@ from slidewise.errors import SnapshotError
 from slidewise.keyed import slides, updates
 from slidewise.keyed.corrections import corrected
 from slidewise.keyed.job import Job, later_than
-from slidewise.keyed.pages import FRESH, TIME, Child, Node, Pages, Store
+from slidewise.keyed.pages import NUMBER, TIME, Child, Node, Pages, Store
 from slidewise.keyed.slots import DEEPEST, Slot, read_slots
 from slidewise.keyed.snapshots import BROKEN, checked_ints
 from slidewise.keyed.tree import PAGE, Cover, Forest, ticks_of
@@ -138,10 +138,18 @@ class Shard:
 
     def load(self, rows: pa.Table) -> None:
         """Takes rows in that need no answer, as if they had been answered before."""
+        self.insert(self.deal(self._taken_in(rows)))
+
+    def _taken_in(self, rows: pa.Table) -> pa.Table:
+        """Rows as they wait for an answer, or none of them.
+
+        Raises:
+            SpecError: If one holds what is refused.
+        """
         self.job.refuse_nan(rows)
         arranged = self.job.arranged(rows, self.job.ticks(rows))
         self.job.refuse_beyond(arranged)
-        self.insert(self.deal(arranged))
+        return arranged
 
     @property
     def changed(self) -> set[int]:
@@ -161,10 +169,7 @@ class Shard:
     def ingest(self, rows: pa.Table, watermark: int | None) -> pa.Table | None:
         """Takes rows in, none of them late; gives what is to be answered at once."""
         job = self.job
-        job.refuse_nan(rows)
-        arranged = job.arranged(rows, job.ticks(rows))
-        job.refuse_beyond(arranged)
-        arranged, deleted = self._settle_deletes(arranged)
+        arranged, deleted = self._settle_deletes(self._taken_in(rows))
         corrections = None
         if job.emit in ("final", "slide"):
             arranged, corrections = self._correct(arranged, watermark)
@@ -245,17 +250,17 @@ class Shard:
         """
         names = [TIME, *self._by, *self.job.then_by]
         names = [name for name in dict.fromkeys(names) if name in self.job.leaf.names]
-        new = self.job.sort_batch(rows.append_column(FRESH, row_numbers(len(rows))))
+        new = self.job.sort_batch(rows.append_column(NUMBER, row_numbers(len(rows))))
         tables: list[pa.Table] = []
         for slot, part in self.deal(deleted):
             tables += self.forest.holding(slot.tree, part)
             tables += [self._rows[page.page].rows for page in slot.waiting]
         both = pa.concat_tables(
-            [*(table.select(names) for table in tables), new.select([*names, FRESH])],
+            [*(table.select(names) for table in tables), new.select([*names, NUMBER])],
             promote_options="default",
         )
         rest, _ = self.job.without(both.combine_chunks(), deleted)
-        kept = pc.drop_null(rest.column(FRESH).combine_chunks())
+        kept = pc.drop_null(rest.column(NUMBER).combine_chunks())
         is_kept = pc.is_in(row_numbers(len(rows)), kept)
         gone = rows.filter(pc.invert(is_kept)).combine_chunks()
         open_ones, _ = self.job.without(deleted, gone)
