@@ -193,7 +193,11 @@ class Turn:
         # Taken out: a call that fails leaves nothing behind to be trusted.
         self._token: str = state.get("token", "")
         held = _cache.take(self._query, bucket, self._batch)
-        if held is not None and held.token != self._token:
+        if held is not None and (
+            held.token != self._token
+            # A query may go on with another one, which its state says nothing of.
+            or held.shard.job.spec.overflow != operator._job.spec.overflow
+        ):
             held = None
         self._shelf = self._on_disk() if held is None else held.shelf
         self._store = Shelved(StatePages(operator._pages), self._shelf)
