@@ -14,7 +14,7 @@ import numpy as np
 from bench.measure import Report
 
 import slidewise as sw
-from slidewise.facts import FACTS
+from slidewise.window.facts import FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

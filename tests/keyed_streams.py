@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 import slidewise as sw
-from slidewise.keyed import shard, tree
+from slidewise.keyed import page_tree, shard
 
 NEAR = 2.0**-48
 FOLDED = {
@@ -87,7 +87,7 @@ class Stream:
 @pytest.fixture(params=[96, 2048, 1 << 15], ids=lambda page: f"page{page}")
 def page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Small pages, so that few rows make trees."""
-    monkeypatch.setattr(tree, "PAGE", request.param)
+    monkeypatch.setattr(page_tree, "PAGE", request.param)
     monkeypatch.setattr(shard, "PAGE", request.param)
     return int(request.param)
 

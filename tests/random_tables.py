@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise as sw
-from slidewise.spec import Spec
+from slidewise.spec.spec import Spec
 
 # Both of two answers are within 2⁻⁵⁰ · Σ|x| / |Σx| of the true one; of these values,
 # the sums are about as large as those of their sizes.

@@ -10,8 +10,8 @@ import pytest
 
 import slidewise as sw
 from slidewise import _core
-from slidewise.cards import Card
-from slidewise.facts import FACTS
+from slidewise.window.algorithms import Card
+from slidewise.window.facts import FACTS
 
 IN_ORDER = [name for name, facts in FACTS.items() if facts.in_order]
 OLDEST_FIRST = [name for name in IN_ORDER if name != "reactive"]

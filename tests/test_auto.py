@@ -13,8 +13,8 @@ import pytest
 from hypothesis import settings
 
 import slidewise as sw
-from slidewise.choices import KINDS, RULES, SHARED_RULES
-from slidewise.facts import FACTS
+from slidewise.window.auto_rules import KINDS, RULES, SHARED_RULES
+from slidewise.window.facts import FACTS
 from test_window_oracle import TestFiba, WindowMachine
 
 HINTS = (None, "throughput", "latency")

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.durations import parse_length
-from slidewise.files import read_table, write_table
+from slidewise.io.readers import read_table, write_table
+from slidewise.spec.durations import parse_length
 
 TIMES = pa.array([1, 2, 3], pa.timestamp("s"))
 TABLE = pa.table(

@@ -11,9 +11,9 @@ import pytest
 
 import slidewise as sw
 from random_tables import AGGS, BY, in_pieces, random_table, same, sorted_by
-from slidewise.batches import AFTER, BEFORE, OWN, Order, rolled
-from slidewise.spec import Spec
-from slidewise.tables import rolling_spec
+from slidewise.spec.spec import Spec
+from slidewise.table.batched_rolling import AFTER, BEFORE, OWN, Order, rolled
+from slidewise.table.rolling import rolling_spec
 from tables_oracle import SIDES
 
 CLOSED = ["right", "left", "both", "neither"]

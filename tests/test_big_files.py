@@ -14,23 +14,24 @@ import pytest
 
 import slidewise as sw
 from random_tables import AGGS, random_table, same
-from slidewise import big_files, rolling_command, spill
-from slidewise.big_files import rolling_file
-from slidewise.cli import main
-from slidewise.files import read_table, write_table
-from slidewise.spec import Spec
-from slidewise.tables import rolling_spec
+from slidewise.cli import rolling
+from slidewise.cli.main import main
+from slidewise.io import external_sort, out_of_core
+from slidewise.io.out_of_core import rolling_file
+from slidewise.io.readers import read_table, write_table
+from slidewise.spec.spec import Spec
+from slidewise.table.rolling import rolling_spec
 
 BY: list[Any] = [None, "k", ["k", "g"]]
 
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(big_files, "_LEAST_CHUNK", 1 << 12)
-    monkeypatch.setattr(spill, "_BLOCK_ROWS", 7)
-    monkeypatch.setattr(spill, "_FAN", 3)
-    monkeypatch.setattr(spill, "_OPEN", 2)
-    monkeypatch.setattr("slidewise.scans._ROWS", 50)
+    monkeypatch.setattr(out_of_core, "_LEAST_CHUNK", 1 << 12)
+    monkeypatch.setattr(external_sort, "_BLOCK_ROWS", 7)
+    monkeypatch.setattr(external_sort, "_FAN", 3)
+    monkeypatch.setattr(external_sort, "_OPEN", 2)
+    monkeypatch.setattr("slidewise.io.scanner._ROWS", 50)
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -81,7 +82,7 @@ def test_every_kind_of_file(tmp_path: Path, name: str) -> None:
 def test_text_takes_the_type_that_all_of_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slidewise.scans._BLOCK", 64)
+    monkeypatch.setattr("slidewise.io.scanner._BLOCK", 64)
     rows = [f"2020-01-01 00:00:{n:02d},{n},,{n}" for n in range(20)]
     rows += ["2020-01-01 00:01:00,0.5,7,x", "2020-01-01 00:01:01,,,"]
     source, target = tmp_path / "in.csv", tmp_path / "out.parquet"
@@ -195,11 +196,11 @@ def test_the_command_goes_by_disk_where_memory_is_short(
         seen.append(options["memory"])
         return rolling_file(*arguments, **options)
 
-    monkeypatch.setattr(big_files, "rolling_file", watched)
+    monkeypatch.setattr(out_of_core, "rolling_file", watched)
     command = ["rolling", str(source), *ROLL, "-o", str(target)]
     assert main(command) == 0
     assert seen == []
-    monkeypatch.setattr(rolling_command, "_free_memory", lambda: 16_000)
+    monkeypatch.setattr(rolling, "_free_memory", lambda: 16_000)
     assert main(command) == 0
     assert seen == [4_000]
     assert main([*command, "--memory", "1.5KB"]) == 0

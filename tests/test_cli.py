@@ -12,18 +12,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import slidewise as sw
-from slidewise import bench_command, cli, trips
 from slidewise.aggregations import KINDS, Aggregation
-from slidewise.facts import FACTS
-from slidewise.progress import Progress
-from slidewise.texts import format_table
+from slidewise.cli import bench, demo_trips, main
+from slidewise.cli.progress import Progress
+from slidewise.cli.texts import format_table
+from slidewise.window.facts import FACTS
 
 ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
 
 
 @pytest.fixture(scope="module")
 def stream():
-    return trips.generate(2_000, seed=11, days=1)
+    return demo_trips.generate(2_000, seed=11, days=1)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def ticks(tmp_path):
 
 
 def run(*arguments):
-    return cli.main([str(argument) for argument in arguments])
+    return main.main([str(argument) for argument in arguments])
 
 
 def fails(capsys, *arguments):
@@ -152,7 +152,7 @@ def test_every_kind_can_be_asked_for(kind):
     text = f"a={kind}:x:y" if compared else f"a={kind}:x"
     k = 1 if kind.endswith("_k") else 0
     expected = Aggregation(kind, "x", "y" if compared else None, k=k)
-    assert cli.parse_aggregation(text) == ("a", expected)
+    assert main.parse_aggregation(text) == ("a", expected)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_every_kind_can_be_asked_for(kind):
     ],
 )
 def test_forms_of_an_aggregation(text, expected):
-    assert cli.parse_aggregation(text)[1] == expected
+    assert main.parse_aggregation(text)[1] == expected
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_forms_of_an_aggregation(text, expected):
     [("1h", "1h"), ("3", 3), ("100rows", sw.rows(100)), ("1 row", sw.rows(1))],
 )
 def test_forms_of_a_window(text, expected):
-    assert cli.parse_window(text) == expected
+    assert main.parse_window(text) == expected
 
 
 # What it refuses
@@ -274,7 +274,7 @@ def test_interrupted(monkeypatch, capsys):
     def interrupt(options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_explain", interrupt)
+    monkeypatch.setattr(main, "_explain", interrupt)
     assert run("explain", *ROLL) == 130
     assert capsys.readouterr().err == "slidewise: interrupted\n"
 
@@ -416,7 +416,7 @@ def test_tables_as_text():
 
 
 def test_bench(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_command, "_PATIENCE", 0)
+    monkeypatch.setattr(bench, "_PATIENCE", 0)
     figures = tmp_path / "figures.json"
     given = [
         "--agg",
@@ -428,7 +428,7 @@ def test_bench(capsys, tmp_path, monkeypatch):
         "--json",
         str(figures),
     ]
-    assert cli.main(["bench", *given]) == 0
+    assert main.main(["bench", *given]) == 0
     out = capsys.readouterr().out
     assert "A Window of 50 floats, max" in out
     assert "Not for max: subtract_on_evict" in out
@@ -452,7 +452,7 @@ def test_bench(capsys, tmp_path, monkeypatch):
     ],
 )
 def test_bench_that_cannot_be(capsys, given, why):
-    assert cli.main(["bench", *given]) == 2
+    assert main.main(["bench", *given]) == 2
     assert why in capsys.readouterr().err
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.decimals import from_parts, parts_of
+from slidewise.table.decimals import from_parts, parts_of
 
 ENDS = [10**38 - 1, 1 - 10**38, 2**64, -(2**64), 2**32 - 1, -(2**32), 2**96, -1, 0]
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import slidewise as sw
-from slidewise import demo, plot
+from slidewise.cli import demo, plots
 from slidewise.errors import SpecError
 
 
@@ -68,7 +68,7 @@ def test_does_without_a_picture(monkeypatch, tmp_path):
     def missing(path):
         raise SpecError("pictures need matplotlib")
 
-    monkeypatch.setattr(plot, "check", missing)
+    monkeypatch.setattr(plots, "check", missing)
     said: list[str] = []
     demo.run(tmp_path, rows=500, say=said.append)
     assert "No picture: pip install 'slidewise[plot]'" in "\n".join(said)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.durations import parse_length, parse_offset
+from slidewise.spec.durations import parse_length, parse_offset
 
 HOUR = 3_600_000_000_000
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import slidewise as sw
-from slidewise.files import read_table, write_table
-from slidewise.parsing import parse_times
+from slidewise.io.parse_times import parse_times
+from slidewise.io.readers import read_table, write_table
 
 TABLE = pa.table(
     {

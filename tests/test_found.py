@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise import cli, files
-from slidewise.forms import read_form
+from slidewise.cli import main
+from slidewise.io import readers
+from slidewise.window.scalar_codec import read_form
 
 
 def many_or_number(total):
@@ -283,14 +284,14 @@ ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
 def test_ids_beyond_int64_in_a_csv(tmp_path, capsys):
     file = tmp_path / "ids.csv"
     file.write_text("t,k\n1,18446744073709551615\n2,18446744073709551614\n")
-    assert cli.main(["rolling", str(file), *ROLL, "--by", "k"]) == 0
+    assert main.main(["rolling", str(file), *ROLL, "--by", "k"]) == 0
     out = capsys.readouterr().out
     assert "18446744073709551615  1    1" in out
     assert "18446744073709551614  2    1" in out
     file.write_text("t,x\n1,1e19\n2,0.5\n")
-    assert files.read_table(file)["x"].to_pylist() == [1e19, 0.5]
+    assert readers.read_table(file)["x"].to_pylist() == [1e19, 0.5]
     file.write_text("t,x\n1,1e19\n2,3e18\n")
-    assert files.read_table(file)["x"].to_pylist() == [1e19, 3e18]
+    assert readers.read_table(file)["x"].to_pylist() == [1e19, 3e18]
 
 
 @pytest.mark.parametrize("memory", ["unlimited", "1MB"])
@@ -308,8 +309,8 @@ def test_ids_beyond_int64_by_disk(tmp_path, memory, text, expected):
     lines = [f"{at},{value}" for at, value in enumerate(text.split())]
     file.write_text("\n".join(["t,x", *lines, ""]))
     given = [*ROLL, "--agg", "top=max:x", "--memory", memory, "-o", str(out), "--quiet"]
-    assert cli.main(["rolling", str(file), *given]) == 0
-    table = files.read_table(out)
+    assert main.main(["rolling", str(file), *given]) == 0
+    table = readers.read_table(out)
     assert table.schema.field("top_3").type == expected
     first = text.split()[0]
     exact = float(first) if expected == pa.float64() else int(first)
@@ -322,8 +323,8 @@ def test_a_csv_without_rows(tmp_path, memory, window):
     file, out = tmp_path / "empty.csv", tmp_path / "out.parquet"
     file.write_text("t,x\n")
     given = ["--on", "t", "--window", window, "--agg", "n=count", "--memory", memory]
-    assert cli.main(["rolling", str(file), *given, "-o", str(out), "--quiet"]) == 0
-    assert files.read_table(out).column_names == ["t", "x", f"n_{window}"]
+    assert main.main(["rolling", str(file), *given, "-o", str(out), "--quiet"]) == 0
+    assert readers.read_table(out).column_names == ["t", "x", f"n_{window}"]
 
 
 @pytest.mark.parametrize("size", ["0", "0MB", "0.1"])
@@ -331,7 +332,7 @@ def test_no_memory_at_all(tmp_path, capsys, size):
     file = tmp_path / "rows.csv"
     file.write_text("t\n1\n")
     out = str(tmp_path / "out.parquet")
-    assert cli.main(["rolling", str(file), *ROLL, "--memory", size, "-o", out]) == 2
+    assert main.main(["rolling", str(file), *ROLL, "--memory", size, "-o", out]) == 2
     assert f"--memory {size} leaves no memory" in capsys.readouterr().err
 
 
@@ -339,7 +340,7 @@ def test_an_aggregation_that_is_nearly_one(tmp_path, capsys):
     file = tmp_path / "rows.csv"
     file.write_text("t\n1\n")
     given = ["--on", "t", "--window", "3", "--agg", "n=cout"]
-    assert cli.main(["rolling", str(file), *given]) == 2
+    assert main.main(["rolling", str(file), *given]) == 2
     assert "did you mean 'count'?" in capsys.readouterr().err
 
 
@@ -350,7 +351,7 @@ def test_a_picture_of_large_whole_times(tmp_path):
     file.write_text("\n".join(["t,x", *rows, ""]))
     given = ["--on", "t", "--window", "2000", "--agg", "s=sum:x", "--quiet"]
     out = ["-o", str(tmp_path / "out.csv"), "--plot", str(picture)]
-    assert cli.main(["rolling", str(file), *given, *out]) == 0
+    assert main.main(["rolling", str(file), *given, *out]) == 0
     assert picture.stat().st_size > 0
 
 
@@ -360,7 +361,7 @@ def test_columns_of_one_name_in_a_file(tmp_path, capsys, by_disk):
     file.write_text("t,x,x\n1,1,2\n")
     if by_disk:
         by_disk = [*by_disk, str(tmp_path / "out.parquet")]
-    assert cli.main(["rolling", str(file), *ROLL, *by_disk]) == 2
+    assert main.main(["rolling", str(file), *ROLL, *by_disk]) == 2
     assert "has 2 columns 'x'" in capsys.readouterr().err
 
 
@@ -375,7 +376,7 @@ def test_columns_of_one_name_in_a_file(tmp_path, capsys, by_disk):
 def test_json_that_cannot_be_held(tmp_path, capsys, text):
     file = tmp_path / "odd.json"
     file.write_text(text)
-    assert cli.main(["rolling", str(file), *ROLL]) == 2
+    assert main.main(["rolling", str(file), *ROLL]) == 2
     assert "cannot be read as JSON" in capsys.readouterr().err
 
 
@@ -383,7 +384,7 @@ def test_json_that_cannot_be_held(tmp_path, capsys, text):
 def test_outputs_are_looked_at_first(tmp_path, capsys, output):
     missing = tmp_path / "there-is-no-such.csv"
     given = [str(missing), *ROLL, "-o", str(tmp_path / output)]
-    assert cli.main(["rolling", *given]) == 2
+    assert main.main(["rolling", *given]) == 2
     assert "there-is-no-such" not in capsys.readouterr().err
 
 

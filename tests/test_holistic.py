@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.facts import FACTS
+from slidewise.window.facts import FACTS
 from tables_oracle import answer, same
 
 INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")

@@ -11,10 +11,10 @@ import pytest
 
 import slidewise as sw
 from random_tables import AGGS, BY, in_pieces, random_table, same, sorted_by
-from slidewise.batches import Order
-from slidewise.hop_batches import hopped
-from slidewise.hopping import hopping_spec
-from slidewise.spec import Spec
+from slidewise.spec.spec import Spec
+from slidewise.table.batched_hopping import hopped
+from slidewise.table.batched_rolling import Order
+from slidewise.table.hopping import hopping_spec
 
 
 def expect_same(table: pa.Table, spec: Spec, rng: random.Random) -> None:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.batches import rolled
-from slidewise.spec import Spec
+from slidewise.spec.spec import Spec
+from slidewise.table.batched_rolling import rolled
 
 AGGS = {
     "n": sw.count(),

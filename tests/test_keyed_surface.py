@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.spec import Spec
+from slidewise.spec.spec import Spec
 
 ASKED = {"on": "t", "by": "key", "windows": [10], "aggs": {"n": sw.count()}}
 

@@ -15,7 +15,7 @@ import pytest
 
 import slidewise as sw
 from slidewise import aggregations
-from slidewise.facts import FACTS, LAWS
+from slidewise.window.facts import FACTS, LAWS
 
 SCRIPTS = int(os.environ.get("SLIDEWISE_SCRIPTS", "300"))
 SEED = int(os.environ.get("SLIDEWISE_SEED", "1"))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.durations import Rows
+from slidewise.spec.durations import Rows
 from tables_oracle import inside
 
 AGGS = {"n": sw.count(), "values": sw.collect("x"), "distinct": sw.count_distinct("x")}

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.batches import rolled
-from slidewise.hop_batches import hopped
-from slidewise.spec import Spec
+from slidewise.spec.spec import Spec
+from slidewise.table.batched_hopping import hopped
+from slidewise.table.batched_rolling import rolled
 
 HALF = 2**62
 INT64 = range(-(2**63), 2**63)

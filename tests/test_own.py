@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.own import known
-from slidewise.spec import Spec
+from slidewise.aggregations.custom import known
+from slidewise.spec.spec import Spec
 from tables_oracle import SIDES
 
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise import plot
-from slidewise.spec import Spec
-from slidewise.tables import rolling_spec
+from slidewise.cli import plots
+from slidewise.spec.spec import Spec
+from slidewise.table.rolling import rolling_spec
 
 pytest.importorskip("matplotlib", reason="pictures need matplotlib")
 
@@ -46,7 +46,7 @@ def draw(tmp_path: Path, times: Any, **asked: Any) -> None:
     table = pa.table({"t": times, "x": [1.0, 2.0, 4.0, 8.0]})
     aggs = {"n": sw.count(), "s": sw.sum("x")}
     spec = Spec.make(on="t", aggs=aggs, **asked)
-    plot.draw_rolling(rolling_spec(table, spec), spec, tmp_path / "out.png")
+    plots.draw_rolling(rolling_spec(table, spec), spec, tmp_path / "out.png")
 
 
 def test_answers_are_steps_that_end_with_their_window(
@@ -122,7 +122,7 @@ def test_the_demo_draws_steps_too(tmp_path: Path, panels: list[Any]) -> None:
             **{f"avg_{label}": [60.0, 90.0, 180.0] for label in ("15m", "1h", "24h")},
         }
     )
-    plot.draw_demo(table, tmp_path / "day.png", station="Dock")
+    plots.draw_demo(table, tmp_path / "day.png", station="Dock")
     counts, durations = lines(panels[0]), lines(panels[1])
     known = counts["in hindsight"]
     assert known.get_drawstyle() == "steps-post"

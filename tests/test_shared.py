@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise.choices import KINDS, SHARED_RULES
-from slidewise.facts import FACTS
+from slidewise.window.auto_rules import KINDS, SHARED_RULES
+from slidewise.window.facts import FACTS
 
 ALGORITHMS = [name for name, facts in FACTS.items() if facts.shared]
 GENERAL = [name for name in ALGORITHMS if FACTS[name].law is None]

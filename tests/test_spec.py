@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import slidewise as sw
-from slidewise.spec import Spec
+from slidewise.spec.spec import Spec
 
 AVG = {"kind": "mean", "of": "km"}
 AGGS = {"n": sw.count(), "avg": sw.mean("km")}

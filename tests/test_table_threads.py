@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pytest
 
 import slidewise as sw
-from slidewise import requests
-from slidewise.batches import rolled
-from slidewise.spec import Spec
+from slidewise.spec.spec import Spec
+from slidewise.table import kernel_call
+from slidewise.table.batched_rolling import rolled
 
 ROWS = 60_000
 
@@ -190,15 +190,15 @@ def test_by_default_as_many_threads_as_cores(
     trips: pa.Table, monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
     """Of those that the process may use; a stream, and a batch of a file, take one."""
-    monkeypatch.setattr(requests, "_cores", lambda: cores)
+    monkeypatch.setattr(kernel_call, "_cores", lambda: cores)
     asked: list[int] = []
-    compute = requests._core.rolling
+    compute = kernel_call._core.rolling
 
     def rolling(*given: Any) -> Any:
         asked.append(given[9])
         return compute(*given)
 
-    monkeypatch.setattr(requests._core, "rolling", rolling)
+    monkeypatch.setattr(kernel_call._core, "rolling", rolling)
     ask: dict[str, Any] = {"on": "t", "aggs": {"n": sw.count()}}
     sw.rolling(trips, windows=5, **ask)
     sw.hopping(trips, window=5, **ask)
@@ -214,7 +214,7 @@ def test_by_default_as_many_threads_as_cores(
 
 
 def test_cores_are_those_of_the_process() -> None:
-    told = "import slidewise.requests as r; print(r.given_threads(None))"
+    told = "import slidewise.table.kernel_call as r; print(r.given_threads(None))"
     run = [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{0}}); {told}"]
     out = subprocess.run(run, check=True, capture_output=True, text=True)
     assert out.stdout == "1\n"

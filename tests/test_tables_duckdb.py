@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pytest
 
 import slidewise as sw
-from slidewise.files import read_table
+from slidewise.io.readers import read_table
 
 DATA = Path(
     os.environ.get(

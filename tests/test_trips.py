@@ -3,8 +3,8 @@
 import pyarrow.compute as pc
 import pytest
 
+from slidewise.cli.demo_trips import generate
 from slidewise.errors import SpecError
-from slidewise.trips import generate
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from xml.sax.saxutils import quoteattr
 import pyspark
 
 from slidewise.errors import SlidewiseError
-from slidewise.spark.java import java
+from slidewise.spark.jre import java
 
 FOLDER = Path(__file__).resolve().parent.parent / ".kafka"
 SECONDS = 75

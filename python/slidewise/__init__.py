@@ -60,8 +60,9 @@ from slidewise.aggregations import (
     top_k,
     variance,
 )
-from slidewise.cards import algorithms
-from slidewise.durations import rows, session
+from slidewise.aggregations.compiled import native
+from slidewise.aggregations.custom import aggregation
+from slidewise.aggregations.laws import check_laws
 from slidewise.errors import (
     EmptyWindowError,
     LawError,
@@ -72,17 +73,16 @@ from slidewise.errors import (
     SpecError,
     WindowBusyError,
 )
-from slidewise.explaining import explain
 from slidewise.hints import no_such_name
-from slidewise.hopping import hopping
 from slidewise.keyed import KeyedWindows
-from slidewise.laws import check_laws
-from slidewise.natives import native
-from slidewise.own import aggregation
-from slidewise.shared import SharedWindow
-from slidewise.spec import Spec
-from slidewise.tables import rolling
-from slidewise.window import Window
+from slidewise.spec.durations import rows, session
+from slidewise.spec.spec import Spec
+from slidewise.table.explain import explain
+from slidewise.table.hopping import hopping
+from slidewise.table.rolling import rolling
+from slidewise.window.algorithms import algorithms
+from slidewise.window.shared import SharedWindow
+from slidewise.window.window import Window
 
 __all__ = [
     "Aggregation",

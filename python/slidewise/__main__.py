@@ -2,7 +2,7 @@
 
 import sys
 
-from slidewise.cli import main
+from slidewise.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,10 +5,10 @@ from typing import Any, Self, final
 
 from typing_extensions import disjoint_base
 
-from slidewise.instants import Clock
-from slidewise.natives import Compiled
-from slidewise.own import Functions
-from slidewise.plan import WindowPlan
+from slidewise.aggregations.compiled import Compiled
+from slidewise.aggregations.custom import Functions
+from slidewise.window.planner import WindowPlan
+from slidewise.window.time_codec import Clock
 
 __all__ = [
     "Bloom",

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import slidewise as sw
-from slidewise.own import OwnAggregation
+from slidewise.aggregations.custom import OwnAggregation
 from tables_oracle import _mode, _quantile, is_nan
 
 Rows = list[dict[str, Any]]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from slidewise.spark.java import java
+from slidewise.spark.jre import java
 
 KAFKA = Path(__file__).resolve().parents[2] / ".kafka"
 _SECONDS = 60

@@ -28,7 +28,14 @@ from streams import LATE, ROLLING, Feed, read, start  # noqa: E402
 import slidewise as sw  # noqa: E402
 from random_tables import NEAR, random_table  # noqa: E402
 from slidewise.errors import SpecError  # noqa: E402
-from slidewise.spark import explain, hopping, hot, metrics, rolling, session  # noqa: E402
+from slidewise.spark import (  # noqa: E402
+    explain,
+    hopping,
+    metrics,
+    rolling,
+    session,
+    skew,
+)
 from slidewise.spark.versions import VERSION, collected  # noqa: E402
 
 AGGS = {
@@ -130,9 +137,9 @@ def batch(spark: Any, differing: Differing, folder: Path) -> None:
     for name, rows, windows in (("whole", table, 60), ("instants", timed, "60us")):
         asked = {"on": "t", "by": ["k", "z"], "windows": windows, "aggs": plain}
         df = {"whole": whole, "instants": instants}[name]
-        least, hot._LEAST_BY_HAND = hot._LEAST_BY_HAND, 10
+        least, skew._LEAST_BY_HAND = skew._LEAST_BY_HAND, 10
         answers = collected(rolling(df, split=3, partitions=5, **asked))
-        hot._LEAST_BY_HAND = least
+        skew._LEAST_BY_HAND = least
         differing.compare(f"pieces of {name}", answers, _table(asked, rows), ["row"])
     asked = {"on": "t", "by": "k", "windows": 30, "aggs": AGGS, "arrival": "a"}
     answers = collected(rolling(whole, then_by="row", **asked))

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import slidewise as sw
-from slidewise.files import read_table
+from slidewise.io.readers import read_table
 
 SCHEMA = pa.schema(
     [

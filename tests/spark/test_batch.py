@@ -14,7 +14,7 @@ from shared_aggregations import Longest
 
 import slidewise as sw
 from random_tables import AGGS, random_table, same
-from slidewise.spark import hopping, hot, pieces, rolling, sorting
+from slidewise.spark import hopping, rolling, skew, skew_split, sort_key
 
 DATA = Path(
     os.environ.get(
@@ -125,8 +125,8 @@ SPLIT: list[Any] = [
 
 @pytest.fixture
 def small_is_hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hot, "_LEAST_HOT", 60)
-    monkeypatch.setattr(hot, "_LEAST_BY_HAND", 40)
+    monkeypatch.setattr(skew, "_LEAST_HOT", 60)
+    monkeypatch.setattr(skew, "_LEAST_BY_HAND", 40)
 
 
 def with_zeros(rng: random.Random) -> pa.Table:
@@ -136,7 +136,7 @@ def with_zeros(rng: random.Random) -> pa.Table:
 
 
 def is_cut(frame: Any) -> bool:
-    return pieces.PIECE in frame._jdf.queryExecution().toString()
+    return skew_split.PIECE in frame._jdf.queryExecution().toString()
 
 
 @pytest.mark.parametrize(("split", "by", "more"), SPLIT)
@@ -188,12 +188,12 @@ def test_a_cut_that_sees_too_few_rows_is_none(
     df = in_spark(spark, table)
 
     def too_few(ticks: Any, start: int, *_: Any) -> Any:
-        return pieces.Cut(start, start - 5_000, start, counted=29)
+        return skew_split.Cut(start, start - 5_000, start, counted=29)
 
-    monkeypatch.setattr(hot, "_cut", too_few)
+    monkeypatch.setattr(skew, "_cut", too_few)
     assert not is_cut(rolling(df, then_by="row", split=3, **asked))
     # What would happen if rows were gone that had been counted.
-    monkeypatch.setattr(hot, "_with_rows_enough", lambda df, spec, cuts: cuts)
+    monkeypatch.setattr(skew, "_with_rows_enough", lambda df, spec, cuts: cuts)
     frame = rolling(df, then_by="row", split=3, **asked)
     with pytest.raises(Exception, match="the rows have changed since"):
         frame.collect()
@@ -202,7 +202,7 @@ def test_a_cut_that_sees_too_few_rows_is_none(
 def test_keys_are_cut_in_the_midst_of_any_time(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hot, "_LEAST_BY_HAND", 10)
+    monkeypatch.setattr(skew, "_LEAST_BY_HAND", 10)
     days = [dt.date(2020, 1, 1) + dt.timedelta(days=n // 3) for n in range(200)]
     columns = {
         "day": pa.array(days, pa.date32()),
@@ -242,7 +242,7 @@ def test_rows_sorted_by_one_number(spark: Any, kind: str, split: Any) -> None:
     df = in_spark(spark, table)
     asked = {"on": "t", "by": ["k", "g"], "aggs": PLAIN}
     frame = rolling(df, windows=windows, split=split, partitions=3, **asked)
-    assert sorting.RUN in frame._jdf.queryExecution().toString()
+    assert sort_key.RUN in frame._jdf.queryExecution().toString()
     expect_same(frame, sw.rolling(table, windows=windows, **asked))
     frame = hopping(df, window=windows[0], split=split, partitions=3, **asked)
     expect_same_windows(
@@ -401,7 +401,7 @@ def test_citi_bike_trips(spark: Any) -> None:
     path = DATA / "citibike-2018-07-sample.csv"
     if not path.exists():
         pytest.skip(f"the Citi Bike sample is not in {DATA}")
-    from slidewise.files import read_table
+    from slidewise.io.readers import read_table
 
     times = ["starttime", "stoptime"]
     table = read_table(path, on=times, time_format="%m/%d/%y %H:%M:%S")

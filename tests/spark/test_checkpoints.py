@@ -21,10 +21,10 @@ from streams import (
 
 import slidewise as sw
 from slidewise.errors import SpecError
-from slidewise.keyed.job import Job
+from slidewise.keyed.query import Job
 from slidewise.spark import rolling
-from slidewise.spark.guard import Guard
-from slidewise.spec import Spec
+from slidewise.spark.checkpoint_guard import Guard
+from slidewise.spec.spec import Spec
 
 sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 

@@ -13,8 +13,8 @@ import pytest
 
 import slidewise as sw
 from random_tables import random_table, same
-from slidewise.cli import main
-from slidewise.files import read_table, write_table
+from slidewise.cli.main import main
+from slidewise.io.readers import read_table, write_table
 
 SPEC = [
     "--on",

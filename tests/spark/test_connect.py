@@ -12,7 +12,7 @@ pytest.importorskip("grpc_status", reason="pyspark[connect] is not there")
 SESSION = """
 import os, sys
 from pyspark.sql import SparkSession
-from slidewise.spark.java import java_home
+from slidewise.spark.jre import java_home
 
 os.environ["JAVA_HOME"] = java_home() or os.environ.get("JAVA_HOME", "")
 if not os.environ["JAVA_HOME"]:

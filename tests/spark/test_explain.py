@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import slidewise as sw
-from slidewise.spark import explain, hot
+from slidewise.spark import explain, skew
 
 ASKED: dict[str, Any] = {"on": "t", "by": "k", "windows": "1h"}
 
@@ -29,7 +29,7 @@ def test_small_tables_with_a_plain_window(trips: Any) -> None:
 
 
 def test_hot_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hot, "_LEAST_HOT", 20)
+    monkeypatch.setattr(skew, "_LEAST_HOT", 20)
     said = explain(trips, **ASKED, aggs={"m": sw.median("x")}, partitions=4)
     assert "k='a': about 50 rows in 4 pieces of time; " in said
     assert "median('x') is none of those that its segment tree merges" in said

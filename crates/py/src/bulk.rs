@@ -80,7 +80,7 @@ impl Access {
         let names = self.spec().columns.as_ref();
         let names: Option<Vec<_>> = names.map(|names| names.iter().map(|n| n.bind(py)).collect());
         let found = py
-            .import("slidewise.bulk")?
+            .import("slidewise.window.bulk_input")?
             .call_method1("find_objects", (values, names, open))
             .map_err(|error| noted(py, error, "reading the values of insert_many"))?;
         let (values, sources): (Bound<'py, PyAny>, Vec<usize>) = found.extract()?;
@@ -101,7 +101,7 @@ impl Access {
         }
         let known = self.clock().map(|clock| clock.object(py).clone());
         let read = py
-            .import("slidewise.bulk")?
+            .import("slidewise.window.bulk_input")?
             .call_method1("read_times", (times, self.spec().plan.bind(py), known))
             .map_err(|error| noted(py, error, "reading the times of insert_many"))?;
         if read.is_none() {

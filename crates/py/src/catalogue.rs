@@ -1,4 +1,4 @@
-//! What the core knows about its algorithms, for `slidewise.plan` and the cards.
+//! What the core knows about its algorithms, for `slidewise.window.planner` and the cards.
 
 use pyo3::prelude::*;
 use slidewise_core::aggregate::{

@@ -9,7 +9,7 @@ use slidewise_core::window::shared::Reach;
 
 use crate::errors::{noted, prefixed, spec};
 
-/// A clock of `slidewise.instants`, with what the hot path needs of it. Windows share it,
+/// A clock of `slidewise.window.time_codec`, with what the hot path needs of it. Windows share it,
 /// so the garbage collector is not shown what it holds: a plain object without cycles.
 #[derive(Debug)]
 pub(crate) struct Clock {

@@ -231,7 +231,7 @@ impl<'py> BulkReader<'_, 'py> {
     where
         A: pyo3::call::PyCallArgs<'py>,
     {
-        let module = self.py.import("slidewise.bulk")?;
+        let module = self.py.import("slidewise.window.bulk_input")?;
         module
             .call_method1(name, arguments)
             .map_err(|error| noted(self.py, error, "reading the values of insert_many"))

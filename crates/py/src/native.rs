@@ -10,7 +10,7 @@ use slidewise_core::aggregate::{DType, Kind};
 
 use crate::errors::broken;
 
-/// Reads a `slidewise.natives.Compiled`, which has checked every signature, and which the
+/// Reads a `slidewise.aggregations.compiled.Compiled`, which has checked every signature, and which the
 /// caller keeps alive as long as the functions may be called.
 pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
     let given = |name| -> PyResult<(Option<String>, usize)> { compiled.getattr(name)?.extract() };
@@ -26,7 +26,7 @@ pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
     let commutative: bool = compiled.getattr("commutative")?.extract()?;
     let pointer = |address: usize| std::ptr::with_exposed_provenance::<()>(address);
     // SAFETY: the addresses are those of Numba's compiled functions, whose signatures
-    // `slidewise.natives` has compared with these types and the size of the record; none
+    // `slidewise.aggregations.compiled` has compared with these types and the size of the record; none
     // is null where it is used. That they stay within their records is what the user
     // vouches for.
     let functions = unsafe {

@@ -30,7 +30,7 @@ mod tag {
     pub(super) const TUPLE: u8 = 9;
     pub(super) const LIST: u8 = 10;
     pub(super) const DICT: u8 = 11;
-    /// A value of the standard library, as text: see `slidewise.forms`.
+    /// A value of the standard library, as text: see `slidewise.window.scalar_codec`.
     pub(super) const FORM: u8 = 12;
     /// A partial: the number of its aggregation, then the value. Only as a whole slot.
     pub(super) const PARTIAL: u8 = 13;
@@ -139,7 +139,7 @@ fn form_of(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     ) {
         return Ok(None);
     }
-    let forms = value.py().import("slidewise.forms")?;
+    let forms = value.py().import("slidewise.window.scalar_codec")?;
     forms.call_method1("write_form", (value,))?.extract()
 }
 
@@ -353,7 +353,7 @@ fn build_tagged<'py>(
         tag::STR => PyString::new(py, read_text(input).map_err(refused)?).into_any(),
         tag::FORM => {
             let text = read_text(input).map_err(refused)?;
-            py.import("slidewise.forms")?
+            py.import("slidewise.window.scalar_codec")?
                 .call_method1("read_form", (text,))?
         }
         tag::BYTES => PyBytes::new(py, sized_bytes(input)?).into_any(),

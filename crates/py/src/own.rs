@@ -25,7 +25,7 @@ use crate::value::{Loose, SIGNALS_EVERY, breathe};
 /// So many terms are worked out ahead of a question, at most, in one call.
 const AHEAD: usize = 1 << 10;
 
-/// One aggregation of the user's own, as `slidewise.own.Functions` gives it.
+/// One aggregation of the user's own, as `slidewise.aggregations.custom.Functions` gives it.
 #[derive(Debug)]
 pub(crate) struct Own {
     /// For messages.
@@ -58,7 +58,7 @@ impl Own {
         };
         let (encode, decode) = (given("encode")?, given("decode")?);
         let name = functions.getattr("name")?.extract::<Option<String>>()?;
-        let built_in = name.is_some_and(|name| name.starts_with("slidewise.ordered:"));
+        let built_in = name.is_some_and(|name| name.starts_with("slidewise.aggregations.objects:"));
         Ok(Self {
             name: functions.getattr("label")?.extract()?,
             built_in,
@@ -172,7 +172,7 @@ impl<'py> Working<'_, 'py> {
         beside: &Bound<'py, PyAny>,
         nan: Nan,
     ) -> PyResult<Loose> {
-        let module = self.py.import("slidewise.ordered")?;
+        let module = self.py.import("slidewise.aggregations.objects")?;
         let pair = module.call_method1("pair", (value, beside, nan.name()))?;
         self.lift(number, &pair, nan)
     }

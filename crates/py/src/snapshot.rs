@@ -1,7 +1,7 @@
 //! A window as bytes, and back.
 //!
 //! ```text
-//! header: JSON written by slidewise.plan     payload: objects | log | window
+//! header: JSON written by slidewise.window.planner     payload: objects | log | window
 //! ```
 //! Objects are written once each, by slot; the log and the window name their slots. All
 //! of the payload is checked before an object is made of it.

@@ -1,4 +1,4 @@
-//! What a window was asked for, as `slidewise.plan` spelled it out.
+//! What a window was asked for, as `slidewise.window.planner` spelled it out.
 
 use std::sync::{Arc, OnceLock};
 
@@ -358,7 +358,7 @@ pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyR
     }
 }
 
-/// The algorithms with their parameters. Their laws were checked by `slidewise.plan`,
+/// The algorithms with their parameters. Their laws were checked by `slidewise.window.planner`,
 /// which says what to do about them; here they are checked again, because the core counts
 /// on them.
 fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {

@@ -38,7 +38,7 @@ type BeyondTuple = (usize, usize, usize, i128);
 /// aggregation, the row and the value of each integer that int64 cannot hold, which is
 /// missing among the answers. Otherwise such an integer raises `ResultOverflowError`.
 ///
-/// Every argument has been checked by `slidewise.tables`, which is the caller; what is
+/// Every argument has been checked by `slidewise.table`, which is the caller; what is
 /// checked here again is what the core would panic on.
 #[pyfunction(name = "rolling")]
 #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
@@ -99,7 +99,7 @@ pub(crate) fn rolling_columns<'py>(
     Ok((columns, beyond))
 }
 
-/// How the core answers an aggregation over a whole table: `slidewise.explaining` has the
+/// How the core answers an aggregation over a whole table: `slidewise.table.explain` has the
 /// words for it.
 #[pyfunction]
 pub(crate) fn way(kind: &str, number: u32) -> &'static str {

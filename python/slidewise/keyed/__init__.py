@@ -4,6 +4,6 @@
 pages of one slot, `job` what is asked.
 """
 
-from slidewise.keyed.windows import KeyedWindows
+from slidewise.keyed.keyed_windows import KeyedWindows
 
 __all__ = ["KeyedWindows"]

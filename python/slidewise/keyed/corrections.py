@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations import count
-from slidewise.keyed.hops import corrected_windows
-from slidewise.keyed.pages import FRESH, TIME
+from slidewise.keyed.hop_windows import corrected_windows
+from slidewise.keyed.page_store import FRESH, TIME
 
 if TYPE_CHECKING:
-    from slidewise.keyed.job import Job
+    from slidewise.keyed.query import Job
     from slidewise.keyed.shard import Shard
 
 __all__ = ["corrected"]

@@ -16,15 +16,16 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.columns import row_numbers
 from slidewise.errors import SnapshotError
-from slidewise.keyed import slides, updates
+from slidewise.keyed import updates
+from slidewise.keyed import watermark as watermarks
 from slidewise.keyed.corrections import corrected
-from slidewise.keyed.job import Job, later_than
-from slidewise.keyed.pages import NUMBER, TIME, Child, Node, Pages, Store
-from slidewise.keyed.slots import DEEPEST, Slot, read_slots
+from slidewise.keyed.page_store import NUMBER, TIME, Child, Node, Pages, Store
+from slidewise.keyed.page_tree import PAGE, Cover, Forest, ticks_of
+from slidewise.keyed.partitions import DEEPEST, Slot, read_slots
+from slidewise.keyed.query import Job, later_than
 from slidewise.keyed.snapshots import BROKEN, checked_ints
-from slidewise.keyed.tree import PAGE, Cover, Forest, ticks_of
+from slidewise.table.encoding import row_numbers
 
 __all__ = ["Shard", "Slot"]
 
@@ -163,7 +164,7 @@ class Shard:
             waiting = (slot.oldest_waiting for slot in self.slots)
             return min((time for time in waiting if time is not None), default=None)
         if self.job.emit == "slide":
-            return slides.due(self)
+            return watermarks.due(self)
         return None
 
     def ingest(self, rows: pa.Table, watermark: int | None) -> pa.Table | None:
@@ -295,7 +296,7 @@ class Shard:
         if self.job.emit == "final":
             answers, touched = self._answer_final(watermark)
         elif self.job.emit == "slide":
-            answers, touched = slides.answer(self, watermark), self.slots
+            answers, touched = watermarks.answer(self, watermark), self.slots
         known = watermark if self.flushed is None else self.flushed
         self.flushed = max(known, watermark)
         self._retire(touched, watermark)
@@ -501,7 +502,7 @@ class Shard:
         found = self.keys(None)
         ticks = self.job.ticks(found)
         idle = found.filter(pc.less_equal(ticks, until)).combine_chunks()
-        slides.forget(self, idle, until)
+        watermarks.forget(self, idle, until)
         if not len(idle):
             return 0
         slots = self.deal(idle.append_column(TIME, self.job.ticks(idle)))

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.errors import SpecError
-from slidewise.instants import SIZES, Clock, identify, numpy_unit
-from slidewise.moments import same_kind
-from slidewise.times import TimeColumn, in_unit_of
+from slidewise.table.asof import same_kind
+from slidewise.table.time_columns import TimeColumn, in_unit_of
+from slidewise.window.time_codec import SIZES, Clock, identify, numpy_unit
 
 __all__ = ["shown_time", "tick_of"]
 
@@ -34,7 +34,7 @@ def tick_of(time: Any, times: TimeColumn) -> int:
 
     Example:
         >>> import pyarrow as pa
-        >>> from slidewise.times import read_times
+        >>> from slidewise.table.time_columns import read_times
         >>> seconds = read_times(pa.array([], pa.timestamp("s")), "t")
         >>> from datetime import datetime
         >>> tick_of(datetime(1970, 1, 1, 0, 1), seconds)

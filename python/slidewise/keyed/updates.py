@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.columns import row_numbers
-from slidewise.keyed.job import later_than
-from slidewise.keyed.pages import TIME
+from slidewise.keyed.page_store import TIME
+from slidewise.keyed.query import later_than
+from slidewise.table.encoding import row_numbers
 
 if TYPE_CHECKING:
     from slidewise.keyed.shard import Shard, Slot

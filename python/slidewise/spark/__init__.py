@@ -12,11 +12,11 @@ Nothing is patched and no jar is needed, so Spark Connect serves as well.
 
 from typing import TYPE_CHECKING, Any
 
-from slidewise.spark.entry import explain, hopping, rolling
+from slidewise.spark.api import explain, hopping, rolling
 from slidewise.spark.session import session
 
 if TYPE_CHECKING:
-    from slidewise.spark.progress import Listener, metrics
+    from slidewise.spark.listener import Listener, metrics
 
 __all__ = ["Listener", "explain", "hopping", "metrics", "rolling", "session"]
 
@@ -24,7 +24,7 @@ __all__ = ["Listener", "explain", "hopping", "metrics", "rolling", "session"]
 def __getattr__(name: str) -> Any:
     """What needs PySpark is imported when it is asked for."""
     if name in ("Listener", "metrics"):
-        from slidewise.spark import progress
+        from slidewise.spark import listener
 
-        return getattr(progress, name)
+        return getattr(listener, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

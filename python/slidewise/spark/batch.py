@@ -15,22 +15,22 @@ from pyspark.sql import Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from slidewise.batches import Order
-from slidewise.frames import frame, require
-from slidewise.keyed.refusals import CORRECTION, LATE, refuse_flag
-from slidewise.spark import hot
+from slidewise.frames.arrow import frame, require
+from slidewise.keyed.validation import CORRECTION, LATE, refuse_flag
+from slidewise.spark import skew
+from slidewise.spark.batch_worker import answer
 from slidewise.spark.columns import OWN, ascending, column, key_column
 from slidewise.spark.options import BatchOptions, StreamOptions
-from slidewise.spark.pieces import PIECE, Bounds, Cuts, in_pieces
 from slidewise.spark.schemas import (
     arrow_schema,
     check_booleans,
     refuse_own,
     with_results,
 )
-from slidewise.spark.sorting import RUN, by_one_number, placed, with_runs
-from slidewise.spark.workers import answer
-from slidewise.spec import Spec
+from slidewise.spark.skew_split import PIECE, Bounds, Cuts, in_pieces
+from slidewise.spark.sort_key import RUN, by_one_number, placed, with_runs
+from slidewise.spec.spec import Spec
+from slidewise.table.batched_rolling import Order
 
 __all__ = [
     "Job",
@@ -140,7 +140,7 @@ def planned(df: Any, spec: Spec, options: BatchOptions) -> Job:
     """
     schema = with_results(df, spec, options.then_by)
     tasks = _tasks(df, options)
-    cuts = hot.find_cuts(df, spec, options, tasks, arrow_schema(df))
+    cuts = skew.find_cuts(df, spec, options, tasks, arrow_schema(df))
     tasks = 1 if not spec.by and cuts is None else tasks
     in_runs = by_one_number(df, spec, options.then_by, cuts, tasks)
     return Job(spec, schema, tasks, cuts, options.then_by, in_runs)

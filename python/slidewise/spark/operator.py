@@ -25,13 +25,13 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from slidewise.keyed.job import Job, flagged
-from slidewise.keyed.refusals import CORRECTION
+from slidewise.keyed.query import Job, flagged
 from slidewise.keyed.shard import Shard
-from slidewise.spark.cache import Cache, Held
-from slidewise.spark.guard import GUARDED, Guard
-from slidewise.spark.packing import read_rows, write_rows
-from slidewise.spark.shelf import Shelf, Shelved, folder
+from slidewise.keyed.validation import CORRECTION
+from slidewise.spark.checkpoint_guard import GUARDED, Guard
+from slidewise.spark.local_page_cache import Shelf, Shelved, folder
+from slidewise.spark.payload import read_rows, write_rows
+from slidewise.spark.shard_cache import Cache, Held
 from slidewise.spark.watermarks import alarm, watermark_of
 
 __all__ = ["METRICS", "OUTPUT", "Operator"]
@@ -77,16 +77,16 @@ class StatePages:
         self._states = states
 
     def get(self, page: int) -> bytes | None:
-        """As in `slidewise.keyed.pages.Store`."""
+        """As in `slidewise.keyed.page_store.Store`."""
         found = self._states.getValue((page,))
         return None if found is None else bytes(found[0])
 
     def put(self, page: int, blob: bytes) -> None:
-        """As in `slidewise.keyed.pages.Store`."""
+        """As in `slidewise.keyed.page_store.Store`."""
         self._states.updateValue((page,), (blob,))
 
     def remove(self, page: int) -> None:
-        """As in `slidewise.keyed.pages.Store`."""
+        """As in `slidewise.keyed.page_store.Store`."""
         self._states.removeKey((page,))
 
 

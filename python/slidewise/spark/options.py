@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 from slidewise.aggregations import COMPARED
-from slidewise.durations import parse_offset
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.refusals import check_late_rows, then_columns
-from slidewise.spec import Spec, column_named
+from slidewise.keyed.validation import check_late_rows, then_columns
+from slidewise.spec.durations import parse_offset
+from slidewise.spec.spec import Spec, column_named
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order"]
 

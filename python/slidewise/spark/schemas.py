@@ -7,13 +7,13 @@ from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from slidewise.batches import result_schema
 from slidewise.errors import Argument, SpecError
-from slidewise.frames import frame, require
-from slidewise.hop_batches import hop_schema
+from slidewise.frames.arrow import frame, require
 from slidewise.spark.columns import OWN
 from slidewise.spark.versions import in_arrow
-from slidewise.spec import Spec
+from slidewise.spec.spec import Spec
+from slidewise.table.batched_hopping import hop_schema
+from slidewise.table.batched_rolling import result_schema
 
 __all__ = ["arrow_schema", "check_booleans", "refuse_own", "with_results"]
 

@@ -5,7 +5,7 @@ import sys
 import warnings
 from typing import Any
 
-from slidewise.spark.java import java_home
+from slidewise.spark.jre import java_home
 
 __all__ = ["PROVIDER", "ROCKSDB", "existing", "session"]
 

@@ -18,17 +18,17 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.job import Job
-from slidewise.keyed.refusals import LATE, refuse_flag
-from slidewise.spark.guard import Guard
+from slidewise.keyed.query import Job
+from slidewise.keyed.validation import LATE, refuse_flag
+from slidewise.spark.checkpoint_guard import Guard
+from slidewise.spark.listener import NAME
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
-from slidewise.spark.packing import PACKED, Packer, unpack
-from slidewise.spark.progress import NAME
+from slidewise.spark.payload import PACKED, Packer, unpack
 from slidewise.spark.schemas import arrow_schema, check_booleans, with_results
 from slidewise.spark.session import PROVIDER, ROCKSDB
 from slidewise.spark.watermarks import MOVED, moved
-from slidewise.spec import Spec
+from slidewise.spec.spec import Spec
 
 __all__ = ["answered", "buckets_of", "job_of"]
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
 )
 
 from slidewise.errors import Argument, SpecError
-from slidewise.parsing import parse_times
+from slidewise.io.parse_times import parse_times
 from slidewise.spark.columns import column
 
 __all__ = ["read_text_times"]
@@ -32,8 +32,9 @@ def read_text_times(df: Any, names: Iterable[str], time_format: str | None) -> A
     Args:
         df: A batch DataFrame.
         names: The columns of times; those that are missing or not text are left alone.
-        time_format: As for `slidewise.files.read_table`. Without one, some of the texts
-            are read in a small job, to tell before all others that they cannot be.
+        time_format: As for `slidewise.io.readers.read_table`. Without one, some of the
+            texts are read in a small job, to tell before all others that they cannot
+            be.
 
     Raises:
         SpecError: If the texts cannot be read without a format, or the format is none.

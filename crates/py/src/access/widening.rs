@@ -63,7 +63,7 @@ impl Access {
             return Ok(None);
         }
         let plan = self.spec().plan.bind(py);
-        let made = py.import("slidewise.window")?.getattr("_wider_spec")?;
+        let made = py.import("slidewise.window.window")?.getattr("_wider_spec")?;
         let wider = made.call1((plan, sources));
         let wider = wider.map_err(|error| prefixed(py, error, what))?;
         let wider: Option<Py<Spec>> = wider.extract()?;

@@ -1,0 +1,261 @@
+"""Built-in aggregations over Python objects: what `Window(..., dtype="object")` runs.
+
+Text, bytes, dates, datetimes, timedeltas, decimals, fractions: anything that compares
+with its like. They run as aggregations of one's own do, by Python's comparisons.
+"""
+
+import decimal
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from slidewise.aggregations import Aggregation
+from slidewise.aggregations.custom import Functions
+from slidewise.errors import SpecError
+
+__all__ = ["OF_OBJECTS", "is_missing", "is_numpy_bool", "is_of", "ordered", "pair"]
+
+# Sums of decimals are exact, or raise `decimal.Inexact`.
+_EXACT = decimal.Context(prec=10_000, traps=[decimal.Inexact, decimal.InvalidOperation])
+
+
+def _is_nan(value: Any) -> bool:
+    return bool(value != value)
+
+
+def _smaller(older: Any, younger: Any) -> Any:
+    """The smaller, the older one of equals; a NaN absorbs."""
+    if _is_nan(older):
+        return older
+    return younger if _is_nan(younger) or younger < older else older
+
+
+def _larger(older: Any, younger: Any) -> Any:
+    if _is_nan(older):
+        return older
+    return younger if _is_nan(younger) or younger > older else older
+
+
+def _computing(
+    kind: str, compute: Callable[[Any], object], lift: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    """A lift that refuses at once what the answer could not be computed of."""
+
+    def checked(value: Any) -> Any:
+        try:
+            compute(value)
+        except TypeError as error:
+            raise SpecError(
+                f"{kind}() cannot be computed of {type(value).__name__} {value!r:.60}: "
+                f"{error}; first, last, min, max and collect take it"
+            ) from error
+        return lift(value)
+
+    return checked
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _older(older: Any, _younger: Any) -> Any:
+    return older
+
+
+def _younger(_older: Any, younger: Any) -> Any:
+    return younger
+
+
+def _once(value: Any) -> tuple[Any, int]:
+    return value, 1
+
+
+def _twice(value: Any) -> tuple[Any, Any]:
+    return value, value
+
+
+def _ends(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
+    return _smaller(older[0], younger[0]), _larger(older[1], younger[1])
+
+
+def _distance(ends: tuple[Any, Any]) -> Any:
+    smallest, largest = ends
+    if isinstance(largest, decimal.Decimal):
+        return _EXACT.subtract(largest, smallest)
+    return largest - smallest
+
+
+def _counted(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def combine(older: tuple[Any, int], younger: tuple[Any, int]) -> tuple[Any, int]:
+        (a, n), (b, m) = older, younger
+        if a == b or (_is_nan(a) and _is_nan(b)):
+            return a, n + m
+        return older if pick(a, b) is a else younger
+
+    return combine
+
+
+def _count(counted: tuple[Any, int]) -> int:
+    return counted[1]
+
+
+def pair(value: Any, beside: Any, nan: str) -> tuple[Any, Any] | None:
+    """What is compared and what goes with it, or None where the first is missing.
+
+    Raises:
+        SpecError: If one of them is NaN, and `nan` says "raise".
+    """
+    if is_missing(value) or (nan != "propagate" and _refused_nan(value, nan)):
+        return None
+    if is_missing(beside) or (nan != "propagate" and _refused_nan(beside, nan)):
+        return value, None
+    return value, beside
+
+
+def _refused_nan(value: Any, nan: str) -> bool:
+    found = isinstance(value, float) and value != value
+    if found and nan == "raise":
+        raise SpecError("the value is NaN, and the window was created with nan='raise'")
+    return found
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, pandas' NA, or a NaT."""
+    if value is None:
+        return True
+    kind = type(value)
+    if kind.__name__ in ("datetime64", "timedelta64"):
+        return is_of(kind, "numpy") and bool(value != value)
+    return kind.__name__ in ("NAType", "NaTType") and is_of(kind, "pandas")
+
+
+def is_of(kind: type, library: str) -> bool:
+    """Whether a type is of a library: a user's class may be named like one of its."""
+    return str(kind.__module__).partition(".")[0] == library
+
+
+def is_numpy_bool(value: Any) -> bool:
+    """Whether a value is one of numpy's bools, which are not Python's."""
+    kind = type(value)
+    return kind.__name__ in ("bool_", "bool") and is_of(kind, "numpy")
+
+
+def _row_of(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Of pairs of what is compared and what goes with it."""
+
+    def combine(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
+        return older if pick(older[0], younger[0]) is older[0] else younger
+
+    return combine
+
+
+def _beside(row: tuple[Any, Any]) -> Any:
+    return row[1]
+
+
+def _sum(older: Any, younger: Any) -> Any:
+    if isinstance(older, decimal.Decimal) or isinstance(younger, decimal.Decimal):
+        return _EXACT.add(older, younger)
+    return older + younger
+
+
+def _total(older: tuple[Any, int], younger: tuple[Any, int]) -> tuple[Any, int]:
+    return _sum(older[0], younger[0]), older[1] + younger[1]
+
+
+def _mean(total: tuple[Any, int]) -> Any:
+    return total[0] / total[1]
+
+
+def _alone(value: Any) -> tuple[Any, ...]:
+    return (value,)
+
+
+def _comparable(kind: str) -> Callable[[Any], Any]:
+    return _computing(kind, lambda value: value < value, _alone)
+
+
+def _best(k: int, pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Of two runs, the most extreme first, the first k of both; older ones first."""
+
+    def combine(older: tuple[Any, ...], younger: tuple[Any, ...]) -> tuple[Any, ...]:
+        best: list[Any] = []
+        at, other = 0, 0
+        while len(best) < k and (at < len(older) or other < len(younger)):
+            left = other == len(younger) or (
+                at < len(older) and pick(older[at], younger[other]) is older[at]
+            )
+            best.append(older[at] if left else younger[other])
+            at, other = at + left, other + (not left)
+        return tuple(best)
+
+    return combine
+
+
+def _either(older: bool, younger: bool) -> bool:
+    return older or younger
+
+
+def _both(older: bool, younger: bool) -> bool:
+    return older and younger
+
+
+def _functions(
+    kind: str, lift: Any, combine: Any, lower: Any, identity: Any = None
+) -> Functions:
+    name = f"{__name__}:{kind}"
+    return Functions(
+        name, lift, combine, lower, identity, None, False, None, None, None
+    )
+
+
+_ORDERED = {
+    "min": _functions("min", None, _smaller, None),
+    "max": _functions("max", None, _larger, None),
+    "range": _functions(
+        "range",
+        _computing("range", lambda value: _distance((value, value)), _twice),
+        _ends,
+        _distance,
+    ),
+    "min_count": _functions("min_count", _once, _counted(_smaller), _count),
+    "max_count": _functions("max_count", _once, _counted(_larger), _count),
+    "arg_min": _functions("arg_min", None, _row_of(_smaller), _beside),
+    "arg_max": _functions("arg_max", None, _row_of(_larger), _beside),
+    "first": _functions("first", None, _older, None),
+    "last": _functions("last", None, _younger, None),
+    "sum": _functions(
+        "sum", _computing("sum", lambda value: _sum(value, value), _itself), _sum, None
+    ),
+    "mean": _functions(
+        "mean",
+        _computing("mean", lambda value: _mean((_sum(value, value), 2)), _once),
+        _total,
+        _mean,
+    ),
+    "any": _functions("any", bool, _either, None),
+    "all": _functions("all", bool, _both, None),
+}
+
+_BEST = {"top_k": _larger, "bottom_k": _smaller}
+# The kinds that there is one for.
+OF_OBJECTS = (*_ORDERED, *_BEST)
+
+
+def ordered(agg: Aggregation) -> Functions:
+    """What a built-in aggregation runs as over objects.
+
+    Raises:
+        KeyError: If its kind is none of `OF_OBJECTS`.
+
+    Example:
+        >>> import slidewise as sw
+        >>> ordered(sw.top_k(k=2)).combine(("d", "a"), ("c",))
+        ('d', 'c')
+    """
+    return _ORDERED[agg.kind] if agg.kind in _ORDERED else _best_of(agg.kind, agg.k)
+
+
+@cache
+def _best_of(kind: str, k: int) -> Functions:
+    return _functions(kind, _comparable(kind), _best(k, _BEST[kind]), list, ())

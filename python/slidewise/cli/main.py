@@ -1,0 +1,531 @@
+"""The `slidewise` command.
+
+It builds the same `Spec` as the Python functions and hands it on; nothing is computed
+here. What the user got wrong is one line on standard error and exit code 2. Standard
+output holds the answer, standard error what is said about it.
+"""
+
+import argparse
+import re
+import shlex
+import sys
+from collections.abc import Callable, Container, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from slidewise.aggregations import KINDS, Aggregation, sketches
+from slidewise.cli import bench, rolling, stream
+from slidewise.errors import (
+    Argument,
+    ResultOverflowError,
+    SlidewiseError,
+    SpecError,
+)
+from slidewise.hints import name_meant
+from slidewise.spec.durations import WindowLike, rows
+from slidewise.spec.spec import CLOSED, NAN, OVERFLOW, TIES, Spec
+from slidewise.window.algorithms import algorithms
+
+__all__ = ["main", "parse_aggregation", "parse_window"]
+
+_EXAMPLES = """\
+examples:
+  slidewise rolling trips.csv --on starttime --by "start station id" \\
+      --window 1h --window 24h --agg n=count --agg avg=mean:tripduration \\
+      --time-format "%m/%d/%y %H:%M:%S" -o features.parquet
+  slidewise rolling ticks.parquet --on t --window 100rows --agg top=max:price
+  slidewise rolling trips.csv ... --arrival stoptime     (as of each row's arrival)
+  slidewise rolling years.parquet ... --memory 4GB -o features.parquet
+  slidewise rolling years.parquet ... --engine spark -o features.parquet
+  slidewise stream incoming/ --on starttime --by "start station id" --window 1h \\
+      --agg n=count --late 10m --checkpoint state/ -o features/
+"""
+
+
+class _UsageError(Exception):
+    """The command line itself is wrong."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises where argparse would print its usage and leave."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(f"{message} (see {self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: As on a command line; by default those of the process.
+
+    Returns:
+        The exit code: 0, or 2 if the user asked for something that cannot be done, or
+        130 after Ctrl-C.
+
+    Example:
+        >>> main(["explain", "--on", "t", "--window", "1h", "--agg", "n=count"])
+        rolling over t, all rows in one group
+        ...
+        0
+    """
+    options = argparse.Namespace()
+    try:
+        _parser().parse_args(arguments, options)
+        options.run(options)
+    except (SpecError, ResultOverflowError) as error:
+        return _fail(error.told(partial(_as_option, vars(options))))
+    except (_UsageError, SlidewiseError, pa.ArrowException) as error:
+        return _fail(str(error))
+    except BrokenPipeError:
+        # Whoever reads the output (head, less) has seen enough; say nothing more.
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        return _fail(_about_file(error))
+    except KeyboardInterrupt:
+        print("slidewise: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _as_option(options: Container[str], argument: Argument) -> str:
+    """An argument of a function, by the option that stands for it.
+
+    Example:
+        >>> _as_option(["late_rows"], Argument("late_rows", "flag"))
+        '--late-rows flag'
+        >>> _as_option(["window"], Argument("windows", "0h"))
+        '--window 0h'
+        >>> _as_option(["window"], Argument("offset"))
+        'offset='
+    """
+    names = (argument.name, argument.name.removesuffix("s"))
+    name = next((name for name in names if name in options), None)
+    if name is None:
+        return str(argument)
+    option = "--" + name.replace("_", "-")
+    if argument.value is ...:
+        return option
+    return f"{option} {shlex.quote(str(argument.value))}"
+
+
+def _fail(message: str) -> int:
+    line = " ".join(message.split())
+    print(f"slidewise: error: {line}", file=sys.stderr)
+    return 2
+
+
+def _about_file(error: OSError) -> str:
+    if error.filename is None:
+        return str(error)
+    if isinstance(error, FileNotFoundError):
+        return f"there is no file or folder {str(error.filename)!r}"
+    return f"{error.filename}: {error.strerror}"
+
+
+def parse_window(text: str) -> WindowLike:
+    """Reads a window of the command line: `1h`, `100rows`, or `3` for integer times.
+
+    Example:
+        >>> parse_window("100rows"), parse_window("3"), parse_window("1h")
+        (rows(100), 3, '1h')
+    """
+    if match := re.fullmatch(r"([+-]?\d+) ?rows?", text):
+        return rows(int(match[1]))
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    return text
+
+
+def parse_aggregation(text: str) -> tuple[str, Aggregation]:
+    r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
+
+    A colon in a column's name is written `\:`. For `variance` and its like the third
+    part is the ddof, for `top_k` and `bottom_k` it is k, for `quantile` it is q; for
+    sketches it is what they need most: capacity, k, q or error.
+
+    Raises:
+        SpecError: If it does not have that form or the kind is unknown.
+
+    Example:
+        >>> parse_aggregation("avg=mean:tripduration")
+        ('avg', mean('tripduration'))
+        >>> parse_aggregation("who=arg_max:name:price")
+        ('who', arg_max('name', by='price'))
+    """
+    name, equals, what = text.partition("=")
+    if not equals or not name or not what:
+        raise SpecError(
+            f"cannot read --agg {text!r}: write it name=kind:column, such as "
+            "n=count or avg=mean:price"
+        )
+    try:
+        agg = _aggregation(what)
+        agg.check_columns()
+    except SpecError as error:
+        raise SpecError(
+            f"--agg {text!r}: {error} (write it name=kind:column:by)"
+        ) from None
+    return name, agg
+
+
+def _aggregation(what: str) -> Aggregation:
+    parts = [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", what)]
+    if len(parts) > 3:
+        raise SpecError("too many parts, and a colon in a column's name is written \\:")
+    kind, of, last = (*parts, "", "")[:3]
+    if kind in _SKETCHES:
+        return _sketch(kind, of or None, last)
+    if kind not in KINDS:
+        raise _unknown(kind)
+    if kind in ("top_k", "bottom_k"):
+        return Aggregation(kind, of or None, k=_number(last or "1", "k"))
+    if last and kind in ("variance", "stddev", "skewness", "kurtosis"):
+        return Aggregation(kind, of or None, ddof=_number(last, "ddof"))
+    if last and kind == "quantile":
+        return Aggregation(kind, of or None, q=_share(last, "q"))
+    return Aggregation(kind, of or None, last or None)
+
+
+def _unknown(kind: str) -> SpecError:
+    known = (*KINDS, *_SKETCHES)
+    meant = name_meant(kind, known)
+    hint = f" (did you mean {meant!r}?)" if meant in known else ""
+    return SpecError(f"unknown aggregation {kind!r}{hint}; there are {' '.join(known)}")
+
+
+_SKETCHES: dict[str, tuple[Callable[..., Aggregation], str]] = {
+    "bloom": (sketches.bloom, "capacity"),
+    "approx_count_distinct": (sketches.approx_count_distinct, "error"),
+    "approx_quantile": (sketches.approx_quantile, "q"),
+    "count_min": (sketches.count_min, "error"),
+    "heavy_hitters": (sketches.heavy_hitters, "k"),
+}
+
+
+def _sketch(kind: str, of: str | None, last: str) -> Aggregation:
+    make, what = _SKETCHES[kind]
+    if not last:
+        return make(of)
+    value = _number(last, what) if what in ("capacity", "k") else _share(last, what)
+    return make(of, **{what: value})
+
+
+def _number(digits: str, what: str) -> int:
+    if not digits.isascii() or not digits.isdigit():
+        raise SpecError(f"the {what} is an integer, got {digits!r}")
+    return int(digits)
+
+
+def _share(digits: str, what: str) -> float:
+    try:
+        return float(digits)
+    except ValueError:
+        raise SpecError(f"the {what} is a number from 0 to 1, got {digits!r}") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="slidewise",
+        description="Exact sliding-window aggregates on event time.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"slidewise {version('slidewise')}"
+    )
+    commands = parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=True
+    )
+    _add_rolling(commands)
+    _add_stream(commands)
+    _add_demo(commands)
+    _add_explain(commands)
+    _add_algorithms(commands)
+    _add_bench(commands)
+    return parser
+
+
+def _add_rolling(commands: Any) -> None:
+    parser = _command(commands, "rolling", "rolling features of a file", _rolling)
+    parser.add_argument(
+        "file", help="CSV, Parquet, Arrow/Feather, JSON lines or a JSON array"
+    )
+    _add_spec(parser)
+    rolling.add_options(parser)
+
+
+def _add_stream(commands: Any) -> None:
+    parser = _command(
+        commands, "stream", "rolling features of a stream, on Spark", _stream
+    )
+    _add_spec(parser)
+    stream.add_options(parser)
+
+
+def _add_spec(parser: argparse.ArgumentParser) -> None:
+    """The options that make a `Spec`."""
+    parser.add_argument(
+        "--on", required=True, metavar="COLUMN", help="the event time of a row"
+    )
+    parser.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="a key: each has windows of its own (may be repeated)",
+    )
+    parser.add_argument(
+        "--window",
+        action="append",
+        required=True,
+        metavar="LENGTH",
+        help="90s, 15m, 1h, 7d, 100rows, or a number if the times are integers "
+        "(may be repeated)",
+    )
+    parser.add_argument(
+        "--agg",
+        action="append",
+        required=True,
+        metavar="NAME=KIND[:COLUMN[:BY]]",
+        help="what to compute (may be repeated), such as n=count, avg=mean:price, "
+        "who=arg_max:name:price, p99=quantile:delay:0.99, top=top_k:price:3; kinds: "
+        f"{' '.join((*KINDS, *_SKETCHES))}",
+    )
+    parser.add_argument(
+        "--arrival",
+        metavar="COLUMN",
+        help="each row sees only the rows that had arrived by then",
+    )
+    parser.add_argument(
+        "--closed",
+        choices=CLOSED,
+        default="right",
+        help="which ends belong to a window (default: right)",
+    )
+    parser.add_argument(
+        "--ties",
+        choices=TIES,
+        default="peers",
+        help="whether rows of equal time see one another (peers, the default) or only "
+        "those above them (rows)",
+    )
+    parser.add_argument(
+        "--nan",
+        choices=NAN,
+        default="propagate",
+        help="what a NaN does (default: propagate); written in CSV, NaN is a missing "
+        "value",
+    )
+    parser.add_argument(
+        "--overflow",
+        choices=OVERFLOW,
+        default="raise",
+        help="what an integer result does that does not fit (default: raise)",
+    )
+    parser.add_argument(
+        "--min-rows",
+        type=int,
+        default=0,
+        metavar="N",
+        help="windows with fewer values are null",
+    )
+
+
+def _add_demo(commands: Any) -> None:
+    parser = _command(commands, "demo", "the main job on generated trips", _demo)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("slidewise-demo"),
+        metavar="FOLDER",
+        help="where to write to (default: slidewise-demo)",
+    )
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=200_000,
+        metavar="N",
+        help="how many trips (default: 200000)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=7, metavar="N", help="of the generator (default: 7)"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="spark: both engines on the same trips, as a table and as a stream",
+    )
+
+
+def _add_explain(commands: Any) -> None:
+    parser = _command(
+        commands, "explain", "what a rolling command would compute, in words", _explain
+    )
+    parser.add_argument(
+        "file", nargs="?", help="also say how this file's table would be answered"
+    )
+    _add_spec(parser)
+    rolling.add_time_format(parser)
+    rolling.add_threads(parser)
+
+
+def _add_algorithms(commands: Any) -> None:
+    about = (
+        "the algorithms side by side: order, laws, costs, memory; whole cards by name"
+    )
+    parser = _command(commands, "algorithms", about, _algorithms)
+    parser.add_argument("name", nargs="*", help="show the whole cards of these")
+
+
+def _add_bench(commands: Any) -> None:
+    about = "how fast this machine is, beside pandas and polars"
+    bench.add_options(_command(commands, "bench", about, bench.run))
+
+
+def _command(commands: Any, name: str, about: str, run: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=about, description=about.capitalize() + ".", allow_abbrev=False
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _aggregations(options: argparse.Namespace) -> dict[str, Aggregation]:
+    pairs = [parse_aggregation(text) for text in options.agg]
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(f"--agg {name}=... is there twice: give each its own name")
+    return dict(pairs)
+
+
+def _spec(options: argparse.Namespace) -> Spec:
+    return Spec.make(
+        on=options.on,
+        by=options.by or None,
+        windows=[parse_window(text) for text in options.window],
+        aggs=_aggregations(options),
+        closed=options.closed,
+        ties=options.ties,
+        nan=options.nan,
+        overflow=options.overflow,
+        arrival=options.arrival,
+        min_rows=options.min_rows,
+    )
+
+
+def _hopping_spec(options: argparse.Namespace) -> Spec:
+    """The spec of windows at a distance from one another."""
+    unset = {"arrival": None, "closed": "right", "ties": "peers"}
+    for name, usual in unset.items():
+        if getattr(options, name) != usual:
+            raise SpecError(f"--{name} does not go with --every: leave it out")
+    if len(options.window) != 1:
+        raise SpecError("--every goes with one --window")
+    return Spec.make_hopping(
+        on=options.on,
+        by=options.by or None,
+        window=parse_window(options.window[0]),
+        every=parse_window(options.every),
+        aggs=_aggregations(options),
+        nan=options.nan,
+        overflow=options.overflow,
+        min_rows=options.min_rows,
+    )
+
+
+def _stream(options: argparse.Namespace) -> None:
+    spec = _spec(options) if options.every is None else _hopping_spec(options)
+    stream.run(options, spec)
+
+
+def _rolling(options: argparse.Namespace) -> None:
+    rolling.run(options, _spec(options))
+
+
+def _demo(options: argparse.Namespace) -> None:
+    if options.engine == "spark":
+        _demo_of_spark(options)
+        return
+    from slidewise.cli import demo
+
+    demo.run(options.out, rows=options.rows, seed=options.seed, command=_how_called())
+
+
+def _demo_of_spark(options: argparse.Namespace) -> None:
+    try:
+        from slidewise.cli import demo_spark
+    except ImportError as error:
+        raise SpecError(
+            f"--engine spark needs PySpark ({error}): pip install 'slidewise[spark]'"
+        ) from error
+    demo_spark.run(rows=options.rows, seed=options.seed)
+
+
+def _how_called() -> str:
+    """What to type to call this command again, as short as it works from here."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return "python -m slidewise"
+    here = Path.cwd()
+    inside = called.is_absolute() and called.is_relative_to(here)
+    shown = called.relative_to(here) if inside else called
+    return "slidewise" if shown.is_absolute() else str(shown)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    spec = _spec(options)
+    print("\n".join(_in_words(spec)))
+    if options.file is not None:
+        print()
+        rolling.explain(options, spec)
+
+
+def _in_words(spec: Spec) -> list[str]:
+    keys = ", ".join(spec.by)
+    group = f"windows of their own per {keys}" if keys else "all rows in one group"
+    lines = [f"rolling over {spec.on}, {group}", "", "windows"]
+    lines += [f"  {window.label:<10} {_interval(window)}" for window in spec.windows]
+    lines += ["", "aggregations"]
+    lines += [f"  {name:<10} {agg!r}" for name, agg in spec.aggs]
+    lines += ["", "order"]
+    if spec.arrival is not None:
+        lines.append(
+            f"  each row sees only what had arrived by its own {spec.arrival}: entries "
+            "go into one FiBA tree per key in that order, however late"
+        )
+    elif spec.ties == "peers":
+        lines.append("  each row sees its whole window; rows of equal time are peers")
+    else:
+        lines.append("  each row sees its whole window; of equal times, the rows above")
+    lines += ["", "missing values", f"  null is skipped, NaN: {spec.nan}"]
+    if spec.min_rows:
+        lines.append(f"  windows with fewer than {spec.min_rows} values are null")
+    lines += ["", "results", f"  {', '.join(spec.results)}"]
+    lines += [
+        "",
+        f"spec hash {spec.hash[:16]}: a checkpoint of a stream is tied to it, and any",
+    ]
+    return [*lines, "  change to what is asked changes it"]
+
+
+def _interval(window: Any) -> str:
+    if window.kind == "rows":
+        return f"the last {window.length} rows, this one included"
+    left = "[" if window.closed in ("left", "both") else "("
+    right = "]" if window.closed in ("right", "both") else ")"
+    return f"{left}t − {window.label}, t{right}"
+
+
+def _algorithms(options: argparse.Namespace) -> None:
+    cards = algorithms()
+    whole = "\n\n".join(str(cards[name]) for name in options.name)
+    print(whole or cards)

@@ -1,0 +1,299 @@
+"""`slidewise rolling`: from a file to a table, a file or a picture.
+
+Three ways lead there, with the same answers: over the whole table in memory, in batches
+for a file that is larger than the memory (`big_files`), and on Spark.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.cli.progress import Progress
+from slidewise.cli.texts import counted, format_table, rate
+from slidewise.errors import SpecError
+from slidewise.spec.spec import Spec
+
+__all__ = ["add_options", "add_threads", "add_time_format", "explain", "run"]
+
+_PREVIEW = 10
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+# A table, its copy in order and its results have to go into memory together.
+_TIMES_THE_TABLE = 3
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command, beside those that make a `Spec`."""
+    add_time_format(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the table there, in the format of its ending; "
+        f"without it, the first {_PREVIEW} rows are shown",
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="draw the busiest key's series and aggregates (.png, .svg, .pdf)",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="take about so much memory (500MB, 4GB) beside what the longest window of "
+        "one key holds, and put the rest on disk; 'unlimited' reads the whole file. By "
+        "default files that are too large for the memory at hand go by disk",
+    )
+    parser.add_argument(
+        "--any-order",
+        action="store_true",
+        help="for files that go by disk: rows need not come out in the order of the "
+        "file, but key by key and in order of time, which is quicker",
+    )
+    add_threads(parser)
+    parser.add_argument(
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="where to compute (default: local); spark reads and writes Parquet, CSV "
+        "and JSON lines, folders of them too, and writes a folder",
+    )
+    parser.add_argument(
+        "--then-by",
+        action="append",
+        metavar="COLUMN",
+        help="with --engine spark: what orders rows of equal time (may be repeated)",
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress and no summary"
+    )
+
+
+def add_time_format(parser: argparse.ArgumentParser) -> None:
+    """How the times of a file are written."""
+    parser.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help='how times are written, as for strptime: "%%m/%%d/%%y %%H:%%M:%%S"',
+    )
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """How many threads may work on a table in memory."""
+    parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="how many threads may work on a table in memory: keys, or windows, are "
+        "shared out among them (default: one per core)",
+    )
+
+
+def explain(options: argparse.Namespace, spec: Spec) -> None:
+    """Says how the table in a file would be answered.
+
+    Raises:
+        SpecError: If the spec does not fit the file.
+    """
+    from slidewise.io import readers
+    from slidewise.table.explain import explain_spec
+
+    times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
+    table = readers.read_table(options.file, time_format=options.time_format, on=times)
+    table = readers.times_of_nothing(table, Path(options.file), spec)
+    print(explain_spec(table, spec, threads=options.threads))
+
+
+def run(options: argparse.Namespace, spec: Spec) -> None:
+    """Does what the command says.
+
+    Raises:
+        SpecError: If options do not go together, or the spec does not fit the file.
+    """
+    from slidewise.cli import plots
+
+    if options.plot is not None:
+        plots.check(options.plot)
+    if options.output is not None and options.engine == "local":
+        _check_output(Path(options.output))
+    if options.engine == "spark":
+        if options.threads is not None:
+            raise SpecError(
+                "--threads does not go with --engine spark, which has cores"
+            )
+        _on_spark(options, spec)
+        return
+    if options.then_by is not None:
+        raise SpecError("--then-by is for --engine spark: a file has an order")
+    memory = _memory(options)
+    if memory is None:
+        _in_memory(options, spec)
+    else:
+        _by_disk(options, spec, memory)
+
+
+def _check_output(file: Path) -> None:
+    """What is wrong with the output is said before the work is done."""
+    from slidewise.io.readers import written_kind
+
+    written_kind(file)
+    if not file.resolve().parent.is_dir():
+        raise SpecError(f"-o {file}: there is no folder {str(file.parent)!r}")
+
+
+def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
+    from slidewise.cli import plots
+    from slidewise.io import readers
+    from slidewise.table.rolling import rolling_spec
+
+    progress = Progress(quiet=options.quiet)
+    times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
+    with progress.stage("reading") as done:
+        table = readers.read_table(
+            options.file, time_format=options.time_format, on=times, progress=done
+        )
+        table = readers.times_of_nothing(table, Path(options.file), spec)
+    with progress.stage("rolling"):
+        table = rolling_spec(table, spec, threads=options.threads)
+    if options.output is not None:
+        with progress.stage("writing"):
+            readers.write_table(table, options.output)
+    elif options.plot is None:
+        _show(table, spec)
+    if options.plot is not None:
+        with progress.stage("drawing"):
+            plots.draw_rolling(table, spec, options.plot)
+    _summarize(table.num_rows, spec, options, progress)
+
+
+def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
+    from slidewise.io.out_of_core import rolling_file
+
+    if options.output is None or options.plot is not None:
+        raise SpecError(
+            f"{options.file} is to go by disk, batch by batch: give -o FILE for the "
+            "results, and no --plot, which draws from a table in memory "
+            "(--memory unlimited reads the whole file)"
+        )
+    if options.threads is not None:
+        raise SpecError(
+            f"{options.file} is to go by disk, where one thread works: leave --threads "
+            "out (--memory unlimited reads the whole file)"
+        )
+    progress = Progress(quiet=options.quiet)
+    count = rolling_file(
+        options.file,
+        options.output,
+        spec,
+        memory=memory,
+        time_format=options.time_format,
+        in_order=not options.any_order,
+        stages=progress,
+    )
+    _summarize(count, spec, options, progress)
+
+
+def _memory(options: argparse.Namespace) -> int | None:
+    """How much memory to get by with; None where the whole table may be read."""
+    if options.memory == "unlimited":
+        return None
+    if options.memory is not None:
+        return _size(options.memory)
+    free = _free_memory()
+    by_disk = options.output is not None and options.plot is None
+    if free is None or not by_disk or not Path(options.file).exists():
+        return None
+    if Path(options.file).stat().st_size * _TIMES_THE_TABLE < free // 16:
+        return None  # however tightly it is packed
+    from slidewise.io.scanner import Scan
+
+    try:
+        held = Scan(options.file).bytes
+    except SpecError:
+        return None  # what is wrong with it, reading it says better
+    return free // 4 if held * _TIMES_THE_TABLE > free else None
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
+    if match is None:
+        raise SpecError(f"--memory takes a size such as 500MB or 4GB, got {text!r}")
+    size = int(float(match[1]) * _SIZES[match[2].upper()])
+    if size == 0:
+        raise SpecError(
+            f"--memory {text} leaves no memory at all: give what may be taken, such as "
+            "500MB"
+        )
+    return size
+
+
+def _free_memory() -> int | None:
+    """The bytes that can be had, where the system says so."""
+    try:
+        told = Path("/proc/meminfo").read_text(encoding="ascii")
+        free = int(told.partition("MemAvailable:")[2].split()[0]) << 10
+    except (OSError, ValueError, IndexError):
+        return None
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = int(group.joinpath("memory.max").read_text(encoding="ascii"))
+        held = int(group.joinpath("memory.current").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return free  # no limit, or none that can be read
+    return max(min(free, limit - held), 0)
+
+
+def _on_spark(options: argparse.Namespace, spec: Spec) -> None:
+    try:
+        from slidewise.cli.spark import roll
+    except ImportError as error:
+        raise SpecError(
+            f"--engine spark needs PySpark ({error}): pip install 'slidewise[spark]'"
+        ) from error
+    for option in ("plot", "memory"):
+        if getattr(options, option) is not None:
+            raise SpecError(f"--{option} does not go with --engine spark: leave it out")
+    progress = Progress(quiet=options.quiet)
+    with progress.stage("rolling"):
+        shown = roll(
+            options.file,
+            options.output,
+            spec,
+            options.then_by,
+            _PREVIEW,
+            options.time_format,
+        )
+    if shown is not None:
+        _print(shown, spec)
+    if not options.quiet and options.output is not None:
+        print(f"wrote {options.output}", file=sys.stderr)
+
+
+def _show(table: pa.Table, spec: Spec) -> None:
+    _print(table.slice(0, _PREVIEW), spec)
+    if table.num_rows > _PREVIEW:
+        print(f"... and {table.num_rows - _PREVIEW:,} more rows: -o FILE for all")
+
+
+def _print(rows: pa.Table, spec: Spec) -> None:
+    print(format_table(rows, [*spec.by, spec.on, *spec.results]))
+
+
+def _summarize(
+    count: int, spec: Spec, options: argparse.Namespace, progress: Any
+) -> None:
+    if options.quiet:
+        return
+    stages = ", ".join(f"{name} {sec:.2f} s" for name, sec in progress.seconds.items())
+    speed = rate(count * len(spec.results), progress.seconds["rolling"])
+    print(
+        f"{counted(count, 'row')} × {counted(len(spec.results), 'result')} "
+        f"({', '.join(spec.results)}): {stages}; {speed} answers",
+        file=sys.stderr,
+    )
+    for written in (options.output, options.plot):
+        if written is not None:
+            print(f"wrote {written}", file=sys.stderr)

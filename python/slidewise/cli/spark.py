@@ -1,0 +1,210 @@
+"""`slidewise rolling --engine spark`: from files to files. How commands run Spark."""
+
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql.types import (
+    DateType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from slidewise.errors import SlidewiseError, SpecError
+from slidewise.spark.batch import answered
+from slidewise.spark.options import BatchOptions, check_order
+from slidewise.spark.session import existing, session
+from slidewise.spark.text_times import read_text_times
+from slidewise.spark.versions import collected
+from slidewise.spec.spec import Spec
+
+__all__ = ["KINDS", "roll", "running"]
+
+KINDS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+_TIMES = (DateType, TimestampType, TimestampNTZType)
+# Where PySpark writes what an exception says as JSON, besides raising it.
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+# How the line begins in which a worker says what was wrong.
+_OWN = "slidewise.errors."
+
+
+def roll(
+    source: str,
+    target: str | None,
+    spec: Spec,
+    then_by: Sequence[str] | None,
+    preview: int,
+    time_format: str | None = None,
+) -> pa.Table | None:
+    """Rolling aggregates of a file or folder, into a folder.
+
+    Args:
+        source: What to read.
+        target: The folder to write; None for a look at the first rows.
+        spec: What is asked.
+        then_by: What orders rows of equal time.
+        preview: How many rows to look at.
+        time_format: How times are written, where they are text.
+
+    Returns:
+        The first rows, if there is no target.
+
+    Raises:
+        SpecError: If the spec does not fit, or a file cannot be read or written so.
+        SlidewiseError: If the job fails.
+    """
+    options = BatchOptions.make(then_by=then_by)
+    check_order(spec, options.then_by)
+    kind = None if target is None else _kind(target)
+    if target is not None and Path(target).exists():
+        raise SpecError(f"{target} is there already, and Spark writes a folder of it")
+    if not Path(source).exists():
+        raise FileNotFoundError(2, "there is no such file", source)
+    with running("slidewise", {"spark.ui.showConsoleProgress": "false"}) as spark:
+        rows = _read(spark, source, spec, time_format)
+        frame = answered(rows, spec, options)
+        if target is None:
+            return collected(frame.limit(preview))
+        writer = frame.write.option("header", True)
+        writer = writer.option("sep", "\t" if target.endswith(".tsv") else ",")
+        writer.format(kind).save(target)
+    return None
+
+
+@contextmanager
+def running(
+    app: str,
+    config: dict[str, str],
+    kinder: Callable[[str], str] = str,
+    unstarted: Callable[[str], str] = str,
+) -> Iterator[Any]:
+    """The session that is there already, or one for as long as a command runs.
+
+    What the latter prints goes into a file, which is named if Spark fails. PySpark's
+    warnings and the log of its exceptions go nowhere: what fails is told in one line.
+
+    Args:
+        app: The name of the application.
+        config: Settings of Spark.
+        kinder: Makes a failure's reason into a message.
+        unstarted: Likewise, if Spark does not even start.
+
+    Raises:
+        SlidewiseError: If Spark fails, in one line.
+    """
+    there = existing()
+    ours = there is None
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+    for name in _LOGGERS:
+        logging.getLogger(name).disabled = True
+    folder = Path(tempfile.mkdtemp(prefix="slidewise-"))
+    log = folder / "spark.log"
+    is_wanted = False
+    try:
+        try:
+            with _printing_to(log) if ours else nullcontext():
+                spark = session(app, config=config) if ours else there
+        except (PySparkException, Py4JError, RuntimeError) as error:
+            raise SlidewiseError(unstarted(_cause(str(error)))) from error
+        try:
+            yield spark
+        finally:
+            if ours:
+                spark.stop()
+    except (PySparkException, Py4JError) as error:
+        reason = kinder(_cause(str(error)))
+        if ours and _OWN not in str(error):
+            is_wanted = True
+            reason += f" (more of it in Spark's log, {log})"
+        raise SlidewiseError(reason) from error
+    finally:
+        for name in _LOGGERS:
+            logging.getLogger(name).disabled = False
+        if not is_wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _printing_to(log: Path) -> Iterator[None]:
+    """Processes that are started meanwhile print into a file as long as they live."""
+    outs = (sys.stdout, sys.stderr)
+    places = (1, 2)
+    for out in outs:
+        out.flush()
+    held = [os.dup(place) for place in places]
+    with log.open("ab") as file:
+        for place in places:
+            os.dup2(file.fileno(), place)
+    try:
+        yield
+    finally:
+        for out in outs:
+            out.flush()
+        for place, before in zip(places, held, strict=True):
+            os.dup2(before, place)
+            os.close(before)
+
+
+def _read(spark: Any, source: str, spec: Spec, time_format: str | None) -> Any:
+    """The rows of a file or folder, times read as from a file without Spark."""
+    kind = _kind(source)
+    reader = spark.read.format(kind)
+    if kind == "csv":
+        separator = "\t" if source.endswith(".tsv") else ","
+        reader = reader.options(header=True, inferSchema=True, sep=separator)
+    df = reader.load(source)
+    times = [spec.on] + ([spec.arrival] if spec.arrival else [])
+    if kind == "csv" and time_format is not None:
+        # Spark has read times its way where it could.
+        fields = [
+            StructField(field.name, StringType())
+            if field.name in times and isinstance(field.dataType, _TIMES)
+            else field
+            for field in df.schema
+        ]
+        df = reader.schema(StructType(fields)).load(source)
+    return read_text_times(df, times, time_format)
+
+
+def _kind(path: str) -> str:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    found = [KINDS[suffix] for suffix in suffixes if suffix in KINDS]
+    if not found:
+        known = " ".join(KINDS)
+        raise SpecError(
+            f"cannot tell from its name what {Path(path).name!r} is to Spark; "
+            f"known: {known}"
+        )
+    return found[-1]
+
+
+def _cause(told: str) -> str:
+    """The one line of a failed job that says what was wrong."""
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith(_OWN)]
+    if own:
+        return own[-1].partition(": ")[2]
+    # Java's errors come behind what was called, under the full names of their classes.
+    java = [line for line in lines if line.startswith(": ")]
+    return re.sub(r"^: (\w+\.)*", "", (java or lines or [""])[0])

@@ -1,0 +1,255 @@
+"""`slidewise stream`: from files or Kafka to files, Kafka or the terminal.
+
+What is asked is checked here, before Spark is started; `spark/stream_command.py` does
+it.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+from slidewise.errors import SpecError
+from slidewise.spec.durations import parse_offset
+from slidewise.spec.spec import Spec
+
+__all__ = ["add_options", "run"]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command, beside those that make a `Spec`."""
+    _add_source(parser)
+    _add_answers(parser)
+    _add_sink(parser)
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    source = parser.add_argument_group("where rows come from")
+    source.add_argument(
+        "folder",
+        nargs="?",
+        help="a folder into which files (Parquet, CSV, JSON lines) are moved",
+    )
+    source.add_argument(
+        "--files-per-trigger",
+        type=int,
+        metavar="N",
+        help="at most so many new files per micro-batch",
+    )
+    source.add_argument(
+        "--kafka", metavar="SERVERS", help="Kafka: its servers, as host:port,host:port"
+    )
+    source.add_argument(
+        "--topic", metavar="NAME", help="the topic to read, its values JSON objects"
+    )
+    source.add_argument(
+        "--from",
+        dest="offsets",
+        choices=("earliest", "latest"),
+        default="earliest",
+        help="where a new checkpoint begins in the topic (default: earliest)",
+    )
+    source.add_argument(
+        "--rows-per-trigger",
+        type=int,
+        metavar="N",
+        help="at most so many records per micro-batch",
+    )
+    source.add_argument(
+        "--schema",
+        metavar="COLUMNS",
+        help='names and types, such as "id long, t timestamp, x double"; needed for '
+        "Kafka, and for a folder without a file yet",
+    )
+    source.add_argument(
+        "--connector",
+        metavar="PACKAGE",
+        help="Spark's connector for Kafka, by its coordinates or as paths of jars "
+        "(default: the package of the Spark at hand)",
+    )
+
+
+def _add_answers(parser: argparse.ArgumentParser) -> None:
+    answers = parser.add_argument_group("when rows are answered")
+    answers.add_argument(
+        "--every",
+        metavar="LENGTH",
+        help="a row per key and window instead, a window so often",
+    )
+    answers.add_argument(
+        "--late",
+        metavar="LENGTH",
+        help="how long to wait for late rows: 10m",
+    )
+    answers.add_argument(
+        "--emit",
+        choices=("final", "arrival", "update", "slide"),
+        help="final: once a row's window is complete (default); arrival: at once; "
+        "update: per micro-batch and key; slide: with --every",
+    )
+    answers.add_argument(
+        "--late-rows",
+        choices=("drop", "flag", "correct"),
+        default="drop",
+        help="rows that are later: counted and dropped (default), given with _late "
+        "true, or put into answers that are given again",
+    )
+    answers.add_argument(
+        "--then-by",
+        action="append",
+        metavar="COLUMN",
+        help="what orders rows of equal time (may be repeated)",
+    )
+    answers.add_argument(
+        "--marker",
+        metavar="COLUMN",
+        help="a column of booleans: where it is true, a row only moves the watermark",
+    )
+    answers.add_argument(
+        "--deletes",
+        metavar="COLUMN",
+        help="a column of booleans: where it is true, a row takes back one of its key "
+        "and time",
+    )
+
+
+def _add_sink(parser: argparse.ArgumentParser) -> None:
+    sink = parser.add_argument_group("where answers go: the terminal, or")
+    sink.add_argument(
+        "-o", "--output", metavar="FOLDER", help="a folder of Parquet files"
+    )
+    sink.add_argument(
+        "--to-topic", metavar="NAME", help="a topic of Kafka, as JSON objects"
+    )
+    sink.add_argument(
+        "--to-kafka", metavar="SERVERS", help="its servers (default: those of --kafka)"
+    )
+    sink.add_argument(
+        "--record-key",
+        action="append",
+        metavar="COLUMN",
+        help="what names an answer in the topic (may be repeated): by it consumers "
+        "drop what a restart sends twice",
+    )
+    sink.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="where the stream keeps how far it is; started again, it goes on there",
+    )
+    sink.add_argument(
+        "--trigger",
+        metavar="WHEN",
+        help="'10s': a micro-batch so often; 'once': what is there now, then the end "
+        "(default: one micro-batch after the other)",
+    )
+    sink.add_argument("--quiet", action="store_true", help="no progress and no summary")
+
+
+def run(options: argparse.Namespace, spec: Spec) -> None:
+    """Does what the command says.
+
+    Raises:
+        SpecError: If options do not go together, or the spec does not fit the rows.
+        SlidewiseError: If the stream fails.
+    """
+    _check_source(options)
+    _check_sink(options, spec)
+    trigger(options.trigger)
+    if options.late is None:
+        raise SpecError(
+            "a stream has to know how long to wait for late rows: add --late 10m, or "
+            "however late rows come with you"
+        )
+    try:
+        from slidewise.spark.versions import check_streams
+
+        check_streams()
+        from slidewise.cli.spark_stream import run_stream
+    except ImportError as error:
+        raise SpecError(
+            f"streams need PySpark ({error}): pip install 'slidewise[spark]'"
+        ) from error
+    run_stream(options, spec)
+
+
+def trigger(text: str | None) -> dict[str, object]:
+    """What Spark calls the trigger.
+
+    Raises:
+        SpecError: If it is neither a length of time nor "once".
+
+    Example:
+        >>> trigger("10s"), trigger("once"), trigger(None)
+        ({'processingTime': '10000 milliseconds'}, {'availableNow': True}, {})
+    """
+    if text is None:
+        return {}
+    if text == "once":
+        return {"availableNow": True}
+    if re.match(r"[1-9]", text) and not text.isdigit():
+        milliseconds = parse_offset(text, "trigger").amount // 1_000_000
+        if milliseconds:
+            return {"processingTime": f"{milliseconds} milliseconds"}
+    raise SpecError(f"--trigger is a length of time (10s) or 'once', got {text!r}")
+
+
+def _check_source(options: argparse.Namespace) -> None:
+    if (options.folder is None) == (options.kafka is None):
+        raise SpecError(
+            "give a folder of files, or --kafka SERVERS --topic NAME: one of the two"
+        )
+    for name in ("files_per_trigger", "rows_per_trigger"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise SpecError(f"{_flag(name)} is 1 or more, got {value}")
+    if options.folder is not None:
+        _refuse(options, ("topic", "rows_per_trigger"), "reads from Kafka")
+        if not Path(options.folder).is_dir():
+            raise FileNotFoundError(2, "there is no such folder", options.folder)
+        return
+    _refuse(options, ("files_per_trigger",), "reads a folder")
+    if options.topic is None:
+        raise SpecError("--kafka needs --topic NAME, the topic to read")
+    if options.schema is None:
+        raise SpecError(
+            "--kafka needs --schema, what the JSON objects of the topic hold: "
+            '--schema "id long, t timestamp, x double"'
+        )
+
+
+def _check_sink(options: argparse.Namespace, spec: Spec) -> None:
+    if options.output is not None and options.to_topic is not None:
+        raise SpecError("answers go to --output or --to-topic, not to both")
+    if options.to_topic is None:
+        _refuse(options, ("to_kafka", "record_key"), "goes with --to-topic")
+    elif (options.to_kafka or options.kafka) is None:
+        raise SpecError("--to-topic needs --to-kafka SERVERS")
+    elif not record_key(options, spec):
+        raise SpecError(
+            "--to-topic needs --record-key COLUMN, which names a row (an id): a "
+            "restart may send an answer twice, and by its key a consumer tells"
+        )
+    where = options.output or options.to_topic
+    if where is not None and options.checkpoint is None:
+        raise SpecError(
+            f"to write {where} the stream needs --checkpoint FOLDER, where it keeps "
+            "how far it is: without one it would begin anew with every start"
+        )
+
+
+def record_key(options: argparse.Namespace, spec: Spec) -> list[str]:
+    """The columns that name an answer; none where only the user knows them."""
+    if options.record_key:
+        return list(options.record_key)
+    if spec.is_hopping:
+        return [*spec.by, "window_end"]
+    return list(spec.by) if options.emit == "update" else []
+
+
+def _refuse(options: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
+    for name in names:
+        if getattr(options, name) is not None:
+            raise SpecError(f"{_flag(name)} {why}: leave it out")
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,1 @@
+"""Tables of the user's library to Arrow and back."""

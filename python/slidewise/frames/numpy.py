@@ -1,0 +1,127 @@
+"""Mappings of NumPy arrays as tables: a column each, and the results as arrays again.
+
+NumPy has no word for a missing value but NaN and NaT. What is whole or true and may be
+missing comes back as a masked array, so that no number is rounded for it.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+
+if TYPE_CHECKING:
+    from slidewise.frames.arrow import Frame, Result
+
+__all__ = ["holds_arrays", "numpy_frame"]
+
+# The units of datetime64 and timedelta64 that Arrow has, too.
+_UNITS = ("s", "ms", "us", "ns")
+# Those that are whole seconds, always.
+_COARSE = ("W", "D", "h", "m")
+
+
+def holds_arrays(table: Any) -> bool:
+    """Whether this is a mapping from names to NumPy arrays."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(table, Mapping) or not table:
+        return False
+    return all(isinstance(values, numpy.ndarray) for values in table.values())
+
+
+def numpy_frame(table: Mapping[str, Any]) -> "Frame":
+    """Wraps a mapping that `holds_arrays`.
+
+    Raises:
+        SpecError: If its arrays are no columns of one table.
+    """
+    return _NumpyFrame(table)
+
+
+class _NumpyFrame:
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._table = table
+        lengths = {name: _length(name, values) for name, values in table.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise SpecError(f"the columns differ in length: {shown[:200]}")
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self._table)
+
+    @property
+    def length(self) -> int:
+        return len(next(iter(self._table.values())))
+
+    def column(self, name: str) -> pa.Array:
+        numpy = sys.modules["numpy"]
+        values, mask = self._table[name], None
+        if isinstance(values, numpy.ma.MaskedArray):
+            mask, values = numpy.ma.getmaskarray(values), values.data
+        if values.dtype.kind in "mM":
+            values = _in_known_unit(name, values)
+        elif values.dtype.kind == "T":
+            values = values.astype(object)
+        elif values.dtype.kind != "O":
+            values = values.astype(values.dtype.newbyteorder("="), copy=False)
+        try:
+            text = self._table[name].dtype.kind == "T"
+            array = pa.array(values, mask=mask, from_pandas=text)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise SpecError(
+                f"column {name!r} of type {values.dtype} has no Arrow type: {error}"
+            ) from error
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+    def never_null(self, name: str) -> bool:
+        values = self._table[name]
+        masked = isinstance(values, sys.modules["numpy"].ma.MaskedArray)
+        return values.dtype.kind in "iubf" and not masked
+
+    def flavour(self, name: str) -> Any:  # noqa: ARG002
+        return None
+
+    def append(self, results: Mapping[str, "Result"]) -> Any:
+        return {**self._table, **self.make(results)}
+
+    def make(self, columns: Mapping[str, "Result"]) -> Any:
+        return {name: _as_numpy(result) for name, result in columns.items()}
+
+
+def _length(name: object, values: Any) -> int:
+    if not isinstance(name, str):
+        raise SpecError(f"the name of a column is a str, got {name!r}")
+    if values.ndim != 1:
+        raise SpecError(
+            f"column {name!r} has {values.ndim} dimensions: give an array with one"
+        )
+    return len(values)
+
+
+def _in_known_unit(name: str, values: Any) -> Any:
+    """Times in a unit that Arrow has, the same to the last tick."""
+    kind = values.dtype.kind
+    unit, count = sys.modules["numpy"].datetime_data(values.dtype)
+    if count != 1 or unit not in (*_UNITS, *_COARSE):
+        raise SpecError(
+            f"column {name!r} of type {values.dtype} is in no unit that is kept: cast "
+            f"it, for example to {kind}8[us]"
+        )
+    if unit in _COARSE and not (kind == "M" and unit == "D"):
+        unit = "s"
+    return values.astype(f"{kind}8[{unit}]")
+
+
+def _as_numpy(result: "Result") -> Any:
+    array = result.array
+    whole = pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
+    if not (whole and result.nullable):
+        return array.to_numpy(zero_copy_only=False)
+    filled = array.fill_null(pa.scalar(0, pa.int8()).cast(array.type))
+    return sys.modules["numpy"].ma.masked_array(
+        filled.to_numpy(zero_copy_only=False),
+        mask=array.is_null().to_numpy(zero_copy_only=False),
+    )

@@ -1,0 +1,1 @@
+"""Files of tables: readers, writers, and tables larger than memory."""

@@ -1,0 +1,600 @@
+"""A `Spec` that is answered again and again, while rows arrive.
+
+A job knows what of a row must be kept (the state), what a page of it folds into, and
+how rows and folds become answers. All of it by the kernels that answer tables, so the
+numbers are the same.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.aggregations import count
+from slidewise.errors import SpecError
+from slidewise.frames.arrow import frame, refuse_taken
+from slidewise.keyed import hop_windows
+from slidewise.keyed.page_store import (
+    ARRIVAL,
+    FOLDED,
+    LAST,
+    NUMBER,
+    PARTIAL,
+    ROWS,
+    TIME,
+)
+from slidewise.keyed.page_tree import Cover
+from slidewise.keyed.single_times import tick_of
+from slidewise.keyed.validation import CORRECTION, LATE, check_job
+from slidewise.spec.spec import Spec, refuse_twice
+from slidewise.table.asof import moments_of
+from slidewise.table.batched_rolling import named_row
+from slidewise.table.encoding import (
+    Values,
+    decoded,
+    group_codes,
+    one_group,
+    row_numbers,
+)
+from slidewise.table.kernel_call import Moments, Request
+from slidewise.table.time_columns import TimeColumn, earlier, read_times, window_units
+
+__all__ = ["Job", "flagged", "later_than"]
+
+_INT64_MIN = -(2**63)
+_NO_KEY = 0x9E3779B97F4A7C15 - 2**64
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked of a stream of rows.
+
+    Attributes:
+        spec: What to compute.
+        schema: The columns of the rows.
+        emit: When a row is answered: "arrival", "final", "update" or, for hopping
+            windows, "slide".
+        then_by: Columns that order rows of equal time; else the order of arrival does.
+        deletes: A column of booleans: a row where it is true takes back one with its
+            key and time, the first by `then_by`, else the first that arrived.
+        corrects: Whether late rows are taken in, and answers given again.
+    """
+
+    spec: Spec
+    schema: pa.Schema
+    emit: str
+    then_by: tuple[str, ...] = ()
+    deletes: str | None = None
+    corrects: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses what does not fit together.
+
+        Raises:
+            SpecError: Naming it, and the way out.
+        """
+        check_job(self)
+        if self.emit in ("arrival", "final"):
+            refuse_taken(frame(self.schema.empty_table()), self.spec.results)
+        _ = self.reach, self.folds
+        refuse_twice(self.output.names)
+
+    @cached_property
+    def times(self) -> TimeColumn:
+        """The column of times, without rows."""
+        column = self.schema.empty_table().column(self.spec.on).combine_chunks()
+        return read_times(column, self.spec.on)
+
+    @cached_property
+    def _kept(self) -> tuple[str, ...]:
+        """The columns of the state: keys, what is aggregated, what breaks ties.
+
+        All of them where rows may have to be sent again.
+        """
+        if self.corrects and self.emit == "final":
+            return tuple(name for name in self.schema.names if name != self.spec.on)
+        aggregated = (name for _, agg in self.spec.aggs for name in agg.columns)
+        names = dict.fromkeys([*self.spec.by, *aggregated, *self.then_by])
+        return tuple(name for name in names if name != self.spec.on)
+
+    @cached_property
+    def leaf(self) -> pa.Schema:
+        """The columns of pages that hold rows."""
+        fields = [pa.field(TIME, pa.int64())]
+        fields += [pa.field(name, self._plain(name)) for name in self._kept]
+        return pa.schema(fields)
+
+    @cached_property
+    def inner(self) -> pa.Schema:
+        """The columns of pages that hold folds."""
+        fields = [pa.field(TIME, pa.int64())]
+        fields += [pa.field(name, self._plain(name)) for name in self.spec.by]
+        fields += [pa.field(PARTIAL, pa.large_binary()), pa.field(FOLDED, pa.int64())]
+        return pa.schema(fields)
+
+    @cached_property
+    def waiting(self) -> pa.Schema:
+        """The columns of pages that hold rows with no answer yet: all of them."""
+        fields = [pa.field(name, self._plain(name)) for name in self.schema.names]
+        return pa.schema([pa.field(TIME, pa.int64()), *fields])
+
+    def _plain(self, name: str) -> pa.DataType:
+        kind = self.schema.field(name).type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    @cached_property
+    def rows(self) -> int:
+        """How many of a key's youngest rows a window can hold whatever their time."""
+        return max(
+            (window.length for window in self.spec.windows if window.kind == "rows"),
+            default=0,
+        )
+
+    @cached_property
+    def reach(self) -> int:
+        """How long before its end a window begins, at most; in ticks."""
+        lengths = [0]
+        for window in self.spec.windows:
+            if window.kind != "rows":
+                lengths.append(window_units(window.as_length, self.times))
+                if window.offset and not window.every:
+                    lengths[-1] += window_units(window.as_offset, self.times)
+        return max(lengths)
+
+    @property
+    def sessions(self) -> bool:
+        """Whether windows lie between gaps."""
+        return any(window.is_session for window in self.spec.windows)
+
+    @cached_property
+    def ended(self) -> pa.Schema:
+        """The columns of pages that say when the last window of each key ended."""
+        keys = self.leaf.empty_table().select([TIME, *self.spec.by]).schema
+        return keys.append(pa.field(LAST, pa.int64()))
+
+    @property
+    def allowance(self) -> int:
+        """How far behind the watermark a late row may lie and be taken in still."""
+        return self.reach if self.corrects else 0
+
+    @cached_property
+    def grid(self) -> hop_windows.Grid:
+        """Where hops lie."""
+        (window,) = self.spec.windows
+        return hop_windows.Grid(
+            length=window_units(window.as_length, self.times),
+            every=window_units(window.as_every, self.times),
+            offset=window_units(window.as_offset, self.times),
+        )
+
+    @cached_property
+    def _lags(self) -> tuple[int, ...]:
+        """How long before a row its windows begin or end."""
+        lags = {0}
+        for window in self.spec.windows:
+            if window.kind != "rows":
+                # On a grid, the offset moves no end of a window that is asked for.
+                shift = 0 if window.every else window.as_offset.amount
+                shift = window_units(window.as_offset, self.times) if shift else 0
+                lags |= {shift, shift + window_units(window.as_length, self.times)}
+        return tuple(lags)
+
+    @cached_property
+    def folds(self) -> bool:
+        """Whether rows that no window cuts can be folded beforehand."""
+        whole = self.rows or self.sessions
+        return not whole and self.request([])[1].folds
+
+    def ends(self, ticks: pa.Array) -> pa.Array:
+        """Where the windows of rows at these times begin and end; sorted, each once."""
+        moved = [earlier(ticks, lag) for lag in self._lags]
+        ends = pc.unique(pa.concat_arrays(moved))
+        return ends.take(pc.sort_indices(ends))
+
+    def ticks(self, rows: pa.Table) -> pa.Array:
+        """The times of rows as int64.
+
+        Raises:
+            SpecError: If one is missing.
+        """
+        column = rows.column(self.spec.on).combine_chunks()
+        return read_times(column, self.spec.on).ticks
+
+    def tick(self, time: Any) -> int:
+        """A time like those of the stream, in ticks.
+
+        Raises:
+            SpecError: If it is none.
+        """
+        return tick_of(time, self.times)
+
+    def restore(self, ticks: pa.Array) -> pa.Array:
+        """Ticks as times of the stream's own type."""
+        return self.times.restore(ticks)
+
+    def arranged(self, rows: pa.Table, ticks: pa.Array) -> pa.Table:
+        """Rows as they wait for an answer."""
+        columns = [ticks]
+        for name in self.schema.names:
+            column = rows.column(name).combine_chunks()
+            plain = self._plain(name)
+            columns.append(column if column.type == plain else column.cast(plain))
+        return pa.Table.from_arrays(columns, schema=self.waiting)
+
+    def kept(self, waiting: pa.Table) -> pa.Table:
+        """What is kept of rows once they are answered."""
+        return waiting.select([TIME, *self._kept])
+
+    def sort(self, rows: pa.Table) -> pa.Table:
+        """Rows of any batches by time, which are in order of arrival so far.
+
+        Equal times by `then_by`, nulls last. With `arrival=` they stay in order of
+        arrival, and `then_by` orders those that have arrived together.
+        """
+        ties = self.then_by if self.spec.arrival is None else ()
+        return self._sorted(rows, (TIME, *ties))
+
+    def sort_batch(self, rows: pa.Table) -> pa.Table:
+        """Rows of one batch by time, then by arrival, then by `then_by`."""
+        arrival = () if self.spec.arrival is None else (self.spec.arrival,)
+        return self._sorted(rows, (TIME, *arrival, *self.then_by))
+
+    @staticmethod
+    def _sorted(rows: pa.Table, names: Iterable[str]) -> pa.Table:
+        return rows.take(_order(rows, names)).combine_chunks()
+
+    def hashes(self, rows: pa.Table) -> pa.Array:
+        """A number per row that depends on its key alone, and never changes."""
+        mixed: pa.Array = None
+        for name in self.spec.by:
+            column = rows.column(name).combine_chunks()
+            own = pc.fill_null(Values(name, _hashable(column)).hashes, _NO_KEY)
+            mixed = own if mixed is None else pc.add(pc.multiply(mixed, 31), own)
+        if mixed is None:
+            return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+        return mixed
+
+    @staticmethod
+    def codes(tables: Sequence[pa.Table]) -> pa.Array:
+        """Dense codes of rows that are alike in all columns, table behind table."""
+        table = pa.concat_tables(tables).combine_chunks()
+        columns = [
+            (name, table.column(name).combine_chunks()) for name in table.column_names
+        ]
+        codes = group_codes(columns)
+        if codes is None:
+            return one_group(sum(map(len, tables)))
+        return codes
+
+    def latest(self, rows: pa.Table) -> pa.Table:
+        """The keys of rows, as they first occur, each with its latest time.
+
+        Keys are equal as they are in tables: both zeros are one key, and so is NaN.
+        """
+        table = rows.select([*self.spec.by, TIME]).combine_chunks()
+        spread = pa.table(
+            {
+                "code": self.codes([table.select(list(self.spec.by))]),
+                "row": row_numbers(len(table)),
+                "time": table.column(TIME),
+            }
+        )
+        found = spread.group_by("code", use_threads=False)
+        found = found.aggregate([("row", "min"), ("time", "max")]).combine_chunks()
+        keys = table.take(found.column("row_min"))
+        return keys.set_column(len(self.spec.by), TIME, found.column("time_max"))
+
+    def refuse_nan(self, rows: pa.Table, watermark: int | None = None) -> None:
+        """Refuses what `nan="raise"` refuses, before any of it is taken in.
+
+        Args:
+            rows: A batch; late rows and those that take others back may hold NaN.
+            watermark: What says which are late.
+
+        Raises:
+            SpecError: Naming the column and the row of the batch.
+        """
+        if self.spec.nan != "raise":
+            return
+        taken = None if watermark is None else self._on_time(rows, watermark)
+        if self.deletes is not None:
+            deletes = pc.fill_null(rows.column(self.deletes), False).combine_chunks()
+            kept = pc.invert(deletes)
+            taken = kept if taken is None else pc.and_(taken, kept)
+        for name in dict.fromkeys(
+            name for _, agg in self.spec.aggs for name in agg.columns
+        ):
+            column = decoded(rows.column(name).combine_chunks())
+            if pa.types.is_floating(column.type):
+                column = column if taken is None else pc.if_else(taken, column, None)
+                Values(name, column, "raise")
+
+    def refuse_beyond(self, rows: pa.Table) -> None:
+        """Refuses rows in a window on the grid whose ends int64 cannot hold.
+
+        Raises:
+            SpecError: Naming the time.
+        """
+        if self.emit != "slide" or self.sessions:
+            return
+        time = self.grid.beyond(rows.column(TIME))
+        if time is not None:
+            (window,) = self.spec.windows
+            raise SpecError(
+                f"the window of {window.label!r} around the time {time} (ticks of "
+                f"column {self.spec.on!r}) reaches beyond the times that int64 can "
+                "hold: drop the row, or cast the column to a coarser unit"
+            )
+
+    def by_lateness(
+        self, rows: pa.Table, watermark: int | None
+    ) -> tuple[pa.Table, pa.Table]:
+        """Rows that are taken in, and those at or behind the watermark that are not."""
+        if watermark is None:
+            return rows, rows.slice(0, 0)
+        on_time = self._on_time(rows, watermark)
+        return rows.filter(on_time).combine_chunks(), rows.filter(pc.invert(on_time))
+
+    def _on_time(self, rows: pa.Table, watermark: int) -> pa.Array:
+        """Which rows are taken in."""
+        ticks = self.ticks(rows)
+        on_time = later_than(ticks, watermark - self.allowance)
+        if self.corrects and self.deletes is not None:
+            deletes = pc.fill_null(rows.column(self.deletes), False).combine_chunks()
+            in_time = pc.or_(pc.greater(ticks, watermark), pc.invert(deletes))
+            on_time = pc.and_(on_time, in_time)
+        return on_time
+
+    def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """As `Folder` says."""
+        names = [TIME, *self.spec.by]
+        codes = self.codes([rows.select(names), deleted.select(names)])
+        own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
+        # Few rows are asked for, so few are looked at one by one.
+        asked: dict[int, list[int]] = {}
+        for at, code in enumerate(theirs.to_pylist()):
+            asked.setdefault(code, []).append(at)
+        near = pc.indices_nonzero(pc.is_in(own, theirs))
+        near = near.take(_order(rows.take(near), self.then_by))
+        found = zip(near.to_pylist(), own.take(near).to_pylist(), strict=True)
+        gone, met = set(), set()
+        for at, code in found:
+            if asked[code]:
+                gone.add(at)
+                met.add(asked[code].pop(0))
+        return _less(rows, gone), _less(deleted, met)
+
+    def without_in_batch(self, rows: pa.Table, deleted: pa.Table) -> pa.Table:
+        """Rows of a batch, in its order, less those that others of it take back."""
+        numbered = rows.append_column(NUMBER, row_numbers(len(rows)))
+        left, _ = self.without(self.sort_batch(numbered), deleted)
+        places = left.column(NUMBER).combine_chunks()
+        return rows.take(places.take(pc.sort_indices(places))).combine_chunks()
+
+    def youngest(self, rows: pa.Table, until: int) -> pa.Table:
+        """Rows after a time, and of those before it as many as `rows` windows hold."""
+        younger = later_than(rows.column(TIME), until)
+        if self.corrects:
+            # Late rows may come behind any of these, whose windows then begin there.
+            older = rows.filter(pc.invert(younger)).combine_chunks()
+            kept = self._last_ones(older)
+            return pa.concat_tables([kept, rows.filter(younger)]).combine_chunks()
+        return rows.filter(pc.or_(self._are_last(rows), younger))
+
+    def _last_ones(self, rows: pa.Table) -> pa.Table:
+        return rows.filter(self._are_last(rows)) if len(rows) else rows
+
+    def _are_last(self, rows: pa.Table) -> pa.Array:
+        """Which rows are among the last `rows` of their key; they lie in order."""
+        codes = self.codes([rows.select(self.spec.by)])
+        order = pc.sort_indices(codes)
+        grouped = codes.take(order)
+        counts = pc.value_counts(grouped).field("counts")
+        ends = pc.cumulative_sum(counts)
+        rank = pc.subtract(ends.take(grouped), row_numbers(len(rows)))
+        near = pc.less_equal(rank, self.rows)
+        return near.take(pc.sort_indices(order))
+
+    def fold(self, parts: Sequence[tuple[int, pa.Table]]) -> pa.Table:
+        """A row per page and key that stands for the key's rows in that page."""
+        marked = []
+        for page, rows in parts:
+            pages = pa.repeat(pa.scalar(page, pa.int64()), len(rows))
+            marked.append(rows.append_column(FOLDED, pages))
+        table, request = self.request(marked)
+        of_page = table.column(FOLDED).combine_chunks()
+        codes = group_codes([(FOLDED, of_page), *request.own_keys])
+        assert codes is not None, "pages are keys"
+        spread = pa.table(
+            {"code": codes, "at": request.times.ticks, "row": row_numbers(len(codes))}
+        )
+        asked = [("at", "min"), ("at", "max"), ("row", "min")]
+        found = spread.group_by("code", use_threads=False).aggregate(asked)
+        found = found.combine_chunks()
+        column = {
+            name: found.column(name).combine_chunks() for name in found.column_names
+        }
+        request.groups = codes
+        moments = Moments(
+            times=column["at_max"],
+            since=column["at_min"],
+            groups=column["code"],
+            arrival=None,
+            called="fold",
+        )
+        rows = column["row_min"]
+        keys = [key.take(rows) for _, key in request.own_keys]
+        partials = request.partials(moments)
+        arrays = [column["at_max"], *keys, partials, of_page.take(rows)]
+        folded = pa.Table.from_arrays(arrays, schema=self.inner)
+        return folded.take(pc.sort_indices(folded.column(FOLDED)))
+
+    def request(
+        self, tables: Sequence[pa.Table], spec: Spec | None = None, history: int = 0
+    ) -> tuple[pa.Table, Request]:
+        """Rows and folds in one table, and that ready to be asked."""
+        spec = spec or self.spec_of_moments
+        pieces = [self.leaf.empty_table(), *tables]
+        table = pa.concat_tables(pieces, promote_options="default").combine_chunks()
+        if self.then_by and not history and self.spec.arrival is None:
+            table = self.sort(table)
+        lifted = None
+        if PARTIAL in table.column_names:
+            lifted = table.column(PARTIAL).combine_chunks()
+        times = self.restore(table.column(TIME).combine_chunks())
+        table = table.append_column(self.spec.on, times)
+        return table, Request(frame(table), spec, history=history, lifted=lifted)
+
+    def answer_moments(self, cover: Cover, moments: pa.Table) -> list[pa.Array]:
+        """Results at the times and keys of a table with those columns."""
+        _, request = self.request([*cover.rows, *cover.folds])
+        request.named = self.naming(moments)
+        at = moments_of(frame(moments), request, self.spec_of_moments)
+        return _columns(request, at)
+
+    def naming(self, rows: pa.Table) -> Callable[[int], str]:
+        """How messages name rows: by key and time, numbers meaning nothing here."""
+        return lambda row: named_row(rows, row, self.spec_of_moments)
+
+    @cached_property
+    def spec_of_moments(self) -> Spec:
+        """The spec where all rows have arrived, as pages are folded by.
+
+        Of hops it counts the rows, too: only windows that hold some are answered. What
+        a page was folded by and what reads it must be the same.
+        """
+        counted = self.emit == "slide" and not self.sessions
+        rows = ((ROWS, count()),) if counted else ()
+        return replace(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
+
+    def answer_final(self, cover: Cover, due: pa.Table) -> list[pa.Array]:
+        """Results of rows, in order, that no other row will come before any more."""
+        earlier = [*cover.rows, *cover.folds]
+        history = sum(map(len, earlier))
+        _, request = self.request([*earlier, self.kept(due)], history=history)
+        request.named = self.naming(due)
+        return _columns(request, None)
+
+    def moments(self, rows: pa.Table) -> pa.Table:
+        """When and for which keys rows are answered."""
+        ticks = rows.column(TIME).combine_chunks()
+        keys = rows.select(list(self.spec.by))
+        return keys.append_column(self.spec.on, self.restore(ticks))
+
+    def answer_arrival(self, cover: Cover, rows: pa.Table) -> list[pa.Array]:
+        """Results of rows that have just arrived, the earlier ones being in `cover`."""
+        moments = self.moments(rows)
+        if self.spec.arrival is None and not self.rows:
+            cover.rows.append(self.kept(rows))
+            return self.answer_moments(cover, moments)
+        # rows(n) are the latest of those that have arrived, whatever their times.
+        spec = replace(self.spec, arrival=ARRIVAL)
+        moments = moments.append_column(ARRIVAL, self._arrival(rows))
+        new = self.sort_batch(rows)
+        new = self.kept(new).append_column(ARRIVAL, self._arrival(new))
+        before = 0 if self.spec.arrival is None else _INT64_MIN
+        earlier = [
+            table.append_column(ARRIVAL, _repeated(before, len(table)))
+            for table in (*cover.rows, *cover.folds)
+        ]
+        _, request = self.request([*earlier, new], spec)
+        request.named = self.naming(moments)
+        return _columns(request, moments_of(frame(moments), request, spec))
+
+    def _arrival(self, rows: pa.Table) -> pa.Array:
+        """When rows of a batch arrived: as `arrival=` says, or all at once."""
+        name = self.spec.arrival
+        if name is None:
+            return _repeated(0, len(rows))
+        return read_times(rows.column(name).combine_chunks(), name).ticks
+
+    @cached_property
+    def output(self) -> pa.Schema:
+        """The columns of the answers."""
+        empty = self.waiting.empty_table()
+        if self.emit == "slide":
+            table = hop_windows.answer_none(self)
+        else:
+            answers = self.answer_moments(Cover(), self.moments(empty))
+            table = self.answered(empty, answers)
+        return self.marked(table).schema
+
+    def given_back(self, late: pa.Table) -> pa.Table:
+        """Late rows, without results."""
+        table = self.arranged(late, self.ticks(late)).drop_columns(TIME)
+        for name in self.spec.results:
+            kind = self.output.field(name).type
+            table = table.append_column(name, pa.nulls(len(late), kind))
+        return flagged(self.marked(table), late=True)
+
+    def marked(self, answers: pa.Table, again: pa.Array | None = None) -> pa.Table:
+        """Answers with the column that says which replace others, if it is wanted."""
+        if not self.corrects:
+            return answers
+        if again is None:
+            again = pa.repeat(pa.scalar(False), len(answers))
+        return answers.append_column(CORRECTION, again)
+
+    def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
+        """Rows with their results behind them; for "update", keys and times alone."""
+        update = self.emit == "update"
+        table = rows.select(
+            [*self.spec.by, self.spec.on] if update else self.schema.names
+        )
+        for name, array in zip(self.spec.results, answers, strict=True):
+            table = table.append_column(name, array)
+        return table
+
+
+def later_than(ticks: pa.Array, bound: int) -> pa.Array:
+    """Which ticks are later than a bound, which may lie beyond int64.
+
+    Example:
+        >>> later_than(pa.array([-(2**63), 0]), -(2**64)).to_pylist()
+        [True, True]
+    """
+    if bound < _INT64_MIN:
+        return pc.is_valid(ticks)
+    return pc.greater(ticks, bound)
+
+
+def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
+    """Answers with the column that says whether their row was late."""
+    return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
+
+
+def _order(rows: pa.Table, names: Iterable[str]) -> pa.Array:
+    """The order of rows by those of the columns that they have; a stable sort."""
+    keys = [(name, "ascending") for name in names if name in rows.column_names]
+    return pc.sort_indices(rows, sort_keys=keys) if keys else row_numbers(len(rows))
+
+
+def _repeated(number: int, times: int) -> pa.Array:
+    return pa.repeat(pa.scalar(number, pa.int64()), times)
+
+
+def _hashable(keys: pa.Array) -> pa.Array:
+    """Keys as something that has hashes; equal ones stay equal."""
+    if pa.types.is_floating(keys.type):
+        # Both zeros are one key.
+        return pc.add(keys.cast(pa.float64()), 0.0)
+    if pa.types.is_date32(keys.type) or pa.types.is_time32(keys.type):
+        return keys.cast(pa.int32())
+    return keys.cast(pa.string()) if pa.types.is_decimal(keys.type) else keys
+
+
+def _less(rows: pa.Table, gone: set[int]) -> pa.Table:
+    """Rows but for those at some places."""
+    if not gone:
+        return rows
+    there = [at not in gone for at in range(len(rows))]
+    return rows.filter(pa.array(there, pa.bool_())).combine_chunks()
+
+
+def _columns(request: Request, moments: Moments | None) -> list[pa.Array]:
+    """The results, window by window."""
+    windows = request.ask(moments)
+    return [result.array for window in windows for result in window.values()]

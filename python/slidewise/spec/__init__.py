@@ -1,0 +1,1 @@
+"""What is asked over windows, for all engines: the Spec and its durations."""

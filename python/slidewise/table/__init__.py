@@ -1,0 +1,1 @@
+"""Windows over tables: rolling and hopping, by one call of the native kernel."""

@@ -1,0 +1,179 @@
+"""Windows at a distance from one another, over a sorted stream of batches.
+
+A window is answered when rows have come that lie behind it, and once. Between batches
+the rows of the key at hand are held that windows still need which are not over.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.errors import SpecError
+from slidewise.frames.arrow import frame
+from slidewise.spec.spec import Spec
+from slidewise.table.batched_rolling import Order, checked, run_codes
+from slidewise.table.hopping import Windows, answers_in, hopping_spec, windows_in
+from slidewise.table.kernel_call import Request
+from slidewise.table.time_columns import window_units
+
+__all__ = ["hop_schema", "hopped"]
+
+
+def hop_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
+    """The schema of the windows over rows of this schema.
+
+    Raises:
+        SpecError: If the spec does not fit the columns.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> spec = Spec.make_hopping(on="t", window=5, aggs={"n": sw.count()})
+        >>> hop_schema(spec, pa.schema({"t": pa.int64()})).names
+        ['window_start', 'window_end', 'n']
+    """
+    answered: pa.Schema = hopping_spec(schema.empty_table(), spec, threads=1).schema
+    return answered
+
+
+def hopped(
+    batches: Iterable[pa.RecordBatch],
+    spec: Spec,
+    schema: pa.Schema,
+    order: Order | None = None,
+) -> Iterator[pa.Table]:
+    """The windows with their results, in parts.
+
+    Args:
+        batches: Sorted by key and time.
+        spec: What is asked.
+        schema: That of the batches.
+        order: What else is known of their order; of no concern are `roles`.
+
+    Raises:
+        SpecError: If the spec does not fit, or a row has no time.
+        ResultOverflowError: If an integer result does not fit its type.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> rows = pa.table({"t": [1, 4, 11]})
+        >>> spec = Spec.make_hopping(on="t", window=10, aggs={"n": sw.count()})
+        >>> parts = hopped(rows.to_batches(max_chunksize=1), spec, rows.schema)
+        >>> pa.concat_tables(parts)["n"].to_pylist()
+        [2, 1]
+    """
+    order = order or Order()
+    run = _Hopping(spec, schema, order)
+    for batch in batches:
+        if not order.is_checked:
+            checked(batch, spec)
+        run.take(pa.Table.from_batches([batch]))
+        if run.enough:
+            yield from run.settle()
+    yield from run.settle(done=True)
+
+
+class _Hopping:
+    """Windows in the making."""
+
+    def __init__(self, spec: Spec, schema: pa.Schema, order: Order) -> None:
+        self._spec = spec
+        self._least = order.least
+        self._within = order.within
+        self._schema = hop_schema(spec, schema)
+        self._runs = spec.by if order.runs is None else order.runs
+        self._reads = list(
+            dict.fromkeys([*spec.columns, *self._runs, *(order.within or ())])
+        )
+        self._rows = [schema.empty_table().select(self._reads)]
+        self._kept = self._count = 0
+        # Where the last window ends that has been answered, of the run that is held.
+        self._answered: int | None = None
+
+    def take(self, rows: pa.Table) -> None:
+        """More rows."""
+        self._rows.append(rows.select(self._reads))
+        self._count += rows.num_rows
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are rows enough to be worth a look at those that are kept."""
+        return self._count >= max(self._least, self._kept)
+
+    def settle(self, *, done: bool = False) -> Iterator[pa.Table]:
+        """Answers the windows that are over: all, if nothing more comes."""
+        rows = pa.concat_tables(self._rows).combine_chunks()
+        if not rows.num_rows:
+            return
+        request = Request(frame(rows), self._spec)
+        windows = windows_in(request, self._spec)
+        codes = run_codes(rows, self._runs)
+        runs = codes.take(windows.rows)
+        going = pc.equal(runs, -1 if done else codes[-1])
+        over = pc.or_(pc.invert(going), self._over(request, windows.ends))
+        due = windows.only(pc.and_(over, self._fresh(windows, runs, codes[0])))
+        due = self._own(rows, due)
+        if len(due.ends):
+            yield self._table(request, due)
+        passed = windows.only(pc.and_(going, over))
+        if len(passed.ends):
+            self._answered = pc.max(passed.ends).as_py()
+        elif done or codes[0] != codes[-1]:
+            self._answered = None
+        ahead = windows.only(pc.and_(going, pc.invert(over)))
+        ticks = request.times.ticks
+        # The last row stays, to tell whether the next one is of its run.
+        needed = [ticks[-1].as_py(), pc.min(ahead.starts).as_py()]
+        if self._spec.empty and len(passed.ends):
+            # What tells windows without rows from those before the first.
+            needed.append(passed.starts[-1].as_py())
+        bound = min(tick for tick in needed if tick is not None)
+        start = int(pc.index(codes, codes[-1]).as_py())
+        kept = rows.slice(start).filter(pc.greater_equal(ticks.slice(start), bound))
+        self._rows = [kept.combine_chunks()]
+        self._kept, self._count = kept.num_rows, 0
+
+    def _fresh(self, windows: Windows, runs: pa.Array, first: pa.Scalar) -> pa.Array:
+        """Which windows have not been answered before."""
+        if self._answered is None:
+            return pa.repeat(pa.scalar(True), len(runs))
+        # The rows that were held stand in front, and they are of one run.
+        later = pc.greater(windows.ends, self._answered)
+        return pc.or_(later, pc.not_equal(runs, first))
+
+    def _own(self, rows: pa.Table, windows: Windows) -> Windows:
+        """Those that this run answers."""
+        if self._within is None or not len(windows.ends):
+            return windows
+        after, until = (
+            frame(rows).column(name).take(windows.rows) for name in self._within
+        )
+        mine = pc.and_(
+            pc.fill_null(pc.greater(windows.ends, after), True),
+            pc.fill_null(pc.less_equal(windows.ends, until), True),
+        )
+        return windows.only(mine)
+
+    def _over(self, request: Request, ends: pa.Array) -> pa.Array:
+        """Whether no row comes any more that a window of the last run would hold."""
+        last = request.times.ticks[-1]
+        (window,) = self._spec.windows
+        if not window.is_session:
+            return pc.less_equal(ends, last)
+        bound = last.as_py() - window_units(window.as_length, request.times)
+        if bound < -(2**63):
+            return pa.repeat(pa.scalar(False), len(ends))
+        return pc.less(ends, bound)
+
+    def _table(self, request: Request, windows: Windows) -> pa.Table:
+        answers = answers_in(request, windows)
+        try:
+            columns = [
+                answers[field.name].array.cast(field.type) for field in self._schema
+            ]
+        except pa.ArrowInvalid as error:
+            raise SpecError(
+                f"a window ends beyond what column {self._spec.on!r} can hold "
+                f"({error}): cast the column to int64"
+            ) from error
+        return pa.Table.from_arrays(columns, schema=self._schema)

@@ -1,0 +1,467 @@
+"""From table columns to the int64 and float64 columns of the kernel, and back.
+
+The kernel knows two types. A column of another type is handed over in one of three
+forms, and the answer is brought back:
+
+- as a *number*, for arithmetic;
+- as an *order*: any int64 or float64 that sorts like the values, for min, max and their
+  like;
+- as *row numbers*, null where the value is null, for aggregations that only pick rows:
+  the picked rows' values are taken from the column itself, whatever its type.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise import _core
+from slidewise.aggregations.compiled import Compiled
+from slidewise.errors import Argument, SpecError
+from slidewise.table.decimals import parts_of
+
+__all__ = ["Columns", "Feeds", "Values", "group_codes", "one_group", "row_numbers"]
+
+_INT64 = pa.int64()
+_CODE = pa.uint32()
+_CODES = 2**32
+_LARGEST = 2**63 - 1
+_SIGN = 2**63
+_LOW_HALF = 2**32 - 1
+
+
+class Values:
+    """One column that is aggregated, in all the forms it may be needed in."""
+
+    def __init__(self, name: str, column: pa.Array, nan: str = "propagate") -> None:
+        self.name = name
+        self.type: pa.DataType = column.type
+        self.original = _settle_nan(plain(decoded(column)), nan, name)
+        self._dictionary: pa.Array | None = None
+        if pa.types.is_dictionary(column.type):
+            self._dictionary = column.dictionary
+        # Tells the views of one column apart.
+        self.view: tuple[str, ...] = ()
+
+    def only(self, mask: pa.Array, *why: str) -> "Values":
+        """A view with nulls where the mask is not true."""
+        other = copy(self)
+        # Whatever was derived from the values, under any name, is derived anew.
+        for name, member in vars(type(self)).items():
+            if isinstance(member, cached_property):
+                other.__dict__.pop(name, None)
+        other.original = pc.if_else(mask, self.original, None)
+        other.view = (*self.view, *why)
+        return other
+
+    @cached_property
+    def truth(self) -> pa.Array:
+        """Where a column of booleans is true; null counts as false."""
+        if self.family != "bool":
+            raise SpecError(
+                f"where={self.name!r} names a column of {self.type}: it takes one of "
+                "booleans"
+            )
+        return pc.fill_null(self.original, False)
+
+    @cached_property
+    def family(self) -> str:
+        """What kind of values these are, where aggregations differ."""
+        kind = self.original.type
+        if pa.types.is_boolean(kind):
+            return "bool"
+        whole = pa.types.is_integer(kind) or pa.types.is_null(kind)
+        if whole or pa.types.is_floating(kind):
+            return "number"
+        if pa.types.is_duration(kind):
+            return "duration"
+        if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
+            return "instant"
+        return "text" if _is_sortable(kind) else "other"
+
+    @cached_property
+    def number(self) -> pa.Array:
+        """As int64, or float64 where the values are not integers that fit it."""
+        kind = self.original.type
+        if pa.types.is_uint64(kind) or pa.types.is_floating(kind):
+            return self.original.cast(pa.float64(), safe=False)
+        if self.family in ("number", "bool"):
+            return self.original.cast(_INT64)
+        return self.order
+
+    @cached_property
+    def exact(self) -> pa.Array:
+        """uint64 as int64."""
+        largest = pa.scalar(_SIGN - 1, pa.uint64())
+        beyond = pc.index(pc.greater(self.original, largest), True).as_py()
+        if beyond >= 0:
+            raise SpecError(
+                f"row {beyond} of column {self.name!r} is {self.original[beyond]}, "
+                "beyond int64, in which products are computed: cast the column to "
+                "float64 if rounding is fine"
+            )
+        return self.original.cast(_INT64)
+
+    @cached_property
+    def float64(self) -> pa.Array:
+        """As float64, the nearest one."""
+        return self.number.cast(pa.float64(), safe=False)
+
+    @cached_property
+    def logs(self) -> pa.Array:
+        """Natural logarithms: -inf of zero, NaN of what is negative."""
+        return pc.ln(self.float64)
+
+    @cached_property
+    def order(self) -> pa.Array:
+        """As int64 or float64 that sorts like the values."""
+        kind = self.original.type
+        if self.family == "text":
+            return self._ranks
+        if pa.types.is_uint64(kind):
+            flipped = pc.bit_wise_xor(self.original, pa.scalar(_SIGN, pa.uint64()))
+            return flipped.view(_INT64)
+        if self.family in ("number", "bool"):
+            return self.number
+        if kind.bit_width == 32:
+            return self.original.view(pa.int32()).cast(_INT64)
+        return self.original.view(_INT64)
+
+    @cached_property
+    def bits(self) -> pa.Array:
+        """Integers and bool as the int64 of the same bits, extended by their sign."""
+        kind = self.original.type
+        if pa.types.is_uint64(kind):
+            return self.original.view(_INT64)
+        return self.original.cast(_INT64)
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether the column came as codes of a dictionary."""
+        return self._dictionary is not None
+
+    @property
+    def is_word(self) -> bool:
+        """Whether a value takes 64 bits."""
+        kind = self.original.type
+        return bool(
+            pa.types.is_primitive(kind)
+            and not pa.types.is_boolean(kind)
+            and kind.bit_width == 64
+        )
+
+    @cached_property
+    def words(self) -> pa.Array:
+        """Values of 64 bits as the int64 of the same bits, whatever they mean."""
+        return self.original.view(_INT64)
+
+    def unbits(self, answers: pa.Array) -> pa.Array:
+        """Brings back what the kernel made of `bits`."""
+        if pa.types.is_null(self.original.type):
+            return pa.nulls(len(answers))
+        kind = self.original.type
+        return answers.view(kind) if pa.types.is_uint64(kind) else answers.cast(kind)
+
+    def unorder(self, answers: pa.Array) -> pa.Array:
+        """Brings back what the kernel picked from `order`."""
+        if pa.types.is_null(self.original.type):
+            return pa.nulls(len(answers))
+        kind = self.original.type
+        if self.family == "text":
+            return pc.take(self._sorted, answers)
+        if pa.types.is_uint64(kind):
+            flipped = answers.view(pa.uint64())
+            return pc.bit_wise_xor(flipped, pa.scalar(_SIGN, pa.uint64()))
+        if self.family in ("number", "bool"):
+            return answers.cast(kind)
+        if kind.bit_width == 32:
+            return answers.cast(pa.int32()).view(kind)
+        return answers.view(kind)
+
+    @cached_property
+    def rows(self) -> pa.Array:
+        """Row numbers, null where the value is null."""
+        rows = row_numbers(len(self.original))
+        if self.original.null_count == 0:
+            return rows
+        return pc.if_else(self.original.is_valid(), rows, None)
+
+    @cached_property
+    def hashes(self) -> pa.Array:
+        """The stable hashes of the values, as int64."""
+        column = self.original
+        kind = column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            column = column.cast(pa.large_string())
+        elif self.family == "text":
+            column = column.cast(pa.large_binary())
+        elif pa.types.is_floating(kind):
+            column = column.cast(pa.float64())
+        elif not pa.types.is_uint64(kind):
+            column = column.cast(_INT64)
+        return pa.array(_core.hashes(column))
+
+    @cached_property
+    def codes(self) -> pa.Array:
+        """An int64 that equal values share, null where the value is null."""
+        codes = group_codes([(self.name, self.original)])
+        assert codes is not None, "there is a column"
+        return pc.if_else(self.original.is_valid(), codes.cast(_INT64), None)
+
+    @cached_property
+    def halves(self) -> tuple[pa.Array, pa.Array]:
+        """The upper and lower 32 bits of uint64, as int64: their sums always fit."""
+        high = pc.shift_right(self.original, pa.scalar(32, pa.uint64()))
+        low = pc.bit_wise_and(self.original, pa.scalar(_LOW_HALF, pa.uint64()))
+        return high.cast(_INT64), low.cast(_INT64)
+
+    @cached_property
+    def decimal(self) -> tuple[pa.Array, ...]:
+        """The parts of decimals that are summed apart."""
+        return parts_of(self.original)
+
+    @cached_property
+    def _distinct(self) -> tuple[pa.Array, pa.Array]:
+        """Codes into a dictionary, and how to sort that dictionary."""
+        encoded = self.original.dictionary_encode()
+        known = encoded.dictionary
+        if self._dictionary is not None and self.type.ordered:
+            known = pc.index_in(known, plain(self._dictionary))
+        return encoded, pc.sort_indices(known)
+
+    @cached_property
+    def _sorted(self) -> pa.Array:
+        encoded, order = self._distinct
+        return encoded.dictionary.take(order)
+
+    @cached_property
+    def _ranks(self) -> pa.Array:
+        encoded, order = self._distinct
+        rank_of_code = pc.sort_indices(order).cast(_INT64)
+        return rank_of_code.take(encoded.indices)
+
+    def pick(self, rows: pa.Array) -> pa.Array:
+        """The values at row numbers, null where those are null."""
+        return pc.take(self.original, rows)
+
+    def as_came(self, array: pa.Array) -> pa.Array:
+        """In the type of the column as it came."""
+        if isinstance(self.type, pa.BaseExtensionType):
+            return self.type.wrap_array(array)
+        if array.type == self.type:
+            return array
+        if self._dictionary is not None and not pa.types.is_dictionary(array.type):
+            codes = pc.index_in(array, self._dictionary.cast(array.type))
+            codes = pc.if_else(array.is_valid(), codes, None)
+            codes = codes.cast(self.type.index_type)
+            return pa.DictionaryArray.from_arrays(
+                codes, self._dictionary, ordered=self.type.ordered
+            )
+        return array.cast(self.type)
+
+    def as_number(self, array: pa.Array) -> pa.Array:
+        """The same, but for categories: what was computed need not be one of them."""
+        return array if self.is_coded else self.as_came(array)
+
+
+class Columns:
+    """The columns that are aggregated, each read when it is first asked for."""
+
+    def __init__(self, read: Callable[[str], pa.Array], nan: str) -> None:
+        self._read = read
+        self._nan = nan
+        self._values: dict[tuple[str, ...], Values] = {}
+
+    def of(self, name: str, *, where: str | None = None, beside: str = "") -> Values:
+        """A column, null where another one is not true, or where a third is null."""
+        key = (name, where or "", beside)
+        if key not in self._values:
+            self._values[key] = self._view(name, where, beside)
+        return self._values[key]
+
+    def _view(self, name: str, where: str | None, beside: str) -> Values:
+        if beside:
+            there = self.of(beside).original.is_valid()
+            return self.of(name, where=where).only(there, "beside", beside)
+        if where is not None:
+            return self.of(name).only(self.of(where).truth, "where", where)
+        return Values(name, self._read(name), self._nan)
+
+
+class Feeds:
+    """The columns handed to the kernel, each once."""
+
+    def __init__(self) -> None:
+        self.columns: list[pa.Array] = []
+        # Whether a column says the same of a value in every table.
+        self.absolute: list[bool] = []
+        self.natives: list[Compiled] = []
+        self._known: dict[tuple[str, tuple[str, ...], str], int] = {}
+
+    def native(self, compiled: Compiled) -> str:
+        """What the kernel calls a native aggregation."""
+        if compiled not in self.natives:
+            self.natives.append(compiled)
+        return f"native:{self.natives.index(compiled)}"
+
+    def add(self, values: Values, form: str) -> int:
+        """The index of a column in one of its forms."""
+        key = (values.name, values.view, form)
+        if key not in self._known:
+            self._known[key] = len(self.columns)
+            ranked = form == "order" and values.family == "text"
+            self.absolute.append(form not in ("rows", "codes") and not ranked)
+            if form in ("high", "low"):
+                column = values.halves[form == "low"]
+            elif form.startswith("decimal"):
+                column = values.decimal[int(form.removeprefix("decimal"))]
+            else:
+                column = getattr(values, form)
+            self.columns.append(column)
+        return self._known[key]
+
+
+def _settle_nan(column: pa.Array, nan: str, name: str) -> pa.Array:
+    """NaN as the user wants it: as a value, as a missing one, or not at all."""
+    if nan == "propagate" or not pa.types.is_floating(column.type):
+        return column
+    is_nan = pc.is_nan(column)
+    if nan == "skip":
+        return pc.if_else(pc.fill_null(is_nan, False), None, column)
+    row = pc.index(is_nan, True).as_py()
+    if row >= 0:
+        raise SpecError(
+            f"column {name!r} is NaN in row {row} (counting from 0), and ",
+            Argument("nan", "raise"),
+        )
+    return column
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The column in a type that Arrow's kernels can take rows of."""
+    if isinstance(column, pa.ExtensionArray):
+        return plain(column.storage)
+    if column.type == pa.string_view():
+        return column.cast(pa.large_string())
+    if column.type == pa.binary_view():
+        return column.cast(pa.large_binary())
+    return column
+
+
+def nulled(column: pa.Array, gone: pa.Array) -> pa.Array:
+    """A column of any type without the values where `gone` is true."""
+    kind = column.type
+    if isinstance(column, pa.ExtensionArray):
+        return pa.ExtensionArray.from_storage(kind, nulled(column.storage, gone))
+    if kind in (pa.string_view(), pa.binary_view()):
+        return nulled(plain(column), gone).cast(kind)
+    return pc.if_else(gone, pa.scalar(None, kind), column)
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """The values of a dictionary's codes; any other column as it is."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    return plain(column.dictionary).take(column.indices)
+
+
+def lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column in another type.
+
+    Raises:
+        pyarrow.ArrowInvalid: If a value would not be the same.
+    """
+    if column.type == kind:
+        return column
+    cast = column.cast(kind)
+    if not cast.cast(column.type).equals(column):
+        raise pa.ArrowInvalid(f"{column.type} does not go into {kind} without loss")
+    return cast
+
+
+def _is_sortable(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+        or pa.types.is_decimal(kind)
+    )
+
+
+def row_numbers(count: int) -> pa.Array:
+    """0, 1, 2, ... as int64."""
+    return pc.cumulative_sum(pa.repeat(pa.scalar(1, _INT64), count), start=-1)
+
+
+def one_group(rows: int) -> pa.Array:
+    """The codes of rows without keys."""
+    return pa.repeat(pa.scalar(0, _CODE), rows)
+
+
+def group_codes(
+    columns: Sequence[tuple[str, pa.Array]], *, in_order: bool = True
+) -> pa.Array | None:
+    """Dense codes of the distinct keys as uint32, a null being a key like any other.
+
+    Args:
+        columns: The key columns.
+        in_order: Whether codes must go by where keys first occur.
+
+    Raises:
+        SpecError: If a column cannot be a key.
+    """
+    if len(columns) == 1 and not in_order:
+        near = _codes_by_value(columns[0][1])
+        if near is not None:
+            return near
+    codes: pa.Array | None = None
+    for name, column in columns:
+        own, count = _codes(name, column)
+        if codes is not None:
+            # Both factors are at most the number of rows, so the product fits int64.
+            ahead = pc.multiply(codes.cast(_INT64), pa.scalar(count, _INT64))
+            pairs = pc.add(ahead, own.cast(_INT64))
+            own, _ = _codes(name, pairs)
+        codes = own
+    return codes
+
+
+def _codes_by_value(column: pa.Array) -> pa.Array | None:
+    """Whole numbers that lie near one another are codes already; None if they do not.
+
+    Looking each up in a table of hashes takes longer than most aggregations.
+    """
+    if not pa.types.is_integer(column.type) or column.null_count or len(column) == 0:
+        return None
+    ends = pc.min_max(column).as_py()
+    codes = min(len(column), _CODES)
+    if ends["max"] - ends["min"] >= codes or ends["max"] > _LARGEST:
+        return None
+    if ends["min"] >= 0 and ends["max"] < codes:
+        # Some codes may go to no row.
+        return column.cast(_CODE)
+    near = pc.subtract(column.cast(_INT64), pa.scalar(ends["min"], _INT64))
+    return near.cast(_CODE)
+
+
+def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
+    column = plain(column)
+    if pa.types.is_dictionary(column.type):
+        # A dictionary may hold a key twice, or null; its values decide.
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        # −0.0 and 0.0 are one key, and so is NaN, whatever its bits.
+        column = pc.add(column.cast(pa.float64()), 0.0)
+        column = pc.if_else(pc.is_nan(column), float("nan"), column)
+    try:
+        encoded = column.dictionary_encode(null_encoding="encode")
+    except pa.ArrowNotImplementedError as error:
+        raise SpecError(
+            f"column {name!r} ({column.type}) cannot be a key: "
+            "keys are numbers, text, times and the like"
+        ) from error
+    return encoded.indices.view(_CODE), len(encoded.dictionary)

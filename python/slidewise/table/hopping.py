@@ -1,0 +1,221 @@
+"""Windows at a distance from one another: a row per key and window.
+
+Hops on a grid (tumbling windows are hops of their own length), and sessions between
+gaps. The kernel finds the windows that hold a row; they are answered as moments, the
+same way as any others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from slidewise import _core
+from slidewise.aggregations import Aggregation
+from slidewise.errors import Argument, SpecError
+from slidewise.frames.arrow import Frame, Result, frame, is_lazy, require
+from slidewise.hints import with_hints
+from slidewise.spec.durations import Session, WindowLike
+from slidewise.spec.spec import Spec
+from slidewise.table.batched_rolling import named_window
+from slidewise.table.kernel_call import Moments, Request, given_threads, lazily
+from slidewise.table.time_columns import window_units
+
+__all__ = ["Windows", "answers_in", "hopping", "hopping_spec", "windows_in"]
+
+TableT = TypeVar("TableT")
+
+
+@with_hints
+def hopping(
+    table: TableT,
+    *,
+    on: str,
+    window: WindowLike | Session,
+    aggs: Mapping[str, Aggregation],
+    every: WindowLike | None = None,
+    by: str | Sequence[str] | None = None,
+    offset: WindowLike | None = None,
+    empty: bool = False,
+    nan: str = "propagate",
+    min_rows: int = 0,
+    overflow: str = "raise",
+    threads: int | None = None,
+) -> TableT:
+    """Aggregates over windows at a distance from one another.
+
+    A window holds the rows with start ≤ time < end. Windows begin at every multiple of
+    `every` since the epoch (in UTC), moved by `offset`; a row is in window/every of
+    them.
+
+    Args:
+        table: Whatever `rolling` takes, in any order.
+        on: The column of event times.
+        window: How long windows are (`"1h"`, a `timedelta`, an int for integer times),
+            or `session("30m")`: then windows run from the first to the last of rows
+            that follow one another within the gap.
+        aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
+        every: The distance between the starts of windows. By default their length:
+            windows that touch (tumbling windows).
+        by: The key column, or several. A null is a key of its own.
+        offset: Moves the grid: `window="1d", offset="6h"` for days from 6 to 6 (in UTC;
+            `"1d"` is 24 hours, also where clocks change). The epoch was a Thursday, so
+            windows of `"1w"` begin on Thursdays: with `offset="4d"` on Mondays.
+        empty: Also answer windows without rows between a key's first and last one.
+        nan: As for `rolling`.
+        min_rows: Windows with fewer values that are not null give null (counts stay).
+        overflow: As for `rolling`.
+        threads: As for `rolling`.
+
+    Returns:
+        A table of the same type with a row per key and window: the key columns,
+        `window_start`, `window_end` (of a session: the times of its first and last
+        row), and a column per aggregation. Both ends have the type of the times; of
+        integers of any width they are int64. Keys come in the order in which they
+        first occur, the windows of a key in order of time.
+
+    Raises:
+        SpecError: If an argument, a column or a value is wrong; nothing is computed.
+        ResultOverflowError: If an integer result does not fit its type, unless
+            `overflow` or `min_rows` makes it null.
+
+    Cost: O(n log n) to sort what is not sorted; then ≤ 3 combines per row and one per
+    window, however many windows a row is in.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> trips = pa.table({"t": [1, 4, 11], "km": [3, 5, 4]})
+        >>> out = sw.hopping(trips, on="t", window=10, every=5,
+        ...                  aggs={"n": sw.count(), "km": sw.sum("km")})
+        >>> out["window_end"].to_pylist(), out["n"].to_pylist(), out["km"].to_pylist()
+        ([5, 10, 15, 20], [2, 2, 1, 1], [8, 8, 4, 4])
+
+        Weeks from Monday to Sunday:
+
+        >>> import datetime as dt
+        >>> days = pa.table({"day": [dt.date(2026, 1, 11), dt.date(2026, 1, 12)]})
+        >>> weeks = sw.hopping(days, on="day", window="1w", offset="4d",
+        ...                    aggs={"n": sw.count()})
+        >>> [f"{start:%a %d %b}" for start in weeks["window_start"].to_pylist()]
+        ['Mon 05 Jan', 'Mon 12 Jan']
+    """
+    spec = Spec.make_hopping(
+        on=on,
+        window=window,
+        aggs=aggs,
+        every=every,
+        by=by,
+        offset=offset,
+        empty=empty,
+        nan=nan,
+        min_rows=min_rows,
+        overflow=overflow,
+    )
+    return hopping_spec(table, spec, threads=threads)
+
+
+def hopping_spec(table: TableT, spec: Spec, *, threads: int | None = None) -> TableT:
+    """The same as `hopping`, for a `Spec` that is made already.
+
+    Example:
+        >>> import pyarrow as pa, slidewise as sw
+        >>> from slidewise.spec.spec import Spec
+        >>> spec = Spec.make_hopping(on="t", window=5, aggs={"n": sw.count()})
+        >>> hopping_spec(pa.table({"t": [1, 2]}), spec)["n"].to_pylist()
+        [2]
+    """
+    if is_lazy(table):
+        lazy: TableT = lazily(
+            table, spec, lambda rows: hopping_spec(rows, spec, threads=threads)
+        )
+        return lazy
+    source = frame(table)
+    require(source, spec.columns)
+    request = Request(source, spec, threads=given_threads(threads))
+    answer: TableT = source.make(answers_in(request, windows_in(request, spec)))
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows at a distance from one another, in order of key and time.
+
+    Attributes:
+        starts: In ticks of the time column.
+        ends: In ticks, too.
+        groups: The codes of their keys.
+        rows: A row of each one's key.
+    """
+
+    starts: pa.Array
+    ends: pa.Array
+    groups: pa.Array
+    rows: pa.Array
+
+    def only(self, mask: pa.Array) -> "Windows":
+        """Those where the mask is true."""
+        columns = (self.starts, self.ends, self.groups, self.rows)
+        return Windows(*(column.filter(mask) for column in columns))
+
+
+def answers_in(request: Request, windows: Windows) -> dict[str, Result]:
+    """The key columns, both ends and the results of windows, by name."""
+    source, spec = request.source, request.spec
+    moments = Moments(
+        times=windows.ends,
+        since=windows.starts,
+        groups=windows.groups if spec.by else None,
+        arrival=None,
+        called="window",
+    )
+    keys = [(name, column.take(windows.rows)) for name, column in request.own_keys]
+    ends = request.times.window_ends(windows.ends)
+    named = pa.table({**dict(keys), "window_end": ends})
+    request.named = lambda row: named_window(named, row, spec.by)
+    (answers,) = request.ask(moments)
+    columns = {name: _taken(source, name, column) for name, column in keys}
+    flavour = source.flavour(spec.on)
+    starts = request.times.window_ends(windows.starts)
+    for name, times in (("window_start", starts), ("window_end", ends)):
+        keeps = times.type == request.times.original.type
+        columns[name] = Result(times, flavour, keeps, nullable=False)
+    return {**columns, **answers}
+
+
+def _taken(source: Frame, name: str, column: pa.Array) -> Result:
+    nullable = not source.never_null(name)
+    return Result(column, source.flavour(name), keeps=True, nullable=nullable)
+
+
+def windows_in(request: Request, spec: Spec) -> Windows:
+    """The windows that hold a row, or lie between such ones if `spec.empty`.
+
+    Raises:
+        SpecError: If there are too many, or one reaches beyond int64.
+    """
+    (window,) = spec.windows
+    length = window_units(window.as_length, request.times)
+    try:
+        if window.is_session:
+            found = _core.sessions(request.rows, request.laid, length)
+        else:
+            every = window_units(window.as_every, request.times)
+            shift = window_units(window.as_offset, request.times)
+            found = _core.hops(
+                request.rows, request.laid, length, every, shift % every, spec.empty
+            )
+    except OverflowError as error:
+        raise SpecError(
+            f"the window of {window.label!r} around row {error} (counting from 0) "
+            "reaches beyond the times that int64 can hold: drop the row, or cast the "
+            f"column {spec.on!r} to a coarser unit"
+        ) from None
+    except MemoryError as error:
+        raise SpecError(
+            f"there are {error} windows, more than memory or a table can hold: give a "
+            "larger ",
+            Argument("every"),
+            ", or leave empty= out" if spec.empty else "",
+        ) from None
+    return Windows(*(pa.array(column) for column in found))

@@ -1,0 +1,561 @@
+"""How each aggregation is asked of the kernel, and what its answers become."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.aggregations import BITS, KINDS, PAIRS, Aggregation, Sketch
+from slidewise.aggregations.compiled import Compiled, NativeAggregation
+from slidewise.aggregations.custom import Functions
+from slidewise.errors import SpecError
+from slidewise.table.decimals import DIGITS, can_sum, from_parts
+from slidewise.table.encoding import (
+    Columns,
+    Feeds,
+    Values,
+    group_codes,
+    nulled,
+    row_numbers,
+)
+
+__all__ = ["Call", "Plan", "in_one_type", "plan"]
+
+# (kind, of, by, ddof) with indices into the fed columns, -1 for none.
+Call = tuple[str, int, int, int]
+# From the kernel's answers, one array per call, to the result.
+Finish = Callable[[Sequence[pa.Array]], pa.Array]
+
+_INT64 = pa.int64()
+_LOW_HALF = 2**32 - 1
+
+_NUMBERS = ("number", "bool")
+_ORDERED = ("number", "bool", "duration", "instant", "text")
+_MOMENTS = ("variance", "stddev", "skewness", "kurtosis")
+_LISTS = ("collect", "concat", "collect_distinct")
+_TAKES: Mapping[str, tuple[str, ...]] = {
+    "sum": ("number", "bool", "duration"),
+    "mean": _NUMBERS,
+    "product": _NUMBERS,
+    "sum_of_squares": _NUMBERS,
+    "geometric_mean": _NUMBERS,
+    "any": _NUMBERS,
+    "all": _NUMBERS,
+    **dict.fromkeys(BITS, _NUMBERS),
+    **dict.fromkeys(_MOMENTS, _NUMBERS),
+    **dict.fromkeys(PAIRS, _NUMBERS),
+    "concat": ("text",),
+    "top_k": _ORDERED,
+    "bottom_k": _ORDERED,
+    "range": ("number", "duration", "instant"),
+    "min": _ORDERED,
+    "max": _ORDERED,
+    "min_count": _ORDERED,
+    "max_count": _ORDERED,
+    "arg_min": _ORDERED,
+    "arg_max": _ORDERED,
+    "mode": _ORDERED,
+    "quantile": _ORDERED,
+    "median": _NUMBERS,
+}
+_IN_WORDS = {
+    "number": "integers and floats",
+    "bool": "bool",
+    "duration": "durations",
+    "instant": "timestamps and dates",
+    "text": "text, binary and decimals",
+}
+# Where not all of a family is meant.
+_PART_OF_IT = {
+    "sum": "integers, floats, decimals of up to 38 digits, bool and durations",
+    "concat": "text and binary",
+    **dict.fromkeys(BITS, "integers and bool"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one aggregation is asked of the kernel.
+
+    Attributes:
+        calls: What to ask; nothing for aggregations of the user's own, whose answers
+            come another way.
+        finish: From the answers, one array per call, to the result.
+        present: What is counted for `min_rows`; None where it has no say.
+        source: The column whose flavour of types the result follows.
+        keeps: Whether the result has the type of `source`.
+        reads: The columns it computes with.
+        limit: What is wrong with a result that `finish` leaves null though there were
+            values; None where it leaves none.
+    """
+
+    calls: tuple[Call, ...]
+    finish: Finish
+    present: Call | None
+    source: str | None
+    keeps: bool
+    reads: tuple[str, ...]
+    limit: str | None = None
+
+
+def plan(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
+    """Plans one aggregation over columns.
+
+    Args:
+        agg: What to compute.
+        columns: Where its columns come from, and `on`.
+        feeds: Where the kernel's columns are gathered.
+        on: The column of times, which `arg_min` and `arg_max` give without `of`.
+
+    Raises:
+        SpecError: If the aggregation does not fit its column; the message says what
+        does.
+    """
+    if agg.kind in ("arg_min", "arg_max"):
+        return _plan_arg(agg, columns, feeds, on)
+    if agg.of is None:
+        return _plan_rows(agg, columns, feeds)
+    values = columns.of(agg.of, where=agg.where)
+    if agg.kind == "own":
+        present = ("count", feeds.add(values, "rows"), -1, 0)
+        return Plan((), _only, present, None, False, (values.name,))
+    if isinstance(agg, NativeAggregation):
+        return _plan_native(agg, values, feeds)
+    if isinstance(agg, Sketch):
+        return _plan_sketch(agg, values, feeds)
+    _check_fit(agg, values)
+    if agg.kind in PAIRS:
+        return _plan_pair(agg, columns, feeds)
+    if agg.kind in _LISTS:
+        return _plan_list(agg, values, feeds)
+    if agg.kind in ("first", "last"):
+        return _plan_pick(agg, values, feeds)
+    if agg.kind in ("top_k", "bottom_k"):
+        return _plan_best(agg, values, feeds)
+    if agg.kind == "sum":
+        return _plan_sum(agg, values, feeds)
+    if agg.kind == "range":
+        return _plan_range(values, feeds)
+    return _plan_plain(agg, values, feeds)
+
+
+def _between(agg: Aggregation) -> bool:
+    """Whether an answer may lie between two values."""
+    return agg.kind == "median" or agg.interpolation in ("linear", "midpoint")
+
+
+def _only(answers: Sequence[pa.Array]) -> pa.Array:
+    return answers[0]
+
+
+def _some(answers: Sequence[pa.Array]) -> pa.Array:
+    """Lists, of which one is never empty but over nothing."""
+    return nulled(answers[0], pc.equal(pc.list_value_length(answers[0]), 0))
+
+
+def _plan_rows(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
+    """Counts rows, or those where a column of booleans is true."""
+    if agg.where is None:
+        return Plan((("count", -1, -1, 0),), _only, None, None, False, ())
+    at = feeds.add(columns.of(agg.where, where=agg.where), "number")
+    return Plan((("count", at, -1, 0),), _only, None, None, False, (agg.where,))
+
+
+def _plan_native(agg: NativeAggregation, values: Values, feeds: Feeds) -> Plan:
+    compiled = agg.functions
+    ints = compiled.value == "int64"
+    if values.family not in _NUMBERS or (ints and values.number.type != _INT64):
+        raise SpecError(
+            f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
+            f"its lift takes {compiled.value}"
+        )
+    at = feeds.add(values, "number" if ints else "float64")
+    lowered = compiled.lower_address[0] is not None
+    return Plan(
+        calls=((feeds.native(compiled), at, -1, 0),),
+        finish=_only if lowered else partial(_lowered, agg),
+        present=("count", at, -1, 0),
+        source=values.name,
+        keeps=False,
+        reads=(values.name,),
+    )
+
+
+def _lowered(agg: NativeAggregation, answers: Sequence[pa.Array]) -> pa.Array:
+    lowered = [agg.functions.lowered(record.as_py()) for record in answers[0]]
+    return in_one_type(agg, lowered, agg.functions)
+
+
+def in_one_type(
+    agg: Aggregation, answers: list[Any], functions: Functions | Compiled
+) -> pa.Array:
+    """A column of what a user's lower gave.
+
+    Raises:
+        SpecError: If that does not go into one.
+    """
+    kind = functions.returns
+    if kind is None and all(answer is None for answer in answers):
+        kind = functions.told
+    try:
+        array = pa.array(answers, kind, from_pandas=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise SpecError(
+            f"the answers of {agg!r} do not go into one column"
+            f"{'' if kind is None else f' of {kind}'}: {error}; let its lower give "
+            "numbers, text, times, or lists or dicts of them, all of one type"
+        ) from error
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _plan_sketch(agg: Sketch, values: Values, feeds: Feeds) -> Plan:
+    _check_sketched(agg, values)
+    at = feeds.add(values, "hashes" if agg.hashed else "number")
+    call, finish = (agg.native, at, -1, 0), _only
+    if agg.kind == "heavy_hitters":
+        call = (agg.native, feeds.add(values, "rows"), at, 0)
+        finish = partial(_hitters, values)
+    if agg.kind == "approx_quantile" and isinstance(agg.parameters[0], tuple):
+        finish = _some
+    present = ("count", at, -1, 0)
+    return Plan(
+        calls=(call,),
+        finish=finish,
+        present=None if agg.kind == "approx_count_distinct" else present,
+        source=values.name,
+        keeps=False,
+        reads=(values.name,),
+    )
+
+
+def _check_sketched(agg: Sketch, values: Values) -> None:
+    fits = ("number", "bool", "text") if agg.hashed else _NUMBERS
+    held = values.original.type
+    if values.family not in fits or pa.types.is_decimal(held):
+        takes = "integers, floats and bool" + (", text and binary" * agg.hashed)
+        raise SpecError(
+            f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
+            f"{agg.kind} takes {takes}; cast the column first"
+        )
+
+
+def _hitters(values: Values, answers: Sequence[pa.Array]) -> pa.Array:
+    """From rows, counts and errors, one behind the other, to structs of them."""
+    flat = answers[0].values
+    places = row_numbers(len(flat) // 3)
+    rows, counts, errors = (
+        flat.take(pc.add(pc.multiply(places, 3), part)) for part in (0, 1, 2)
+    )
+    items = values.as_came(values.pick(rows))
+    structs = pa.StructArray.from_arrays(
+        [items, counts, errors], names=["value", "count", "error"]
+    )
+    offsets = pc.divide(answers[0].offsets, 3)
+    return pa.ListArray.from_arrays(offsets, structs)
+
+
+def _plan_pair(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
+    """Two columns, each null where the other one is."""
+    assert agg.of is not None, "a Spec does not let this through"
+    assert agg.by is not None, "a Spec does not let this through"
+    x = columns.of(agg.of, where=agg.where, beside=agg.by)
+    y = columns.of(agg.by, where=agg.where, beside=agg.of)
+    _check_fit(agg, y)
+    # A shift changes no distance from a mean, and uint64 shifted is int64.
+    at, other = feeds.add(x, "order"), feeds.add(y, "order")
+    return Plan(
+        calls=((agg.kind, at, other, agg.ddof),),
+        finish=_only,
+        present=("count", at, -1, 0),
+        source=x.name,
+        keeps=False,
+        reads=(x.name, y.name),
+    )
+
+
+def _plan_best(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    at = feeds.add(values, "order")
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        items = values.as_came(values.unorder(answers[0].values))
+        return pa.ListArray.from_arrays(answers[0].offsets, items)
+
+    return Plan(
+        calls=((agg.kind, at, -1, agg.k),),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=values.name,
+        keeps=False,
+        reads=(values.name,),
+    )
+
+
+def _plan_plain(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    form, finish = _form(agg, values)
+    at = feeds.add(values, form)
+    counts = agg.kind in ("count", "count_distinct")
+    present = None if counts else ("count", at, -1, 0)
+    asked = "mean" if agg.kind == "geometric_mean" else agg.asked
+    call = (asked, at, -1, agg.ddof)
+    made = ("any", "all", "geometric_mean")
+    plain = agg.kind in made or (agg.kind in BITS and values.is_coded)
+    keeps = finish is not _only and not plain
+    return Plan((call,), finish, present, values.name, keeps, (values.name,))
+
+
+def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
+    """In which form a column goes to the kernel, and how the answer comes back."""
+    kind = agg.kind
+    if kind == "count_distinct":
+        ordered = values.family in ("number", "bool", "duration", "instant")
+        return "order" if ordered else "codes", _only
+    if kind == "mode" or (kind == "quantile" and not _between(agg)):
+        return "order", lambda answers: values.as_came(values.unorder(answers[0]))
+    if kind == "count":
+        return ("number" if values.family in ("number", "bool") else "rows"), _only
+    if kind in ("min", "max"):
+        return "order", lambda answers: values.as_came(values.unorder(answers[0]))
+    if kind in ("min_count", "max_count"):
+        return "order", _only
+    if kind == "geometric_mean":
+        return "logs", lambda answers: pc.exp(answers[0])
+    if kind in ("any", "all"):
+        return "number", lambda answers: answers[0].cast(pa.bool_())
+    if kind in BITS:
+        return "bits", lambda answers: values.as_number(values.unbits(answers[0]))
+    if kind in _MOMENTS:
+        # A shift changes no distance from the mean, and uint64 shifted is int64.
+        return "order", _only
+    if values.family == "duration":
+        return "number", lambda answers: answers[0].view(values.original.type)
+    if kind in ("product", "sum_of_squares") and pa.types.is_uint64(
+        values.original.type
+    ):
+        return "exact", _only
+    return "number", _only
+
+
+def _plan_pick(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    """Picks values themselves if they are words, or else their rows."""
+    at = feeds.add(values, "words" if values.is_word else "rows")
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        if values.is_word:
+            return values.as_came(answers[0].view(values.original.type))
+        return values.as_came(values.pick(answers[0]))
+
+    return Plan(
+        calls=((agg.kind, at, -1, 0),),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=values.name,
+        keeps=True,
+        reads=(values.name,),
+    )
+
+
+def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    """Row numbers are collected, and become a list of what is there, or text."""
+    at = feeds.add(values, "rows")
+    distinct = agg.kind == "collect_distinct"
+    # Where it can, the kernel collects the first row of each code alone.
+    by = feeds.add(values, "codes") if distinct else -1
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        rows = answers[0]
+        if distinct:
+            rows = _first_of_each(rows, values)
+        _check_length(agg, values, rows)
+        items = values.pick(rows.values)
+        if agg.kind == "concat":
+            joined = _joined(pa.ListArray.from_arrays(rows.offsets, items))
+            return joined if values.is_coded else values.as_came(joined)
+        return pa.ListArray.from_arrays(rows.offsets, values.as_came(items))
+
+    return Plan(
+        calls=(("collect", at, by, 0),),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=values.name,
+        # What is joined is in no dictionary.
+        keeps=agg.kind == "concat" and not values.is_coded,
+        reads=(values.name,),
+    )
+
+
+def _check_length(agg: Aggregation, values: Values, rows: pa.ListArray) -> None:
+    """Text has offsets of 32 bits, where it is joined in any case."""
+    held = values.original.type
+    short = pa.types.is_string(held) or pa.types.is_binary(held)
+    if not short and agg.kind != "concat":
+        return
+    lengths = pc.binary_length(values.original).cast(_INT64)
+    if (pc.max(lengths).as_py() or 0) * len(rows.values) < 2**31:
+        return
+    if pc.sum(lengths.take(rows.values)).as_py() >= 2**31:
+        raise MemoryError(f"{agg!r} gives more than 2 GiB of text: ask for fewer rows")
+
+
+def _joined(lists: pa.ListArray) -> pa.Array:
+    # Arrow joins lists of text and binary with short offsets only.
+    held = lists.type.value_type
+    text = pa.types.is_string(held) or pa.types.is_large_string(held)
+    lists = lists.cast(pa.list_(pa.string() if text else pa.binary()))
+    joined = pc.binary_join(lists, "" if text else b"").cast(held)
+    return pc.if_else(pc.equal(pc.list_value_length(lists), 0), None, joined)
+
+
+def _first_of_each(rows: pa.ListArray, values: Values) -> pa.ListArray:
+    """Of the rows in each list, those whose value does not come earlier in it."""
+    codes = group_codes([(values.name, values.original)])
+    assert codes is not None, "there is a column"
+    lists = pc.list_parent_indices(rows)
+    pairs = pa.table({"list": lists, "code": codes.take(rows.values)})
+    pairs = pairs.append_column("place", row_numbers(len(pairs)))
+    first = pairs.group_by(["list", "code"]).aggregate([("place", "min")])
+    first = first.sort_by("place_min")
+    counts = first.group_by("list", use_threads=False).aggregate([("list", "count")])
+    lengths = pa.table({"list": row_numbers(len(rows))}).join(counts, "list")
+    lengths = lengths.sort_by("list").column("list_count").fill_null(0)
+    ends = pc.cumulative_sum(lengths.combine_chunks().cast(pa.int32()))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    kept = rows.values.take(first.column("place_min").combine_chunks())
+    return pa.ListArray.from_arrays(offsets, kept)
+
+
+def _plan_arg(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
+    assert agg.by is not None, "a Spec does not let this through"
+    by = columns.of(agg.by, where=agg.where)
+    _check_fit(agg, by)
+    of = columns.of(agg.of or on)
+    at = feeds.add(by, "order")
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        return of.as_came(of.pick(answers[0]))
+
+    return Plan(
+        calls=((agg.kind, feeds.add(by, "rows"), at, 0),),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=of.name,
+        keeps=True,
+        reads=(of.name, by.name),
+    )
+
+
+def _plan_range(values: Values, feeds: Feeds) -> Plan:
+    """Max − min, in a type that says what a distance is."""
+    kind = values.original.type
+    unsigned = pa.types.is_uint64(kind)
+    at = feeds.add(values, "order")
+    kinds = ("max", "min") if unsigned else ("range",)
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        if unsigned:
+            largest, smallest = (values.unorder(answer) for answer in answers)
+            return pc.subtract(largest, smallest)
+        if pa.types.is_date32(kind):
+            seconds = pc.multiply(answers[0], pa.scalar(86_400, _INT64))
+            return seconds.view(pa.duration("s"))
+        if pa.types.is_temporal(kind):
+            return answers[0].view(pa.duration(getattr(kind, "unit", "ms")))
+        return answers[0]
+
+    return Plan(
+        calls=tuple((asked, at, -1, 0) for asked in kinds),
+        finish=finish,
+        present=("count", at, -1, 0),
+        source=values.name,
+        keeps=unsigned,
+        reads=(values.name,),
+    )
+
+
+def _plan_sum(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+    held = values.original.type
+    if pa.types.is_uint64(held):
+        return _plan_sum_uint64(values, feeds)
+    if can_sum(held):
+        return _plan_sum_decimal(values, feeds)
+    return _plan_plain(agg, values, feeds)
+
+
+def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
+    """Sums the halves apart, and puts them together if they fit."""
+    high, low = feeds.add(values, "high"), feeds.add(values, "low")
+
+    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+        carry = pc.shift_right(answers[1], pa.scalar(32, _INT64))
+        top = pc.add(answers[0], carry)
+        top = nulled(top, pc.greater(top, _LOW_HALF))
+        shifted = pc.shift_left(top.cast(pa.uint64()), pa.scalar(32, pa.uint64()))
+        rest = pc.bit_wise_and(answers[1], _LOW_HALF).cast(pa.uint64())
+        return pc.bit_wise_or(shifted, rest)
+
+    return Plan(
+        calls=(("sum", high, -1, 0), ("sum", low, -1, 0)),
+        finish=finish,
+        present=("count", high, -1, 0),
+        source=values.name,
+        keeps=True,
+        reads=(values.name,),
+        limit="the sum does not fit uint64",
+    )
+
+
+def _plan_sum_decimal(values: Values, feeds: Feeds) -> Plan:
+    at = [feeds.add(values, f"decimal{part}") for part in range(len(values.decimal))]
+    return Plan(
+        calls=tuple(("sum", part, -1, 0) for part in at),
+        finish=partial(from_parts, scale=values.original.type.scale),
+        present=("count", at[0], -1, 0),
+        source=values.name,
+        keeps=False,
+        reads=(values.name,),
+        limit=f"the sum takes more than {DIGITS} digits",
+    )
+
+
+def _check_fit(agg: Aggregation, values: Values) -> None:
+    between = agg.kind == "quantile" and _between(agg)
+    if _fits("median" if between else agg.kind, values):
+        return
+    if between and values.family in _ORDERED:
+        raise SpecError(
+            f"{agg!r} lies between two values of column {values.name!r}, which holds "
+            f"{values.type}: give interpolation='lower', 'higher' or 'nearest'"
+        )
+    fitting = ", ".join(kind for kind in KINDS if _fits(kind, values))
+    words = ", ".join(_IN_WORDS[family] for family in _TAKES[agg.kind])
+    words = _PART_OF_IT.get(agg.kind, words)
+    raise SpecError(
+        f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
+        f"{agg.kind} takes {words}. For {values.type} there are {fitting}."
+        f"{_cast(agg.kind, values.original.type)}"
+    )
+
+
+def _cast(kind: str, held: pa.DataType) -> str:
+    """What a column of decimals can be cast to, if there is something."""
+    if not pa.types.is_decimal(held) or "number" not in _TAKES[kind] or kind in BITS:
+        return ""
+    exact = ""
+    if kind == "sum" and 0 <= held.scale <= DIGITS:
+        exact = f"decimal128({DIGITS}, {held.scale}), or to "
+    return f" Cast the column to {exact}float64 if rounding is fine."
+
+
+def _fits(kind: str, values: Values) -> bool:
+    held = values.original.type
+    if kind == "sum" and can_sum(held):
+        return True
+    if kind in BITS and pa.types.is_floating(held):
+        return False
+    if kind == "concat" and (
+        pa.types.is_decimal(held) or pa.types.is_fixed_size_binary(held)
+    ):
+        return False
+    return values.family in _TAKES.get(kind, (values.family,))

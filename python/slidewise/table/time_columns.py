@@ -1,0 +1,250 @@
+"""Event times: from Arrow columns to int64 and back.
+
+Inside, a time is an int64 in the units of its own column; nothing is converted, so that
+every timestamp of any unit and zone keeps its exact value.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.errors import Argument, SpecError
+from slidewise.io.parse_times import is_text
+from slidewise.spec.durations import Length, Rows
+from slidewise.table.encoding import lossless
+
+__all__ = ["TimeColumn", "earlier", "in_unit_of", "read_times", "window_units"]
+
+_NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_DAY = 86_400_000_000_000
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumn:
+    """A column of event times.
+
+    Attributes:
+        name: Its name.
+        original: The column as it came.
+        ticks: The same as int64, without nulls.
+        unit: Nanoseconds per tick, or None for an integer column.
+    """
+
+    name: str
+    original: pa.Array
+    ticks: pa.Array
+    unit: int | None
+
+    def restore(self, ticks: pa.Array) -> pa.Array:
+        """Other ticks as a column of the type of this one; int64 where they outgrow it.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> times = read_times(pa.array([1], pa.int8()), "t")
+            >>> times.restore(pa.array([2])).type, times.restore(pa.array([200])).type
+            (DataType(int8), DataType(int64))
+        """
+        kind = self.original.type
+        if pa.types.is_date32(kind):
+            try:
+                return ticks.cast(pa.int32()).view(kind)
+            except pa.ArrowInvalid as error:
+                raise SpecError(
+                    f"a window begins or ends beyond the days that column "
+                    f"{self.name!r} (date32) can hold: cast it to timestamps"
+                ) from error
+        if not pa.types.is_integer(kind):
+            return ticks.view(kind)
+        try:
+            return ticks.cast(kind)
+        except pa.ArrowInvalid:
+            return ticks
+
+    def window_ends(self, ticks: pa.Array) -> pa.Array:
+        """Where windows begin or end, as a column.
+
+        It has the type of this one, and is int64 for integers of any width and sign: a
+        window may begin before the least of them and end after the largest, and the
+        type of a column must not depend on the rows.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> times = read_times(pa.array([1], pa.uint32()), "t")
+            >>> times.window_ends(pa.array([2])).type
+            DataType(int64)
+        """
+        return ticks if self.unit is None else self.restore(ticks)
+
+
+def read_times(column: pa.Array, name: str) -> TimeColumn:
+    """Reads a column as event times.
+
+    Args:
+        column: Timestamps of any unit and zone, dates, durations or integers.
+        name: For messages.
+
+    Raises:
+        SpecError: If a time is missing (the message names the row, counting from 0) or
+            the column holds no times.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> days = pa.array([1, 2], pa.date32())
+        >>> read_times(days, "day").ticks.to_pylist()
+        [1, 2]
+    """
+    kind = column.type
+    if not _is_time(kind):
+        raise _no_times(column, name)
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise SpecError(
+            f"column {name!r} has no time in row {row} (counting from 0): "
+            "drop the rows without a time, or fill them in, first"
+        )
+    return TimeColumn(name, column, _ticks(column, name), _unit(kind))
+
+
+def in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
+    """The ticks of another column of times, in the units of this one.
+
+    Raises:
+        pyarrow.ArrowException: If a time would not be the same.
+        SpecError: If one is missing.
+    """
+    kind = times.original.type
+    if not (pa.types.is_integer(kind) and pa.types.is_integer(column.type)):
+        column = lossless(column, kind)
+    return read_times(column, times.name).ticks
+
+
+def earlier(ticks: pa.Array, lag: int) -> pa.Array:
+    """Ticks less a lag of 0 or more; the least of int64 where they would lie below it.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> earlier(pa.array([5, -(2**63) + 1]), 2).to_pylist()
+        [3, -9223372036854775808]
+    """
+    if lag > _INT64_MAX:
+        ticks, lag = earlier(ticks, _INT64_MAX), lag - _INT64_MAX
+    return pc.subtract(pc.max_element_wise(ticks, _INT64_MIN + lag), lag)
+
+
+def window_units(length: Length, times: TimeColumn) -> int:
+    """The length of a window in the ticks of a time column (or a number of rows).
+
+    Raises:
+        SpecError: If the two do not go together: a duration over integer times, a bare
+            number over timestamps, a window finer than the column's unit, or one that
+            int64 cannot hold.
+    """
+    if length.kind == "rows":
+        return length.amount
+    amount = _ticks_of(length, times)
+    if abs(amount) > _INT64_MAX:
+        raise SpecError(length.given, " is too long: int64 cannot hold it")
+    return amount
+
+
+def _ticks_of(length: Length, times: TimeColumn) -> int:
+    if (times.unit is None) != (length.kind == "integer"):
+        raise _mixed(length, times)
+    if times.unit is None:
+        return length.amount
+    # Dates are whole days, in whatever unit they are counted.
+    whole = _DAY if pa.types.is_date(times.original.type) else times.unit
+    if length.amount % whole:
+        raise SpecError(
+            length.given,
+            f" is no whole number of units of column {times.name!r} "
+            f"({times.original.type}): cast the column to a finer unit, or give a "
+            "coarser length",
+        )
+    return length.amount // times.unit
+
+
+def _mixed(length: Length, times: TimeColumn) -> SpecError:
+    kind = times.original.type
+    if times.unit is None:
+        return SpecError(
+            length.given,
+            f" is a duration, but column {times.name!r} holds integers ({kind}): give ",
+            Argument(length.argument),
+            " as an int, in the column's own units, or cast the column to timestamps",
+        )
+    rows = (
+        ", or ",
+        Argument("windows", Rows(length.amount)),
+        " for that many rows",
+    )
+    return SpecError(
+        length.given,
+        f" is a bare number, but column {times.name!r} holds times ({kind}): give a "
+        f"duration such as '{length.label}s'",
+        *(rows if length.argument == "windows" else ()),
+    )
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_timestamp(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_duration(kind)
+    )
+
+
+def _unit(kind: pa.DataType) -> int | None:
+    if pa.types.is_integer(kind):
+        return None
+    if pa.types.is_date32(kind):
+        return _DAY
+    if pa.types.is_date64(kind):
+        return _NANOSECONDS["ms"]
+    return _NANOSECONDS[kind.unit]
+
+
+def _ticks(column: pa.Array, name: str) -> pa.Array:
+    if pa.types.is_date32(column.type):
+        return column.view(pa.int32()).cast(pa.int64())
+    if not pa.types.is_integer(column.type):
+        return column.view(pa.int64())
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise SpecError(
+            f"column {name!r} holds times beyond int64 ({column.type})"
+        ) from error
+
+
+def _no_times(column: pa.Array, name: str) -> SpecError:
+    kind = column.type
+    what = f"column {name!r} holds {kind}, not times"
+    if pa.types.is_null(kind) and not len(column):
+        return SpecError(
+            f"column {name!r} is empty and has no type: cast it to one of times, such "
+            "as int64 or a timestamp"
+        )
+    if pa.types.is_null(kind):
+        return SpecError(
+            f"column {name!r} has no time in row 0 (counting from 0): all are missing"
+        )
+    if is_text(kind):
+        example = next((value.as_py() for value in column if value.is_valid), "")
+        return SpecError(
+            f"{what} (such as {example!r}): parse it first, for example with "
+            "pandas.to_datetime; when reading a file, give ",
+            Argument("time_format"),
+        )
+    if pa.types.is_floating(kind):
+        missing = pc.index(pc.fill_null(pc.is_nan(column), True), True).as_py()
+        if missing >= 0:
+            return SpecError(
+                f"column {name!r} has no time in row {missing} (NaN); {what}"
+            )
+        what += ": floats cannot hold times exactly, cast the column to int64"
+        return SpecError(what)
+    return SpecError(f"{what}: times are timestamps, dates or integers")

@@ -1,0 +1,1 @@
+"""Windows in a process: one range (`Window`) or many (`SharedWindow`)."""

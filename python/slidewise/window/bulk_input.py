@@ -1,0 +1,571 @@
+"""Arrays of every make, for `Window.insert_many`: times and values as Arrow.
+
+The native core takes int64 and float64 arrays as they are; what comes here is the rest.
+A None says that something is no array, and is then read item by item.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import tzinfo
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.aggregations.objects import is_missing, is_numpy_bool, is_of, pair
+from slidewise.errors import SpecError
+from slidewise.frames.arrow import dense, refuse_spark
+from slidewise.table.encoding import decoded
+from slidewise.window.planner import WindowPlan
+from slidewise.window.time_codec import SIZES, Clock, numpy_unit, zone_named
+
+__all__ = [
+    "find_objects",
+    "read_again",
+    "read_mask",
+    "read_pairs",
+    "read_table",
+    "read_times",
+    "read_values",
+]
+
+# What converts to a number, but not without loss, and the library of each; numpy's are
+# said to and do not.
+_OBJECTS = {
+    "Decimal": "decimal",
+    "Fraction": "fractions",
+    "str_": "numpy",
+    "bytes_": "numpy",
+    "datetime64": "numpy",
+    "timedelta64": "numpy",
+}
+_DAY_MS = 86_400_000
+_TOO_LARGE = (
+    ": create the window with dtype='object' for exact sums and extremes, or cast them "
+    "to float64 if rounding is fine"
+)
+
+
+def read_times(
+    times: Any, plan: WindowPlan, clock: Clock | None
+) -> tuple[Clock, pa.Array] | None:
+    """The ticks of an array of times, and the clock that reads them.
+
+    Args:
+        times: What was given to `insert_many`.
+        plan: The window's plan, which makes its clock if it has none.
+        clock: The window's clock, or None before the first entry.
+
+    Raises:
+        SpecError: If a time is missing or not of the window's kind; the message names
+            the row, counting from 0.
+    """
+    array, kind = _times_array(times)
+    if array is None or isinstance(array, list):
+        return None
+    if not isinstance(array, _Ticks) and len(array) == 0:
+        return None  # no entry, no kind of time
+    if array.null_count:
+        row = pc.index(pc.is_null(array), True).as_py()
+        raise SpecError(
+            f"row {row} has no time (counting from 0): drop the rows without a time, "
+            "or fill them in, first"
+        )
+    unit, zone, ticks = _split(array, kind)
+    if clock is None:
+        clock = plan.clock_for(_class(kind, unit, zone), unit, zone)
+    ticks = _in_units_of(clock, ticks, kind, unit, zone)
+    return clock, ticks
+
+
+def _times_array(times: Any) -> tuple[Any, str]:
+    """An array of times if that is what was given, and the make of its source."""
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if numpy is not None and isinstance(times, numpy.ndarray):
+        if times.dtype.kind == "M":
+            return _numpy_instants(times, numpy), "numpy"
+        return (None if times.dtype.kind == "O" else _from_numpy(times)), "numpy"
+    made = "arrow"
+    if pandas is not None and isinstance(times, (pandas.Series, pandas.Index)):
+        if times.dtype == object:
+            return None, "pandas"
+        made = "pandas"
+    return as_array(times), made
+
+
+def _numpy_instants(times: Any, numpy: Any) -> "_Ticks":
+    if times.ndim != 1:
+        raise SpecError(f"times have {times.ndim} dimensions: give an array with one")
+    missing = numpy.isnat(times)
+    if missing.any():
+        raise SpecError(
+            f"row {int(missing.argmax())} has no time (NaT, counting from 0): drop the "
+            "rows without a time, or fill them in, first"
+        )
+    native = numpy.ascontiguousarray(times).view(f"{times.dtype.byteorder}i8")
+    return _Ticks(pa.array(native.astype("int64")), numpy_unit(times.dtype))
+
+
+class _Ticks:
+    """Instants in a unit that Arrow may not have."""
+
+    null_count = 0
+
+    def __init__(self, ticks: pa.Array, unit: str) -> None:
+        self.ticks = ticks
+        self.unit = unit
+
+
+def _split(array: Any, kind: str) -> tuple[str, tzinfo | None, pa.Array]:
+    """Unit ("" for ints), zone and ticks of an array of times."""
+    if isinstance(array, _Ticks):
+        return array.unit, None, array.ticks
+    held = array.type
+    if pa.types.is_dictionary(held):
+        return _split(array.dictionary_decode(), kind)
+    if pa.types.is_integer(held):
+        return "", None, _as_int64(array, "times")
+    if pa.types.is_timestamp(held):
+        zone = None if held.tz is None else zone_named(held.tz)
+        return held.unit, zone, array.view(pa.int64())
+    if pa.types.is_date32(held):
+        return "D", None, array.view(pa.int32()).cast(pa.int64())
+    if pa.types.is_date64(held):
+        return "D", None, pc.divide(array.view(pa.int64()), _DAY_MS)
+    hint = "times are ints, timestamps or dates"
+    if pa.types.is_floating(held):
+        hint = "floats cannot hold times exactly, cast them to int64"
+    if pa.types.is_string(held) or pa.types.is_large_string(held):
+        hint = "parse them first, for example with pandas.to_datetime"
+    raise SpecError(f"the times are of type {held}: {hint}")
+
+
+def _class(kind: str, unit: str, zone: tzinfo | None) -> str:
+    """The class in which a window gives back the times of such an array."""
+    if unit == "":
+        return "int"
+    if kind in ("numpy", "pandas"):
+        return kind
+    if unit == "D":
+        return "date"
+    if unit != "ns":
+        return "datetime"
+    # datetime ends at microseconds.
+    return "numpy" if zone is None and "pandas" not in sys.modules else "pandas"
+
+
+def _in_units_of(
+    clock: Clock, ticks: pa.Array, kind: str, unit: str, zone: tzinfo | None
+) -> pa.Array:
+    dates = unit == "D" and kind != "numpy"
+    mixed = (
+        (clock.kind == "int") != (unit == "")
+        or (clock.kind == "date") != dates
+        or (clock.zone is None) != (zone is None)
+    )
+    if mixed:
+        given = "ints" if unit == "" else "dates" if dates else f"timestamps in {unit}"
+        given += f" with zone {zone}" if zone else ""
+        raise SpecError(
+            f"the times are {given}, which do not go with those of this window, which "
+            f"its first time decided: {clock.described}"
+        )
+    if unit == clock.unit:
+        return ticks
+    return _rescaled(ticks, unit, clock.unit)
+
+
+def _rescaled(ticks: pa.Array, unit: str, to: str) -> pa.Array:
+    old, new = SIZES[unit], SIZES[to]
+    try:
+        if old % new == 0:
+            return pc.multiply_checked(ticks, old // new)
+        coarse = pc.divide(ticks, new // old)
+        exact = pc.equal(pc.multiply(coarse, new // old), ticks)
+    except pa.ArrowInvalid as error:
+        raise SpecError(f"a time in {unit} does not fit int64 in {to}") from error
+    if not pc.all(exact, min_count=0).as_py():
+        row = pc.index(exact, False).as_py()
+        raise SpecError(
+            f"row {row}: the time is no whole number of this window's unit ({to}), "
+            "which its first time decided: round it, or start with a finer unit"
+        )
+    return coarse
+
+
+def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
+    """An array's values for one feed: int64, float64 or bool, else a list, else None.
+
+    Args:
+        values: What was given to `insert_many`, or one column of it.
+        role: "number", "any", "hash" or "presence".
+
+    Raises:
+        SpecError: If numbers are needed and these are none.
+    """
+    array = as_array(values)
+    if array is None or isinstance(array, list):
+        return array
+    if pa.types.is_dictionary(array.type):
+        array = decoded(array)
+    held = array.type
+    if array.null_count == len(array):
+        return pa.nulls(len(array), pa.int64())
+    if role == "presence" and not pa.types.is_floating(held):
+        return pc.if_else(pc.is_valid(array), 0, None).cast(pa.int64())
+    if role in ("any", "hash") and pa.types.is_uint64(held):
+        return list(array.to_pylist())
+    if pa.types.is_integer(held):
+        return _as_int64(array, "values")
+    if pa.types.is_floating(held):
+        return array.cast(pa.float64())
+    if role in ("any", "hash"):
+        return list(array.to_pylist())
+    if pa.types.is_boolean(held):
+        return array
+    if pa.types.is_decimal(held):
+        return array.cast(pa.float64())
+    raise SpecError(
+        f"the values are of type {held}, which are no numbers: sum, min, max and the "
+        "like take ints and floats; with dtype='object' they take whatever compares "
+        "and adds, and collect() takes anything"
+    )
+
+
+def find_objects(
+    values: Any, names: Sequence[str] | None, open_columns: Sequence[int]
+) -> tuple[Any, list[int]]:
+    """Which columns hold objects, by the first value that each of them has.
+
+    Args:
+        values: What was given to `insert_many`.
+        names: The columns of the window, or None where entries are single values.
+        open_columns: Those of which it is not known yet what they hold.
+
+    Returns:
+        The values, in a form that can be read from the start, and the columns.
+    """
+    if names is None:
+        values, is_object = _first_of(values)
+        return values, [0] if is_object else []
+    columns = _columns_of(values, names)
+    if columns is None:
+        return _first_rows(values, names, open_columns)
+    found = []
+    for at in open_columns:
+        columns[names[at]], is_object = _first_of(columns[names[at]])
+        if is_object:
+            found.append(at)
+    return columns, found
+
+
+def _columns_of(values: Any, names: Sequence[str]) -> dict[str, Any] | None:
+    if isinstance(values, Mapping):
+        if not all(name in values for name in names):
+            return None
+        return {name: values[name] for name in names}
+    columns = read_table(values, names)
+    return None if columns is None else dict(zip(names, columns, strict=True))
+
+
+def _first_rows(
+    values: Any, names: Sequence[str], open_columns: Sequence[int]
+) -> tuple[Any, list[int]]:
+    """The same for an iterable of mappings."""
+    if isinstance(values, Mapping) or not isinstance(values, Iterable):
+        return values, []
+    undecided, found = set(open_columns), []
+    seen: list[Any] = []
+    rest = iter(values)
+    error = None
+    try:
+        for row in rest:
+            seen.append(row)
+            for at in sorted(undecided) if isinstance(row, Mapping) else ():
+                value = row.get(names[at])
+                if not is_missing(value):
+                    undecided.remove(at)
+                    found += [at] if _is_object(value) else []
+            if not undecided:
+                break
+    except BaseException as raised:  # noqa: BLE001 - raised again where it belongs
+        error = raised
+    if not isinstance(values, (list, tuple)):
+        return _resumed(seen, rest, error), found
+    if error is not None:
+        raise error
+    return values, found
+
+
+def _first_of(values: Any) -> tuple[Any, bool]:
+    """Values that can be read from the start, and whether the first is an object."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(values, numpy.ndarray):
+        if values.dtype.kind == "u" and values.ndim == 1:
+            return values, bool(values.max(initial=0) >= 2**63)
+        if values.dtype.kind in "iufbc" or values.ndim != 1:
+            return values, False
+        return values, any(map(_is_object, _first(values)))
+    array = as_array(values)
+    if isinstance(array, pa.Array):
+        held = array.type
+        if pa.types.is_dictionary(held):
+            held = held.value_type
+        if pa.types.is_uint64(held):
+            return array, not is_missing(
+                most := pc.max(array).as_py()
+            ) and most >= 2**63
+        numbers = pa.types.is_integer(held) or pa.types.is_floating(held)
+        plain = numbers or pa.types.is_boolean(held) or pa.types.is_null(held)
+        return array, not plain and array.null_count < len(array)
+    if array is not None:
+        return array, any(map(_is_object, _first(array)))
+    if not isinstance(values, Iterable) or isinstance(values, Mapping):
+        return values, False
+    if isinstance(values, Iterator):
+        return _first_of_iterator(values)
+    known = type(values).__module__ in ("builtins", "collections", "array")
+    if known or hasattr(values, "dtype"):
+        return values, any(map(_is_object, _first(values)))
+    # What may run code of the user's is run once.
+    return _first_of_iterator(iter(values))
+
+
+def _first_of_iterator(values: Iterator[Any]) -> tuple[Any, bool]:
+    seen: list[Any] = []
+    try:
+        for value in values:
+            seen.append(value)
+            if not is_missing(value):
+                break
+    except BaseException as error:  # noqa: BLE001 - raised again where it belongs
+        return _resumed(seen, values, error), False
+    return _resumed(seen, values, None), bool(seen) and _is_object(seen[-1])
+
+
+def _resumed(
+    seen: list[Any], rest: Iterator[Any], error: BaseException | None
+) -> Iterator[Any]:
+    yield from seen
+    if error is not None:
+        raise error
+    yield from rest
+
+
+def _first(values: Iterable[Any]) -> Iterable[Any]:
+    """The first value that is not missing, if there is one."""
+    return islice((value for value in values if not is_missing(value)), 1)
+
+
+def _is_object(value: Any) -> bool:
+    """As the core decides for a single value."""
+    if isinstance(value, int):
+        return not -(2**63) <= value < 2**63
+    if is_missing(value) or isinstance(value, float):
+        return False
+    if type(value) is dict or is_numpy_bool(value):
+        return False
+    kind = type(value)
+    if kind.__name__ in _OBJECTS and is_of(kind, _OBJECTS[kind.__name__]):
+        return True
+    return not hasattr(kind, "__index__") and not hasattr(kind, "__float__")
+
+
+def read_again(values: Any) -> Any:
+    """A column in a form that can be read more than once."""
+    array = as_array(values)
+    return list(values) if array is None else array
+
+
+def read_pairs(by: Any, of: Any, nan: str) -> list[tuple[Any, Any] | None]:
+    """What is compared and what goes with it, by row, see `ordered.pair`.
+
+    Args:
+        by: A column as `read_again` gives it.
+        of: Another.
+        nan: "propagate", "skip" or "raise".
+
+    Raises:
+        SpecError: If one is NaN where that is refused, or they differ in length.
+    """
+    columns = [
+        column if isinstance(column, list) else column.to_pylist()
+        for column in (by, of)
+    ]
+    if len(columns[0]) != len(columns[1]):
+        raise SpecError(
+            f"one column has {len(columns[0])} values, another {len(columns[1])}: each "
+            "entry needs one of both"
+        )
+    return [pair(left, right, nan) for left, right in zip(*columns, strict=True)]
+
+
+def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, bytes]:
+    """Where a column is true, or there, as a byte per row.
+
+    Args:
+        values: The column.
+        true: Whether it must be true; else it must not be missing.
+        skip_nan: Whether NaN counts as missing.
+        name: The column, for messages.
+
+    Returns:
+        The column in a form that can be read again, and the bytes.
+
+    Raises:
+        SpecError: If it must be true and holds anything but booleans.
+    """
+    array = read_again(values)
+    if isinstance(array, list):
+        return array, bytes(_holds(value, true, skip_nan, name) for value in array)
+    if true and not pa.types.is_boolean(array.type):
+        if array.null_count == len(array):
+            return array, bytes(len(array))
+        raise SpecError(
+            f"where={name!r} takes a column of booleans, got one of {array.type}"
+        )
+    if true:
+        mask = pc.fill_null(array, False)
+    elif skip_nan and pa.types.is_floating(array.type):
+        mask = pc.fill_null(pc.invert(pc.is_nan(array)), False)
+    else:
+        mask = pc.is_valid(array)
+    # From the bitmap by way of a plain addition, so that the bytes start at 0.
+    ones = pc.add(mask.cast(pa.uint8()), pa.scalar(0, pa.uint8()))
+    return array, ones.buffers()[1].to_pybytes()[: len(array)] if len(array) else b""
+
+
+def _holds(value: Any, true: bool, skip_nan: bool, name: str) -> bool:
+    if is_missing(value):
+        return False
+    if not true:
+        return not (skip_nan and _is_nan(value))
+    if isinstance(value, bool) or is_numpy_bool(value):
+        return bool(value)
+    raise SpecError(f"where={name!r} takes a column of booleans, got {value!r:.60}")
+
+
+def _as_int64(array: pa.Array, what: str) -> pa.Array:
+    try:
+        return array.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        row = pc.index(
+            pc.greater(array, pa.scalar(2**63 - 1, array.type)), True
+        ).as_py()
+        raise SpecError(
+            f"row {row}: {array[row]} ({array.type}) does not fit int64"
+            + (_TOO_LARGE if what == "values" else "")
+        ) from error
+
+
+def as_array(values: Any) -> pa.Array | list[Any] | None:
+    """Anything that holds an array as one Arrow array, or a list if that cannot be.
+
+    Raises:
+        SpecError: If it is a DataFrame of Spark.
+    """
+    refuse_spark(values)
+    if isinstance(values, pa.Array):
+        return _one(values)
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if numpy is not None and isinstance(values, numpy.ndarray):
+        return _from_numpy(values)
+    if pandas is not None and isinstance(
+        values, (pandas.Series, pandas.Index, pandas.api.extensions.ExtensionArray)
+    ):
+        if values.dtype == object:
+            # NaN is how pandas writes a missing value here, whatever the others are.
+            return [None if _is_nan(value) else value for value in values]
+        return _converted(pa.Array.from_pandas, dense(values))
+    if _holds_python_objects(values):
+        return list(values)
+    if isinstance(values, pa.ChunkedArray) or hasattr(values, "__arrow_c_stream__"):
+        return _converted(pa.chunked_array, values)
+    if hasattr(values, "__arrow_c_array__"):
+        return _converted(pa.array, values)
+    return None
+
+
+def _converted(convert: Callable[[Any], Any], values: Any) -> pa.Array | list[Any]:
+    """Values as Arrow converts them; one by one where it has no type for them."""
+    try:
+        return _one(convert(values))
+    except pa.ArrowException as error:
+        if isinstance(values, Iterable):
+            return list(values)
+        raise SpecError(
+            f"the Arrow array of {values!r:.60} cannot be read: {error}; its "
+            "__arrow_c_array__ must make new capsules at every call"
+        ) from error
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
+
+
+def _holds_python_objects(values: Any) -> bool:
+    """Whether this is a polars Series of objects, which gives Arrow their addresses."""
+    polars = sys.modules.get("polars")
+    if polars is None or not isinstance(values, polars.Series):
+        return False
+    return bool(values.dtype == polars.Object)
+
+
+def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.Array) and pa.types.is_run_end_encoded(array.type):
+        return pc.run_end_decode(array)
+    return array.to_pylist() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _from_numpy(values: Any) -> pa.Array | list[Any]:
+    if values.ndim != 1:
+        raise SpecError(
+            f"an array of {values.ndim} dimensions was given: give one with one"
+        )
+    if values.dtype.kind == "M":
+        return list(values)
+    if values.dtype.kind not in "iufb":
+        return list(values.tolist())
+    if values.dtype.itemsize > 8:
+        values = values.astype("float64")
+    return pa.array(values.astype(values.dtype.newbyteorder("="), copy=False))
+
+
+def read_table(values: Any, names: Sequence[str]) -> list[Any] | None:
+    """The named columns of a table, or None if it is none.
+
+    Raises:
+        SpecError: If one of them is not there, or it is a DataFrame of Spark.
+    """
+    refuse_spark(values)
+    there: list[str]
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        there = [str(column) for column in values.columns]
+        return [values[name] for name in _found(names, there)]
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(values, polars.DataFrame):
+        return [values.get_column(name) for name in _found(names, values.columns)]
+    if not isinstance(values, pa.Table | pa.RecordBatch):
+        if not hasattr(values, "__arrow_c_stream__") or isinstance(
+            values, pa.ChunkedArray
+        ):
+            return None
+        try:
+            values = pa.table(values)
+        except (TypeError, ValueError, pa.ArrowException):
+            return None
+    there = list(values.schema.names)
+    return [values.column(name) for name in _found(names, there)]
+
+
+def _found(names: Sequence[str], there: list[str]) -> Sequence[str]:
+    for name in names:
+        if there.count(name) != 1:
+            what = "no column" if name not in there else "more than one column"
+            shown = ", ".join(map(repr, there[:20])) or "none"
+            raise SpecError(f"the table has {what} {name!r}; it has {shown}")
+    return names

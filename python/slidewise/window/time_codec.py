@@ -1,0 +1,466 @@
+"""Event times of a `Window`: int64 ticks inside, outside the kind that came first.
+
+The first time decides how a window's times are written: as ints, dates, datetimes,
+numpy datetimes or pandas timestamps, in which unit and zone. Times of that kind come
+out again where the window tells a time. Instants of another class or unit are taken too
+if they are exact in the window's unit; ints, dates, times with a zone and times without
+do not mix.
+"""
+
+import json
+import operator
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from slidewise.errors import Argument, SnapshotError, SpecError
+from slidewise.spec.durations import Length
+
+__all__ = ["Clock", "clock_for", "read_moment", "write_moment", "zone_named"]
+
+SIZES = {
+    "W": 604_800_000_000_000,
+    "D": 86_400_000_000_000,
+    "h": 3_600_000_000_000,
+    "m": 60_000_000_000,
+    "s": 1_000_000_000,
+    "ms": 1_000_000,
+    "us": 1_000,
+    "ns": 1,
+}
+"""Nanoseconds per unit, by numpy's names."""
+
+KINDS = ("int", "date", "datetime", "numpy", "pandas")
+
+_EPOCH = datetime(1970, 1, 1)
+_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_INT64 = range(-(2**63), 2**63)
+_ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
+_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How one window's times are written.
+
+    Attributes:
+        kind: One of `KINDS`.
+        unit: Unit of a tick, by numpy's name; "" for ints.
+        zone: Zone that times are given back in; None for times without one.
+        last: Length of the window in ticks, where one was asked for with `last=`.
+        ranges: How far each range of a shared window reaches: "rows" and how many, or
+            "time" and how many ticks.
+        granularity: Times are rounded down to multiples of this many ticks.
+        latency: By how many ticks an entry may be late, where that was said.
+    """
+
+    kind: str
+    unit: str
+    zone: tzinfo | None
+    last: int | None = None
+    granularity: int = 1
+    ranges: tuple[tuple[str, int], ...] = ()
+    latency: int | None = None
+
+    @property
+    def key(self) -> str:
+        """Equal for clocks that read times alike."""
+        if self.kind == "int":
+            return "int"
+        return f"{self.kind} {self.unit} {'aware' if self.zone else 'naive'}"
+
+    @property
+    def certain(self) -> tuple[int, int]:
+        """The first and the last of the ticks that surely can be restored."""
+        if self.kind in ("int", "numpy"):
+            return _INT64[0] + (self.kind == "numpy"), _INT64[-1]
+        days = (date(year, 1, 1).toordinal() - _EPOCH_DAY for year in (2, 9999))
+        first, last = (day * SIZES["D"] // SIZES[self.unit] for day in days)
+        return max(first, _INT64[0] + 1), min(last, _INT64[-1])
+
+    @property
+    def described(self) -> str:
+        """What the window's times are, for messages."""
+        if self.kind in ("int", "date"):
+            return f"{self.kind}s"
+        zone = f"in zone {self.zone}" if self.zone else "without a zone"
+        return f"{_CLASSES[self.kind]} {zone} (unit {self.unit})"
+
+    def ticks(self, time: object) -> int:
+        """Reads a time.
+
+        Raises:
+            SpecError: If it is of another kind, or finer than the unit.
+        """
+        if self.unit == "us" and type(time) is datetime:
+            microseconds = _microseconds(time, self.zone)
+            if microseconds is not None:
+                return microseconds
+        if self.kind == "int":
+            return _integer(time, self)
+        if self.kind == "date":
+            return _day(time, self)
+        nanoseconds, aware = _instant(time, self)
+        if aware != (self.zone is not None):
+            raise SpecError(_mixed(time, self))
+        ticks, rest = divmod(nanoseconds, SIZES[self.unit])
+        if rest:
+            raise SpecError(
+                f"{time!r} is no whole number of this window's unit ({self.unit}), "
+                "which its first time decided: round it, or start with a finer unit"
+            )
+        return _fitting(ticks, time)
+
+    def restore(self, ticks: int) -> object:
+        """Writes a time in the kind it came in.
+
+        Raises:
+            SpecError: If that kind does not reach so far.
+        """
+        if self.kind == "int":
+            return ticks
+        try:
+            if self.kind != "datetime":
+                return self._restore_other(ticks)
+            since = timedelta(microseconds=ticks * SIZES[self.unit] // 1_000)
+            if self.zone is None:
+                return _EPOCH + since
+            instant = _EPOCH_UTC + since
+        except (OverflowError, ValueError) as error:
+            raise SpecError(self._too_far(ticks)) from error
+        return instant.astimezone(self.zone)
+
+    def _restore_other(self, ticks: int) -> Any:
+        if self.kind == "date":
+            return date.fromordinal(ticks + _EPOCH_DAY)
+        if ticks == _INT64[0]:
+            raise ValueError("NaT")
+        if self.kind == "numpy":
+            return _module("numpy").datetime64(ticks, self.unit)
+        stamp = _module("pandas").Timestamp(ticks, unit=self.unit, tz=self.zone)
+        return stamp.as_unit(self.unit)
+
+    def _too_far(self, ticks: int) -> str:
+        return (
+            f"{ticks} {self.unit} since 1970 is a time beyond what {self.described} "
+            "can tell"
+        )
+
+    def record(self) -> list[object]:
+        """The clock as JSON, without its lengths.
+
+        Raises:
+            SnapshotError: If the zone has no name.
+        """
+        zone = None if self.zone is None else _zone_record(self.zone)
+        return [self.kind, self.unit, zone]
+
+
+_CLASSES = {
+    "datetime": "datetimes",
+    "numpy": "numpy.datetime64",
+    "pandas": "pandas.Timestamp",
+}
+
+
+def clock_for(
+    kind: str,
+    unit: str,
+    zone: tzinfo | None,
+    last: Length | None,
+    granularity: Length | None,
+    ranges: Sequence[Length] = (),
+    latency: Length | None = None,
+) -> Clock:
+    """A clock whose lengths are in its own ticks.
+
+    Raises:
+        SpecError: If a length does not go with times of this kind.
+    """
+    return Clock(
+        kind,
+        unit,
+        zone,
+        None if last is None else _ticks_of(last, "last", kind, unit),
+        1 if granularity is None else _ticks_of(granularity, "granularity", kind, unit),
+        tuple(_reach(length, kind, unit) for length in ranges),
+        None if latency is None else _ticks_of(latency, "latency", kind, unit),
+    )
+
+
+def _reach(length: Length, kind: str, unit: str) -> tuple[str, int]:
+    if length.kind == "rows":
+        return "rows", min(length.amount, 2**63 - 1)
+    if kind == "int":
+        raise SpecError(
+            f"ranges= has the duration {length.label!r}, but the times are ints: give "
+            "numbers of entries, or insert datetimes"
+        )
+    return "time", _ticks_of(length, "ranges", kind, unit)
+
+
+def identify(time: object) -> tuple[str, str, tzinfo | None]:
+    """Kind, unit and zone of a time.
+
+    Raises:
+        SpecError: If it is none.
+
+    Example:
+        >>> from datetime import date
+        >>> identify(7), identify(date(2024, 2, 29))
+        (('int', '', None), ('date', 'D', None))
+    """
+    pandas, numpy = sys.modules.get("pandas"), sys.modules.get("numpy")
+    if pandas is not None and isinstance(time, pandas.Timestamp):
+        return "pandas", str(time.unit), time.tzinfo
+    if isinstance(time, datetime) and not _missing(time):
+        return "datetime", "us", time.tzinfo if time.utcoffset() is not None else None
+    if isinstance(time, date) and not _missing(time):
+        return "date", "D", None
+    if numpy is not None and isinstance(time, numpy.datetime64):
+        return "numpy", _numpy_unit(time), None
+    _integer(time, None)
+    return "int", "", None
+
+
+def _integer(time: object, clock: Clock | None) -> int:
+    if isinstance(time, bool) or not hasattr(time, "__index__"):
+        if clock is not None and _is_time(time):
+            raise SpecError(_mixed(time, clock))
+        raise SpecError(_no_time(time))
+    return _fitting(operator.index(time), time)
+
+
+def _day(time: object, clock: Clock) -> int:
+    if not isinstance(time, date) or isinstance(time, datetime):
+        raise SpecError(_mixed(time, clock) if _is_time(time) else _no_time(time))
+    return time.toordinal() - _EPOCH_DAY
+
+
+def _microseconds(time: datetime, zone: tzinfo | None) -> int | None:
+    """The quick way for most datetimes: None if they need a closer look."""
+    if time.tzinfo is None:
+        if zone is not None:
+            return None
+        since = time - _EPOCH
+    elif zone is None or type(time.tzinfo) not in (timezone, ZoneInfo):
+        return None
+    else:
+        since = time - _EPOCH_UTC
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _instant(time: object, clock: Clock) -> tuple[int, bool]:
+    """Nanoseconds since the epoch, and whether there is a zone."""
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if pandas is not None and isinstance(time, pandas.Timestamp):
+        ticks = int(time.asm8.view("int64"))
+        return ticks * SIZES[time.unit], time.tzinfo is not None
+    if isinstance(time, datetime) and not _missing(time):
+        aware = time.utcoffset() is not None
+        since = time - (_EPOCH_UTC if aware else _EPOCH.replace(tzinfo=time.tzinfo))
+        seconds = since.days * 86_400 + since.seconds
+        return seconds * 1_000_000_000 + since.microseconds * 1_000, aware
+    if numpy is not None and isinstance(time, numpy.datetime64):
+        return int(time.view("int64")) * SIZES[_numpy_unit(time)], False
+    raise SpecError(_mixed(time, clock) if _is_time(time) else _no_time(time))
+
+
+def _numpy_unit(time: Any) -> str:
+    numpy = _module("numpy")
+    if numpy.isnat(time):
+        raise SpecError(
+            "a time is missing (NaT): leave the entry out, or give it a time"
+        )
+    return numpy_unit(time.dtype)
+
+
+def numpy_unit(dtype: Any) -> str:
+    """The unit of a numpy datetime type.
+
+    Raises:
+        SpecError: If it has none of fixed length.
+    """
+    unit, count = _module("numpy").datetime_data(dtype)
+    if unit not in SIZES or count != 1:
+        raise SpecError(
+            f"times of type {dtype} have no unit to count in: cast them, for example "
+            "to datetime64[us]"
+        )
+    return str(unit)
+
+
+def _fitting(ticks: int, time: object) -> int:
+    if ticks not in _INT64:
+        raise SpecError(f"time {time!r} does not fit int64")
+    return ticks
+
+
+def _missing(time: object) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and time is pandas.NaT
+
+
+def _is_time(time: object) -> bool:
+    try:
+        identify(time)
+    except SpecError:
+        return False
+    return True
+
+
+def _no_time(time: object) -> str:
+    if time is None or _missing(time):
+        return f"a time is missing ({time}): leave the entry out, or give it a time"
+    shown = repr(time)[:60]
+    kind = type(time).__name__
+    if isinstance(time, str | bytes):
+        return (
+            f"{shown} is text, not a time: parse it first, for example with "
+            "datetime.fromisoformat"
+        )
+    if hasattr(time, "__float__") and not isinstance(time, bool):
+        return (
+            f"{shown} is a {kind}, which cannot hold a time exactly: give an int in "
+            "the unit you need, such as milliseconds, or a datetime"
+        )
+    return f"{shown} ({kind}) is no time: give an int, a datetime or a date"
+
+
+def _mixed(time: object, clock: Clock) -> str:
+    return (
+        f"{time!r} ({type(time).__name__}) does not go with the times of this window, "
+        f"which its first time decided: {clock.described}"
+    )
+
+
+def _ticks_of(length: Length, argument: str, kind: str, unit: str) -> int:
+    if kind == "int":
+        if length.kind != "integer":
+            raise SpecError(
+                f"{argument}={length.label!r} is a duration, but the times are ints: "
+                f"give {argument}= as an int in their unit, or insert datetimes"
+            )
+        return _length_in_range(length.amount, argument, length)
+    if length.kind != "time":
+        raise SpecError(
+            f"{argument}={length.label} is a bare number, but the times are "
+            f"{kind}s: give a duration such as '{length.label}s'"
+        )
+    ticks, rest = divmod(length.amount, SIZES[unit])
+    if rest:
+        raise SpecError(
+            f"{argument}={length.label!r} is no whole number of units of the times "
+            f"({unit}): give a coarser one, or times in a finer unit"
+        )
+    return _length_in_range(ticks, argument, length)
+
+
+def _length_in_range(ticks: int, argument: str, length: Length) -> int:
+    if ticks not in _INT64:
+        given = Argument(argument, length.given.value)
+        raise SpecError(given, " is too long: int64 cannot hold it")
+    return ticks
+
+
+def _module(name: str) -> Any:
+    """One of the libraries whose times a window gives back."""
+    import importlib
+
+    return importlib.import_module(name)
+
+
+def zone_named(name: str) -> tzinfo:
+    """The zone of an Arrow column: a name such as "Europe/Berlin", or "+02:00".
+
+    Raises:
+        SpecError: If there is no such zone.
+
+    Example:
+        >>> zone_named("+02:00")
+        datetime.timezone(datetime.timedelta(seconds=7200))
+    """
+    if name.upper() in ("UTC", "Z"):
+        return UTC
+    if match := _OFFSET.fullmatch(name):
+        sign, hours, minutes = match.groups()
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        if offset < timedelta(days=1):
+            return timezone(-offset if sign == "-" else offset)
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, LookupError) as error:
+        message = f"there is no time zone {name!r} on this machine"
+        raise SpecError(message) from error
+
+
+def _zone_record(zone: tzinfo) -> list[object]:
+    if isinstance(zone, timezone):
+        offset = zone.utcoffset(None)
+        return ["offset", offset // timedelta(microseconds=1)]
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if isinstance(name, str) and _ZONE.fullmatch(name):
+        return ["zone", name]
+    raise SnapshotError(
+        f"the zone {zone!r} has no name that could be written: use zoneinfo.ZoneInfo"
+    )
+
+
+def zone_of_record(record: object) -> tzinfo:
+    """The zone that `Clock.record` wrote.
+
+    Raises:
+        SnapshotError: If it is no such record, or the zone is unknown here.
+    """
+    match record:
+        case ["offset", int(offset)] if abs(offset) < 86_400_000_000:
+            return timezone(timedelta(microseconds=offset))
+        case ["zone", str(name)] if _ZONE.fullmatch(name):
+            try:
+                return ZoneInfo(name)
+            except (OSError, ValueError, LookupError) as error:
+                raise SnapshotError(f"unknown time zone {name!r}") from error
+    raise SnapshotError(f"{str(record)[:60]!r} is no time zone")
+
+
+def write_moment(moment: date) -> str:
+    """A date or datetime as text, zone and fold included.
+
+    Raises:
+        SnapshotError: If its zone has no name.
+
+    Example:
+        >>> from datetime import date
+        >>> write_moment(date(2024, 2, 29))
+        '2024-02-29'
+    """
+    if not isinstance(moment, datetime):
+        return moment.isoformat()
+    zone = None if moment.tzinfo is None else _zone_record(moment.tzinfo)
+    wall = moment.replace(tzinfo=None, fold=0).isoformat()
+    return json.dumps([wall, moment.fold, zone], separators=(",", ":"))
+
+
+def read_moment(text: str) -> date:
+    """What `write_moment` wrote.
+
+    Raises:
+        SnapshotError: If it is something else.
+
+    Example:
+        >>> read_moment('["2024-02-29T12:30:00",0,null]')
+        datetime.datetime(2024, 2, 29, 12, 30)
+    """
+    try:
+        if not text.startswith("["):
+            return date.fromisoformat(text)
+        wall, fold, zone = json.loads(text[:200])
+        moment = datetime.fromisoformat(wall).replace(fold=fold)
+    except (ValueError, TypeError) as error:
+        raise SnapshotError(f"{text[:60]!r} is no date or time") from error
+    return moment if zone is None else moment.replace(tzinfo=zone_of_record(zone))
