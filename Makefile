@@ -75,21 +75,21 @@ test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=1000000 of each
 
 FAULTS ?= 300
 test-faults: $(DEV) ## errors of users, injected: FAULTS=300 scripts per algorithm, a million
-	SLIDEWISE_FAULT_SCRIPTS=$(FAULTS) $(BIN)/pytest tests/test_own_faults.py -q -k kth_call
+	SLIDEWISE_FAULT_SCRIPTS=$(FAULTS) $(BIN)/pytest tests/aggregations/test_custom_faults.py -q -k kth_call
 
 test-matrix: $(DEV) ## every algorithm with every aggregation: SCRIPTS=1000000; ARGS="-k sum"
-	SLIDEWISE_SCRIPTS=$(SCRIPTS) $(BIN)/pytest tests/test_matrix.py -q $(ARGS)
+	SLIDEWISE_SCRIPTS=$(SCRIPTS) $(BIN)/pytest tests/aggregations/test_matrix.py -q $(ARGS)
 
 STREAMS ?= 100
 STEPS   ?= 30
 FIRST   ?= 0
 test-streams: $(DEV) ## Spark streams against tables: STREAMS=100 of STEPS=30 batches; ARGS=--all
-	$(BIN)/python tests/spark/parity.py \
+	$(BIN)/python tests/helpers/parity.py \
 		--streams $(STREAMS) --steps $(STEPS) --first $(FIRST) $(ARGS)
 
 THREADS ?= 2,4,8
 test-threads: $(DEV) ## threads that share one window: MINUTES=10 THREADS=2,4,8; ARGS="--parts window"
-	$(BIN)/python tests/threads.py --minutes $(or $(MINUTES),10) --threads $(THREADS) $(ARGS)
+	$(BIN)/python tests/helpers/threads.py --minutes $(or $(MINUTES),10) --threads $(THREADS) $(ARGS)
 
 DRIVERS ?= 5
 WORKERS ?= 15
@@ -106,16 +106,16 @@ test-python: ## the tests of the Python package, by the built module
 	@$(MAKE) --no-print-directory test-spark
 
 test-package: $(DEV) ## those without Spark, but for the next
-	$(BIN)/pytest --ignore tests/spark --ignore tests/test_matrix.py
+	$(BIN)/pytest --ignore tests/spark --ignore tests/aggregations/test_matrix.py
 
 test-pairs: $(DEV) ## every algorithm with every aggregation, as in `make test`
-	$(BIN)/pytest tests/test_matrix.py
+	$(BIN)/pytest tests/aggregations/test_matrix.py
 
 test-spark-versions: $(DEV) ## every PySpark that serves, each in an environment of its own; ARGS="4.1.4"
-	$(BIN)/python tests/spark/versions.py $(ARGS)
+	$(BIN)/python tests/helpers/versions.py $(ARGS)
 
 test-keyed-pairs: $(DEV) ## every two features of keyed streams: MINUTES=60 SEED=20260101
-	PYTHONPATH=tests $(BIN)/python -m keyed_pairs --minutes $(or $(MINUTES),60) --seed $(SEED)
+	PYTHONPATH=tests/helpers $(BIN)/python -m keyed_pairs --minutes $(or $(MINUTES),60) --seed $(SEED)
 
 test-spark: $(DEV) ## those with Spark
 	@$(BIN)/python tools/kafka.py --once

@@ -31,8 +31,8 @@ def spark() -> Iterator[Any]:
     from slidewise.spark import session
 
     # Workers import what tests define where tests lie.
-    here = Path(__file__).parent
-    paths = [str(here), str(here.parent), os.environ.get("PYTHONPATH", "")]
+    helpers = Path(__file__).parents[1] / "helpers"
+    paths = [str(helpers), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     config = {
         PARTITIONS: "3",

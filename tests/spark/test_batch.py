@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pytest
+from random_tables import AGGS, random_table, same
 from shared_aggregations import Longest
 
 import slidewise as sw
-from random_tables import AGGS, random_table, same
 from slidewise.spark import hopping, rolling, skew, skew_split, sort_key
 
 DATA = Path(

@@ -15,7 +15,7 @@ import slidewise as sw
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: slidewise[spark]")
 
-HERE = Path(__file__).parent
+HELPERS = Path(__file__).parents[1] / "helpers"
 
 
 @pytest.mark.skipif(
@@ -33,12 +33,12 @@ def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
         for path in package.rglob("*"):
             if path.suffix in (".py", ".so", ".typed"):
                 archive.write(path, path.relative_to(package.parent))
-    paths = [str(HERE), str(HERE.parent), str(package.parent)]
+    paths = [str(HELPERS), str(package.parent)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     environment.pop("PYSPARK_PYTHON", None)
     with (tmp_path / "log").open("wb") as log:
         done = subprocess.run(
-            [sys.executable, str(HERE / "on_cluster.py"), str(tmp_path)],
+            [sys.executable, str(HELPERS / "on_cluster.py"), str(tmp_path)],
             env=environment,
             stdout=log,
             stderr=log,

@@ -83,11 +83,11 @@ spark.stop()
 
 def test_by_connect(tmp_path: Path) -> None:
     """Both on one server: starting it takes longer than either."""
-    here = Path(__file__).parent.parent
-    paths = [str(here / "spark"), str(here), os.environ.get("PYTHONPATH", "")]
+    helpers = Path(__file__).parents[1] / "helpers"
+    paths = [str(helpers), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SESSION + BATCH + STREAM, str(tmp_path)],
-        cwd=here,
+        cwd=helpers,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,

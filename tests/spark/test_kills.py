@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from streams import LATE, ROLLING, Feed, assert_same, written
 
-HERE = Path(__file__).parent
+HELPERS = Path(__file__).parents[1] / "helpers"
 DRIVER = {
     "parquet": ("driver in handler", "driver after state"),
     "keyed": ("driver in sink", "driver before commit"),
@@ -25,9 +25,9 @@ BATCHES = 4
 
 def run(folder: Path, sink: str, plan: list[tuple[str, int]]) -> int:
     """The stream in a process of its own; its exit code."""
-    paths = [str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    paths = [str(HELPERS), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    script = str(HERE / "killing.py")
+    script = str(HELPERS / "killing.py")
     command = [sys.executable, script, str(folder), sink, json.dumps(plan)]
     with (folder / "log").open("ab") as log:
         done = subprocess.run(

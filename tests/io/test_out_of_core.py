@@ -1,0 +1,234 @@
+"""Files that do not fit into memory give what they give as a whole."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from random_tables import AGGS, random_table, same
+
+import slidewise as sw
+from slidewise.cli import rolling
+from slidewise.cli.main import main
+from slidewise.io import external_sort, out_of_core
+from slidewise.io.out_of_core import rolling_file
+from slidewise.io.readers import read_table, write_table
+from slidewise.spec.spec import Spec
+from slidewise.table.rolling import rolling_spec
+
+BY: list[Any] = [None, "k", ["k", "g"]]
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out_of_core, "_LEAST_CHUNK", 1 << 12)
+    monkeypatch.setattr(external_sort, "_BLOCK_ROWS", 7)
+    monkeypatch.setattr(external_sort, "_FAN", 3)
+    monkeypatch.setattr(external_sort, "_OPEN", 2)
+    monkeypatch.setattr("slidewise.io.scanner._ROWS", 50)
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("arrival", [None, "a"])
+@pytest.mark.parametrize("by", BY)
+def test_every_window_and_aggregation(
+    tmp_path: Path, by: Any, arrival: Any, in_order: bool
+) -> None:
+    table = random_table(random.Random(f"{by}{arrival}"), 900, keys=9, span=400)
+    source, target = tmp_path / "in.parquet", tmp_path / "out.arrow"
+    write_table(table, source)
+    windows = [5, 60, sw.rows(9)]
+    spec = Spec.make(on="t", by=by, windows=windows, aggs=AGGS, arrival=arrival)
+    assert rolling_file(source, target, spec, memory=1, in_order=in_order) == 900
+    got, expected = read_table(target), rolling_spec(table, spec)
+    if in_order:
+        assert got["row"].equals(expected["row"])
+    same(got, expected)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "in.parquet",
+        target.name,
+    ]
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize(
+    "name", ["x.csv", "x.csv.gz", "x.parquet", "x.arrow", "x.jsonl"]
+)
+def test_every_kind_of_file(tmp_path: Path, name: str) -> None:
+    import gzip
+
+    table = random_table(random.Random(name), 300, keys=9, span=400)
+    table = table.drop_columns(["s"])
+    source, target = tmp_path / name, tmp_path / "out.csv"
+    plain = tmp_path / name.removesuffix(".gz")
+    write_table(table, plain)
+    if name.endswith(".gz"):
+        source.write_bytes(gzip.compress(plain.read_bytes()))
+    spec = Spec.make(
+        on="t", by="g", windows=30, aggs={"s": sw.sum("i"), "n": sw.count()}
+    )
+    rolling_file(source, target, spec, memory=1)
+    write_table(rolling_spec(read_table(source, on="t"), spec), tmp_path / "whole.csv")
+    assert target.read_text() == tmp_path.joinpath("whole.csv").read_text()
+
+
+def test_text_takes_the_type_that_all_of_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slidewise.io.scanner._BLOCK", 64)
+    rows = [f"2020-01-01 00:00:{n:02d},{n},,{n}" for n in range(20)]
+    rows += ["2020-01-01 00:01:00,0.5,7,x", "2020-01-01 00:01:01,,,"]
+    source, target = tmp_path / "in.csv", tmp_path / "out.parquet"
+    source.write_text("\n".join(["t,a,b,c", *rows]) + "\n")
+    aggs = {"s": sw.sum("a"), "n": sw.count("c")}
+    spec = Spec.make(on="t", windows="5s", aggs=aggs)
+    rolling_file(source, target, spec)
+    got, whole = read_table(target), read_table(source, on="t")
+    assert got.equals(rolling_spec(whole, spec))
+    assert [str(kind) for kind in got.schema.types[1:4]] == [
+        "double",
+        "int64",
+        "string",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t,x\n2020-01-01,1\n,2\n", r"'t' has no time in row 1 \(counting from 0\)"),
+        ("t,x\n2020-01-01,1\nsoon,2\n", r"'soon' in row 1 \(counting from 0\), which"),
+        ("t,y\n2020-01-01,1\n", "the table has no column 'x'; it has t, y"),
+        ("t,x\n2020-01-01,a\n", r"sum\('x'\) does not fit column 'x', which holds"),
+        ("t,x,s_1d\n2020-01-01,1,1\n", "the table has a column 's_1d' already"),
+    ],
+)
+def test_what_cannot_be_done_leaves_nothing(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text(text)
+    spec = Spec.make(on="t", windows="1d", aggs={"s": sw.sum("x")})
+    with pytest.raises(sw.SpecError, match=message):
+        rolling_file(source, target, spec)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    write_table(pa.schema({"t": pa.int64()}).empty_table(), source)
+    spec = Spec.make(on="t", windows=3, aggs={"n": sw.count()})
+    for in_order in (True, False):
+        assert rolling_file(source, target, spec, in_order=in_order) == 0
+        assert read_table(target).schema.names == ["t", "n_3"]
+
+
+SCRIPT = """
+import resource, sys
+from slidewise.cli import main
+limit = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+def test_a_file_larger_than_the_memory_there_is(tmp_path: Path) -> None:
+    count, limit = 2_000_000, 400_000_000
+    source, target = tmp_path / "in.parquet", tmp_path / "out.arrow"
+    places = pa.array(range(count), pa.int64())
+    spread = pc.multiply(places, 2_654_435_761)
+    times = pc.bit_wise_and(spread, (1 << 40) - 1)
+    columns = {"t": times, "k": pc.bit_wise_and(places, 255)}
+    values = times.cast(pa.float64())
+    table = pa.table({**columns, **{f"v{n}": values for n in range(25)}})
+    pq.write_table(
+        table, source, row_group_size=1 << 16, use_dictionary=False, compression="none"
+    )
+    assert source.stat().st_size > limit
+    command = ["rolling", str(source), "--on", "t", "--by", "k", "-o", str(target)]
+    command += ["--window", str(1 << 33), "--agg", "s=sum:v0", "--agg", "m=max:v1"]
+
+    def run(*more: str) -> subprocess.CompletedProcess[str]:
+        limited = [sys.executable, "-c", SCRIPT, str(limit), *command, *more]
+        # This allocator takes what it is asked for, and no more ahead.
+        env = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}
+        return subprocess.run(
+            limited, capture_output=True, text=True, check=False, env=env
+        )
+
+    assert run("--memory", "unlimited").returncode != 0
+    parts = run("--memory", "32MB")
+    assert parts.returncode == 0, parts.stderr
+    got = read_table(target, columns=["t", f"s_{1 << 33}"])
+    assert got["t"].equals(table["t"])
+    some = sw.rolling(
+        table.select(["t", "k", "v0"]).filter(pc.equal(table["k"], 7)),
+        on="t",
+        windows=1 << 33,
+        aggs={"s": sw.sum("v0")},
+    )
+    ours = got.filter(pc.equal(table["k"], 7))
+    assert ours.column(1).equals(some.column(3))
+
+
+# The command line
+
+
+ROLL = ["--on", "t", "--window", "3", "--agg", "n=count", "--quiet"]
+
+
+def test_the_command_goes_by_disk_where_memory_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    table = pa.table({"t": range(1000)})
+    write_table(table, source)
+    seen: list[int] = []
+
+    def watched(*arguments: Any, **options: Any) -> int:
+        seen.append(options["memory"])
+        return rolling_file(*arguments, **options)
+
+    monkeypatch.setattr(out_of_core, "rolling_file", watched)
+    command = ["rolling", str(source), *ROLL, "-o", str(target)]
+    assert main(command) == 0
+    assert seen == []
+    monkeypatch.setattr(rolling, "_free_memory", lambda: 16_000)
+    assert main(command) == 0
+    assert seen == [4_000]
+    assert main([*command, "--memory", "1.5KB"]) == 0
+    assert seen == [4_000, 1_536]
+    assert main([*command, "--memory", "unlimited"]) == 0
+    assert len(seen) == 2
+    assert read_table(target)["n_3"].to_pylist()[:4] == [1, 2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            ["--memory", "much"],
+            "--memory takes a size such as 500MB",
+        ),
+        (["--memory", "1GB"], "give -o FILE for the results"),
+        (
+            ["--memory", "1GB", "-o", "x.csv", "--plot", "x.png"],
+            "and no --plot",
+        ),
+        (["--then-by", "t"], "--then-by is for --engine spark"),
+    ],
+)
+def test_what_the_command_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    source = tmp_path / "in.parquet"
+    write_table(pa.table({"t": [1]}), source)
+    assert main(["rolling", str(source), *ROLL, *more]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,205 @@
+"""Sessions and windows without rows over a stream, against those of the whole table."""
+
+import datetime as dt
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from keyed_streams import FOLDED, WHOLE, assert_same, page, stream_of
+
+import slidewise as sw
+
+__all__ = ["page"]
+
+
+@pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
+@pytest.mark.parametrize("gap", [1, 9, 100])
+@pytest.mark.parametrize("by", [["key"], ["key", "k2"], []], ids=["key", "two", "none"])
+@pytest.mark.parametrize("seed", range(2))
+def test_sessions_are_answered_once_they_are_over(
+    page: int, seed: int, by: list[str], gap: int, aggs: dict[str, object]
+) -> None:
+    """Once the watermark has passed the last row by the gap."""
+    spec: dict[str, object] = {"on": "t", "by": by, "window": sw.session(gap)}
+    spec["aggs"] = aggs
+    rows, answers, watermark = stream_of(seed * 1000 + page + 5, spec)
+    expected = sw.hopping(rows, **spec)
+    over = pc.less_equal(expected["window_end"], watermark - gap)
+    assert_same(answers, expected.filter(over), [*by, "window_end"])
+
+
+@pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
+@pytest.mark.parametrize("grid", [(60, 10, 0), (60, 7, 3), (5, 5, 0), (4, 9, 1)])
+@pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
+@pytest.mark.parametrize("seed", range(2))
+def test_windows_without_rows_come_with_the_next_one(
+    page: int,
+    seed: int,
+    by: list[str],
+    grid: tuple[int, int, int],
+    aggs: dict[str, object],
+) -> None:
+    """As soon as a later window of the key with rows is over."""
+    length, every, offset = grid
+    spec: dict[str, object] = {"on": "t", "by": by, "window": length, "every": every}
+    spec |= {"offset": offset, "empty": True, "aggs": aggs}
+    rows, answers, watermark = stream_of(seed * 1000 + page + 6, spec)
+    expected = sw.hopping(rows, **spec)
+    filled = sw.hopping(rows, **{**spec, "empty": False})
+    filled = filled.filter(pc.less_equal(filled["window_end"], watermark + 1))
+    last: dict[object, int] = {}
+    for row in filled.to_pylist():
+        key = tuple(row[name] for name in by)
+        last[key] = max(row["window_end"], last.get(key, row["window_end"]))
+    there = [
+        row["window_end"]
+        <= last.get(tuple(row[name] for name in by), row["window_start"])
+        for row in expected.to_pylist()
+    ]
+    expected = expected.filter(pa.array(there, pa.bool_()))
+    assert_same(answers, expected, [*by, "window_end"])
+
+
+def test_sessions_begin_with_history_or_deletions_end_them() -> None:
+    """A deletion of a session's last row lets it end with the row before."""
+    windows = sw.KeyedWindows(
+        on="t", window=sw.session(5), aggs={"n": sw.count()}, deletes="gone"
+    )
+    windows.ingest(pa.table({"t": [1, 5, 9], "gone": [False] * 3}))
+    windows.advance(6)
+    assert len(windows.collect()) == 0
+    windows.ingest(pa.table({"t": [9], "gone": [True]}))
+    windows.advance(10)
+    assert windows.collect().to_pydict() == {
+        "window_start": [1],
+        "window_end": [5],
+        "n": [2],
+    }
+
+
+def test_idle_keys_forget_their_last_window() -> None:
+    """Windows without rows begin anew behind it."""
+    spec = {"on": "t", "by": "key", "window": 2, "empty": True}
+    windows = sw.KeyedWindows(**spec, aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [1, 1], "key": ["a", "b"]}))
+    windows.advance(9)
+    windows.collect()
+    windows.evict_idle(9)
+    windows.ingest(pa.table({"t": [11], "key": ["a"]}))
+    windows.advance(20)
+    assert windows.collect()["window_end"].to_pylist() == [12]
+
+
+ALONE = {
+    "count": sw.count("x"),
+    "sum": sw.sum("x"),
+    "sum of floats": sw.sum("y"),
+    "mean": sw.mean("y"),
+    "stddev": sw.stddev("y"),
+    "min": sw.min("x"),
+    "max": sw.max("y", where="ok"),
+    "product": sw.product("y"),
+    "range": sw.range("x"),
+    "any": sw.any("ok"),
+    "min_count": sw.min_count("x"),
+    "top_k": sw.top_k("x", 3),
+    "distinct": sw.approx_count_distinct("x"),
+    "first": sw.first("word"),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("grid", [(60, 10), (7, 7), (4, 90)], ids=str)
+def test_hops_of_one_aggregation_without_a_count_of_rows(
+    page: int, name: str, grid: tuple[int, int]
+) -> None:
+    """Pages are folded by what reads them, and every window that holds a row comes."""
+    length, every = grid
+    spec: dict[str, object] = {"on": "t", "by": "key", "window": length}
+    spec |= {"every": every, "aggs": {"answer": ALONE[name]}}
+    table, answers, watermark = stream_of(page + length, spec)
+    expected = sw.hopping(table, **spec)
+    over = pc.less_equal(expected["window_end"], watermark + 1)
+    assert_same(answers, expected.filter(over), ["key", "window_end"])
+
+
+@pytest.mark.parametrize(
+    "aggs",
+    [
+        {"avg": sw.mean("x")},
+        {"total": sw.sum("x")},
+        {"total": sw.sum("x"), "top": sw.max("x")},
+        {"top": sw.max("x"), "many": sw.approx_count_distinct("x")},
+        {"avg": sw.mean("x"), "n": sw.count()},
+    ],
+    ids=["mean", "sum", "sum+max", "max+distinct", "mean+count"],
+)
+def test_windows_whose_rows_all_lie_in_folded_pages(aggs: dict[str, object]) -> None:
+    """Weeks of five days, with pages of their real size: 5,000 rows a day."""
+    days = [dt.date(2026, 1, 5) + dt.timedelta(day) for day in range(28)]
+    days = [day for day in days if day.weekday() < 5 for _ in range(5000)]
+    table = pa.table({"day": days, "x": [float(at % 7) for at in range(len(days))]})
+    spec = {"on": "day", "window": "7d", "offset": "3d", "aggs": aggs}
+    windows = sw.KeyedWindows(**spec)
+    windows.ingest(table)
+    windows.advance(dt.date(2026, 6, 1))
+    assert_same(windows.collect(), sw.hopping(table, **spec), ["window_end"])
+
+
+def test_a_tumbling_sum_goes_on_beyond_a_page() -> None:
+    """Many batches of one key, each of them followed by an advance."""
+    spec = {"on": "t", "window": 1000, "aggs": {"total": sw.sum("x")}}
+    windows = sw.KeyedWindows(**spec)
+    table = pa.table({"t": [at // 10 for at in range(30_000)], "x": [1.0] * 30_000})
+    for start in range(0, len(table), 1000):
+        windows.ingest(table.slice(start, 1000))
+        windows.advance()
+    windows.advance(10_000)
+    assert_same(windows.collect(), sw.hopping(table, **spec), ["window_end"])
+
+
+@pytest.mark.parametrize("name", ["__rows", "__time", "__fresh", "__arrival"])
+def test_an_aggregation_with_a_reserved_name_is_refused(name: str) -> None:
+    """Its answers would be taken for something else."""
+    windows = sw.KeyedWindows(on="t", window=5, aggs={name: sw.sum("x")})
+    with pytest.raises(sw.SpecError, match=f"'{name}' is reserved"):
+        windows.ingest(pa.table({"t": [1, 2], "x": [10, 20]}))
+
+
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.uint32(), pa.uint64(), pa.int8()])
+def test_windows_around_the_ends_of_small_time_types(kind: pa.DataType) -> None:
+    """A window may begin before 0, in whichever batch that shows."""
+    spec = {"on": "t", "window": 20, "every": 2, "aggs": {"n": sw.count()}}
+    table = pa.table({"t": pa.array([3, 30, 90], kind)})
+    windows = sw.KeyedWindows(**spec)
+    windows.ingest(table)
+    windows.advance()
+    windows.advance(127)
+    assert_same(windows.collect(), sw.hopping(table, **spec), ["window_end"])
+
+
+@pytest.mark.parametrize("time", [2**63 - 1, 2**63 - 8, -(2**63)])
+def test_windows_beyond_int64_are_refused_by_their_row(time: int) -> None:
+    """As over a table; the other rows go on."""
+    windows = sw.KeyedWindows(on="t", window=10, aggs={"n": sw.count()})
+    with pytest.raises(sw.SpecError, match=f"the time {time} .* beyond the times"):
+        windows.ingest(pa.table({"t": [5, time]}))
+    with pytest.raises(sw.SpecError, match="beyond the times"):
+        sw.hopping(pa.table({"t": [time]}), on="t", window=10, aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [5]}))
+    windows.advance(2**63 - 1)
+    assert windows.collect()["window_end"].to_pylist() == [10]
+
+
+def test_keys_are_idle_by_their_latest_row_once_it_has_gone() -> None:
+    """Not by the end of its last window, which comes later."""
+    windows = sw.KeyedWindows(
+        on="t", by="key", window=20, every=7, empty=True, aggs={"n": sw.count()}
+    )
+    windows.ingest(pa.table({"t": [30], "key": ["a"]}))
+    windows.advance(60)
+    windows.collect()
+    windows.evict_idle(40)
+    windows.ingest(pa.table({"t": [100], "key": ["a"]}))
+    windows.advance(200)
+    assert windows.collect()["window_start"].to_pylist() == [84, 91, 98]

@@ -1,0 +1,148 @@
+"""Which row of equal times comes first, in streams: `then_by`, `arrival`, deletions."""
+
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from keyed_streams import page
+
+import slidewise as sw
+
+__all__ = ["page"]
+
+
+def batches_of(table: pa.Table, ends: tuple[int, ...]) -> list[pa.Table]:
+    """A table cut at these rows."""
+    cuts = [0, *ends, len(table)]
+    return [table.slice(start, end - start) for start, end in pairwise(cuts)]
+
+
+CUTS = [(), (1,), (2,), (1, 2)]
+
+
+@pytest.mark.parametrize("cuts", CUTS, ids=str)
+@pytest.mark.parametrize("emit", ["final", "arrival", "update"])
+def test_a_deletion_takes_the_first_row_by_then_by(
+    page: int, emit: str, cuts: tuple[int, ...]
+) -> None:
+    """However the rows fall into batches."""
+    table = pa.table(
+        {
+            "t": [1, 1, 1],
+            "o": [2, 1, 3],
+            "x": ["b", "a", ""],
+            "gone": [False, False, True],
+        }
+    )
+    windows = sw.KeyedWindows(
+        on="t",
+        windows=5,
+        aggs={"c": sw.collect("x")},
+        emit=emit,
+        late=9,
+        then_by="o",
+        deletes="gone",
+    )
+    for batch in batches_of(table, cuts):
+        windows.ingest(batch)
+    windows.collect()
+    windows.ingest(pa.table({"t": [2], "o": [0], "x": ["c"], "gone": [False]}))
+    windows.advance(2)
+    assert windows.collect()["c_5"].to_pylist()[-1] == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("cuts", "left"), [((), 5), ((2,), 5), ((1, 2), 3), ((1,), 3)], ids=str
+)
+def test_a_deletion_takes_the_first_row_to_arrive(
+    page: int, cuts: tuple[int, ...], left: int
+) -> None:
+    """The earliest batch, in it the least `arrival=`."""
+    table = pa.table({"t": [1, 1, 1], "a": [5, 3, 9], "gone": [False, False, True]})
+    windows = sw.KeyedWindows(
+        on="t",
+        windows=5,
+        aggs={"c": sw.collect("a")},
+        emit="arrival",
+        arrival="a",
+        late=9,
+        deletes="gone",
+    )
+    for batch in batches_of(table, cuts):
+        windows.ingest(batch)
+    windows.collect()
+    windows.ingest(pa.table({"t": [2], "a": [0], "gone": [False]}))
+    assert windows.collect()["c_5"].to_pylist() == [[left, 0]]
+
+
+@pytest.mark.parametrize("windows", [[10], [10, sw.rows(2)]], ids=["time", "rows"])
+def test_then_by_orders_rows_of_all_batches(windows: list[object]) -> None:
+    """Whatever else is asked, `rows(n)` among it."""
+    kw = sw.KeyedWindows(
+        on="t",
+        windows=windows,
+        aggs={"c": sw.collect("o")},
+        emit="arrival",
+        then_by="o",
+        late=9,
+    )
+    for order in (2, 1, 3):
+        kw.ingest(pa.table({"t": [1], "o": [order]}))
+    assert kw.collect()["c_10"].to_pylist() == [[2], [1, 2], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("cuts", CUTS, ids=str)
+def test_rows_are_the_latest_by_then_by(cuts: tuple[int, ...]) -> None:
+    """The last row is that with the largest value, in whichever batch it came."""
+    table = pa.table({"t": [1, 1, 1], "o": [3, 2, 1]})
+    kw = sw.KeyedWindows(
+        on="t",
+        windows=sw.rows(1),
+        aggs={"c": sw.last("o")},
+        emit="arrival",
+        then_by="o",
+        late=9,
+    )
+    for batch in batches_of(table, cuts):
+        kw.ingest(batch)
+    assert kw.collect()["c_1rows"].to_pylist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize("reads", ["x", "a"])
+def test_order_of_arrival_goes_by_batch_before_the_column(
+    page: int, reads: str
+) -> None:
+    """Whether the column of arrival is kept, being aggregated, or not."""
+    kw = sw.KeyedWindows(
+        on="t",
+        windows=10,
+        aggs={"x": sw.collect("x"), "other": sw.max(reads)},
+        emit="arrival",
+        arrival="a",
+        late=9,
+    )
+    for batch, arrival in (([1, 2], [9, 8]), ([3, 4], [7, 6]), ([5], [1])):
+        times = [1] * len(batch)
+        kw.ingest(pa.table({"t": times, "x": batch, "a": arrival}))
+    assert kw.collect()["x_10"].to_pylist()[-1] == [2, 1, 4, 3, 5]
+
+
+def test_nulls_of_then_by_come_last() -> None:
+    """Behind NaN, which comes behind all numbers."""
+    table = pa.table(
+        {"t": [1] * 4, "o": [2.0, None, float("nan"), 1.0], "id": range(4)}
+    )
+    kw = sw.KeyedWindows(on="t", windows=5, aggs={"ids": sw.collect("id")}, then_by="o")
+    for batch in batches_of(table, (1, 3)):
+        kw.ingest(batch)
+    kw.advance()
+    assert kw.collect()["ids_5"].to_pylist() == [[3, 0, 2, 1]] * 4
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.float16()], ids=str)
+def test_then_by_needs_a_column_that_sorts(kind: pa.DataType) -> None:
+    """Known before any row is taken in."""
+    kw = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()}, then_by="o")
+    rows = pa.table({"t": [1], "o": pa.nulls(1, kind)})
+    with pytest.raises(sw.SpecError, match="then_by='o' names a column of"):
+        kw.ingest(rows)

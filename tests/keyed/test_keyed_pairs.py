@@ -1,0 +1,43 @@
+"""Streams of keyed windows in which every two features meet, against their meaning.
+
+A fresh seed each day, or that of SLIDEWISE_SEED. `make test-keyed-pairs` runs longer.
+"""
+
+import os
+import time
+from functools import cache
+from random import Random
+
+import pytest
+from keyed_pairs.__main__ import again, cases
+from keyed_pairs.covering import Cover, pairs, possible
+from keyed_pairs.factors import Case
+from keyed_pairs.run import DifferenceError, play
+
+SEED = os.environ.get("SLIDEWISE_SEED") or time.strftime("%Y%m%d")
+PARTS = 12
+
+
+@cache
+def all_cases() -> list[tuple[str, Case]]:
+    return list(cases(SEED))
+
+
+@pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"seed{SEED}-{part}")
+def test_answers_are_what_the_words_mean(part: int) -> None:
+    """Each failure says how its case is run alone."""
+    found = []
+    for name, case in all_cases()[part::PARTS]:
+        try:
+            play(case, name)
+        except DifferenceError as error:
+            found.append(f"{again(name)}\n    {str(error)[:300]}")
+    assert not found, "\n".join([f"{len(found)} cases differ:", *found])
+
+
+def test_every_two_features_meet() -> None:
+    """In some case of each seed."""
+    missing = possible()
+    for case in Cover(Random(SEED)):
+        missing.difference_update(pairs(case))
+    assert not missing

@@ -1,0 +1,79 @@
+"""Several threads on one `KeyedWindows`: calls wait for one another."""
+
+import copy
+import pickle
+import threading
+
+import pyarrow as pa
+import pytest
+from keyed_streams import assert_same
+from threads import together
+
+import slidewise as sw
+
+ASKED = {"on": "t", "by": "k", "windows": 50, "aggs": {"s": sw.sum("x")}}
+
+
+def rows_of(thread: int, batch: int) -> pa.Table:
+    """Rows that no other thread has, at times that all have."""
+    times = range(batch * 10, batch * 10 + 10)
+    keys = [(thread + at) % 7 for at in range(10)]
+    return pa.table({"t": times, "k": keys, "x": [thread * 1000 + at for at in times]})
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_no_row_is_lost(threads: int) -> None:
+    """However the batches of several threads meet."""
+    windows = sw.KeyedWindows(**ASKED, late=10_000)
+    batches = [[rows_of(at, batch) for batch in range(30)] for at in range(threads)]
+
+    def feed(own: list[pa.Table]) -> None:
+        for batch in own:
+            windows.ingest(batch)
+
+    together([lambda own=own: feed(own) for own in batches])
+    windows.advance(10_000)
+    table = pa.concat_tables([batch for own in batches for batch in own])
+    assert windows.late_count == 0
+    assert_same(windows.collect(), sw.rolling(table, **ASKED), ["t", "k", "x"])
+    windows.check()
+
+
+def test_readers_see_whole_batches() -> None:
+    """Keys, copies, snapshots and answers, while another thread takes rows in."""
+    windows = sw.KeyedWindows(**ASKED, late=10_000)
+    windows.ingest(rows_of(0, 0))
+    done = threading.Event()
+
+    def feed() -> None:
+        for batch in range(1, 40):
+            windows.ingest(rows_of(0, batch))
+        done.set()
+
+    def read() -> None:
+        while not done.is_set():
+            assert len(windows) == len(windows.keys()) == 7
+            for twin in (
+                copy.copy(windows),
+                pickle.loads(pickle.dumps(windows)),
+                sw.KeyedWindows.from_bytes(windows.to_bytes(), **ASKED),
+            ):
+                twin.check()
+                twin.advance(10_000)
+                assert len(twin.collect()) % 10 == 0
+
+    together([feed, read])
+
+
+def test_use_from_within_its_own_functions_is_refused() -> None:
+    """It would wait for itself."""
+    windows: sw.KeyedWindows
+
+    def lift(x: int) -> int:
+        return len(windows) + x
+
+    nosy = sw.aggregation(lift=lift, combine=max, identity=0, returns=int)
+    windows = sw.KeyedWindows(on="t", windows=5, aggs={"m": nosy("x")}, emit="arrival")
+    with pytest.raises(sw.WindowBusyError, match="within their own operation"):
+        windows.ingest(pa.table({"t": [1], "x": [1]}))
+    assert windows.late_count == 0

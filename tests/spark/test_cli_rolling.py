@@ -1,0 +1,154 @@
+"""`slidewise rolling --engine spark` gives what the local engine gives."""
+
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from random_tables import random_table, same
+
+import slidewise as sw
+from slidewise.cli.main import main
+from slidewise.io.readers import read_table, write_table
+
+SPEC = [
+    "--on",
+    "t",
+    "--by",
+    "k",
+    "--window",
+    "9",
+    "--agg",
+    "m=max:x",
+    "--agg",
+    "n=count",
+]
+
+
+@pytest.mark.usefixtures("spark")
+def test_files_to_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = random_table(random.Random(1), 200, keys=4, span=90)
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    write_table(table, source)
+    command = ["rolling", str(source), *SPEC, "--engine", "spark"]
+    assert main([*command, "-o", str(target)]) == 0
+    assert "wrote" in capsys.readouterr().err
+    aggs = {"m": sw.max("x"), "n": sw.count()}
+    expected = sw.rolling(table, on="t", by="k", windows=9, aggs=aggs)
+    same(pq.read_table(target), expected)
+    assert main([*command, "--quiet"]) == 0
+    assert "n_9" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv", "in.jsonl"])
+def test_text_with_times_in_it(tmp_path: Path, name: str) -> None:
+    times = pa.array([0, 5, 61], pa.timestamp("s")).cast(pa.timestamp("us"))
+    table = pa.table({"t": times, "x": [1, 2, 3]})
+    source, target = tmp_path / name, tmp_path / "out.parquet"
+    write_table(table, source)
+    command = [
+        "rolling",
+        str(source),
+        "--on",
+        "t",
+        "--window",
+        "1m",
+        "--engine",
+        "spark",
+    ]
+    assert main([*command, "--agg", "s=sum:x", "-o", str(target), "--quiet"]) == 0
+    got = pq.read_table(target).sort_by("t")
+    assert got["s_1m"].to_pylist() == [1, 3, 5]
+
+
+US = "t,k,x\n07/03/18 17:48:39,a,1\n07/04/18 09:00:00,a,2\n07/13/18 10:00:00,b,3\n"
+ISO = "t,x\n2018-07-03 17:48:39,1\n2018-03-07 17:48:39,2\n"
+TIMES = ["--on", "t", "--window", "24h", "--agg", "s=sum:x", "--engine", "spark"]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("text", "form", "expected"),
+    [
+        (US, "%m/%d/%y %H:%M:%S", [1, 3, 3]),
+        (US.replace("07/", "Jul/"), "%b/%d/%y %H:%M:%S", [1, 3, 3]),
+        # Of a day and a month, the format says which is which, and not Spark.
+        (ISO.replace("-07-03", "-04-03"), "%Y-%d-%m %H:%M:%S", [1, 2]),
+    ],
+)
+def test_time_format(tmp_path: Path, text: str, form: str, expected: list[int]) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / "out.parquet"
+    source.write_text(text)
+    command = ["rolling", str(source), *TIMES, "--time-format", form, "--quiet"]
+    assert main([*command, "-o", str(target)]) == 0
+    got = pq.read_table(target).sort_by("x")
+    assert got["s_24h"].to_pylist() == expected
+    table = read_table(source, on=["t"], time_format=form)
+    assert got["t"].cast(pa.timestamp("us")).to_pylist() == table["t"].to_pylist()
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        (US, ["--time-format", "%d/%m/%y %H:%M:%S"], "'07/13/18 10:00:00', which .*"),
+        (ISO + ",3\n", [], "no time in the row of t=None: drop the rows"),
+        (ISO + "later,3\n", [], "holds 'later', which is not written like the rows"),
+    ],
+)
+def test_one_line_about_times(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    more: list[str],
+    message: str,
+) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(text)
+    assert main(["rolling", str(source), *TIMES, *more]) == 2
+    said = capsys.readouterr().err
+    assert re.search(message, said), said
+    assert said.count("\n") == 1, said
+
+
+def test_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """Whatever PySpark warns of and logs."""
+    source = tmp_path / "in.csv"
+    source.write_text(US)
+    command = [sys.executable, "-m", "slidewise", "rolling", str(source), *TIMES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    said = done.stderr
+    assert re.search("holds '07/03/18 17:48:39', which .*: .*--time-format", said), said
+    assert said.count("\n") == 1, said
+    assert "Spark's log" not in said
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--memory", "1GB"], "--memory does not go with --engine spark"),
+        (["--agg", "l=last:x"], "add --then-by column"),
+        (["--agg", "s=sum:g"], "sum takes integers, floats, decimals"),
+        (["-o", "features"], "cannot tell from its name what 'features' is to Spark"),
+        (["--by", "none"], "the DataFrame has no column 'none'"),
+        (["--on", "i"], "column 'i' has no time in the row of k="),
+    ],
+)
+def test_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    table = random_table(random.Random(1), 20, keys=4, span=90)
+    source = tmp_path / "in.parquet"
+    write_table(table, source)
+    assert main(["rolling", str(source), *SPEC, "--engine", "spark", *more]) == 2
+    said: Any = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1

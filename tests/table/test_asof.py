@@ -1,0 +1,212 @@
+"""Answers at the rows of another table, and windows that end earlier."""
+
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tables_oracle import inside
+
+import slidewise as sw
+from slidewise.spec.durations import Rows
+
+AGGS = {"n": sw.count(), "values": sw.collect("x"), "distinct": sw.count_distinct("x")}
+
+
+def seen(
+    table: dict[str, list[Any]],
+    moment: dict[str, Any],
+    window: Any,
+    closed: str,
+    offset: int = 0,
+) -> list[int]:
+    """The rows of a moment's window, oldest first."""
+    arrived = [
+        row
+        for row in range(len(table["t"]))
+        if table["k"][row] == moment["k"]
+        and ("a" not in moment or table["a"][row] <= moment["a"])
+    ]
+    arrived.sort(key=lambda row: (table["t"][row], table["a"][row], row))
+    if isinstance(window, int):
+        end = moment["t"] - offset
+        return [row for row in arrived if inside(end - table["t"][row], window, closed)]
+    if "a" in moment:
+        return arrived[-window.n :]
+    return [row for row in arrived if table["t"][row] <= moment["t"]][-window.n :]
+
+
+def made(rng: random.Random, rows: int) -> dict[str, list[Any]]:
+    return {
+        "t": [rng.randrange(40) for _ in range(rows)],
+        "k": [rng.choice(["a", "b", None]) for _ in range(rows)],
+        "a": [rng.randrange(60) for _ in range(rows)],
+        "x": [rng.randrange(5) for _ in range(rows)],
+    }
+
+
+@pytest.mark.parametrize("by_arrival", [False, True])
+@pytest.mark.parametrize("seed", range(60))
+def test_each_moment_sees_its_window(seed: int, by_arrival: bool) -> None:
+    rng = random.Random(seed)
+    table = made(rng, rng.choice([0, 1, 30]))
+    labels = made(rng, rng.choice([0, 1, 25]))
+    closed = rng.choice(["right", "left", "both", "neither"])
+    windows: list[Any] = [1, 7, 100]
+    if closed == "right":
+        windows.append(sw.rows(3))
+    if not by_arrival:
+        table["a"] = list(range(len(table["t"])))
+    given = as_arrow(labels).drop_columns(["x"])
+    got = sw.rolling(
+        as_arrow(table),
+        on="t",
+        by="k",
+        windows=windows,
+        closed=closed,
+        aggs=AGGS,
+        arrival="a" if by_arrival else None,
+        at=given,
+    )
+    assert got.select(given.column_names) == given
+    for window in windows:
+        label = f"{window.n}rows" if isinstance(window, Rows) else window
+        for row, moment in enumerate(given.to_pylist()):
+            if not by_arrival:
+                del moment["a"]
+            rows = seen(table, moment, window, closed)
+            values = [table["x"][other] for other in rows]
+            assert got[f"values_{label}"][row].as_py() == values, (row, window)
+            assert got[f"n_{label}"][row].as_py() == len(values)
+            assert got[f"distinct_{label}"][row].as_py() == len(set(values))
+
+
+def as_arrow(table: dict[str, list[Any]]) -> pa.Table:
+    columns = {name: pa.array(table[name], pa.int64()) for name in ("t", "a", "x")}
+    return pa.table({**columns, "k": pa.array(table["k"], pa.string())})
+
+
+@pytest.mark.parametrize("ties", ["peers", "rows"])
+@pytest.mark.parametrize("offset", [-3, 1, 5])
+def test_offset_ends_windows_earlier(offset: int, ties: str) -> None:
+    table = made(random.Random(offset), 50)
+    table["a"] = list(range(50))
+    sides = (
+        ("right", "both") if ties == "rows" else ("left", "right", "both", "neither")
+    )
+    for closed in sides:
+        got = sw.rolling(
+            as_arrow(table),
+            on="t",
+            by="k",
+            windows=[4, 20],
+            closed=closed,
+            ties=ties,
+            aggs=AGGS,
+            offset=offset,
+        )
+        for row in range(50):
+            moment = {"t": table["t"][row], "k": table["k"][row]}
+            for window in (4, 20):
+                rows = seen(table, moment, window, closed, offset)
+                values = [table["x"][other] for other in rows]
+                assert got[f"values_{window}"][row].as_py() == values
+
+
+def test_offset_as_of_arrival() -> None:
+    table = pa.table({"t": [1, 2, 3], "a": [5, 1, 9], "x": [10, 20, 30]})
+    got = sw.rolling(
+        table, on="t", windows=9, arrival="a", offset=1, aggs={"x": sw.collect("x")}
+    )
+    assert got["x_9"].to_pylist() == [[], [], [10, 20]]
+
+
+def test_labels_come_back_as_they_are() -> None:
+    start = datetime(2024, 1, 1)
+    trades = pl.DataFrame(
+        {"t": [start, start + timedelta(hours=1)], "k": ["x", "y"], "p": [1.5, 2.5]}
+    )
+    labels = pd.DataFrame(
+        {
+            "t": [start + timedelta(minutes=90)] * 3,
+            "k": ["y", "x", "none"],
+            "churned": [True, False, True],
+        },
+        index=[7, 8, 9],
+    )
+    got = sw.rolling(
+        trades, on="t", by="k", windows="2h", aggs={"p": sw.sum("p")}, at=labels
+    )
+    assert isinstance(got, pd.DataFrame)
+    assert got.index.tolist() == [7, 8, 9]
+    assert got.columns.tolist() == ["t", "k", "churned", "p_2h"]
+    assert got["p_2h"].tolist()[:2] == [2.5, 1.5]
+    assert pd.isna(got["p_2h"][9])
+
+
+def test_integers_at_moments_can_be_missing() -> None:
+    table = pd.DataFrame({"t": [5], "x": [3]})
+    got = sw.rolling(
+        table,
+        on="t",
+        windows=2,
+        aggs={"x": sw.sum("x")},
+        at=pd.DataFrame({"t": [1, 6]}),
+    )
+    assert got["x_2"].dtype == "Int64"
+    assert got["x_2"].tolist() == [pd.NA, 3]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"k": [1]}, "at= has no column 't'"),
+        ({"t": [1]}, "at= has no column 'k'"),
+        ({"t": [1], "k": ["a"]}, "the key 'k' is int64 in the table, and string"),
+        ({"t": [datetime(2024, 1, 1)], "k": [1]}, "does not convert without loss"),
+        ({"t": [None], "k": [1]}, "no time in row 0"),
+        ({"t": [1], "k": [1], "n_5": [0]}, "has a column 'n_5' already"),
+    ],
+)
+def test_labels_that_do_not_fit(labels: dict[str, Any], message: str) -> None:
+    table = pa.table({"t": [1], "k": [1]})
+    at = pa.table(labels)
+    if labels.get("t") == [None]:
+        at = at.set_column(0, "t", pa.array([None], pa.int64()))
+    with pytest.raises(sw.SpecError) as raised:
+        sw.rolling(table, on="t", by="k", windows=5, aggs={"n": sw.count()}, at=at)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            {"windows": sw.rows(2), "offset": 1},
+            "offset=1 means nothing for windows=rows(2)",
+        ),
+        ({"windows": 5, "offset": "1h"}, "differ in kind"),
+        ({"windows": 5, "offset": 1.5}, "offset=1.5 is no length of time"),
+        ({"windows": 5, "offset": sw.rows(1)}, "offset=rows(1) is no length of time"),
+        ({"windows": "1h", "offset": "1 month"}, "no fixed length"),
+        ({"windows": "1h", "offset": "--5m"}, "offset='--5m' is no duration"),
+        ({"windows": 5, "offset": 2**70}, f"offset={2**70} is too long"),
+    ],
+)
+def test_offsets_that_mean_nothing(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(sw.SpecError) as raised:
+        sw.rolling(pa.table({"t": [1]}), on="t", aggs={"n": sw.count()}, **asked)
+    assert message in str(raised.value)
+
+
+def test_zones_and_units_meet() -> None:
+    table = pa.table({"t": pa.array([60], pa.timestamp("s", "UTC"))})
+    labels = pa.table({"t": pa.array([61_000_000], pa.timestamp("us", "Asia/Tokyo"))})
+    got = sw.rolling(table, on="t", windows="5s", aggs={"n": sw.count()}, at=labels)
+    assert got["n_5s"].to_pylist() == [1]
+    naive = pa.table({"t": pa.array([61], pa.timestamp("s"))})
+    with pytest.raises(sw.SpecError, match="does not convert without loss"):
+        sw.rolling(table, on="t", windows="5s", aggs={"n": sw.count()}, at=naive)
