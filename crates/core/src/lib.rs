@@ -9,6 +9,7 @@
 compile_error!("slidewise needs a target with 64-bit pointers: rows are counted beyond 2^32");
 
 pub mod aggregate;
+pub mod batch;
 mod memory;
 pub mod monoid;
 pub mod rolling;

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use slidewise_core::aggregate::Answer;
 
-use crate::access::{Access, Entered};
-use crate::element::Object;
+use crate::locking::{Access, Entered};
+use crate::object_store::Object;
 use crate::value::Lowering;
 
 impl Access {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow_array::{Array, Int64Array};
 use pyo3::prelude::*;
 
-use crate::access::Access;
 use crate::arrow::Numbers;
 use crate::clock::Clock;
 use crate::columns::{BulkReader, for_each, native};
+use crate::dtype_inference::LooseColumn;
 use crate::errors::{noted, prefixed};
-use crate::settled::LooseColumn;
+use crate::locking::Access;
 use crate::spec::Spec;
 
 type Found<'py> = (Option<Bound<'py, PyAny>>, Option<Py<Spec>>);

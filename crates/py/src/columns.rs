@@ -11,12 +11,12 @@ use pyo3::types::{PyDict, PyFloat, PyList, PyMapping, PyMemoryView, PyString};
 use slidewise_core::aggregate::Cell;
 
 use crate::arrow::{self, Numbers};
-use crate::element::Store;
+use crate::dtype_inference::LooseColumn;
 use crate::errors::{noted, spec};
 use crate::masks::masked;
-use crate::own::Working;
-use crate::settled::LooseColumn;
+use crate::object_store::Store;
 use crate::spec::{Beside, Feed, Role, Spec};
+use crate::udaf::Working;
 use crate::value::{Loose, Misfit, SIGNALS_EVERY, breathe, described, key, loosen, misfit, plain};
 
 /// Reads the values of a bulk insert, one column per feed.

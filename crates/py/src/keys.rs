@@ -3,7 +3,7 @@
 use arrow_array::{Array, Int64Array, UInt32Array};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use slidewise_core::rolling::frames::{self, Frames, Hop, Refusal};
+use slidewise_core::rolling::hop_windows::{self, Frames, Hop, Refusal};
 use slidewise_core::rolling::{Laid as CoreLaid, Moments};
 
 use crate::arrow::{Column, Numbers, import_codes};
@@ -201,7 +201,7 @@ pub(crate) fn hop_frames(
         empty,
     };
     found(py, &rows, laid, |keys, laid| {
-        frames::hops(keys.times(), keys.groups(), laid, &hop)
+        hop_windows::hops(keys.times(), keys.groups(), laid, &hop)
     })
 }
 
@@ -214,7 +214,12 @@ pub(crate) fn session_frames(
     gap: i64,
 ) -> PyResult<Columns> {
     found(py, &rows, laid, |keys, laid| {
-        Ok(frames::sessions(keys.times(), keys.groups(), laid, gap))
+        Ok(hop_windows::sessions(
+            keys.times(),
+            keys.groups(),
+            laid,
+            gap,
+        ))
     })
 }
 

@@ -2,31 +2,31 @@
 //!
 //! Conversion, errors and Arrow live here; no algorithm does.
 
-mod access;
 mod answers;
 mod arrow;
 mod bulk;
 mod catalogue;
 mod clock;
 mod columns;
-mod element;
+mod dtype_inference;
 mod errors;
+mod fast_path;
 mod hashing;
 mod keys;
+mod locking;
 mod masks;
 mod native;
+mod object_store;
 mod objects;
-mod own;
-mod own_slides;
-mod own_tables;
-mod quick;
 mod refusals;
-mod settled;
 mod sketches;
 mod snapshot;
 mod spec;
 mod state;
 mod tables;
+mod udaf;
+mod udaf_slides;
+mod udaf_tables;
 mod value;
 mod window;
 
@@ -42,7 +42,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sketches::Bloom>()?;
     module.add_class::<sketches::CountMin>()?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
-    module.add_function(wrap_pyfunction!(own_tables::rolling_own_column, module)?)?;
+    module.add_function(wrap_pyfunction!(udaf_tables::rolling_own_column, module)?)?;
     module.add_function(wrap_pyfunction!(keys::hop_frames, module)?)?;
     module.add_function(wrap_pyfunction!(keys::session_frames, module)?)?;
     module.add_function(wrap_pyfunction!(keys::in_order, module)?)?;

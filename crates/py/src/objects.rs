@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use slidewise_core::snapshot::{Codec, Damaged, Reader, Result, Writer, damaged};
 
-use crate::element::{Held, KEY, Store, canonical};
 use crate::errors::snapshot as refused;
-use crate::own::{Own, Working};
+use crate::object_store::{Held, KEY, Store, canonical};
+use crate::udaf::{Own, Working};
 
 /// How deep lists, tuples and dicts may nest.
 const DEPTH: usize = 64;

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use slidewise_core::window::Refused;
 use slidewise_core::window::algorithm::ALGORITHMS;
 
-use crate::access::Access;
 use crate::errors::OutOfOrderError;
+use crate::locking::Access;
 
 impl Access {
     /// What the algorithm refused, in the user's words. To be made with nothing locked.

@@ -14,10 +14,10 @@ use pyo3::types::PyBytes;
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::snapshot::{Damaged, Reader, Writer, open, seal};
 
-use crate::access::Access;
 use crate::clock::Clock;
-use crate::element::{Held, Object, Store, restoring};
 use crate::errors::{broken, snapshot as refused};
+use crate::locking::Access;
+use crate::object_store::{Held, Object, Store, restoring};
 use crate::objects;
 use crate::spec::{DTYPES, Role, Spec, Type, named};
 use crate::state::{State, Types};

@@ -15,7 +15,7 @@ use slidewise_core::window::algorithm::{Algorithm, Facts};
 use crate::clock::Clock;
 use crate::errors::broken;
 use crate::native;
-use crate::own::Own;
+use crate::udaf::Own;
 
 /// What a feed's values are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use slidewise_core::window::{Refused, Ties};
 use slidewise_core::window::{any_shared, auto};
 
 use crate::clock::Clock;
-use crate::element::Object;
+use crate::object_store::Object;
 use crate::spec::{Feed, Role, Spec, Type};
 
 type Granted<V> = std::result::Result<V, Refused>;

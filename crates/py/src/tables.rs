@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use slidewise_core::aggregate::column::{Column as Values, Validity};
 use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
-use slidewise_core::rolling::lifted::{Lifted, partials};
 use slidewise_core::rolling::output::Bitmap;
+use slidewise_core::rolling::partials::{Lifted, partials};
 use slidewise_core::rolling::{
     Closed, Error, Length, MOST_ROWS, Output, Overflow, Request, Span, Ties, Way, rolling_laid,
 };

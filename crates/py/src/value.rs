@@ -13,12 +13,12 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell, Kind};
 
-use crate::element::{Object, Store, canonical};
 use crate::errors::{ResultOverflowError, SlidewiseError, broken, noted, spec};
 use crate::hashing;
-use crate::own::Working;
+use crate::object_store::{Object, Store, canonical};
 use crate::sketches;
 use crate::spec::{Nan, Role, Spec, Type};
+use crate::udaf::Working;
 
 /// A value before the type of its column is known.
 #[derive(Clone, Debug)]

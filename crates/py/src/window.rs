@@ -10,10 +10,10 @@ use pyo3::pyclass::PyVisit;
 use pyo3::types::{PyBytes, PyList, PyType};
 use slidewise_core::aggregate::Answer;
 
-use crate::access::Access;
 use crate::clock::Clock;
-use crate::element::{Object, Store};
 use crate::errors::{EmptyWindowError, broken};
+use crate::locking::Access;
+use crate::object_store::{Object, Store};
 use crate::refusals::Migrated;
 use crate::snapshot;
 use crate::spec::{DTYPES, Role, Spec, Type};

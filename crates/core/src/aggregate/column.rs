@@ -1,7 +1,7 @@
 //! Borrowed columns: how tables and bulk inserts hand values to an aggregation.
 
 use super::{Aggregation, Cell, DType};
-use crate::window::Batch;
+use crate::batch::Batch;
 
 /// Which values of a column are there; Arrow's bitmap, bit `offset + i` for value `i`.
 #[derive(Clone, Copy, Debug)]

@@ -9,9 +9,9 @@ use super::column::Column;
 use super::twofold::Twofold;
 use super::word::SumF64;
 use super::{Aggregation, Answer, Cell};
+use crate::batch::Batch;
 use crate::monoid::{Entry, Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer};
-use crate::window::Batch;
 
 #[derive(Clone, Copy, Debug)]
 pub struct CountedSumF64;

@@ -25,8 +25,8 @@ pub mod word;
 
 use std::sync::Arc;
 
+use crate::batch::Batch;
 use crate::monoid::{Entry, Invertible, Law, Monoid, Selective};
-use crate::window::Batch;
 use collect::{Collect, Element};
 use column::{Column, gather_rows};
 use counted::CountedSumF64;

@@ -4,9 +4,9 @@
 use super::column::{Column, Values, gather_raw, gather_rows};
 use super::twofold::Twofold;
 use super::{Aggregation, Answer, Cell, DType, extreme_value, extreme_word};
+use crate::batch::Batch;
 use crate::monoid::{Commutative, Entry, Invertible, Monoid, Selective};
 use crate::snapshot::{Codec, Reader, Result, Writer};
-use crate::window::Batch;
 
 /// Sum of int64: exact, in one 128-bit word.
 ///

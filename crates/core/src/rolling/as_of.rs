@@ -4,7 +4,7 @@
 //! range of times it sees; rows that arrive later are not there yet. Late rows are what
 //! FiBA is for: no row costs more than O(log n) combines.
 
-use super::bounds::clamp;
+use super::frame_bounds::clamp;
 use super::{Answers, Error, Group, Length, Moments, Sink, Span, Step};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;

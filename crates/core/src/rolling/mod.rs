@@ -16,21 +16,21 @@
 //! Answers land in [`Output`] columns in the order of the table.
 
 pub mod as_of;
-pub mod bounds;
-pub mod frames;
+pub mod frame_bounds;
 mod holistic;
+pub mod hop_windows;
 mod kernels;
-mod layout;
-pub mod lifted;
-pub mod moments;
 pub mod order;
 pub mod output;
 mod parallel;
-mod place;
-pub mod sliding;
-mod sorted;
-mod table;
-mod vectors;
+pub mod partials;
+mod partitioned;
+pub mod query_points;
+mod scatter;
+mod simd;
+mod sort_layout;
+mod sorted_view;
+pub mod two_stacks;
 
 use std::sync::Arc;
 
@@ -40,17 +40,17 @@ use crate::aggregate::deferred::{Deferred, Ledger};
 use crate::aggregate::sketch::Request as Sketched;
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind, Visitor, plan};
 use crate::monoid::{Entry, Monoid};
-pub use bounds::{Closed, Length, Span, Ties};
-pub use layout::{Laid, in_order};
-pub use lifted::Lifted;
-pub use moments::Moments;
-use moments::{Ranges, Step, Steps};
+pub use frame_bounds::{Closed, Length, Span, Ties};
 pub use output::Output;
 use output::Piece;
 use parallel::Crew;
-use place::{Columns, Places, into_marks};
-use sorted::Sorted;
-use table::Table;
+pub use partials::Lifted;
+use partitioned::Table;
+pub use query_points::Moments;
+use query_points::{Ranges, Step, Steps};
+use scatter::{Columns, Places, into_marks};
+pub use sort_layout::{Laid, in_order};
+use sorted_view::Sorted;
 
 /// What to compute. Columns of numbers have no objects, so any `T` will do. Columns,
 /// `groups` and `arrival` are as long as `times`. [`Request::new`] makes a plain one.
@@ -349,7 +349,7 @@ pub fn slides<T>(request: &Request<'_, T>, to: &mut impl Slides) -> Result<(), E
         }
         for ends in sorted.starts.windows(2) {
             let times = &sorted.times[ends[0]..ends[1]];
-            let mut pointers = bounds::Pointers::new(times, *span, request.ties);
+            let mut pointers = frame_bounds::Pointers::new(times, *span, request.ties);
             to.begin();
             for position in 0..times.len() {
                 let (lo, hi) = pointers.at(position);
@@ -408,7 +408,7 @@ fn run<T: Element, A: Aggregation<T>>(
             table = Some(Group::new(request, aggregation, &all)?);
         }
         let table = table.as_ref().expect("made when first needed");
-        sliding::answer_ranges(table, index, (&ranges, only), &mut answers)?;
+        two_stacks::answer_ranges(table, index, (&ranges, only), &mut answers)?;
     }
     let groups = if own.is_empty() {
         &[]
@@ -421,7 +421,7 @@ fn run<T: Element, A: Aggregation<T>>(
         }
         let group = Group::new(request, aggregation, &all[ends[0]..ends[1]])?;
         for span in &own {
-            sliding::answer(&group, *span, request.ties, &mut answers)?;
+            two_stacks::answer(&group, *span, request.ties, &mut answers)?;
         }
     }
     Ok(())

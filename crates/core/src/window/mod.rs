@@ -7,7 +7,6 @@ pub mod any;
 pub mod any_shared;
 pub mod auto;
 pub mod b_int;
-pub mod batch;
 pub mod btree;
 pub mod daba;
 pub mod daba_chain;
@@ -37,19 +36,9 @@ pub mod subtract_on_evict;
 pub mod two_stacks;
 pub mod two_stacks_lite;
 
+pub use crate::batch::{Batch, Ties};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer};
-pub use batch::Batch;
-
-/// What an insert at a present time does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Ties {
-    /// Combine behind the value there: one entry per time.
-    #[default]
-    Combine,
-    /// A further entry, behind those of its time.
-    Keep,
-}
 
 /// What an algorithm does not do; the window is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::sketch::Request as Sketch;
 use slidewise_core::aggregate::{AggSpec, Kind};
-use slidewise_core::rolling::lifted::{Lifted, partials};
+use slidewise_core::rolling::partials::{Lifted, partials};
 use slidewise_core::rolling::{Closed, Error, Length, Moments, Output, Request, Span, rolling};
 
 const BOTH: Span = Span {

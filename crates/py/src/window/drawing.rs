@@ -5,8 +5,8 @@ use slidewise_core::aggregate::Answer;
 use slidewise_core::window::shape::{Kind, Shape};
 
 use super::Window;
-use crate::element::Object;
 use crate::errors::ResultOverflowError;
+use crate::object_store::Object;
 
 type DrawnNode<'py> = (
     usize,

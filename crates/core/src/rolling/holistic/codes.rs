@@ -7,7 +7,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::Words;
-use super::stretch::NONE;
+use super::rank_chunk::NONE;
 
 pub(super) enum Codes<'a> {
     Near {

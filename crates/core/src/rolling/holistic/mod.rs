@@ -18,29 +18,33 @@
 //! and only rows that have arrived enter; what that costs grows with the distance between
 //! those ranges, and is never more than both of them together.
 
-mod bags;
 mod bits;
 mod codes;
-mod firsts;
-mod places;
-mod registers;
-mod stretch;
+mod first_occurrence;
+mod monotonic_deque;
+mod multiset;
+mod rank_chunk;
+mod sliding_hll;
 
-use super::bounds::{Pointers, clamp};
-use super::moments::{Moments, Ranges, Step, Steps};
+use super::frame_bounds::{Pointers, clamp};
 use super::output::Piece;
-use super::sorted::{Dense, Numbers, Sorted};
+use super::query_points::{Moments, Ranges, Step, Steps};
+use super::sorted_view::{Dense, Numbers, Sorted};
 use super::{Error, Length, PATIENCE, Request, Span};
 use crate::aggregate::holistic::word_of;
 use crate::aggregate::{AggSpec, DType, Kind};
-use bags::{Bag, Distinct, Frequent, Ranked};
-use firsts::Firsts;
-use places::Places;
-use registers::Registers;
+use first_occurrence::Firsts;
+use monotonic_deque::Places;
+use multiset::{Bag, Distinct, Frequent, Ranked};
+use sliding_hll::Registers;
 
 /// Whether a bag answers what monoids could answer too, in more combines.
 pub(super) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
-    let known = [places::knows, registers::knows, firsts::knows];
+    let known = [
+        monotonic_deque::knows,
+        sliding_hll::knows,
+        first_occurrence::knows,
+    ];
     known.iter().any(|knows| knows(request, agg))
 }
 
@@ -156,7 +160,7 @@ pub(super) fn answer(
         .copied()
         .partition(|(_, agg)| !agg.kind.is_holistic());
     for one in &places {
-        if registers::knows(request, &one.1) {
+        if sliding_hll::knows(request, &one.1) {
             let of = one.1.of.expect("there is a column of hashes");
             let dense = sorted.column(&request.columns[of]);
             let column = Column::new(&dense, request.columns[of].dtype());
@@ -166,7 +170,7 @@ pub(super) fn answer(
         let by = one.1.by.expect("there is a column to compare");
         let dense = sorted.column(&request.columns[by]);
         let by = Column::new(&dense, request.columns[by].dtype());
-        if firsts::knows(request, &one.1) {
+        if first_occurrence::knows(request, &one.1) {
             run.spans(&mut Firsts::new(request, sorted, &by, one))?;
             continue;
         }

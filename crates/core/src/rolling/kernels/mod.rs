@@ -10,19 +10,19 @@
 //! - first and last: a look at the ends
 //! - functions compiled elsewhere: two stacks over records side by side ([`native`])
 
-mod flip;
-mod grid;
+mod binned_sum;
 mod native;
+mod ops;
 mod parts;
-mod running;
+mod prefix_sums;
 #[cfg(test)]
-mod running_tests;
-mod scans;
+mod prefix_sums_tests;
 mod sink;
+mod two_stacks;
 
-use super::bounds::{Closed, Pointers};
+use super::frame_bounds::{Closed, Pointers};
 use super::output::Piece;
-use super::sorted::{Dense, Presence, Sorted};
+use super::sorted_view::{Dense, Presence, Sorted};
 use super::{Error, Ranges, Request, Span, Way};
 use crate::aggregate::column::{Column, Values};
 use crate::aggregate::{AggSpec, Kind};

@@ -12,14 +12,14 @@
 //! row; where windows shrink beyond a block of them, what was folded ahead is too much, at
 //! worst by one combine per row.
 
+use super::ops::Number;
 use super::parts::{Asked, Part};
-use super::scans::Number;
 use super::sink::Sink;
 use super::{Block, Counts};
 use crate::aggregate::DType;
 use crate::aggregate::native::{Binary, Functions, Lift, Lower};
 use crate::rolling::Error;
-use crate::rolling::sorted::{Dense, Numbers};
+use crate::rolling::sorted_view::{Dense, Numbers};
 
 /// The records of a column's values, in order.
 #[derive(Debug)]

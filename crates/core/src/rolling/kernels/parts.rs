@@ -3,16 +3,16 @@
 use std::mem::take;
 use std::ops::Range;
 
-use super::flip::{Flip, Scan};
-use super::running::{Running, Terms};
-use super::scans::{Extreme, Moments, Number, Sum, Values};
+use super::ops::{Extreme, Moments, Number, Sum, Values};
+use super::prefix_sums::{Running, Terms};
 use super::sink::Sink;
+use super::two_stacks::{Flip, Scan};
 use super::{Block, Counts};
 use crate::aggregate::native::Functions;
 use crate::aggregate::{AggSpec, Kind, extreme_value};
 use crate::rolling::Error;
-use crate::rolling::sorted::{Dense, Numbers};
-use crate::rolling::vectors::{Work, widest};
+use crate::rolling::simd::{Work, widest};
+use crate::rolling::sorted_view::{Dense, Numbers};
 
 /// What is folded. Aggregations that need the same of one column share a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

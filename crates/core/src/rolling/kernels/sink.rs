@@ -1,6 +1,6 @@
 //! Where the answers of a block go.
 
-use super::scans::Number;
+use super::ops::Number;
 use super::{Block, Counts};
 use crate::rolling::output::Piece;
 use crate::rolling::{Error, Overflow};

@@ -1,7 +1,7 @@
 //! Looking at a tree: walking its entries, checking its invariants, showing its shape.
 
+use super::late_buffer::Stage;
 use super::leaf::Leaf;
-use super::stage::Stage;
 use super::tree::{Id, Spine, Tree};
 use crate::monoid::{Entry, Monoid, Slot};
 use crate::window::Ties;

@@ -1,6 +1,6 @@
 //! Fat leaves: the entries of a window, up to `L` of them side by side.
 
-use super::sorted::count_before;
+use super::search::count_before;
 use crate::monoid::{Entry, Monoid, Slab, Slot};
 use crate::window::Batch;
 

@@ -72,20 +72,20 @@
 //!    staged; and the tree is no single leaf.
 
 mod aggregate;
+mod bulk_insert;
 mod check;
 mod compact;
 mod evict;
 mod insert;
-mod interleave;
+mod iter;
+mod late_buffer;
 mod leaf;
+mod leaf_merge;
 mod path;
 mod persist;
-mod sites;
+mod search;
 mod small;
-mod sorted;
-mod stage;
 mod tree;
-mod visit;
 
 use super::shape::Shape;
 use super::{Batch, Ties, Window};

@@ -1,9 +1,9 @@
 //! The tree's memory: leaves and inner nodes in arenas, spines, deferred free list.
 
+use super::late_buffer::Stage;
 use super::leaf::{Leaf, Run};
 use super::path::Path;
-use super::sorted::count_before;
-use super::stage::Stage;
+use super::search::count_before;
 use crate::monoid::{Monoid, Slab, Slot};
 use crate::window::Ties;
 

@@ -12,7 +12,7 @@
 //! `mid` moves to `hi`. Each row is pushed once and flipped at most once, and each window
 //! takes one combine: ≤ 3 per row.
 
-use super::bounds::Pointers;
+use super::frame_bounds::Pointers;
 use super::{Answers, Error, Group, Ranges, Sink, Span, Ties};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;

@@ -6,9 +6,9 @@
 //! the rows' own windows answers these.
 
 use super::Request;
-use super::bounds::{Length, Span};
+use super::frame_bounds::{Length, Span};
 use super::order::Order;
-use super::sorted::Sorted;
+use super::sorted_view::Sorted;
 
 /// When to answer. All slices are as long as `times`.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use super::bits::Bits;
 use super::codes::Codes;
-use super::stretch::{NONE, Stretch};
+use super::rank_chunk::{NONE, Stretch};
 use super::{Asked, Column};
 use crate::aggregate::holistic::{NAN, Quantile, between, value_of};
 use crate::aggregate::{Answer, DType, Kind};

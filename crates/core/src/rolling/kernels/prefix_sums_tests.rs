@@ -1,10 +1,10 @@
 //! Running sums against a look at every window, over data that ends epochs in all ways.
 
-use super::running::{Running, Terms};
-use super::scans::{Moments, Sum, Values};
+use super::ops::{Moments, Sum, Values};
+use super::prefix_sums::{Running, Terms};
 use super::{Block, Counts};
 use crate::aggregate::twofold::Twofold;
-use crate::rolling::sorted::Presence;
+use crate::rolling::sorted_view::Presence;
 
 struct Random(u64);
 

@@ -3,7 +3,7 @@
 //! Nothing here can overflow: distances between times are taken as unsigned 64-bit
 //! numbers, which every pair of int64 times has.
 
-use super::vectors::{Work, widest};
+use super::simd::{Work, widest};
 
 /// Which ends belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

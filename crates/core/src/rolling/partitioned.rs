@@ -8,11 +8,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::layout::{Gathered, Laid, Layout, cut};
 use super::output::Piece;
 use super::parallel::Crew;
-use super::place::{Columns, Places, into_marks};
-use super::sorted::Sorted;
+use super::scatter::{Columns, Places, into_marks};
+use super::sort_layout::{Gathered, Laid, Layout, cut};
+use super::sorted_view::Sorted;
 use super::{Error, Moments, Output, Request, rolling_sorted};
 
 pub(super) struct Table<'a> {

@@ -3,7 +3,7 @@
 //! place of a queue of treelets per level.)
 
 use super::leaf::Piece;
-use super::sorted::{count_before, gallop};
+use super::search::{count_before, gallop};
 use super::tree::{Child, Children, Id, Siblings, Spine, Tree};
 use crate::monoid::Monoid;
 

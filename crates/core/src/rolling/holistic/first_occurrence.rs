@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::bags::Bag;
+use super::multiset::Bag;
 use super::{Column, Request, Sorted};
 use crate::aggregate::{AggSpec, Answer, Cell, Kind};
 

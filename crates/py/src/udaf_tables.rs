@@ -6,14 +6,14 @@ use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell};
 use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_own};
 
-use crate::element::{Object, Store};
 use crate::errors::broken;
 use crate::keys::{self, Keys, MomentsTuple, RowsTuple};
-use crate::own::{Own, Working};
-use crate::own_slides::Eager;
+use crate::object_store::{Object, Store};
 use crate::spec::Nan;
 use crate::state::cells;
 use crate::tables::{SpanTuple, read_span, read_ties, told, watch};
+use crate::udaf::{Own, Working};
+use crate::udaf_slides::Eager;
 use crate::value::{Loose, SIGNALS_EVERY, breathe};
 
 /// Rolling answers of one aggregation of the user's own: a list per window.

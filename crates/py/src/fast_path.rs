@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 use slidewise_core::aggregate::Cell;
 
-use crate::element::Object;
+use crate::object_store::Object;
 use crate::value::small_int;
 
 /// What single inserts can take without asking: int times and one column of a type.

@@ -4,9 +4,9 @@
 //! their partial does. [`partials`] folds rows into such bytes, [`Lifted`] gives them back
 //! to any request with the same aggregations over columns of the same types.
 
-use super::moments::Ranges;
-use super::sliding::Fold;
-use super::sorted::Sorted;
+use super::query_points::Ranges;
+use super::sorted_view::Sorted;
+use super::two_stacks::Fold;
 use super::{Error, Group, Request};
 use crate::aggregate::column::Validity;
 use crate::aggregate::{Aggregation, DType, Visitor, plan};

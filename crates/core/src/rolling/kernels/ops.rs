@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::Counts;
-use super::flip::Scan;
-use super::running::Terms;
+use super::prefix_sums::Terms;
+use super::two_stacks::Scan;
 use crate::aggregate::twofold::{Twofold, two_sum};
 use crate::aggregate::{DType, extreme_word};
 use crate::rolling::output::Piece;

@@ -16,9 +16,9 @@ use slidewise_core::aggregate::Kind;
 use slidewise_core::aggregate::deferred::{Ledger, Op, Term, Work};
 use slidewise_core::snapshot::Damaged;
 
-use crate::access::Access;
-use crate::element::{Object, Store};
 use crate::errors::{SlidewiseError, noted_in, snapshot as refused};
+use crate::locking::Access;
+use crate::object_store::{Object, Store};
 use crate::spec::{Nan, Spec};
 use crate::value::{Loose, SIGNALS_EVERY, breathe};
 

@@ -2,16 +2,16 @@
 //!
 //! A table is no window: nothing is left half changed if a call raises, and the user's
 //! functions cannot come back into it. So there is no need for terms that wait
-//! ([`crate::own`]), and partials are Python's objects and no more. Two stacks as in
-//! `slidewise_core::rolling::sliding`: ≤ 3 combines per row.
+//! ([`crate::udaf`]), and partials are Python's objects and no more. Two stacks as in
+//! `slidewise_core::rolling::two_stacks`: ≤ 3 combines per row.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use slidewise_core::rolling::{Error, Request, Slides, slides};
 
-use crate::own::{Functions, Own, Working};
 use crate::tables::told;
+use crate::udaf::{Functions, Own, Working};
 use crate::value::{SIGNALS_EVERY, breathe};
 
 type Partial<'py> = Option<Bound<'py, PyAny>>;

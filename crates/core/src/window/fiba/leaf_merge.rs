@@ -1,7 +1,7 @@
 //! Bulk insertion into one leaf: interleave, and spread over new leaves what overflows.
 
 use super::leaf::{Leaf, Piece, Run};
-use super::sorted::gallop;
+use super::search::gallop;
 use super::tree::{Id, Siblings, Spine, Tree};
 use crate::monoid::{Monoid, Slot};
 use crate::window::Ties;

@@ -21,9 +21,9 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use crate::clock::Clock;
-use crate::element::Store;
 use crate::errors::{broken, busy, noted, spec};
-use crate::quick::Quick;
+use crate::fast_path::Quick;
+use crate::object_store::Store;
 use crate::spec::Spec;
 use crate::state::State;
 use crate::value::small_int;

@@ -20,9 +20,9 @@
 
 use std::ops::Range;
 
-use super::flip::{Flip, Scan};
-use super::grid::{Grid, MOST, ROOM, Units};
-use super::scans::{Number, Values};
+use super::binned_sum::{Grid, MOST, ROOM, Units};
+use super::ops::{Number, Values};
+use super::two_stacks::{Flip, Scan};
 use super::{Block, Counts};
 
 /// What is added up over rows: `K` terms for each, which share a grid or its square.

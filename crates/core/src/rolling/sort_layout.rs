@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::parallel::{Crew, LEAST};
-use super::vectors::is_sorted;
+use super::simd::is_sorted;
 use super::{Error, check_rows};
 use crate::aggregate::column::{Column, Validity, Values};
 use crate::memory::{Slots, Word, zeroed};

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use pyo3::prelude::*;
 
 use super::{Access, Make};
-use crate::element::Store;
 use crate::errors::{prefixed, spec};
+use crate::object_store::Store;
 use crate::spec::{Feed, Spec};
 use crate::state::{State, Types};
 use crate::value::{described, is_object};
@@ -63,7 +63,9 @@ impl Access {
             return Ok(None);
         }
         let plan = self.spec().plan.bind(py);
-        let made = py.import("slidewise.window.window")?.getattr("_wider_spec")?;
+        let made = py
+            .import("slidewise.window.window")?
+            .getattr("_wider_spec")?;
         let wider = made.call1((plan, sources));
         let wider = wider.map_err(|error| prefixed(py, error, what))?;
         let wider: Option<Py<Spec>> = wider.extract()?;

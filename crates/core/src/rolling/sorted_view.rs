@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Request;
 use super::order::Order;
-use super::vectors::is_sorted;
+use super::simd::is_sorted;
 use crate::aggregate::column::{Column, Values};
 
 /// Rows by group, then by time, then as in the table.

@@ -1,7 +1,16 @@
 //! Entries to insert together.
 
-use super::Ties;
 use crate::monoid::{Entry, Monoid};
+
+/// What an insert at a present time does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Ties {
+    /// Combine behind the value there: one entry per time.
+    #[default]
+    Combine,
+    /// A further entry, behind those of its time.
+    Keep,
+}
 
 /// Columns of times and values, with the few promoted entries aside.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::bags::Bag;
+use super::multiset::Bag;
 use super::{Column, Request};
 use crate::aggregate::sketch::distinct::{estimate, place_of};
 use crate::aggregate::sketch::{Request as Asked, Sketcher};

@@ -8,7 +8,7 @@ use slidewise_core::aggregate::Cell;
 use slidewise_core::window::Refused;
 
 use super::Access;
-use crate::quick::{Quick, quick_cell};
+use crate::fast_path::{Quick, quick_cell};
 use crate::spec::{Beside, Nan, Role, Spec, Type};
 use crate::state::{Row, State};
 use crate::value::{Loose, Misfit, key, loosen, misfit, small_int};

@@ -3,7 +3,7 @@
 //! They are answered as [`Moments`](super::Moments): `ends` are the moments, `starts` what
 //! the windows reach back to.
 
-use super::layout::Laid;
+use super::sort_layout::Laid;
 
 /// Windows of one length that begin at every multiple of `every`, shifted by `offset`.
 #[derive(Clone, Copy, Debug)]

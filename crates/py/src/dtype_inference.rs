@@ -9,8 +9,8 @@ use slidewise_core::aggregate::Cell;
 use slidewise_core::aggregate::column::Column;
 
 use crate::arrow::Numbers;
-use crate::element::Object;
 use crate::hashing::of_numbers;
+use crate::object_store::Object;
 use crate::spec::{Nan, Role, Type};
 use crate::state::cells;
 use crate::value::{Loose, Misfit, NAN_RAISED, not_whole};

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::bags::Bag;
+use super::multiset::Bag;
 use super::{Column, Request, Sorted};
 use crate::aggregate::holistic::NAN;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
