@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 import slidewise as sw
-from slidewise import _core, aggregations
+import slidewise._core as _core
+from slidewise import aggregations
 from slidewise.aggregations import HOLISTIC, KINDS, PAIRS, Aggregation, Sketch
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "aggregations.md"

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations.sketches import SKETCHES
 
 # The law that these need, no sketch can offer.

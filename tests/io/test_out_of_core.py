@@ -131,7 +131,7 @@ def test_no_rows(tmp_path: Path) -> None:
 
 SCRIPT = """
 import resource, sys
-from slidewise.cli import main
+from slidewise.cli.main import main
 limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 sys.exit(main(sys.argv[2:]))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import slidewise as sw
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 import slidewise as sw
-from slidewise import _core
+import slidewise._core as _core
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import slidewise
-from slidewise import _core
+import slidewise._core as _core
 
 STUB = Path(slidewise.__file__).parent / "_core.pyi"
 TREE = ast.parse(STUB.read_text(encoding="utf-8"))

@@ -30,10 +30,10 @@ assert session() is spark
 assert spark.conf.getAll == before
 import slidewise as sw
 from random_tables import AGGS, random_table, same
-from slidewise.spark import hopping, hot, rolling
+from slidewise.spark import hopping, rolling, skew
 
 spark.conf.set("spark.sql.shuffle.partitions", "3")
-hot._LEAST_BY_HAND = 10
+skew._LEAST_BY_HAND = 10
 table = random_table(random.Random(1), 200, keys=3, span=90)
 df = spark.createDataFrame(table)
 asked = {"on": "t", "by": "k", "windows": [3, 9], "aggs": AGGS}

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise import _core
+import slidewise._core as _core
 
 TRIPS = pa.table({"t": [10, 14, 11], "km": [3.0, 5.0, 4.0], "k": ["a", "b", "a"]})
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import slidewise as sw
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.window.algorithms import Card
 from slidewise.window.facts import FACTS
 

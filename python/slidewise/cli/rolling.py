@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.cli.progress import Progress
-from slidewise.cli.texts import counted, format_table, rate
+from slidewise.cli.texts import format_table, rate
 from slidewise.errors import SpecError
+from slidewise.formatting import counted
 from slidewise.spec.spec import Spec
 
 __all__ = ["add_options", "add_threads", "add_time_format", "explain", "run"]
@@ -191,7 +192,7 @@ def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
         memory=memory,
         time_format=options.time_format,
         in_order=not options.any_order,
-        stages=progress,
+        stage=progress.stage,
     )
     _summarize(count, spec, options, progress)
 

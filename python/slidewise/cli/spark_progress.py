@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from slidewise.cli.texts import counted, rate
+from slidewise.cli.texts import rate
+from slidewise.formatting import counted
 from slidewise.spark.listener import NAME, metrics
 from slidewise.spark.watermarks import from_progress
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
-__all__ = ["counted", "format_table", "rate", "span"]
+__all__ = ["format_table", "rate", "span"]
 
 _RULE = "─"
 
@@ -54,16 +54,6 @@ def _cell(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return str(value)
-
-
-def counted(number: int, what: str) -> str:
-    """How many of something there are.
-
-    Example:
-        >>> counted(1, "row"), counted(2_000, "row")
-        ('1 row', '2,000 rows')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def rate(count: int, seconds: float) -> str:

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
+from slidewise.frames.column_types import is_text
 from slidewise.frames.numpy import holds_arrays, numpy_frame
-from slidewise.io.parse_times import is_text
 
 __all__ = [
     "Frame",

@@ -10,19 +10,19 @@ Keys are put into order by a hash of theirs. Keys that share one are told apart 
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise import _core
-from slidewise.cli.progress import Progress as Stages
+import slidewise._core as _core
 from slidewise.errors import SpecError
 from slidewise.frames.arrow import frame, refuse_taken, require
+from slidewise.frames.column_types import is_text
 from slidewise.io.external_sort import Shelves, SortedRuns
-from slidewise.io.parse_times import is_text, parse_times
+from slidewise.io.parse_times import parse_times
 from slidewise.io.readers import Progress, times_of_nothing, written_kind
 from slidewise.io.scanner import Scan
 from slidewise.io.writers import writing
@@ -32,6 +32,9 @@ from slidewise.table.encoding import Values
 from slidewise.table.time_columns import read_times
 
 __all__ = ["rolling_file"]
+
+# Shows a stage by its name; what it gives takes the part that is done, from 0 to 1.
+Stage = Callable[[str], AbstractContextManager[Progress]]
 
 _RUN = "__slidewise_run"
 _TICK = "__slidewise_tick"
@@ -50,7 +53,7 @@ def rolling_file(
     time_format: str | None = None,
     in_order: bool = True,
     folder: str | Path | None = None,
-    stages: Stages | None = None,
+    stage: Stage | None = None,
 ) -> int:
     r"""Rolling aggregates from file to file, in bounded memory.
 
@@ -69,7 +72,8 @@ def rolling_file(
             come key by key, in order of time, which saves reading the file once more.
         folder: Where to put rows for the time being: about twice the columns that are
             computed with. By default the system's folder for temporary files.
-        stages: Who is told how far it is.
+        stage: Is called with the name of each stage, and gives a context manager
+            that gives a function of the part that is done.
 
     Returns:
         How many rows there are.
@@ -96,7 +100,11 @@ def rolling_file(
     """
     with tempfile.TemporaryDirectory(prefix="slidewise-", dir=folder) as spilled:
         job = _Job(Path(source), Path(target), spec, time_format, Path(spilled))
-        return job.run(memory, in_order, stages or Stages(quiet=True))
+        return job.run(memory, in_order, stage or _silent)
+
+
+def _silent(_: str) -> AbstractContextManager[Progress]:
+    return nullcontext(lambda _: None)
 
 
 class _Job:
@@ -121,27 +129,27 @@ class _Job:
         require(nothing, spec.columns)
         refuse_taken(nothing, spec.results)
 
-    def run(self, memory: int, in_order: bool, stages: Stages) -> int:
+    def run(self, memory: int, in_order: bool, stage: Stage) -> int:
         """Does it all, and says how many rows there were."""
         chunk = max(memory // _SHARE, _LEAST_CHUNK)
         wanted = self._spec.columns if in_order else self._scan.schema.names
-        with stages.stage("sorting") as done:
+        with stage("sorting") as done:
             runs, schema, count = self._sort(wanted, chunk, done)
         answered = self._answered(runs, schema)
         if not in_order:
-            with stages.stage("rolling") as done:
+            with stage("rolling") as done:
                 self._write_as_they_come(answered, schema, count, done)
             return count
         each = max(chunk // (16 * (len(self._spec.results) + 1)), 1 << 12)
         shelves = Shelves(self._folder, _ROW, each)
-        with stages.stage("rolling") as done:
+        with stage("rolling") as done:
             told = 0
             for part in answered:
                 shelves.add(part.select([_ROW, *self._spec.results]))
                 told += len(part)
                 done(told / max(count, 1))
             shelves.close()
-        with stages.stage("writing") as done:
+        with stage("writing") as done:
             self._write_beside(shelves, schema, count, done)
         return count
 

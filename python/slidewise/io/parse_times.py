@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
+from slidewise.frames.column_types import is_text
 
-__all__ = ["is_text", "parse_times"]
+__all__ = ["parse_times"]
 
 _INTEGER = r"^\s*[+-]?\d+\s*$"
 _YEAR_FIRST = r"^\s*\d{4}[-/]\d{2}[-/]\d{2}"
@@ -36,21 +37,6 @@ _PYTHON_ONLY = ("%f", "%z", "%Z")
 _SAMPLE = 1_000
 
 Converter = Callable[[pa.Array], pa.Array]
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of this type holds text.
-
-    Example:
-        >>> is_text(pa.string()), is_text(pa.int64())
-        (True, False)
-    """
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or kind == pa.string_view()
-        or (pa.types.is_dictionary(kind) and is_text(kind.value_type))
-    )
 
 
 def parse_times(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations import count
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.arrow import frame

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slidewise.cli.texts import counted
+from slidewise.formatting import counted
 from slidewise.keyed.page_tree import PAGE
 from slidewise.keyed.query import Job as StreamJob
 from slidewise.spark import skew

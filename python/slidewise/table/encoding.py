@@ -17,7 +17,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations.compiled import Compiled
 from slidewise.errors import Argument, SpecError
 from slidewise.table.decimals import parts_of

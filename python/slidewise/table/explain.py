@@ -7,7 +7,7 @@ the core is asked which way it answers each aggregation.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 from slidewise.frames.arrow import frame, is_lazy, require

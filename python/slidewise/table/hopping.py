@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.arrow import Frame, Result, frame, is_lazy, require

@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations import HOLISTIC, Aggregation
 from slidewise.aggregations.custom import OwnAggregation
 from slidewise.errors import Argument, ResultOverflowError, SpecError

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
-from slidewise.io.parse_times import is_text
+from slidewise.frames.column_types import is_text
 from slidewise.spec.durations import Length, Rows
 from slidewise.table.encoding import lossless
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations import HOLISTIC, Aggregation
 from slidewise.aggregations.compiled import NativeAggregation
 from slidewise.aggregations.custom import OwnAggregation

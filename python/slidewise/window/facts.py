@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.errors import SpecError
 from slidewise.spec.durations import Length, parse_length
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations import HOLISTIC, PAIRS, Aggregation, Sketch
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import Functions, OwnAggregation

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Self
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import NativeAggregation
 from slidewise.aggregations.custom import OwnAggregation

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Literal, Self
 
-from slidewise import _core
+import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import Functions, OwnAggregation

@@ -1,0 +1,20 @@
+"""Questions about the types of Arrow columns."""
+
+import pyarrow as pa
+
+__all__ = ["is_text"]
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds text.
+
+    Example:
+        >>> is_text(pa.string()), is_text(pa.int64())
+        (True, False)
+    """
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or kind == pa.string_view()
+        or (pa.types.is_dictionary(kind) and is_text(kind.value_type))
+    )
