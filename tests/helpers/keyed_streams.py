@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 import slidewise as sw
-from slidewise.keyed import page_tree, shard
+from slidewise.keyed import page_tree
 
 NEAR = 2.0**-48
 FOLDED = {
@@ -88,7 +88,6 @@ class Stream:
 def page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Small pages, so that few rows make trees."""
     monkeypatch.setattr(page_tree, "PAGE", request.param)
-    monkeypatch.setattr(shard, "PAGE", request.param)
     return int(request.param)
 
 

@@ -21,7 +21,7 @@ from streams import (
 
 import slidewise as sw
 from slidewise.errors import SpecError
-from slidewise.keyed.query import Job
+from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark import rolling
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spec.spec import Spec
@@ -31,7 +31,7 @@ sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 
 def guard(emit: str = "final", schema: pa.Schema = SCHEMA, **change: Any) -> bytes:
     """Of what most streams are asked."""
-    job = Job(Spec.make(**{**ROLLING, **change}), schema, emit, (), None, False)
+    job = StreamQuery(Spec.make(**{**ROLLING, **change}), schema, emit, (), None, False)
     return Guard.of(job, change.pop("buckets", 8)).to_bytes()
 
 

@@ -1,6 +1,6 @@
 """Late rows that are taken in after all: which answers they change.
 
-A late row no further behind the watermark than the longest window (`Job.allowance`)
+A late row no further behind the watermark than the longest window (`Query.allowance`)
 changes answers that were given: of rows of its key whose windows reach over its time,
 or of windows that hold it. The rows of all these windows lie within another longest
 window, so that is for how long rows are kept, and the answers are those of the whole
@@ -8,7 +8,6 @@ table. Rows that are older still are late for good.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,15 +15,13 @@ import pyarrow.compute as pc
 from slidewise.aggregations import count
 from slidewise.keyed.hop_windows import corrected_windows
 from slidewise.keyed.page_store import FRESH, TIME
-
-if TYPE_CHECKING:
-    from slidewise.keyed.query import Job
-    from slidewise.keyed.shard import Shard
+from slidewise.keyed.shard_state import ShardState
+from slidewise.keyed.stream_query import StreamQuery
 
 __all__ = ["corrected"]
 
 
-def corrected(shard: "Shard", late: pa.Table, watermark: int) -> pa.Table:
+def corrected(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
     """The answers that late rows change, and their own; to be inserted behind.
 
     Args:
@@ -43,7 +40,7 @@ def corrected(shard: "Shard", late: pa.Table, watermark: int) -> pa.Table:
     return job.marked(*_corrected_rows(job, rows))
 
 
-def _near(shard: "Shard", late: pa.Table, watermark: int) -> pa.Table:
+def _near(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
     """The rows that windows with one of these rows can hold."""
     job = shard.job
     by, tables = list(job.spec.by), [job.leaf.empty_table()]
@@ -61,7 +58,7 @@ def _near(shard: "Shard", late: pa.Table, watermark: int) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _corrected_rows(job: "Job", rows: pa.Table) -> tuple[pa.Table, pa.Array]:
+def _corrected_rows(job: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
     """The rows whose windows hold a late one, and these; whether each is sent again."""
     spec = job.spec_of_moments
     spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))

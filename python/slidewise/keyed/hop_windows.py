@@ -4,7 +4,6 @@ As of a job: which rows there are, and which windows are over, its caller knows.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,17 +14,14 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.arrow import frame
 from slidewise.keyed.page_store import FRESH, ROWS, SLOT, TIME
 from slidewise.keyed.page_tree import Cover
+from slidewise.keyed.query import Query
 from slidewise.table.asof import moments_of
 from slidewise.table.batched_rolling import named_window
 from slidewise.table.encoding import one_group, row_numbers
 from slidewise.table.hopping import Windows, answers_in, windows_in
 from slidewise.table.kernel_call import Request
 
-if TYPE_CHECKING:
-    from slidewise.keyed.query import Job
-
 __all__ = [
-    "Grid",
     "Sessions",
     "answer_empty",
     "answer_none",
@@ -36,33 +32,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Windows that begin at `offset` and every `every` from there, in ticks."""
-
-    length: int
-    every: int
-    offset: int
-
-    def beyond(self, times: pa.ChunkedArray) -> int | None:
-        """A time in a window whose ends int64 cannot hold; None if there is none."""
-        ends = pc.min_max(times)
-        for time in (ends["min"].as_py(), ends["max"].as_py()):
-            if time is None:
-                continue
-            first = self.end_after(time) - self.length
-            last = (time - self.offset) // self.every * self.every + self.offset
-            if first <= time and (first < -(2**63) or last + self.length >= 2**63):
-                return int(time)
-        return None
-
-    def end_after(self, time: int) -> int:
-        """The first end of a window behind a time."""
-        since = time - self.offset - self.length
-        return (since // self.every + 1) * self.every + self.offset + self.length
-
-
-def answer_slides(job: "Job", cover: Cover, ends: pa.Array) -> pa.Table:
+def answer_slides(job: Query, cover: Cover, ends: pa.Array) -> pa.Table:
     """A row per key and window that ends at one of these times and holds a row."""
     rows, request = job.request([*cover.rows, *cover.folds])
     keys = job.latest(rows)
@@ -74,7 +44,7 @@ def answer_slides(job: "Job", cover: Cover, ends: pa.Array) -> pa.Table:
     return table.filter(pc.greater(answers[-1], 0))
 
 
-def answer_empty(job: "Job", keys: pa.Table, ends: pa.Array) -> pa.Table:
+def answer_empty(job: Query, keys: pa.Table, ends: pa.Array) -> pa.Table:
     """What windows without rows give, for the keys of a table with those columns."""
     _, request = job.request([])
     table, _ = _answered(job, request, keys, ends)
@@ -82,7 +52,7 @@ def answer_empty(job: "Job", keys: pa.Table, ends: pa.Array) -> pa.Table:
 
 
 def _answered(
-    job: "Job", request: Request, keys: pa.Table, stops: pa.Array
+    job: Query, request: Request, keys: pa.Table, stops: pa.Array
 ) -> tuple[pa.Table, list[pa.Array]]:
     """Windows that end at these times, and all answers, those not asked for, too."""
     starts = pc.subtract(stops, job.grid.length)
@@ -99,7 +69,7 @@ def _answered(
     return table, answers
 
 
-def ends_between(job: "Job", keys: pa.Table) -> pa.Table:
+def ends_between(job: Query, keys: pa.Table) -> pa.Table:
     """The ends of windows between the first and the last ones of keys, these left out.
 
     Args:
@@ -152,7 +122,7 @@ class Sessions:
     closing: dict[int, int]
 
 
-def answer_sessions(job: "Job", rows: pa.Table, until: int, since: int) -> Sessions:
+def answer_sessions(job: Query, rows: pa.Table, until: int, since: int) -> Sessions:
     """The sessions that end at or before a time.
 
     Args:
@@ -190,7 +160,7 @@ def _table(request: Request, windows: Windows) -> pa.Table:
 
 
 def corrected_windows(
-    job: "Job", rows: pa.Table, watermark: int
+    job: Query, rows: pa.Table, watermark: int
 ) -> tuple[pa.Table, pa.Array]:
     """Windows that are over and hold a late row; and whether each was given before.
 
@@ -211,13 +181,13 @@ def corrected_windows(
     return table.select(names).filter(late), again.filter(late).combine_chunks()
 
 
-def answer_none(job: "Job") -> pa.Table:
+def answer_none(job: Query) -> pa.Table:
     """No windows, in the columns of all."""
     if not job.sessions:
         return answer_slides(job, Cover(), pa.array([], pa.int64()))
     return answer_sessions(job, no_rows(job), 0, 0).answers
 
 
-def no_rows(job: "Job") -> pa.Table:
+def no_rows(job: Query) -> pa.Table:
     """No rows, as `answer_sessions` takes them."""
     return job.leaf.empty_table().append_column(SLOT, pa.array([], pa.int64()))

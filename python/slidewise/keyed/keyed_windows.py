@@ -15,12 +15,12 @@ from slidewise.errors import Argument, SpecError, WindowBusyError
 from slidewise.frames.arrow import frame, require
 from slidewise.hints import hint_of
 from slidewise.keyed.page_store import MemoryStore
-from slidewise.keyed.query import Job, flagged
+from slidewise.keyed.query import LATE, flagged
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import shown_time
 from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, pack, read_all
+from slidewise.keyed.stream_query import StreamQuery
 from slidewise.keyed.validation import (
-    LATE,
     check_emit,
     check_late_rows,
     refuse_flag,
@@ -140,7 +140,7 @@ class KeyedWindows:
         gives_rows = self._emit in ("arrival", "final")
         self._flags = late_rows != "drop" and gives_rows
         self._deletes = None if deletes is None else column_named(deletes, "deletes")
-        self._job: Job | None = None
+        self._job: StreamQuery | None = None
         self._delay = 0
         self._store = MemoryStore()
         self._directory: bytes | None = None
@@ -196,7 +196,7 @@ class KeyedWindows:
                 self._delay = 0
             raise
 
-    def _ingest(self, job: Job, rows: pa.Table) -> None:
+    def _ingest(self, job: StreamQuery, rows: pa.Table) -> None:
         job.refuse_nan(rows, self._watermark)
         ticks = job.ticks(rows)
         rows, late = job.by_lateness(rows, self._watermark)
@@ -376,7 +376,7 @@ class KeyedWindows:
             raise SpecError("there are no rows yet: ingest some first")
         return self._shard
 
-    def _prepared(self, batch: Any) -> tuple[Job, pa.Table]:
+    def _prepared(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
         """The columns of a batch; the first one says which there are."""
         source = frame(batch)
         names = list(source.names) if self._job is None else self._job.schema.names
@@ -397,10 +397,10 @@ class KeyedWindows:
         }
         return self._job, pa.table(columns)
 
-    def _job_of(self, schema: pa.Schema) -> Job:
+    def _job_of(self, schema: pa.Schema) -> StreamQuery:
         if self._flags:
             refuse_flag([*schema.names, *self._spec.results], self._late_rows)
-        return Job(
+        return StreamQuery(
             self._spec,
             schema,
             self._emit,

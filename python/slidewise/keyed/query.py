@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from slidewise.aggregations import count
 from slidewise.errors import SpecError
-from slidewise.frames.arrow import frame, refuse_taken
-from slidewise.keyed import hop_windows
+from slidewise.frames.arrow import frame
+from slidewise.keyed.grid import Grid
 from slidewise.keyed.page_store import (
     ARRIVAL,
     FOLDED,
@@ -28,8 +28,7 @@ from slidewise.keyed.page_store import (
 )
 from slidewise.keyed.page_tree import Cover
 from slidewise.keyed.single_times import tick_of
-from slidewise.keyed.validation import CORRECTION, LATE, check_job
-from slidewise.spec.spec import Spec, refuse_twice
+from slidewise.spec.spec import Spec
 from slidewise.table.asof import moments_of
 from slidewise.table.batched_rolling import named_row
 from slidewise.table.encoding import (
@@ -42,14 +41,18 @@ from slidewise.table.encoding import (
 from slidewise.table.kernel_call import Moments, Request
 from slidewise.table.time_columns import TimeColumn, earlier, read_times, window_units
 
-__all__ = ["Job", "flagged", "later_than"]
+__all__ = ["CORRECTION", "LATE", "Query", "flagged", "later_than"]
+
+# The columns that say whether a row was late, and whether an answer replaces another.
+LATE = "_late"
+CORRECTION = "_correction"
 
 _INT64_MIN = -(2**63)
 _NO_KEY = 0x9E3779B97F4A7C15 - 2**64
 
 
 @dataclass(frozen=True)
-class Job:
+class Query:
     """What is asked of a stream of rows.
 
     Attributes:
@@ -69,18 +72,6 @@ class Job:
     then_by: tuple[str, ...] = ()
     deletes: str | None = None
     corrects: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuses what does not fit together.
-
-        Raises:
-            SpecError: Naming it, and the way out.
-        """
-        check_job(self)
-        if self.emit in ("arrival", "final"):
-            refuse_taken(frame(self.schema.empty_table()), self.spec.results)
-        _ = self.reach, self.folds
-        refuse_twice(self.output.names)
 
     @cached_property
     def times(self) -> TimeColumn:
@@ -161,10 +152,10 @@ class Job:
         return self.reach if self.corrects else 0
 
     @cached_property
-    def grid(self) -> hop_windows.Grid:
+    def grid(self) -> Grid:
         """Where hops lie."""
         (window,) = self.spec.windows
-        return hop_windows.Grid(
+        return Grid(
             length=window_units(window.as_length, self.times),
             every=window_units(window.as_every, self.times),
             offset=window_units(window.as_offset, self.times),
@@ -510,25 +501,6 @@ class Job:
         if name is None:
             return _repeated(0, len(rows))
         return read_times(rows.column(name).combine_chunks(), name).ticks
-
-    @cached_property
-    def output(self) -> pa.Schema:
-        """The columns of the answers."""
-        empty = self.waiting.empty_table()
-        if self.emit == "slide":
-            table = hop_windows.answer_none(self)
-        else:
-            answers = self.answer_moments(Cover(), self.moments(empty))
-            table = self.answered(empty, answers)
-        return self.marked(table).schema
-
-    def given_back(self, late: pa.Table) -> pa.Table:
-        """Late rows, without results."""
-        table = self.arranged(late, self.ticks(late)).drop_columns(TIME)
-        for name in self.spec.results:
-            kind = self.output.field(name).type
-            table = table.append_column(name, pa.nulls(len(late), kind))
-        return flagged(self.marked(table), late=True)
 
     def marked(self, answers: pa.Table, again: pa.Array | None = None) -> pa.Table:
         """Answers with the column that says which replace others, if it is wanted."""

@@ -1,24 +1,21 @@
 """Updates: per batch, the keys that changed, each at its latest row."""
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.keyed.page_store import TIME
+from slidewise.keyed.partitions import Slot
 from slidewise.keyed.query import later_than
+from slidewise.keyed.shard_state import ShardState
 from slidewise.table.encoding import row_numbers
-
-if TYPE_CHECKING:
-    from slidewise.keyed.shard import Shard, Slot
 
 __all__ = ["answer", "latest", "were_given"]
 
 
 def answer(
-    shard: "Shard",
+    shard: ShardState,
     rows: pa.Table,
-    touched: "list[Slot]",
+    touched: list[Slot],
     deleted: pa.Table,
     watermark: int | None,
 ) -> pa.Table:
@@ -74,7 +71,7 @@ def answer(
     return shard.job.answered(moments, answers)
 
 
-def latest(shard: "Shard", rows: pa.Table) -> pa.Table:
+def latest(shard: ShardState, rows: pa.Table) -> pa.Table:
     """The keys of rows that have rows already, each with its latest time."""
     by = list(shard.job.spec.by)
     tables = [shard.job.leaf.empty_table().select([*by, TIME])]
@@ -85,7 +82,7 @@ def latest(shard: "Shard", rows: pa.Table) -> pa.Table:
     return shard.job.latest(pa.concat_tables(tables))
 
 
-def were_given(shard: "Shard", answers: pa.Table, before: pa.Table) -> pa.Array:
+def were_given(shard: ShardState, answers: pa.Table, before: pa.Table) -> pa.Array:
     """Which keys were answered before, at the time that is answered or later."""
     by, ticks = list(shard.job.spec.by), shard.job.ticks(answers)
     codes = shard.job.codes([answers.select(by), before.select(by)])

@@ -1,10 +1,9 @@
-"""What a `Job` refuses, before there is a row: what does not fit together.
+"""What a `Query` refuses, before there is a row: what does not fit together.
 
 Each refusal names what was asked, and the way out.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,24 +12,17 @@ from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.arrow import frame, require
 from slidewise.keyed.page_store import RESERVED
+from slidewise.keyed.query import CORRECTION, LATE, Query
 from slidewise.spec.spec import Spec
 
-if TYPE_CHECKING:
-    from slidewise.keyed.query import Job
-
 __all__ = [
-    "CORRECTION",
-    "LATE",
     "check_emit",
-    "check_job",
     "check_late_rows",
+    "check_query",
     "refuse_flag",
     "then_columns",
 ]
 
-# The columns that say whether a row was late, and whether an answer replaces another.
-LATE = "_late"
-CORRECTION = "_correction"
 _LATE_ROWS = ("drop", "flag", "correct")
 _EMITS = ("arrival", "final", "update")
 _CORRECT = Argument("late_rows", "correct")
@@ -109,7 +101,7 @@ def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def check_job(job: "Job") -> None:
+def check_query(job: Query) -> None:
     """Refuses what does not fit together.
 
     Raises:
@@ -145,7 +137,7 @@ def check_job(job: "Job") -> None:
         _check_correctable(job)
 
 
-def _refuse_unsortable(job: "Job") -> None:
+def _refuse_unsortable(job: Query) -> None:
     """Refuses to order rows by a column whose values have no order."""
     for name in job.then_by:
         kind = job.schema.field(name).type
@@ -160,7 +152,7 @@ def _refuse_unsortable(job: "Job") -> None:
             ) from error
 
 
-def _refuse_declared_order(job: "Job") -> None:
+def _refuse_declared_order(job: Query) -> None:
     """Refuses to compare categories that have an order, which pages do not keep."""
     for _, agg in job.spec.aggs:
         name = agg.by if agg.kind in COMPARED else agg.of
@@ -175,7 +167,7 @@ def _refuse_declared_order(job: "Job") -> None:
             )
 
 
-def _check_streamable(job: "Job") -> None:
+def _check_streamable(job: Query) -> None:
     """Refuses what cannot be answered while rows arrive."""
     spec = job.spec
     for window in spec.windows:
@@ -196,7 +188,7 @@ def _check_streamable(job: "Job") -> None:
         )
 
 
-def _check_correctable(job: "Job") -> None:
+def _check_correctable(job: Query) -> None:
     """Refuses what cannot be set right by sending answers again."""
     spec = job.spec
     if job.sessions:

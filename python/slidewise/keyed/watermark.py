@@ -7,16 +7,13 @@ their last row by the gap. Then their rows go.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.keyed import hop_windows
 from slidewise.keyed.page_store import LAST, SLOT, TIME
-
-if TYPE_CHECKING:
-    from slidewise.keyed.shard import Shard
+from slidewise.keyed.shard_state import ShardState
 
 __all__ = ["answer", "due", "forget"]
 
@@ -25,7 +22,7 @@ _LATEST = 2**63 - 1
 _ENDS = 64
 
 
-def due(shard: "Shard") -> int | None:
+def due(shard: ShardState) -> int | None:
     """The watermark from which on there may be something to answer; or None."""
     if not shard.job.sessions:
         ends = next(_ended(shard, _LATEST), None)
@@ -37,7 +34,7 @@ def due(shard: "Shard") -> int | None:
     return None if first is None else first + shard.job.reach
 
 
-def answer(shard: "Shard", watermark: int) -> pa.Table | None:
+def answer(shard: ShardState, watermark: int) -> pa.Table | None:
     """Per key and window that is over, a row."""
     if shard.job.sessions:
         return _answer_sessions(shard, watermark)
@@ -59,7 +56,7 @@ def answer(shard: "Shard", watermark: int) -> pa.Table | None:
     return _with_empty(shard, answers, seen)
 
 
-def _ended(shard: "Shard", watermark: int) -> Iterator[list[int]]:
+def _ended(shard: ShardState, watermark: int) -> Iterator[list[int]]:
     """The ends of windows that hold a row and are complete, some at a time."""
     grid = shard.job.grid
     since = shard.oldest if shard.flushed is None else shard.flushed + 1
@@ -77,7 +74,7 @@ def _ended(shard: "Shard", watermark: int) -> Iterator[list[int]]:
         since = ends[-1]
 
 
-def _first_row(shard: "Shard", since: int) -> int | None:
+def _first_row(shard: ShardState, since: int) -> int | None:
     """The time of the first row that is not older."""
     found = (
         shard.forest.first_row(slot.tree, since)
@@ -87,7 +84,7 @@ def _first_row(shard: "Shard", since: int) -> int | None:
     return min((time for time in found if time is not None), default=None)
 
 
-def _with_empty(shard: "Shard", answers: pa.Table, latest: pa.Table) -> pa.Table:
+def _with_empty(shard: ShardState, answers: pa.Table, latest: pa.Table) -> pa.Table:
     """And the windows without rows in front of each, back to the key's last one.
 
     Args:
@@ -117,7 +114,7 @@ def _with_empty(shard: "Shard", answers: pa.Table, latest: pa.Table) -> pa.Table
     return pa.concat_tables(tables)
 
 
-def _answer_sessions(shard: "Shard", watermark: int) -> pa.Table | None:
+def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
     """Per session that is over, a row."""
     job, until = shard.job, watermark - shard.job.reach
     slots = [
@@ -147,7 +144,7 @@ def _answer_sessions(shard: "Shard", watermark: int) -> pa.Table | None:
     return found.answers
 
 
-def forget(shard: "Shard", idle: pa.Table, until: int) -> None:
+def forget(shard: ShardState, idle: pa.Table, until: int) -> None:
     """Forgets the last windows of keys that are idle, or have no rows since a time."""
     by = list(shard.job.spec.by)
     present = shard.keys(None)

@@ -16,7 +16,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from slidewise.frames.arrow import frame, require
-from slidewise.keyed.validation import CORRECTION, LATE, refuse_flag
+from slidewise.keyed.query import CORRECTION, LATE
+from slidewise.keyed.validation import refuse_flag
 from slidewise.spark import skew
 from slidewise.spark.batch_worker import answer
 from slidewise.spark.columns import OWN, ascending, column, key_column

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.query import Job
+from slidewise.keyed.stream_query import StreamQuery
 
 __all__ = ["GUARDED", "Guard"]
 
@@ -39,7 +39,7 @@ class Guard:
     buckets: int
 
     @classmethod
-    def of(cls, job: Job, buckets: int) -> Self:
+    def of(cls, job: StreamQuery, buckets: int) -> Self:
         """The guard of a job."""
         columns = tuple((field.name, str(field.type)) for field in job.schema)
         return cls(

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from slidewise.formatting import counted
 from slidewise.keyed.page_tree import PAGE
-from slidewise.keyed.query import Job as StreamJob
+from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark import skew
 from slidewise.spark.batch import Job, planned
 from slidewise.spark.options import BatchOptions, StreamOptions
@@ -83,7 +83,7 @@ def explained_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
     return "\n".join(lines)
 
 
-def _state(job: StreamJob) -> list[str]:
+def _state(job: StreamQuery) -> list[str]:
     """What is kept, for how long, and how much of it a micro-batch reads."""
     reach = max(
         (window for window in job.spec.windows if window.kind != "rows"),

@@ -25,9 +25,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from slidewise.keyed.query import Job, flagged
+from slidewise.keyed.query import CORRECTION, flagged
 from slidewise.keyed.shard import Shard
-from slidewise.keyed.validation import CORRECTION
+from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.checkpoint_guard import GUARDED, Guard
 from slidewise.spark.local_page_cache import Shelf, Shelved, folder
 from slidewise.spark.payload import read_rows, write_rows
@@ -99,7 +99,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         flags: Whether late rows come back.
     """
 
-    def __init__(self, job: Job, guard: bytes, *, flags: bool) -> None:
+    def __init__(self, job: StreamQuery, guard: bytes, *, flags: bool) -> None:
         self._job, self._guard, self._flags = job, guard, flags
 
     def init(self, handle: StatefulProcessorHandle) -> None:

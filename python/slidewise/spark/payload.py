@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from slidewise.errors import SpecError
-from slidewise.keyed.query import Job
+from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.checkpoint_guard import GUARDED
 
 __all__ = ["PACKED", "Packer", "read_rows", "unpack", "write_rows"]
@@ -34,7 +34,7 @@ class Packer:
     """
 
     def __init__(
-        self, job: Job, buckets: int, guard: bytes, marker: str | None
+        self, job: StreamQuery, buckets: int, guard: bytes, marker: str | None
     ) -> None:
         self._job, self._buckets = job, buckets
         self._guard, self._marker = guard, marker

@@ -18,8 +18,9 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
 from slidewise.errors import Argument, SpecError
-from slidewise.keyed.query import Job
-from slidewise.keyed.validation import LATE, refuse_flag
+from slidewise.keyed.query import LATE
+from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.listener import NAME
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
@@ -94,7 +95,7 @@ def buckets_of(spec: Spec, options: StreamOptions) -> int:
     return (options.buckets or _BUCKETS) if spec.by else 1
 
 
-def job_of(df: Any, spec: Spec, options: StreamOptions) -> Job:
+def job_of(df: Any, spec: Spec, options: StreamOptions) -> StreamQuery:
     """What is asked of the rows. Columns that no answer needs are left behind."""
     with_results(df, spec, options.then_by)
     schema = arrow_schema(df)
@@ -103,7 +104,7 @@ def job_of(df: Any, spec: Spec, options: StreamOptions) -> Job:
     if options.emit in ("update", "slide"):
         needed = {*spec.columns, *options.then_by, options.deletes}
         schema = pa.schema([field for field in schema if field.name in needed])
-    return Job(
+    return StreamQuery(
         spec,
         schema,
         options.emit,
@@ -113,7 +114,7 @@ def job_of(df: Any, spec: Spec, options: StreamOptions) -> Job:
     )
 
 
-def _answers(df: Any, job: Job, flags: bool) -> StructType:
+def _answers(df: Any, job: StreamQuery, flags: bool) -> StructType:
     """The columns of the answers: the stream's as they are there, then results."""
     own = {field.name: field for field in df.schema}
     fields = [

@@ -15,7 +15,7 @@ from keyed_pairs.model import Due, Model
 from keyed_pairs.plan import Plan, canonical, plain
 from keyed_pairs.stream import Row, Stream
 from keyed_pairs.values import UNKNOWN, Hitters, Ranked
-from slidewise.keyed import page_tree, shard
+from slidewise.keyed import page_tree
 
 Key = tuple[Any, ...]
 _NEAR = 2.0**-44
@@ -39,12 +39,12 @@ class DifferenceError(AssertionError):
 @contextmanager
 def pages_of(size: int) -> Iterator[None]:
     """Pages of another size, so that few rows make trees."""
-    known = page_tree.PAGE, shard.PAGE
-    page_tree.PAGE = shard.PAGE = size
+    known = page_tree.PAGE
+    page_tree.PAGE = size
     try:
         yield
     finally:
-        page_tree.PAGE, shard.PAGE = known
+        page_tree.PAGE = known
 
 
 def play(case: Case, name: str) -> int:

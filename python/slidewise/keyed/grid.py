@@ -1,0 +1,34 @@
+"""Where hopping windows lie."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["Grid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Windows that begin at `offset` and every `every` from there, in ticks."""
+
+    length: int
+    every: int
+    offset: int
+
+    def beyond(self, times: pa.ChunkedArray) -> int | None:
+        """A time in a window whose ends int64 cannot hold; None if there is none."""
+        ends = pc.min_max(times)
+        for time in (ends["min"].as_py(), ends["max"].as_py()):
+            if time is None:
+                continue
+            first = self.end_after(time) - self.length
+            last = (time - self.offset) // self.every * self.every + self.offset
+            if first <= time and (first < -(2**63) or last + self.length >= 2**63):
+                return int(time)
+        return None
+
+    def end_after(self, time: int) -> int:
+        """The first end of a window behind a time."""
+        since = time - self.offset - self.length
+        return (since // self.every + 1) * self.every + self.offset + self.length
