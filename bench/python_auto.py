@@ -14,7 +14,7 @@ import numpy as np
 from bench.measure import Report
 
 import slidewise as sw
-from slidewise.window.facts import FACTS
+from slidewise.window.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ def main() -> None:
         length = 1 if what.endswith("of one") else entries
         values = [make(value * 37 % 101) for value in range(101)]
         for algorithm in CANDIDATES:
-            if algorithm not in FACTS or not _obeys(agg, algorithm):
+            if algorithm not in ALGORITHMS or not _obeys(agg, algorithm):
                 continue
             case = f"{what}, {algorithm}"
             report.nanoseconds(

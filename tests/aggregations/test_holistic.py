@@ -15,7 +15,7 @@ import pytest
 from tables_oracle import answer, same
 
 import slidewise as sw
-from slidewise.window.facts import FACTS
+from slidewise.window.algorithms import ALGORITHMS
 
 INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
 AGGS = {
@@ -189,7 +189,7 @@ def test_where_and_last_go_with_them() -> None:
     assert (w.query(), len(w)) == ({"m": 5.5}, 2)
 
 
-@pytest.mark.parametrize("name", sorted(set(FACTS) - {"fiba", "recalculate"}))
+@pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - {"fiba", "recalculate"}))
 def test_algorithms_that_combine_refuse_them(name: str) -> None:
     with pytest.raises(sw.SpecError, match=r"median\(\) cannot be told from any"):
         sw.Window({"m": sw.median(), "s": sw.sum()}, algorithm=name)

@@ -15,7 +15,7 @@ import pytest
 
 import slidewise as sw
 from slidewise import aggregations
-from slidewise.window.facts import FACTS, LAWS
+from slidewise.window.algorithms import ALGORITHMS, LAWS
 
 SCRIPTS = int(os.environ.get("SLIDEWISE_SCRIPTS", "300"))
 SEED = int(os.environ.get("SLIDEWISE_SEED", "1"))
@@ -125,7 +125,7 @@ def apart(algorithm, name, kind):
     """Why an algorithm and an aggregation do not go together, or None."""
     if name in HOLISTIC and algorithm not in ("fiba", "recalculate"):
         return "holistic"
-    law = FACTS[algorithm].law
+    law = ALGORITHMS[algorithm].law
     keeps = {
         None: True,
         "inverse": inverts(name, kind),
@@ -163,7 +163,9 @@ class Side:
     def __init__(self, algorithm, empty):
         self.algorithm, self.window = algorithm, empty.copy()
         whole_only = algorithm in OPTIONS  # what has moved on answers as a whole
-        self.parts = algorithm == "auto" or (FACTS[algorithm].ranges and not whole_only)
+        self.parts = algorithm == "auto" or (
+            ALGORITHMS[algorithm].ranges and not whole_only
+        )
 
     def again(self, how):
         if how == "copy":
@@ -259,16 +261,16 @@ def test_matrix(name, kind):
         with pytest.raises(sw.SpecError, match=refusal):
             answer_over_one(name, kind)
         return
-    lawful = [one for one in FACTS if apart(one, name, kind) is None]
+    lawful = [one for one in ALGORITHMS if apart(one, name, kind) is None]
     lawful.remove("recalculate")
     run(name, kind, ["auto", *lawful], late=False)
-    any_order = [one for one in lawful if not FACTS[one].in_order]
+    any_order = [one for one in lawful if not ALGORITHMS[one].in_order]
     run(name, kind, ["auto", *any_order], late=True)
 
 
 def strangers():
     for name, kind in PAIRS:
-        for algorithm in FACTS:
+        for algorithm in ALGORITHMS:
             why = apart(algorithm, name, kind)
             if why is not None and (name, kind) not in REFUSED:
                 case = f"{algorithm}-{name}-{kind}-{why}"
@@ -282,7 +284,7 @@ def test_pairs_that_do_not_go_together(algorithm, name, kind, why):
         window(name, kind, algorithm, "keep")
     message = str(caught.value)
     if why == "law":
-        law = LAWS[FACTS[algorithm].law]
+        law = LAWS[ALGORITHMS[algorithm].law]
         assert message.startswith(f"algorithm {algorithm!r} needs {law}, which ")
         assert "without it there are auto, fiba, " in message
     else:
@@ -300,7 +302,9 @@ def test_the_matrix_has_all_aggregations():
 def restored():
     for name in ("sum", "mean", "stddev", "geometric_mean", "max", "of one's own"):
         yield name, "auto"
-        yield from ((name, one) for one in FACTS if not apart(one, name, "float64"))
+        yield from (
+            (name, one) for one in ALGORITHMS if not apart(one, name, "float64")
+        )
 
 
 @pytest.mark.parametrize(("name", "algorithm"), list(restored()))

@@ -16,7 +16,7 @@ from slidewise.aggregations import KINDS, Aggregation
 from slidewise.cli import bench, demo_trips, main
 from slidewise.cli.progress import Progress
 from slidewise.cli.texts import format_table
-from slidewise.window.facts import FACTS
+from slidewise.window.algorithms import ALGORITHMS
 
 ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
 
@@ -434,7 +434,7 @@ def test_bench(capsys, tmp_path, monkeypatch):
     assert "Not for max: subtract_on_evict" in out
     record = json.loads(figures.read_text())
     measured = {one["algorithm"] for one in record["window"]}
-    assert measured == set(FACTS) - {"subtract_on_evict"}
+    assert measured == set(ALGORITHMS) - {"subtract_on_evict"}
     assert all(one["ns"] > 0 and one["bulk"] > 0 for one in record["window"])
     rates = {one.pop("library"): one for one in record["rolling"]}
     assert set(rates) == {"slidewise", "pandas", "polars"}

@@ -10,18 +10,17 @@ import pytest
 
 import slidewise as sw
 import slidewise._core as _core
-from slidewise.window.algorithms import Card
-from slidewise.window.facts import FACTS
+from slidewise.window.algorithms import ALGORITHMS, Card
 
-IN_ORDER = [name for name, facts in FACTS.items() if facts.in_order]
+IN_ORDER = [name for name, known in ALGORITHMS.items() if known.in_order]
 OLDEST_FIRST = [name for name in IN_ORDER if name != "reactive"]
-WHOLE_ONLY = [name for name, facts in FACTS.items() if not facts.ranges]
+WHOLE_ONLY = [name for name, known in ALGORITHMS.items() if not known.ranges]
 
 
 def of(algorithm, agg=None, **options):
     """A window on that algorithm, of an aggregation that obeys its law."""
     if agg is None:
-        agg = sw.max() if FACTS[algorithm].law == "selection" else sw.sum()
+        agg = sw.max() if ALGORITHMS[algorithm].law == "selection" else sw.sum()
     return sw.Window(agg, algorithm=algorithm, **options)
 
 
@@ -31,13 +30,13 @@ def contents(window):
 
 def test_every_algorithm_has_its_card():
     cards = sw.algorithms()
-    assert [card.name for card in cards] == list(FACTS)
+    assert [card.name for card in cards] == list(ALGORITHMS)
     for card in cards:
-        facts = FACTS[card.name]
-        assert (card.order == "in order") == facts.in_order, card.name
-        assert ("whole window only" in card.range) != facts.ranges, card.name
+        known = ALGORITHMS[card.name]
+        assert (card.order == "in order") == known.in_order, card.name
+        assert ("whole window only" in card.range) != known.ranges, card.name
         for law in ("inverse", "selecti"):
-            assert (law in card.laws) == (law in (facts.law or "")), card.name
+            assert (law in card.laws) == (law in (known.law or "")), card.name
         for field in Card.__dataclass_fields__:
             assert getattr(card, field), (card.name, field)
         assert cards[card.name] is card
@@ -51,7 +50,7 @@ def test_cards_lie_side_by_side():
     columns = ["name", "order", "laws", "amortised", "worst", "bytes per", "choose"]
     starts = [lines[0].index(column) for column in columns]
     names = [line.split()[0] for line in lines if line[:1].strip()]
-    assert [name for name in names if name in FACTS] == list(FACTS)
+    assert [name for name in names if name in ALGORITHMS] == list(ALGORITHMS)
     for card in sw.algorithms():
         line = next(line for line in lines if line.split(" ")[0] == card.name)
         cells = [line[start:] for start in starts]
@@ -96,7 +95,7 @@ def bytes_per_entry(algorithm, length, lateness=1, **options):
     return w.nbytes / length
 
 
-@pytest.mark.parametrize("algorithm", FACTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_an_entry_takes_the_bytes_on_its_card(algorithm):
     least, most = sw.algorithms()[algorithm].bytes_per_entry
     found = [bytes_per_entry(algorithm, length) for length in LENGTHS]
@@ -110,7 +109,7 @@ def test_an_entry_takes_the_bytes_on_its_card(algorithm):
         assert min(found) <= 1.1 * least, found
 
 
-@pytest.mark.parametrize("algorithm", FACTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_core_says_the_same_of_bytes(algorithm):
     window = Path(__file__).parents[2] / "crates/core/src/window"
     sources = (window / f"{algorithm}.rs", window / algorithm / "mod.rs")
@@ -212,7 +211,7 @@ def test_reactive_evicts_anywhere():
 def test_parameters(algorithm, parameters):
     w = of(algorithm, sw.collect(), **parameters)
     w.insert_many(range(100), range(100))
-    if not FACTS[algorithm].in_order:
+    if not ALGORITHMS[algorithm].in_order:
         w.insert_many([3, 50, 200], [0, 1, 2])
     w.evict_until(40)
     assert w.query(60, 63) == [60, 61, 62, 63]
@@ -350,9 +349,9 @@ def test_parts_are_not_answered(algorithm):
     assert w.query(5, 8) is None
 
 
-@pytest.mark.parametrize("algorithm", FACTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_law_is_named(algorithm):
-    law = FACTS[algorithm].law
+    law = ALGORITHMS[algorithm].law
     if law is None:
         return
     lacks = {"inverse": sw.max(), "selection": sw.sum()}.get(law, sw.collect())
@@ -370,9 +369,9 @@ def test_the_law_is_named(algorithm):
     assert algorithm not in message.split("there are")[1].replace(",", " ").split()
 
 
-@pytest.mark.parametrize("algorithm", FACTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_native_module_checks_laws_again(algorithm):
-    law = FACTS[algorithm].law
+    law = ALGORITHMS[algorithm].law
     if law is not None:
         assert not _core.obeys_law(law, [("collect", False)], 1)
 

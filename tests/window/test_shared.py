@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import slidewise as sw
+from slidewise.window.algorithms import ALGORITHMS
 from slidewise.window.auto_rules import KINDS, SHARED_RULES
-from slidewise.window.facts import FACTS
 
-ALGORITHMS = [name for name, facts in FACTS.items() if facts.shared]
-GENERAL = [name for name in ALGORITHMS if FACTS[name].law is None]
+SHARED = [name for name, known in ALGORITHMS.items() if known.shared]
+GENERAL = [name for name in SHARED if ALGORITHMS[name].law is None]
 START = datetime(2024, 3, 1)
 
 
@@ -173,7 +173,7 @@ class Pair:
 
 
 @pytest.mark.parametrize("name", AGGS)
-@pytest.mark.parametrize("algorithm", [*ALGORITHMS, "auto"])
+@pytest.mark.parametrize("algorithm", [*SHARED, "auto"])
 def test_scripts(algorithm, name):
     agg, _, lawful = AGGS[name]
     if algorithm == "slick_deque" and not lawful:
@@ -259,8 +259,8 @@ def test_durations_need_times():
 
 
 def test_algorithms_that_serve_one_range():
-    for name, facts in FACTS.items():
-        if not facts.shared:
+    for name, known in ALGORITHMS.items():
+        if not known.shared:
             with pytest.raises(
                 sw.SpecError, match=r"serves one range only: .*flat_fit"
             ):
@@ -284,7 +284,6 @@ def test_auto_follows_its_table():
     many = [1, 2, 30]
     taken = {rule.of: rule.take for rule in SHARED_RULES}
     assert set(taken) <= set(KINDS)
-    assert all(rule.measured for rule in SHARED_RULES)
     assert sw.SharedWindow(sw.max(), many).algorithm == taken["selective"]
     assert sw.SharedWindow(sw.sum(), many).algorithm == taken["exact"]
     assert sw.SharedWindow(sw.collect(), many).algorithm == taken["any"]
@@ -292,7 +291,7 @@ def test_auto_follows_its_table():
     w.insert(1, 0.5)  # floats are not subtracted
     assert w.algorithm == taken["any"]
     for rule in SHARED_RULES:
-        law = FACTS[rule.take].law
+        law = ALGORITHMS[rule.take].law
         assert law is None or rule.of in ("selective", "exact")
     assert (
         "asked for by name"
@@ -365,7 +364,7 @@ def test_snapshots_are_of_their_own_kind():
     assert again.to_bytes() == shared.to_bytes()
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", SHARED)
 def test_damage_is_refused(algorithm):
     w = sw.SharedWindow(sw.max(), [2, 4], algorithm=algorithm)
     w.insert_many(range(6), [6, 5, 0, 1, 3, 4])
@@ -421,7 +420,7 @@ def test_equal_ranges_are_computed_once(algorithm):
     assert thrice == [answer * 3 for answer in once]
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", SHARED)
 def test_equal_ranges_are_answered_in_order(algorithm):
     many = ["1m", 5, "60s", 2, timedelta(minutes=1), sw.rows(5)]
     w = sw.SharedWindow(sw.max(), ranges=many, algorithm=algorithm)

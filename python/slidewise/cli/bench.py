@@ -24,7 +24,7 @@ from slidewise.cli.progress import Progress
 from slidewise.cli.texts import format_table
 from slidewise.errors import SpecError
 from slidewise.table.rolling import rolling
-from slidewise.window.facts import FACTS
+from slidewise.window.algorithms import ALGORITHMS
 from slidewise.window.window import Window
 
 __all__ = ["add_options", "run"]
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
     print(f"A Window of {options.entries:,} floats, {agg.kind}, entries in order:\n")
     print(f"{format_table(_slides_table(slides))}\n")
     left = ", ".join(
-        name for name in FACTS if name not in {s.algorithm for s in slides}
+        name for name in ALGORITHMS if name not in {s.algorithm for s in slides}
     )
     if left:
         print(f"Not for {agg.kind}: {left}\n")
@@ -137,7 +137,7 @@ def _machine() -> str:
 def _slides(
     agg: Aggregation, entries: int, done: Callable[[float], None]
 ) -> Iterator[_Slide]:
-    fitting = [name for name in FACTS if _fits(agg, name)]
+    fitting = [name for name in ALGORITHMS if _fits(agg, name)]
     for at, name in enumerate(fitting):
         yield _Slide(name, _single(agg, name, entries), _bulk(agg, name, entries))
         done((at + 1) / len(fitting))

@@ -1,15 +1,193 @@
-"""The algorithms one can choose from, each on a card."""
+"""The table of algorithms: what the core knows of each, and its card.
 
+The cards are data, in algorithms.toml; costs and space on them are asserted by tests of
+the core.
+"""
+
+import operator
 import re
 import textwrap
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
 from itertools import zip_longest
-from typing import SupportsIndex, overload
+from typing import Any, SupportsIndex, overload
 
+import slidewise._core as _core
 from slidewise.errors import SpecError
+from slidewise.spec.durations import Length, parse_length
 
-__all__ = ["Card", "algorithms", "card_of"]
+__all__ = [
+    "ALGORITHMS",
+    "LAWS",
+    "Algorithm",
+    "Card",
+    "algorithms",
+    "card_of",
+    "checked_name",
+    "checked_options",
+    "law_error",
+    "read_table",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """An algorithm as the core has it.
+
+    Attributes:
+        name: As in `Window(..., algorithm=name)`.
+        in_order: Whether it takes entries in order only.
+        law: The law it needs beside associativity, a key of `LAWS`, or None.
+        ranges: Whether it answers for parts of the window.
+        shared: Whether it serves many ranges over one stream, as `SharedWindow` has.
+        parameters: Name, default and allowed values (None: from 1 on) of each.
+    """
+
+    name: str
+    in_order: bool
+    law: str | None
+    ranges: bool
+    shared: bool
+    parameters: tuple[tuple[str, int, tuple[int, ...] | None], ...]
+
+
+def _read_core() -> dict[str, Algorithm]:
+    found = {}
+    for name, in_order, law, ranges, shared, taken in _core.algorithms():
+        parameters = tuple(
+            (parameter, default, None if allowed is None else tuple(allowed))
+            for parameter, default, allowed in taken
+        )
+        found[name] = Algorithm(name, in_order, law, ranges, shared, parameters)
+    return found
+
+
+ALGORITHMS = _read_core()
+
+# What each law asks of an aggregation.
+LAWS = {
+    "inverse": "an inverse (it subtracts what leaves)",
+    "selection": "results that are one of the values (as max gives)",
+    "inverse or selection": "an inverse, or results that are one of the values (as max "
+    "gives)",
+}
+
+
+def checked_name(name: str, shared: bool = False) -> str:
+    """The name of an algorithm, or "auto".
+
+    Args:
+        name: What the user gave.
+        shared: Whether it is to serve many ranges over one stream.
+
+    Raises:
+        SpecError: If there is none of that name, or it serves one range only.
+    """
+    fits = [other for other, one in ALGORITHMS.items() if one.shared or not shared]
+    if name == "auto" or name in fits:
+        return name
+    there = ", ".join(["auto", *fits])
+    if name in ALGORITHMS:
+        raise SpecError(
+            f"algorithm {name!r} serves one range only: for several over one stream "
+            f"there are {there}"
+        )
+    raise SpecError(f"unknown algorithm {name!r}; there are {there}")
+
+
+def checked_options(
+    algorithm: str, given: Mapping[str, Any]
+) -> tuple[tuple[str, int | Length], ...]:
+    """Parameters of an algorithm, in the order in which it names them.
+
+    Args:
+        algorithm: Its name.
+        given: What the user gave. Those that are lengths of time come as `last=` does,
+            or as a `Length`.
+
+    Raises:
+        SpecError: If it has none of that name, or it cannot have that value.
+    """
+    parameters = ALGORITHMS[algorithm].parameters if algorithm in ALGORITHMS else ()
+    known = {name: allowed for name, _, allowed in parameters}
+    for name in given:
+        if name not in known:
+            raise SpecError(_no_parameter(name, algorithm, known))
+    return tuple(
+        (name, _checked(name, given[name], allowed))
+        for name, allowed in known.items()
+        if name in given
+    )
+
+
+def _checked(name: str, value: Any, allowed: Sequence[int] | None) -> int | Length:
+    if name == "latency":
+        return _time(name, value)
+    try:
+        number = operator.index(value)
+    except TypeError:  # what has no whole number, or is an array of several
+        number = -1
+    if not (1 <= number < 2**63 if allowed is None else number in allowed):
+        raise SpecError(f"{name}= takes {_allowed(allowed)}; got {value!r}")
+    return number
+
+
+def _time(name: str, value: Any) -> Length:
+    length = value if isinstance(value, Length) else parse_length(value, name)
+    if length.kind == "rows":
+        raise SpecError(f"{name}= takes a duration or an int, not a number of rows")
+    return length
+
+
+def _no_parameter(name: str, algorithm: str, known: Iterable[str]) -> str:
+    has = [
+        repr(one.name)
+        for one in ALGORITHMS.values()
+        if name in (parameter for parameter, *_ in one.parameters)
+    ]
+    if has:
+        return f"{name}= is for algorithm={' or '.join(has)}, not {algorithm!r}"
+    takes = ", ".join(f"{one}=" for one in known) or "none"
+    given = f"there is no argument {name}="
+    return f"{given}; algorithm {algorithm!r} takes {takes} of its own"
+
+
+def _allowed(allowed: Sequence[int] | None) -> str:
+    if allowed is None:
+        return "an int from 1 to 2**63 - 1"
+    if tuple(allowed) == (0, 1):
+        return "True or False"
+    return "one of " + ", ".join(map(str, allowed))
+
+
+def law_error(
+    algorithm: str, law: str, lacking: str, shared: bool = False
+) -> SpecError:
+    """What to say to those whose aggregations lack a law."""
+    fits = (one for one in ALGORITHMS.values() if one.shared or not shared)
+    others = [one.name for one in fits if one.law is None]
+    return SpecError(
+        f"algorithm {algorithm!r} needs {LAWS[law]}, which {lacking} cannot offer; "
+        f"without it there are auto, {', '.join(others)}"
+    )
+
+
+@cache
+def read_table() -> dict[str, Any]:
+    """What algorithms.toml holds: cards, and the rules of "auto"."""
+    data = files("slidewise.window").joinpath("algorithms.toml").read_bytes()
+    return tomllib.loads(data.decode())
+
+
+@cache
+def _cards() -> tuple["Card", ...]:
+    return tuple(
+        Card(**{**card, "bytes_per_entry": tuple(card["bytes_per_entry"])})
+        for card in read_table()["algorithm"]
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -86,375 +264,6 @@ def _gist(text: str) -> str:
     return re.split(r"[:;.] ", text)[0]
 
 
-_WHOLE = "the whole window only"
-_IN_RINGS = (
-    "per entry, up to twice that while rings are half full; until a window that grew "
-    "has slid by twice its length up to three times"
-)
-_ONE_PARTIAL = f"a time, a value and a partial {_IN_RINGS}"
-_TWO_PARTIALS = f"a time, a value and two partials {_IN_RINGS}"
-_NODES = (
-    "nodes, half full where entries come in order, in room that doubles: with arity=2 "
-    "up to 152, with 8 up to 109, with 16 up to 103"
-)
-
-_CARDS = (
-    Card(
-        name="fiba",
-        paper="Tangwongsan, Hirzel, Schneider: FiBA, PVLDB 12(10), 2019; bulk evict "
-        "and insert, PVLDB 16(11), 2023",
-        order="any",
-        laws="associative",
-        amortised="4; of late entries O(log d)",
-        worst="O(log n) each, of up to n/256 late ones that waited; n moves at a third",
-        insert="amortised O(log d); at the young end amortised O(1)",
-        evict="amortised O(log d); of the oldest amortised O(1); the one that leaves "
-        "less than a third of the entries moves those n, which gives memory back: half "
-        "a move for each entry ever inserted",
-        query="at most 2 combines",
-        range="O(log d_from + log d_to + log n_sub)",
-        bulk="evict_until amortised O(log m), worst O(log n), and moves as evict; "
-        "insert_many O(log d + m (1 + log(d/m)))",
-        bytes_per_entry=(17, 26),
-        space="a time and a value per entry, a partial per leaf: 17 in order, 22 to 26 "
-        "after disorder; at most the memory of three times the entries once a window "
-        "has shrunk",
-        differs="entries in leaves only (a B+-tree with fat leaves); late entries are "
-        "staged and inserted together; a few entries are a sorted array",
-        choose="always, unless order is certain; it is what auto means",
-    ),
-    Card(
-        name="daba_lite",
-        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015; the lite form: "
-        "In-Order Sliding-Window Aggregation in Worst-Case Constant Time, VLDBJ 30, "
-        "2021",
-        order="in order",
-        laws="associative",
-        amortised="4",
-        worst="6",
-        insert="worst case 3 combines, 2 on average",
-        evict="worst case 2 combines, 1 on average",
-        query="1 combine",
-        range=_WHOLE,
-        bulk="as many single steps",
-        bytes_per_entry=(32, 64),
-        space=_ONE_PARTIAL,
-        differs="nothing; its queue is a chain of rings, in which entries keep their "
-        "places, but that at most 127 move at once when a window has shrunk to them",
-        choose="in order, where every single operation must be fast",
-    ),
-    Card(
-        name="two_stacks_lite",
-        paper="Tangwongsan, Hirzel, Schneider: Two-Stacks, DEBS 2015; the lite form: "
-        "In-Order Sliding-Window Aggregation in Worst-Case Constant Time, VLDBJ 30, "
-        "2021",
-        order="in order",
-        laws="associative",
-        amortised="3",
-        worst="n",
-        insert="1 combine",
-        evict="amortised 1 combine, worst n − 1 (the flip)",
-        query="1 combine",
-        range=_WHOLE,
-        bulk="evict_until O(1) within the front, else a flip of what stays; "
-        "insert_many as many single steps",
-        bytes_per_entry=(32, 64),
-        space=_ONE_PARTIAL,
-        differs="a bulk evict flips only what stays",
-        choose="for throughput in order, where a rare slow evict is fine",
-    ),
-    Card(
-        name="subtract_on_evict",
-        paper="the baseline of DEBS 2015, figure 19",
-        order="in order",
-        laws="associative, with an inverse: count, sum, mean, variance, stddev, "
-        "geometric_mean, your own with inverse=",
-        amortised="2, one an inverse",
-        worst="2; n after floats overflowed",
-        insert="1 combine",
-        evict="1 inverse",
-        query="0 combines",
-        range=_WHOLE,
-        bulk="as many single steps",
-        bytes_per_entry=(32, 64),
-        space=_ONE_PARTIAL,
-        differs="infinities and NaN are kept apart, so that they leave no trace "
-        "(but not beside an aggregation of your own)",
-        choose="for integer sums and counts in order, where it is exact. On floats, "
-        "and for variance and stddev of integers too, every subtraction leaves a "
-        "rounding error until the window has been empty, and a value far larger than "
-        "the others (1e16 for sums, 1e8 for deviations) takes their digits along as it "
-        "leaves",
-    ),
-    Card(
-        name="slick_deque",
-        paper="Shein, Chrysanthis, Labrinidis: SlickDeque, EDBT 2018, section 3.2",
-        order="in order",
-        laws="associative, with an inverse (Inv) or selective (Non-Inv): min, max, "
-        "first, last, arg_min, arg_max, each alone",
-        amortised="2, one an inverse; Non-Inv < 2",
-        worst="2; Non-Inv n",
-        insert="Inv 1 combine; Non-Inv amortised < 2 comparisons, worst n",
-        evict="Inv 1 inverse; Non-Inv 0",
-        query="0 combines",
-        range=_WHOLE,
-        bulk="as many single steps",
-        bytes_per_entry=(32, 64),
-        space="of Inv: a time, a value and a partial per entry; Non-Inv 16 to 32 in "
-        "random data, up to 80 where no value is outdone",
-        differs="for one range Inv is subtract_on_evict",
-        choose="for many ranges over one stream, and for min and max of random data; "
-        "of those few candidates are kept. Inv subtracts: floats and deviations lose "
-        "digits as with subtract_on_evict",
-    ),
-    Card(
-        name="amta",
-        paper="Villalba, Berral, Carrera: AMTA, TPDS 30(3), 2019; compared with in "
-        "bulk FiBA, PVLDB 16(11), 2023",
-        order="in order",
-        laws="associative",
-        amortised="4",
-        worst="2 + 3 log₂ n",
-        insert="amortised 2 combines, worst 1 + log₂ n",
-        evict="amortised 1 combine, worst 2 log₂ n",
-        query="1 combine",
-        range="at most 2 log₂ n_sub combines",
-        bulk="evict_until at most 2 log₂ n combines; insert_many as many single steps",
-        bytes_per_entry=(48, 96),
-        space="a time, a value and 2 to 4 partials per entry",
-        differs="subtrees lie in a ring that doubles, not in linked nodes",
-        choose="in order, where many entries leave at once",
-    ),
-    Card(
-        name="flat_fat",
-        paper="Tangwongsan, Hirzel, Schneider, Wu: FlatFAT, PVLDB 8(7), 2015; as a "
-        "window, SlickDeque, EDBT 2018, §2.2",
-        order="in order",
-        laws="associative",
-        amortised="4 log₂ n",
-        worst="2 n, as the tree doubles",
-        insert="0 combines: the next query updates",
-        evict="0 combines: the next query updates",
-        query="m (1 + ⌈log₂(n/m)⌉) combines for m changes since the last, 2 log₂ n "
-        "more while the buffer is inverted",
-        range="at most 2 log₂ n combines beside the update",
-        bulk="as many single steps, updated together",
-        bytes_per_entry=(52, 120),
-        space="a time, a value and 2 to 4 partials per entry; capacity= reserves them",
-        differs="what is empty is told by the ends of the buffer; the tree doubles "
-        "when it is full, and halves again, not below capacity=",
-        choose="many ranges over one stream, of a length that is known",
-    ),
-    Card(
-        name="reactive",
-        paper="Tangwongsan, Hirzel, Schneider, Wu: Reactive Aggregator, "
-        "PVLDB 8(7), 2015",
-        order="in order",
-        laws="associative",
-        amortised="4 log₂ n",
-        worst="2 n, as the tree doubles",
-        insert="0 combines, amortised O(1) moves: the next query updates",
-        evict="anywhere: 0 combines, amortised O(1) moves; the next query updates",
-        query="m (1 + ⌈log₂(n/m)⌉) combines for m events since the last, 2 log₂ n "
-        "more while the buffer is inverted",
-        range="at most 2 log₂ n combines beside the update",
-        bulk="as many single steps, updated together",
-        bytes_per_entry=(44, 104),
-        space="a time and 2 to 8 partials per entry",
-        differs="marks for holes are kept only while there are holes",
-        choose="in order, where entries are taken back out of order",
-    ),
-    Card(
-        name="b_int",
-        paper="Arasu, Widom: base intervals, VLDB 2004; as described in SlickDeque, "
-        "EDBT 2018, §2.2",
-        order="in order",
-        laws="associative",
-        amortised="1 + 2 log₂ n",
-        worst="2 + 3 log₂ n",
-        insert="amortised 1 combine, worst log₂ n",
-        evict="0 combines",
-        query="at most 2 log₂ n combines",
-        range="at most 2 log₂ n_sub combines",
-        bulk="as many single steps; evict_until 0 combines",
-        bytes_per_entry=(48, 96),
-        space="a time, a value and 2 to 4 partials per entry",
-        differs="the ring doubles when the window outgrows it",
-        choose="many ranges over one stream, asked for seldom",
-    ),
-    Card(
-        name="flat_fit",
-        paper="Shein, Chrysanthis, Labrinidis: FlatFIT, SSDBM 2017; as described in "
-        "SlickDeque, EDBT 2018, §2.2",
-        order="in order",
-        laws="associative",
-        amortised="3",
-        worst="n − 1",
-        insert="0 combines",
-        evict="0 combines",
-        query="amortised 3 combines per slide, worst n − 1 (the window reset); of many "
-        "ranges asked every slide 1 to 4 each, by how they lie",
-        range="the whole window only; beneath it, parts that end at the young end",
-        bulk="as many single steps",
-        bytes_per_entry=(48, 96),
-        space="a time, a value, a partial and a pointer per entry, up to twice that",
-        differs="windows of changing length; the arrays double when they are full",
-        choose="many ranges over one stream, asked for often",
-    ),
-    Card(
-        name="daba_chain",
-        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015, section 9: young and "
-        "old over one queue",
-        order="in order",
-        laws="associative",
-        amortised="6; of q ranges 7q",
-        worst="6; of q ranges 7q",
-        insert="at most 3 combines, worst case; beneath a SharedWindow 5 more for each "
-        "further range, which hand on a value each",
-        evict="at most 2 combines, worst case",
-        query="1 combine; beneath a SharedWindow at most 2 per range",
-        range=_WHOLE,
-        bulk="as many single steps",
-        bytes_per_entry=(48, 96),
-        space=_TWO_PARTIALS,
-        differs="any number of ranges, where the paper has two; daba_lite for one",
-        choose="a few ranges over one stream, of any aggregation, where no call may be "
-        "long",
-    ),
-    Card(
-        name="daba_late",
-        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015, section 9: a tree "
-        "before DABA",
-        order="any up to latency=",
-        laws="associative",
-        amortised="10; of late entries O(log d)",
-        worst="O(log n), after a pause more",
-        insert="amortised O(log d), and amortised O(1) to move on: after a pause, all "
-        "that has become old at once",
-        evict="of the oldest at most 2 combines, worst case, where it is older than "
-        "the bound",
-        query="at most 5 combines",
-        range="O(log n_sub) among entries younger than the bound; of the older all or "
-        "none",
-        bulk="as many single steps, but for a bulk insert of young entries",
-        bytes_per_entry=(32, 122),
-        space="as daba_lite, and a node's share of the tree per young entry; without "
-        "latency= as btree",
-        differs="latency= is a duration such as '10m', or an int for integer times; "
-        "what is later than the bound is taken where nothing younger has moved "
-        "on; without latency= all stays in the tree",
-        choose="a long window whose late entries are never very late",
-    ),
-    Card(
-        name="btree",
-        paper="Tangwongsan, Hirzel, Schneider: the baseline of FiBA, PVLDB 12(10), "
-        "2019, §3.1",
-        order="any",
-        laws="associative",
-        amortised="O(log n)",
-        worst="O(log n)",
-        insert="O(log n)",
-        evict="O(log n)",
-        query="0 combines",
-        range="O(log n)",
-        bulk="as many single steps",
-        bytes_per_entry=(76, 122),
-        space=_NODES,
-        differs="nodes of a few sizes, by index; equal times can be kept apart",
-        choose="to measure what fingers bring; arity= is the least one, 2, 4, 8 or 16",
-    ),
-    Card(
-        name="fiba_published",
-        paper="Tangwongsan, Hirzel, Schneider: FiBA, PVLDB 12(10), 2019; bulk evict "
-        "and insert, PVLDB 16(11), 2023",
-        order="any",
-        laws="associative",
-        amortised="18; of late entries O(log d)",
-        worst="O(log n)",
-        insert="amortised O(log d), worst O(log n)",
-        evict="amortised O(log d), worst O(log n); of the oldest amortised O(1)",
-        query="at most 2 combines",
-        range="O(log d_from + log d_to + log n_sub)",
-        bulk="evict_until amortised O(log m), worst O(log n); insert_many "
-        "O(log d + m (1 + log(d/m))); bulk=False: as many single steps",
-        bytes_per_entry=(76, 122),
-        space=_NODES,
-        differs="as printed, errata mended; nodes of a few sizes, by index",
-        choose="for experiments with arity= (2, 4, 8, 16), bulk= and free_list=; else "
-        "fiba, which is faster",
-    ),
-    Card(
-        name="daba",
-        paper="Tangwongsan, Hirzel, Schneider: DABA, DEBS 2015, section 6",
-        order="in order",
-        laws="associative",
-        amortised="4",
-        worst="6; 8 with caching=False",
-        insert="worst case 3 combines, 2 on average",
-        evict="worst case 2 combines, 1 on average",
-        query="1 combine; 0 if nothing has changed since the last",
-        range=_WHOLE,
-        bulk="as many single steps",
-        bytes_per_entry=(48, 96),
-        space=_TWO_PARTIALS,
-        differs="caching= is figure 17, without it figure 14",
-        choose="to compare with; daba_lite does the same in less memory",
-    ),
-    Card(
-        name="aba",
-        paper="Tangwongsan, Hirzel, Schneider: ABA, DEBS 2015, section 5",
-        order="in order",
-        laws="associative",
-        amortised="3",
-        worst="n + 1",
-        insert="1 combine",
-        evict="amortised 1 combine, worst n − 1 (the flip)",
-        query="1 combine; 0 if nothing has changed since the last",
-        range=_WHOLE,
-        bulk="as many single steps",
-        bytes_per_entry=(48, 96),
-        space=_TWO_PARTIALS,
-        differs="nothing; caching= keeps the last answer",
-        choose="to compare with; two_stacks_lite does the same in less memory",
-    ),
-    Card(
-        name="two_stacks",
-        paper="Tangwongsan, Hirzel, Schneider: Two-Stacks, DEBS 2015, section 4",
-        order="in order",
-        laws="associative",
-        amortised="3",
-        worst="n + 1",
-        insert="1 combine",
-        evict="amortised 1 combine, worst n − 1 and n moves (the flip)",
-        query="1 combine; 0 if nothing has changed since the last",
-        range=_WHOLE,
-        bulk="as many single steps",
-        bytes_per_entry=(80, 160),
-        space="a time and a value per entry, and two partials in either stack, which "
-        "keep the room that they once took",
-        differs="nothing; caching= keeps the last answer",
-        choose="to compare with; two_stacks_lite does the same in less memory",
-    ),
-    Card(
-        name="recalculate",
-        paper="none: the baseline of all papers",
-        order="any",
-        laws="associative",
-        amortised="n − 1",
-        worst="n − 1",
-        insert="O(1), if late O(n) moves",
-        evict="of the oldest O(1), else O(n) moves",
-        query="n − 1 combines",
-        range="n_sub − 1 combines",
-        bulk="as many single steps",
-        bytes_per_entry=(48, 96),
-        space="the entries, no partials",
-        differs="nothing",
-        choose="to check another algorithm, or for windows of a few entries",
-    ),
-)
-
-
 def card_of(name: str) -> Card:
     """The card of an algorithm.
 
@@ -465,10 +274,10 @@ def card_of(name: str) -> Card:
         >>> card_of("fiba").order
         'any'
     """
-    for card in _CARDS:
+    for card in _cards():
         if card.name == name:
             return card
-    there = ", ".join(card.name for card in _CARDS)
+    there = ", ".join(card.name for card in _cards())
     raise SpecError(f"unknown algorithm {name!r}; there are {there}")
 
 
@@ -546,4 +355,4 @@ def algorithms() -> Cards:
         >>> min(algorithms(), key=lambda card: card.bytes_per_entry).name
         'fiba'
     """
-    return Cards(_CARDS)
+    return Cards(_cards())

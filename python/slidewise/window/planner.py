@@ -18,11 +18,15 @@ from slidewise.aggregations.objects import OF_OBJECTS, ordered
 from slidewise.aggregations.postprocess import FINISHES
 from slidewise.errors import SnapshotError, SpecError, shown
 from slidewise.spec.durations import Length, WindowLike, parse_length
-from slidewise.window import time_codec
+from slidewise.window.algorithms import (
+    ALGORITHMS,
+    checked_name,
+    checked_options,
+    law_error,
+)
 from slidewise.window.auto_rules import choose, choose_shared, kinds_of
-from slidewise.window.facts import FACTS, checked_name, checked_options, law_error
 from slidewise.window.inputs import TIME, Feed, Feeds, places_read
-from slidewise.window.time_codec import Clock, clock_for
+from slidewise.window.time_codec import Clock, clock_for, identify
 
 __all__ = ["HEADER_LIMIT", "WindowPlan", "check_laws", "checked_ties", "make_plan"]
 
@@ -176,7 +180,7 @@ class WindowPlan:
 
     def clock(self, time: object) -> Clock:
         """The clock of a window whose first entry has this time."""
-        return self.clock_for(*time_codec.identify(time))
+        return self.clock_for(*identify(time))
 
     def clock_for(self, kind: str, unit: str, zone: Any) -> Clock:
         """The clock for times of this kind."""
@@ -439,7 +443,7 @@ def check_laws(plan: WindowPlan) -> None:
     _check_holistic(plan, aggs)
     kinds = kinds_of(plan.aggs, plan.requests)
     for algorithm in plan.begins:
-        law = FACTS[algorithm].law
+        law = ALGORITHMS[algorithm].law
         if law is not None and not _core.obeys_law(law, kinds, len(plan.feeds)):
             pairs = zip(aggs, kinds, strict=True)
             lacking = [

@@ -2,21 +2,25 @@
 
 | first letter | value                                                   |
 |--------------|---------------------------------------------------------|
-| a digit, `[` | date, datetime: see `instants.write_moment`             |
+| a digit, `[` | date, datetime: ISO 8601; see `_write_time`             |
 | `d`          | timedelta: days, seconds, microseconds                  |
 | `n`          | Decimal, as it prints                                   |
 | `q`          | Fraction: numerator and denominator, hexadecimal        |
 """
 
-from datetime import date, datetime, timedelta
+import json
+import re
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from slidewise.errors import SnapshotError
-from slidewise.window.time_codec import read_moment, write_moment
 
-__all__ = ["read_form", "write_form"]
+__all__ = ["read_form", "write_form", "zone_of_record", "zone_record"]
+
+_ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 
 
 def write_form(value: Any) -> str | None:
@@ -31,7 +35,7 @@ def write_form(value: Any) -> str | None:
     """
     kind = type(value)
     if kind in (date, datetime):
-        return write_moment(value)
+        return _write_time(value)
     if kind is timedelta:
         return f"d{value.days} {value.seconds} {value.microseconds}"
     if kind is Decimal:
@@ -63,4 +67,80 @@ def read_form(text: str) -> Any:
                 return Fraction(int(numerator, 16), int(denominator, 16))
     except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError) as error:
         raise SnapshotError(f"{text[:60]!r} is no value in its form") from error
-    return read_moment(text)
+    return _read_time(text)
+
+
+def zone_record(zone: tzinfo) -> list[object]:
+    """A time zone as JSON.
+
+    Raises:
+        SnapshotError: If it has no name.
+
+    Example:
+        >>> zone_record(ZoneInfo("Europe/Berlin"))
+        ['zone', 'Europe/Berlin']
+    """
+    if isinstance(zone, timezone):
+        offset = zone.utcoffset(None)
+        return ["offset", offset // timedelta(microseconds=1)]
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if isinstance(name, str) and _ZONE.fullmatch(name):
+        return ["zone", name]
+    raise SnapshotError(
+        f"the zone {zone!r} has no name that could be written: use zoneinfo.ZoneInfo"
+    )
+
+
+def zone_of_record(record: object) -> tzinfo:
+    """The zone that `zone_record` wrote.
+
+    Raises:
+        SnapshotError: If it is no such record, or the zone is unknown here.
+    """
+    match record:
+        case ["offset", int(offset)] if abs(offset) < 86_400_000_000:
+            return timezone(timedelta(microseconds=offset))
+        case ["zone", str(name)] if _ZONE.fullmatch(name):
+            try:
+                return ZoneInfo(name)
+            except (OSError, ValueError, LookupError) as error:
+                raise SnapshotError(f"unknown time zone {name!r}") from error
+    raise SnapshotError(f"{str(record)[:60]!r} is no time zone")
+
+
+def _write_time(moment: date) -> str:
+    """A date or datetime as text, zone and fold included.
+
+    Raises:
+        SnapshotError: If its zone has no name.
+
+    Example:
+        >>> from datetime import date
+        >>> _write_time(date(2024, 2, 29))
+        '2024-02-29'
+    """
+    if not isinstance(moment, datetime):
+        return moment.isoformat()
+    zone = None if moment.tzinfo is None else zone_record(moment.tzinfo)
+    wall = moment.replace(tzinfo=None, fold=0).isoformat()
+    return json.dumps([wall, moment.fold, zone], separators=(",", ":"))
+
+
+def _read_time(text: str) -> date:
+    """What `_write_time` wrote.
+
+    Raises:
+        SnapshotError: If it is something else.
+
+    Example:
+        >>> _read_time('["2024-02-29T12:30:00",0,null]')
+        datetime.datetime(2024, 2, 29, 12, 30)
+    """
+    try:
+        if not text.startswith("["):
+            return date.fromisoformat(text)
+        wall, fold, zone = json.loads(text[:200])
+        moment = datetime.fromisoformat(wall).replace(fold=fold)
+    except (ValueError, TypeError) as error:
+        raise SnapshotError(f"{text[:60]!r} is no date or time") from error
+    return moment if zone is None else moment.replace(tzinfo=zone_of_record(zone))

@@ -9,7 +9,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import NativeAggregation
 from slidewise.aggregations.custom import OwnAggregation
 from slidewise.spec.durations import WindowLike
-from slidewise.window.auto_rules import why_lines
+from slidewise.window.explain import why_lines
 from slidewise.window.planner import WindowPlan, make_plan
 from slidewise.window.window import (
     Window,

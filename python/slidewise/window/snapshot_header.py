@@ -10,8 +10,7 @@ from slidewise.aggregations.compiled import NativeAggregation, known_native
 from slidewise.aggregations.custom import OwnAggregation, known
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.spec.durations import Length
-from slidewise.window import time_codec
-from slidewise.window.facts import FACTS, checked_options
+from slidewise.window.algorithms import ALGORITHMS, checked_options
 from slidewise.window.planner import (
     HEADER_LIMIT,
     WindowPlan,
@@ -19,7 +18,8 @@ from slidewise.window.planner import (
     checked_ties,
     make_plan,
 )
-from slidewise.window.time_codec import Clock
+from slidewise.window.scalar_codec import zone_of_record
+from slidewise.window.time_codec import SIZES, Clock
 
 __all__ = ["read_header"]
 
@@ -125,7 +125,7 @@ def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
     match record:
         case None if plan.asked != "auto":
             return plan.begins
-        case [str(ints), str(floats)] if {ints, floats} <= FACTS.keys():
+        case [str(ints), str(floats)] if {ints, floats} <= ALGORITHMS.keys():
             return ints, floats
     raise SnapshotError(f"a window cannot begin with {str(record)[:60]!r}")
 
@@ -187,11 +187,9 @@ def _read_clock(plan: WindowPlan, record: object) -> Clock | None:
             return plan.clock_for("int", "", None)
         case ["date", "D", None]:
             return plan.clock_for("date", "D", None)
-        case ["datetime" | "pandas" as kind, str(unit), zone] if (
-            unit in time_codec.SIZES
-        ):
-            named = None if zone is None else time_codec.zone_of_record(zone)
+        case ["datetime" | "pandas" as kind, str(unit), zone] if unit in SIZES:
+            named = None if zone is None else zone_of_record(zone)
             return plan.clock_for(str(kind), unit, named)
-        case ["numpy", str(unit), None] if unit in time_codec.SIZES:
+        case ["numpy", str(unit), None] if unit in SIZES:
             return plan.clock_for("numpy", unit, None)
     raise SnapshotError(f"{str(record)[:60]!r} is no kind of time")

@@ -7,7 +7,6 @@ if they are exact in the window's unit; ints, dates, times with a zone and times
 do not mix.
 """
 
-import json
 import operator
 import re
 import sys
@@ -17,10 +16,19 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from slidewise.errors import Argument, SnapshotError, SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import Length
+from slidewise.window.scalar_codec import zone_record
 
-__all__ = ["Clock", "clock_for", "read_moment", "write_moment", "zone_named"]
+__all__ = [
+    "KINDS",
+    "SIZES",
+    "Clock",
+    "clock_for",
+    "identify",
+    "numpy_unit",
+    "zone_named",
+]
 
 SIZES = {
     "W": 604_800_000_000_000,
@@ -40,7 +48,6 @@ _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _INT64 = range(-(2**63), 2**63)
-_ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 
@@ -157,7 +164,7 @@ class Clock:
         Raises:
             SnapshotError: If the zone has no name.
         """
-        zone = None if self.zone is None else _zone_record(self.zone)
+        zone = None if self.zone is None else zone_record(self.zone)
         return [self.kind, self.unit, zone]
 
 
@@ -397,70 +404,3 @@ def zone_named(name: str) -> tzinfo:
     except (OSError, ValueError, LookupError) as error:
         message = f"there is no time zone {name!r} on this machine"
         raise SpecError(message) from error
-
-
-def _zone_record(zone: tzinfo) -> list[object]:
-    if isinstance(zone, timezone):
-        offset = zone.utcoffset(None)
-        return ["offset", offset // timedelta(microseconds=1)]
-    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
-    if isinstance(name, str) and _ZONE.fullmatch(name):
-        return ["zone", name]
-    raise SnapshotError(
-        f"the zone {zone!r} has no name that could be written: use zoneinfo.ZoneInfo"
-    )
-
-
-def zone_of_record(record: object) -> tzinfo:
-    """The zone that `Clock.record` wrote.
-
-    Raises:
-        SnapshotError: If it is no such record, or the zone is unknown here.
-    """
-    match record:
-        case ["offset", int(offset)] if abs(offset) < 86_400_000_000:
-            return timezone(timedelta(microseconds=offset))
-        case ["zone", str(name)] if _ZONE.fullmatch(name):
-            try:
-                return ZoneInfo(name)
-            except (OSError, ValueError, LookupError) as error:
-                raise SnapshotError(f"unknown time zone {name!r}") from error
-    raise SnapshotError(f"{str(record)[:60]!r} is no time zone")
-
-
-def write_moment(moment: date) -> str:
-    """A date or datetime as text, zone and fold included.
-
-    Raises:
-        SnapshotError: If its zone has no name.
-
-    Example:
-        >>> from datetime import date
-        >>> write_moment(date(2024, 2, 29))
-        '2024-02-29'
-    """
-    if not isinstance(moment, datetime):
-        return moment.isoformat()
-    zone = None if moment.tzinfo is None else _zone_record(moment.tzinfo)
-    wall = moment.replace(tzinfo=None, fold=0).isoformat()
-    return json.dumps([wall, moment.fold, zone], separators=(",", ":"))
-
-
-def read_moment(text: str) -> date:
-    """What `write_moment` wrote.
-
-    Raises:
-        SnapshotError: If it is something else.
-
-    Example:
-        >>> read_moment('["2024-02-29T12:30:00",0,null]')
-        datetime.datetime(2024, 2, 29, 12, 30)
-    """
-    try:
-        if not text.startswith("["):
-            return date.fromisoformat(text)
-        wall, fold, zone = json.loads(text[:200])
-        moment = datetime.fromisoformat(wall).replace(fold=fold)
-    except (ValueError, TypeError) as error:
-        raise SnapshotError(f"{text[:60]!r} is no date or time") from error
-    return moment if zone is None else moment.replace(tzinfo=zone_of_record(zone))

@@ -15,7 +15,7 @@ from slidewise.errors import (
     WindowBusyError,
 )
 from slidewise.spec.durations import Length, WindowLike
-from slidewise.window.auto_rules import why_lines
+from slidewise.window.explain import why_lines
 from slidewise.window.inputs import NOTHING, may_round, places_read
 from slidewise.window.planner import WindowPlan, make_plan
 from slidewise.window.snapshot_header import read_header
