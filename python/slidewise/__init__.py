@@ -152,6 +152,12 @@ __all__ = [
     "variance",
 ]
 
+
+def __dir__() -> list[str]:
+    """The public names; packages below are reached by importing them."""
+    return sorted(__all__)
+
+
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 
     def __getattr__(name: str) -> object:

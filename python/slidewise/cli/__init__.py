@@ -1,1 +1,3 @@
 """The command `slidewise`."""
+
+__all__: list[str] = []

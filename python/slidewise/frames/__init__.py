@@ -1,1 +1,3 @@
 """Tables of the user's library to Arrow and back."""
+
+__all__: list[str] = []

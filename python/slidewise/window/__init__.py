@@ -1,1 +1,3 @@
 """Windows in a process: one range (`Window`) or many (`SharedWindow`)."""
+
+__all__: list[str] = []

@@ -1,0 +1,122 @@
+"""Packages lie on floors and import downwards.
+
+Imports within functions and under TYPE_CHECKING count as well.
+"""
+
+import ast
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import slidewise as sw
+
+PACKAGE = Path(sw.__file__).parent
+
+# From the ground up. What shares a floor does not import one another.
+FLOORS = (
+    {"_core", "errors", "formatting", "hints"},
+    {"frames", "aggregations"},
+    {"spec"},
+    {"table"},
+    {"window", "io"},
+    {"keyed"},
+    {"spark"},
+    {"cli"},
+    {"slidewise", "__main__"},
+)
+# Modules of the ground floor may import one another, as those of a package may.
+GROUND = FLOORS[0]
+
+
+def imported(file: Path) -> Iterator[str]:
+    """The modules of slidewise that a file imports, wherever it does."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{file}: a relative import"
+            if node.module.split(".")[0] == "slidewise":
+                for alias in node.names:
+                    name = f"{node.module}.{alias.name}"
+                    yield name if name in MODULES else node.module
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "slidewise":
+                    yield alias.name
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_of(file): file for file in sorted(PACKAGE.rglob("*.py"))}
+MODULES = {*FILES, "slidewise._core"}
+GRAPH = {name: sorted(set(imported(file))) for name, file in FILES.items()}
+
+
+def part_of(module: str) -> str:
+    """The package, or the module at the root, that a module belongs to."""
+    return module.split(".")[1] if "." in module else module
+
+
+def floor_of(module: str) -> int:
+    part = part_of(module)
+    return next(at for at, floor in enumerate(FLOORS) if part in floor)
+
+
+def test_the_graph_is_not_empty() -> None:
+    assert len(GRAPH) > 100
+    assert sum(map(len, GRAPH.values())) > 300
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_go_down(module: str) -> None:
+    for other in GRAPH[module]:
+        same = part_of(other) == part_of(module)
+        same |= {part_of(other), part_of(module)} <= GROUND
+        assert same or floor_of(other) < floor_of(module), f"{module} -> {other}"
+
+
+def test_dir_shows_the_public_names() -> None:
+    assert dir(sw) == sorted(sw.__all__)
+
+
+@pytest.mark.parametrize("module", [name for name in FILES if name != "slidewise"])
+def test_every_module_says_what_it_gives(module: str) -> None:
+    """`__all__`, which names what there is and nothing private."""
+    if part_of(module) == "__main__":
+        return
+    tree = ast.parse(FILES[module].read_text("utf-8"))
+    assert ast.get_docstring(tree), module
+    given = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and ast.unparse(node).partition(" =")[0].partition(":")[0] == "__all__"
+    ]
+    assert len(given) == 1, f"{module} has no __all__"
+    assert not [name for name in given[0] if name.startswith("_")]
+
+
+def test_what_is_imported_at_once() -> None:
+    """Neither Spark, nor the command, nor a library of tables."""
+    script = "import sys, slidewise; print('\\n'.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "slidewise.window.window" in loaded
+    heavy = {"pyspark", "pandas", "polars", "numba", "matplotlib", "rich", "duckdb"}
+    assert not heavy & loaded
+    mine = ("slidewise.spark", "slidewise.cli")
+    assert not [name for name in loaded if name.startswith(mine)]
+
+
+def test_public_objects_say_where_they_are_from() -> None:
+    for name in sw.__all__:
+        item = getattr(sw, name)
+        if inspect.isfunction(item) or inspect.isclass(item):
+            assert item.__module__.split(".")[0] in ("slidewise", "builtins"), name
