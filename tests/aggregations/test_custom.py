@@ -556,3 +556,16 @@ def test_laws_need_samples_and_something_to_test():
         sw.check_laws(Longest, [])
     with pytest.raises(sw.SpecError, match="takes what"):
         sw.check_laws(sw.sum(), [1])
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ({"lower": lambda p: p.pop(), "lift": lambda v: [v]}, "lower made"),
+        ({"lift": lambda v: v.append(1) or v}, "lift made"),
+    ],
+)
+def test_functions_that_change_their_argument(functions, message):
+    own = sw.aggregation(combine=lambda a, b: a + b, identity=[], **functions)
+    with pytest.raises(sw.LawError, match=message):
+        sw.check_laws(own, [[1], [2]])

@@ -8,6 +8,7 @@ from collections import deque
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -459,3 +460,50 @@ def test_bits_are_of_whole_numbers(agg):
         window.insert(1, 0.5)
     window.insert(1, 6)
     assert window.query() == 6
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["auto", "daba_lite", "two_stacks", "recalculate"]
+)
+def test_top_k_of_objects(algorithm: str) -> None:
+    rng = random.Random(algorithm)
+    makes: list[Any] = [
+        lambda: rng.choice("abcdefg"),
+        lambda: Decimal(rng.randrange(50)) / 10,
+        lambda: date(2026, 1, 1 + rng.randrange(28)),
+        lambda: timedelta(hours=rng.randrange(9)),
+        lambda: 2**70 + rng.randrange(9),
+    ]
+    for make in makes:
+        aggs = {"top": sw.top_k(k=3), "low": sw.bottom_k(k=2), "max": sw.max()}
+        window = sw.Window(aggs, algorithm=algorithm, dtype="object")
+        assert window.query() == {"top": [], "low": [], "max": None}
+        alone = sw.Window(sw.top_k(k=2))
+        held: list[Any] = []
+        for time in range(80):
+            value = None if rng.random() < 0.1 else make()
+            window.insert(time, value)
+            alone.insert(time, value)
+            held.append(value)
+            if len(held) > 12:
+                window.evict()
+                alone.evict()
+                held.pop(0)
+            there = sorted(value for value in held if value is not None)
+            got = window.query()
+            assert got["top"] == there[::-1][:3]
+            assert got["low"] == there[:2]
+            assert alone.query() == there[::-1][:2]
+        assert sw.Window.from_bytes(window.to_bytes()).query() == got
+        while len(alone):
+            alone.evict()
+        assert alone.query() == []
+
+
+def test_top_k_of_objects_that_do_not_compare_is_refused() -> None:
+    window = sw.Window(sw.top_k(k=2), dtype="object")
+    with pytest.raises(sw.SpecError, match="top_k\\(\\) cannot be computed of"):
+        window.insert(1, object())
+    shared = sw.SharedWindow(sw.top_k(k=1), ranges=[2], dtype="object")
+    shared.insert_many([1, 2, 3], ["c", "a", "b"])
+    assert shared.query() == [["b"]]

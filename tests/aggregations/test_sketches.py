@@ -341,3 +341,8 @@ def test_approximate_quantiles_over_nothing_are_none() -> None:
     w.ingest(table)
     w.advance(9)
     assert w.collect()["q_2"].to_pylist() == [None, [3.0, 3.0], None]
+
+
+def test_a_confidence_of_one():
+    with pytest.raises(sw.SpecError, match=r"0\.5 up, below 1, got 1"):
+        sw.count_min("x", confidence=1)

@@ -465,3 +465,19 @@ def test_answers_that_overflow(tmp_path, capsys):
     options = ["--overflow", "null", "-o", target]
     assert run("rolling", source, *arguments, *options) == 0
     assert target.read_text().splitlines()[1:] == [f"1,{2**62},{2**62}", f"2,{2**62},"]
+
+
+def test_a_misspelt_aggregation_gets_a_hint(tmp_path, capsys):
+    file = tmp_path / "rows.csv"
+    file.write_text("t\n1\n")
+    given = ["--on", "t", "--window", "3", "--agg", "n=cout"]
+    assert main.main(["rolling", str(file), *given]) == 2
+    assert "did you mean 'count'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["nowhere/out.csv", "out.xyz", "out.csv.gz"])
+def test_outputs_are_checked_before_the_input_is_read(tmp_path, capsys, output):
+    missing = tmp_path / "there-is-no-such.csv"
+    given = [str(missing), *ROLL, "-o", str(tmp_path / output)]
+    assert main.main(["rolling", *given]) == 2
+    assert "there-is-no-such" not in capsys.readouterr().err

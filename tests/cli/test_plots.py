@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.cli import plots
+from slidewise.cli import main, plots
 from slidewise.spec.spec import Spec
 from slidewise.table.rolling import rolling_spec
 
@@ -131,3 +131,14 @@ def test_the_demo_draws_steps_too(tmp_path: Path, panels: list[Any]) -> None:
     assert [value for _, value in points(durations["24h"])] == [1, 1.5, 3]
     assert [value for _, value in points(durations["1h"])] == [1, 1.5, None, 3]
     assert [value for _, value in points(durations["15m"])] == [1, None, 1.5, None, 3]
+
+
+def test_a_picture_of_large_integer_times(tmp_path):
+    pytest.importorskip("matplotlib")
+    file, picture = tmp_path / "rows.csv", tmp_path / "rows.svg"
+    rows = [f"{2**60 + 700 * at},{at}" for at in range(20)]
+    file.write_text("\n".join(["t,x", *rows, ""]))
+    given = ["--on", "t", "--window", "2000", "--agg", "s=sum:x", "--quiet"]
+    out = ["-o", str(tmp_path / "out.csv"), "--plot", str(picture)]
+    assert main.main(["rolling", str(file), *given, *out]) == 0
+    assert picture.stat().st_size > 0

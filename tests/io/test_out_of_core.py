@@ -232,3 +232,35 @@ def test_what_the_command_refuses(
     write_table(pa.table({"t": [1]}), source)
     assert main(["rolling", str(source), *ROLL, *more]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("memory", ["unlimited", "1MB"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("18446744073709551615\n18446744073709551614\n5\n", pa.uint64()),
+        ("1e19\n0.5\n1\n", pa.float64()),
+        ("18446744073709551615\n-1\n1\n", pa.float64()),
+        ("18446744073709551616\n1\n1\n", pa.float64()),
+    ],
+)
+def test_ids_beyond_int64(tmp_path, memory, text, expected):
+    file, out = tmp_path / "ids.csv", tmp_path / "out.parquet"
+    lines = [f"{at},{value}" for at, value in enumerate(text.split())]
+    file.write_text("\n".join(["t,x", *lines, ""]))
+    given = [*ROLL, "--agg", "top=max:x", "--memory", memory, "-o", str(out)]
+    assert main(["rolling", str(file), *given]) == 0
+    table = read_table(out)
+    assert table.schema.field("top_3").type == expected
+    first = text.split()[0]
+    exact = float(first) if expected == pa.float64() else int(first)
+    assert table["top_3"][0].as_py() == exact
+
+
+@pytest.mark.parametrize("size", ["0", "0MB", "0.1"])
+def test_no_memory(tmp_path, capsys, size):
+    file = tmp_path / "rows.csv"
+    file.write_text("t\n1\n")
+    out = str(tmp_path / "out.parquet")
+    assert main(["rolling", str(file), *ROLL, "--memory", size, "-o", out]) == 2
+    assert f"--memory {size} leaves no memory" in capsys.readouterr().err

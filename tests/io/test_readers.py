@@ -12,6 +12,8 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import slidewise as sw
+from slidewise.cli import main
+from slidewise.io import readers
 from slidewise.io.parse_times import parse_times
 from slidewise.io.readers import read_table, write_table
 
@@ -234,3 +236,54 @@ def test_long_files_tell_how_far_they_are(tmp_path: Path) -> None:
     assert table.num_rows == 2_000_000
     assert len(seen) > 2
     assert 0 < seen[0] < seen[-1] == 1.0
+
+
+ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
+
+
+def test_ids_beyond_int64_in_a_csv(tmp_path, capsys):
+    file = tmp_path / "ids.csv"
+    file.write_text("t,k\n1,18446744073709551615\n2,18446744073709551614\n")
+    assert main.main(["rolling", str(file), *ROLL, "--by", "k"]) == 0
+    out = capsys.readouterr().out
+    assert "18446744073709551615  1    1" in out
+    assert "18446744073709551614  2    1" in out
+    file.write_text("t,x\n1,1e19\n2,0.5\n")
+    assert readers.read_table(file)["x"].to_pylist() == [1e19, 0.5]
+    file.write_text("t,x\n1,1e19\n2,3e18\n")
+    assert readers.read_table(file)["x"].to_pylist() == [1e19, 3e18]
+
+
+@pytest.mark.parametrize("memory", ["unlimited", "1MB"])
+@pytest.mark.parametrize("window", ["3", "1h"])
+def test_a_csv_without_rows(tmp_path, memory, window):
+    file, out = tmp_path / "empty.csv", tmp_path / "out.parquet"
+    file.write_text("t,x\n")
+    given = ["--on", "t", "--window", window, "--agg", "n=count", "--memory", memory]
+    assert main.main(["rolling", str(file), *given, "-o", str(out), "--quiet"]) == 0
+    assert readers.read_table(out).column_names == ["t", "x", f"n_{window}"]
+
+
+@pytest.mark.parametrize("by_disk", [[], ["--memory", "1MB", "-o"]])
+def test_columns_of_one_name_in_a_file(tmp_path, capsys, by_disk):
+    file = tmp_path / "twice.csv"
+    file.write_text("t,x,x\n1,1,2\n")
+    if by_disk:
+        by_disk = [*by_disk, str(tmp_path / "out.parquet")]
+    assert main.main(["rolling", str(file), *ROLL, *by_disk]) == 2
+    assert "has 2 columns 'x'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"t": 1, "x": 18446744073709551615}]',
+        '[{"t": 1, "x": "\\ud800"}]',
+        "[" * 100_000,
+    ],
+)
+def test_json_that_cannot_be_held(tmp_path, capsys, text):
+    file = tmp_path / "odd.json"
+    file.write_text(text)
+    assert main.main(["rolling", str(file), *ROLL]) == 2
+    assert "cannot be read as JSON" in capsys.readouterr().err

@@ -363,3 +363,16 @@ def test_types_that_arrow_cannot_handle_itself() -> None:
         sw.SpecError, match=r"no way to handle the column of first\('x'\)"
     ):
         ask(pa.table({"at": TIMES, "x": lists}), aggs={"x": sw.first("x")})
+
+
+def test_huge_numbers_are_answered_or_named() -> None:
+    def rolling(**options: Any) -> Any:
+        return ask(on="t", windows=2, aggs={"n": sw.sum("x")}, **options)
+
+    with pytest.raises(sw.SpecError, match=r"min_rows= takes an int from 0 to 2\*\*63"):
+        rolling(min_rows=2**70)
+    assert rolling(min_rows=2**62)["n_2"].to_pylist() == [None] * 3
+    assert rolling(threads=2**70).equals(rolling())
+    for offset in (2**70, -(2**70)):
+        with pytest.raises(sw.SpecError, match="int64 cannot hold it"):
+            rolling(offset=offset)

@@ -79,3 +79,9 @@ def test_lengths_of_numpy_that_are_none(given: Any, message: str) -> None:
 def test_offsets_of_numpy_may_be_negative() -> None:
     assert parse_offset(np.timedelta64(-15, "m")).amount == -15 * 60 * 10**9
     assert parse_offset(np.timedelta64(0, "s")).amount == 0
+
+
+def test_too_long_a_duration_is_refused() -> None:
+    table = pa.table({"t": [1, 2, 3], "x": [1, 2, 3]})
+    with pytest.raises(sw.SpecError, match=r"'9999.* is too long"):
+        sw.rolling(table, on="t", windows="9" * 5000 + "d", aggs={"n": sw.count()})

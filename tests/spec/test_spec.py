@@ -72,3 +72,8 @@ def test_the_canonical_form_is_json() -> None:
     assert parsed["by"] == ["ключ"]
     assert parsed["aggs"] == [["n", {"kind": "count"}], ["avg", AVG]]
     assert spec.canonical().isascii()
+
+
+def test_more_rows_than_there_can_be():
+    with pytest.raises(sw.SpecError, match=r"int from 1 to 2\*\*63 - 1"):
+        sw.rows(2**64)

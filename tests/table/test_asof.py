@@ -210,3 +210,48 @@ def test_zones_and_units_meet() -> None:
     naive = pa.table({"t": pa.array([61], pa.timestamp("s"))})
     with pytest.raises(sw.SpecError, match="does not convert without loss"):
         sw.rolling(table, on="t", windows="5s", aggs={"n": sw.count()}, at=naive)
+
+
+def test_query_points_keep_their_time_of_day():
+    table = pa.table({"t": pa.array([0, 1], pa.date32())})
+    noon = pa.table({"t": pa.array([86_400 + 43_200], pa.timestamp("s"))})
+    midnight = pa.table({"t": pa.array([86_400], pa.timestamp("s"))})
+    asked = {"on": "t", "windows": "1d", "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match="without loss"):
+        sw.rolling(table, at=noon, **asked)
+    assert sw.rolling(table, at=midnight, **asked)["n_1d"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (pa.array([True]), pa.array([2])),
+        (pa.array([1]), pa.array(["1"])),
+        (pa.array([1], pa.date32()), pa.array([86_405], pa.timestamp("s"))),
+        (pa.array([1], pa.timestamp("s")), pa.array([1], pa.timestamp("s", "UTC"))),
+        (pa.array([1]), pa.array([1.0])),
+    ],
+)
+def test_keys_of_other_kinds_are_not_the_same(ours, theirs):
+    table, at = pa.table({"t": [1], "k": ours}), pa.table({"t": [1], "k": theirs})
+    with pytest.raises(sw.SpecError, match="cast one of them"):
+        sw.rolling(table, on="t", by="k", windows=3, at=at, aggs={"n": sw.count()})
+
+
+@pytest.mark.parametrize("other", ["a", pd.Categorical(["a"])[0]])
+def test_categories_as_keys_at_other_rows(other):
+    table = pd.DataFrame({"t": [1, 2], "k": pd.Categorical(["a", "b"])})
+    for at in (table, pd.DataFrame({"t": [1], "k": [other]})):
+        out = sw.rolling(
+            table, on="t", by="k", windows=3, at=at, aggs={"n": sw.count()}
+        )
+        assert out["n_3"].tolist() == [1] * len(at)
+
+
+@pytest.mark.parametrize("times", [[1.0], [True], ["1"]])
+def test_at_takes_times_of_the_kind_of_the_table(times):
+    table = pa.table({"t": [1, 2]})
+    with pytest.raises(sw.SpecError, match="cast one of them"):
+        sw.rolling(
+            table, on="t", windows=5, aggs={"n": sw.count()}, at=pa.table({"t": times})
+        )

@@ -338,3 +338,29 @@ def test_batches_tell_keys_and_rows_beyond_the_year_9999() -> None:
     fine = Spec.make(on="t", by="k", windows="1h", aggs={"n": sw.count()})
     parts = list(rolled(table.to_batches(max_chunksize=1), fine, table.schema))
     assert pa.concat_tables(parts)["n_1h"].to_pylist() == [2, 2, 1]
+
+
+def test_window_ends_beyond_date32():
+    last = pa.array([2**31 - 1], pa.int32()).view(pa.date32())
+    with pytest.raises(sw.SpecError, match="beyond the days that column 'd'"):
+        sw.hopping(pa.table({"d": last}), on="d", window="1d", aggs={"n": sw.count()})
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_more_windows_than_there_can_be(empty):
+    table = pa.table({"t": [0, 2**62]})
+    asked = {"on": "t", "every": 1, "window": 2**61, "aggs": {"n": sw.count()}}
+    with pytest.raises(sw.SpecError, match=r"there are \d{19} windows.* larger every="):
+        sw.hopping(table, **asked, empty=empty)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.date64()])
+def test_dates_take_whole_days(kind: pa.DataType) -> None:
+    days = pa.array([0, 1, 2], pa.int32()).cast(pa.date32()).cast(kind)
+    table = pa.table({"t": days, "x": [1, 2, 3]})
+    with pytest.raises(sw.SpecError, match="'36h' is no whole number of units"):
+        sw.hopping(table, on="t", window="36h", every="12h", aggs={"n": sw.count()})
+    aggs = {"n": sw.sum("x")}
+    out = sw.hopping(table, on="t", window="2d", every="1d", aggs=aggs)
+    assert out["n"].to_pylist() == [1, 3, 5, 3]
+    assert out["window_end"].type == kind

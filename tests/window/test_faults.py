@@ -8,8 +8,9 @@ unchanged, with a note, and the window is as before.
 
 import copy
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -352,3 +353,38 @@ def test_reprs_that_fail_are_not_shown():
     with pytest.raises((sw.SpecError, Boom)):
         w.insert(Mute(), 1)
     assert len(w) == 0
+
+
+REFUSED: dict[str, Callable[[sw.Window], Any]] = {
+    "lengths that differ": lambda w: w.insert_many([3, 4], ["a"]),
+    "an item too many": lambda w: w.insert_many([3], iter(["a", "b"])),
+    "a late object": lambda w: w.insert_many([4, "x"], ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("how", REFUSED)
+@pytest.mark.parametrize("algorithm", ["auto", "daba", "recalculate"])
+@pytest.mark.parametrize("agg", [sw.last(), sw.max(), sw.sum()], ids=repr)
+def test_a_refused_object_leaves_a_window_that_can_be_saved(
+    how: str, algorithm: str, agg: sw.Aggregation
+) -> None:
+    window = sw.Window(agg, algorithm=algorithm)
+    window.insert(1, None)
+    before = window.to_bytes()
+    with pytest.raises(sw.SpecError):
+        REFUSED[how](window)
+    assert window.to_bytes() == before
+    window.insert(10, 5)
+    again = sw.Window.from_bytes(window.to_bytes())
+    assert again.query() == 5
+    assert again.items() == window.items()
+    assert window.copy().query() == 5
+
+
+def test_a_late_object_leaves_a_window_that_can_be_saved() -> None:
+    window = sw.Window(sw.max(), algorithm="daba")
+    window.insert(2, None)
+    with pytest.raises(sw.OutOfOrderError):
+        window.insert(1, "a")
+    window.insert(3, 4)
+    assert sw.Window.from_bytes(window.to_bytes()).query() == 4

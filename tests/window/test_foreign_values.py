@@ -2,6 +2,7 @@
 
 import decimal
 import fractions
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -94,3 +95,62 @@ def test_exact_fractions_stay_what_they_are(exact: Any) -> None:
     w.insert_many([2], iter([exact]))
     assert w.query() == 2 * exact
     assert type(w.query()) is type(exact)
+
+
+@pytest.mark.parametrize("missing", [pd.NaT, pd.NA, np.datetime64("NaT"), None])
+def test_missing_times_are_missing_values(missing):
+    window = sw.Window({"n": sw.count("x"), "top": sw.max("x")})
+    window.insert(0, {"x": pd.Timestamp("2024")})
+    window.insert(1, {"x": missing})
+    window.insert_many([2, 3], [{"x": missing}, {"x": missing}])
+    assert window.query() == {"n": 1, "top": pd.Timestamp("2024")}
+
+
+def test_nan_in_a_pandas_column_of_objects_is_a_missing_value() -> None:
+    column = pd.Series([np.nan, "a", np.nan], dtype=object)
+    aggs = {"n": sw.count("x"), "l": sw.last("x"), "f": sw.first("x")}
+    window = sw.Window(aggs)
+    window.insert_many([1, 2, 3], pd.DataFrame({"x": column}))
+    frame = pd.DataFrame({"t": [1, 2, 3], "x": column})
+    table = sw.rolling(frame, on="t", windows=3, aggs=aggs)
+    assert window.query() == {"n": 1, "l": "a", "f": "a"}
+    assert table.iloc[-1][["n_3", "l_3", "f_3"]].tolist() == [1, "a", "a"]
+    ints = sw.Window(sw.sum())
+    ints.insert_many([1, 2], pd.Series([1, np.nan], dtype=object))
+    assert ints.query() == 1
+
+
+def test_values_are_counted_whatever_they_are() -> None:
+    large = np.array([2**63 + 1, 5], np.uint64)
+    window = sw.Window({"n": sw.count("x")})
+    window.insert_many([1, 2], {"x": large})
+    assert window.query() == {"n": 2}
+
+
+@pytest.mark.parametrize("algorithm", ["subtract_on_evict", "slick_deque"])
+def test_decimals_are_never_rounded(algorithm: str) -> None:
+    window = sw.Window(sw.sum(), algorithm=algorithm)
+    with pytest.raises(sw.SpecError, match="needs an inverse"):
+        window.insert(1, Decimal("0.1"))
+    assert len(window) == 0
+    best = sw.Window(sw.product())
+    with pytest.raises(sw.SpecError, match="computes with numbers"):
+        best.insert_many([1, 2], [Decimal("12345678901234567890.12"), Decimal(1)])
+
+
+def test_variances_of_decimals_are_floats() -> None:
+    window = sw.Window({"n": sw.count("x"), "v": sw.variance("x")})
+    window.insert_many([1, 2], {"x": [Decimal(1), Decimal(3)]})
+    assert window.query() == {"n": 2, "v": 2.0}
+
+
+@pytest.mark.parametrize("value", [np.datetime64(1, "s"), np.str_("a")])
+def test_what_numpy_cannot_make_a_float_is_named(value: Any) -> None:
+    with pytest.raises(sw.SpecError, match="is not a number"):
+        sw.Window(sw.variance()).insert(1, value)
+
+
+def test_an_int_beyond_float64() -> None:
+    window = sw.Window(sw.sum(), dtype="float64")
+    with pytest.raises(sw.SpecError, match=r"does not fit float64.* dtype='object'$"):
+        window.insert(1, 10**400)

@@ -4,6 +4,9 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -85,3 +88,47 @@ def test_the_first_float_finds_all_rows_whatever_happened(ties: str, seed: int) 
         window.check()
     assert opened.items() == typed.items()
     assert opened.query() == typed.query()
+
+
+NOTHING = {
+    "text": lambda n: pa.nulls(n, pa.string()),
+    "timestamps": lambda n: pa.nulls(n, pa.timestamp("us")),
+    "dates": lambda n: pa.nulls(n, pa.date32()),
+    "dictionary": lambda n: pa.nulls(n, pa.dictionary(pa.int8(), pa.string())),
+    "pandas text": lambda n: pd.Series([None] * n, dtype="str"),
+    "pandas objects": lambda n: pd.Series([np.nan] * n, dtype=object),
+    "polars text": lambda n: pl.Series([None] * n, dtype=pl.String),
+}
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+@pytest.mark.parametrize("made", NOTHING)
+def test_a_first_batch_without_values_has_no_type(made: str, rows: int) -> None:
+    times = list(range(rows))
+    one = sw.Window(sw.last())
+    one.insert_many(times, NOTHING[made](rows))
+    assert one.query() is None
+    assert len(one) == rows
+    one.insert(9, "later")
+    assert one.query() == "later"
+    aggs = {"most": sw.max("s"), "v": sw.variance("f"), "n": sw.count("s")}
+    many = sw.Window(aggs)
+    many.insert_many(times, {"s": NOTHING[made](rows), "f": [1.0] * rows})
+    assert many.query() == {"most": None, "v": 0.0 if rows else None, "n": 0}
+
+
+def test_no_times_and_no_values_are_no_entries() -> None:
+    window = sw.Window(sw.sum())
+    window.insert_many(np.array([]), np.array([]))
+    assert len(window) == 0
+    window.insert(pd.Timestamp("2026-01-01"), 1)
+    window.insert_many([], [])
+    assert window.query() == 1
+
+
+def test_no_times_have_no_kind() -> None:
+    for none in (pd.DatetimeIndex([]), pa.array([], pa.timestamp("us")), np.array([])):
+        window = sw.Window(sw.sum(), last="1h")
+        window.insert_many(none, [])
+        window.insert(pd.Timestamp("2026-01-01"), 1)
+        assert window.query() == 1

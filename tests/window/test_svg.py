@@ -118,3 +118,11 @@ def test_without_a_tree_the_picture_says_what_a_query_does(card):
 
 def test_values_beside_a_tree_are_not_said_to_be_folded():
     assert "values beside it" in texts(window(6, sw.median()))[1]
+
+
+def test_no_picture_where_the_answer_overflows():
+    window = sw.Window(sw.sum(), algorithm="daba_lite")
+    window.insert(1, 2**62)
+    window.insert(1, 2**62)
+    assert window._repr_svg_() is None
+    assert "beyond int64" in repr(window)

@@ -356,3 +356,23 @@ def test_ctrl_c_and_other_threads_during_endless_input(huge, times, values):
         check=False,
     )
     assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_a_copy_during_the_first_insert_is_a_whole_window() -> None:
+    times = np.arange(20_000).view("datetime64[s]")
+    for _ in range(4):
+        window = sw.Window(sw.max())
+        words = [f"v{at}" for at in range(len(times))]
+        copies: list[sw.Window] = []
+        filling = threading.Thread(target=window.insert_many, args=(times, words))
+        filling.start()
+        while filling.is_alive():
+            copies.append(window.copy())
+        filling.join()
+        copies.append(window.copy())
+        for copy in copies:
+            assert len(copy) in (0, len(times))
+            if len(copy):
+                assert copy.query() == max(words)
+                assert copy.oldest == times[0]
+            assert len(sw.Window.from_bytes(copy.to_bytes())) == len(copy)

@@ -4,6 +4,7 @@ import math
 import statistics
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -350,3 +351,47 @@ def test_infinities_leave_no_trace():
     assert math.isnan(w.query())
     w.evict_until(2)
     assert w.query() == 1.0
+
+
+VALUED = [
+    sw.sum(),
+    sw.arg_max(),
+    sw.count("x"),
+    sw.count(where="x"),
+    {"rows": sw.count(), "s": sw.sum("x")},
+    sw.SharedWindow,
+]
+
+
+@pytest.mark.parametrize("agg", VALUED, ids=repr)
+def test_a_value_is_left_out_where_only_rows_are_counted(agg: Any) -> None:
+    shared = agg is sw.SharedWindow
+    window: Any = sw.SharedWindow(sw.sum(), [2]) if shared else sw.Window(agg)
+    for call in (lambda: window.insert(1), lambda: window.insert_many([1, 2])):
+        with pytest.raises(sw.SpecError, match=r"value for every time.* count\(\)"):
+            call()
+    assert len(window) == 0
+    window.insert(1, None)
+    window.insert(1, value=None)
+    window.insert_many([2, 3], [None, None])
+    assert window.youngest == 3
+
+
+VALUELESS = [sw.count(), {"rows": sw.count(), "n": sw.count()}]
+
+
+@pytest.mark.parametrize("agg", VALUELESS, ids=repr)
+def test_rows_are_counted_without_values(agg: Any) -> None:
+    window = sw.Window(agg)
+    window.insert(1)
+    window.insert(time=2)
+    window.insert_many([3, 4])
+    assert len(window) == 4
+
+
+def test_values_that_do_not_compare_have_a_repr() -> None:
+    window = sw.Window(sw.mode())
+    window.insert_many([1, 2], ["a", 1])
+    with pytest.raises(sw.SpecError, match="do not compare"):
+        window.query()
+    assert repr(window) == "<Window mode(): 2 entries from 1 to 2; no answer>"

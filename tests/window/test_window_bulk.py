@@ -439,3 +439,21 @@ def test_zones_of_arrow_columns():
     for zone in ("Mars/Olympus", "+99:00", "../etc"):
         with pytest.raises(sw.SpecError, match=re.escape(f"no time zone '{zone}'")):
             sw.Window(sw.sum()).insert_many(column(zone), [1])
+
+
+def test_objects_of_polars_are_not_their_addresses():
+    things = [object(), object()]
+    series = pl.Series(things, dtype=pl.Object)
+    window = sw.Window(sw.collect())
+    window.insert_many([1, 2], series)
+    assert window.query() == things
+    table = pl.DataFrame({"t": [1, 2], "o": series})
+    with pytest.raises(sw.SpecError, match="'o' holds Python objects"):
+        sw.rolling(table, on="t", windows=1, aggs={"l": sw.collect("o")})
+
+
+def test_bulk_entries_without_values() -> None:
+    window = sw.Window({"n": sw.count(), "s": sw.sum("x")})
+    window.insert(1, None)
+    window.insert_many([2, 3, 4], [None, {"x": 5}, None])
+    assert window.query() == {"n": 4, "s": 5}

@@ -317,3 +317,37 @@ def test_what_python_offers_by_itself():
         w.other = 1
     with pytest.raises(TypeError):
         iter(w)
+
+
+@pytest.mark.parametrize("capacity", [10**12, 2**63 - 1])
+def test_a_large_capacity_is_grown_into(capacity):
+    window = sw.Window(sw.sum(), algorithm="flat_fat", capacity=capacity)
+    window.insert_many(range(100_000), [1] * 100_000)
+    assert window.query() == 100_000
+    assert sw.Window.from_bytes(window.to_bytes()).query() == 100_000
+
+
+def test_parameters_beyond_int64():
+    with pytest.raises(sw.SpecError, match="capacity"):
+        sw.Window(sw.sum(), algorithm="flat_fat", capacity=2**64)
+    w = sw.Window(sw.sum(), algorithm="daba_late", latency=2**64)
+    with pytest.raises(sw.SpecError, match=f"latency={2**64} is too long"):
+        w.insert(1, 1)  # which says what it counts
+    assert len(w) == 0
+
+
+def test_parameters_may_be_of_numpy() -> None:
+    window = sw.Window(sw.sum(), algorithm="btree", arity=np.int64(4))
+    window.insert(1, 2)
+    assert sw.Window.from_bytes(window.to_bytes()).query() == 2
+
+
+def test_ranges_that_daba_late_can_answer() -> None:
+    window = sw.Window(sw.sum(), algorithm="daba_late", latency=1)
+    window.insert_many(range(10), range(10))
+    with pytest.raises(
+        sw.SpecError, match="its latency= keeps open, not for 2 to 3"
+    ) as e:
+        window.query(2, 3)
+    assert "daba_late" not in str(e.value).partition("algorithms that")[2]
+    assert window.query(9, 9) == 9

@@ -2,6 +2,7 @@
 
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -196,3 +197,63 @@ def test_evict_on_an_empty_window():
     assert w.oldest is None
     assert w.youngest is None
     assert w.items() == []
+
+
+LAST = datetime(9999, 12, 31, 23, 59, 59, 999_999)
+
+
+ALMOST = LAST.replace(tzinfo=timezone(timedelta(hours=-5)))
+
+
+FAR = np.datetime64("20000-01-01", "us")
+
+
+FIRST = datetime(1, 1, 1)
+
+
+BEYOND: dict[str, tuple[dict[str, Any], Any, Any]] = {
+    "numpy among datetimes": ({}, datetime(2024, 1, 1), FAR),
+    "pandas among datetimes": ({}, datetime(2024, 1, 1), pd.Timestamp(FAR)),
+    "rounded down": ({"granularity": "7s"}, datetime(2024, 1, 1), FIRST),
+    "another zone": ({}, datetime(2024, 1, 1, tzinfo=UTC), ALMOST),
+}
+
+
+@pytest.mark.parametrize("how", BEYOND)
+def test_times_that_could_not_be_given_back_are_refused(how: str) -> None:
+    options, first, beyond = BEYOND[how]
+    window = sw.Window(sw.sum(), **options)
+    window.insert(first, 1)
+    before = window.items()
+    for insert in (
+        lambda: window.insert(beyond, 2),
+        lambda: window.insert_many([beyond, first], [2, 3]),
+        lambda: window.insert_many(iter([first, beyond]), [2, 3]),
+    ):
+        with pytest.raises(sw.SpecError, match="is a time beyond what datetimes") as e:
+            insert()
+        assert ("rounded down by granularity=" in str(e.value)) == bool(options)
+    assert window.items() == before
+    assert "1 entry" in repr(window)
+
+
+def test_the_first_and_the_last_days_are_given_back() -> None:
+    for time in (FIRST, LAST, FIRST.replace(tzinfo=UTC)):
+        window = sw.Window(sw.sum())
+        window.insert(time, 1)
+        window.insert_many([time], [2])
+        assert window.items() == [(time, 3)]
+    for day in (date.min, date.max):
+        window = sw.Window(sw.sum())
+        window.insert(day, 1)
+        assert window.evict() == day
+
+
+def test_queries_round_times_as_inserts_do() -> None:
+    window = sw.Window(sw.sum(), granularity=10)
+    window.insert_many([17, 23, 38], [1, 2, 4])
+    assert (window.query(17, 23), window.query(23, 23), window.query(18)) == (3, 2, 7)
+    assert window.query(-(2**63), 19) == 1
+    assert window.evict(13)
+    assert window.evict_until(25) == 1
+    assert window.items() == [(30, 4)]

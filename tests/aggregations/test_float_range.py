@@ -1,4 +1,4 @@
-"""Numbers at the ends of what floats hold, as found: each is a bug that was."""
+"""Sums, shapes and quantiles at the ends of what floats hold."""
 
 import math
 from typing import Any
@@ -9,7 +9,6 @@ import pytest
 
 import slidewise as sw
 
-HUGE = 1e308
 INF = math.inf
 
 
@@ -58,6 +57,9 @@ def test_a_quantile_beside_an_infinite_value(
     if q == 0.5:
         medians = over(sw.median, values)
         assert all(np.array_equal(a, expected, equal_nan=True) for a in medians)
+
+
+HUGE = 1e308
 
 
 @pytest.mark.parametrize(

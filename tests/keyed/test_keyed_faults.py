@@ -1,0 +1,142 @@
+"""A call of `KeyedWindows` that raises takes nothing in."""
+
+import random
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+
+NAN = float("nan")
+
+
+SUMS = {"on": "t", "by": "k", "windows": 5, "aggs": {"s": sw.sum("x")}}
+
+
+def rows(times, keys="a", values=1.0):
+    """A batch with one key and one value throughout, or those given."""
+    keys = [keys] * len(times) if isinstance(keys, str) else keys
+    values = values if isinstance(values, list) else [values] * len(times)
+    return pa.table({"t": times, "k": keys, "x": values})
+
+
+@pytest.mark.parametrize("emit", ["final", "arrival", "update"])
+@pytest.mark.parametrize("late_rows", ["drop", "correct"])
+def test_nan_is_refused_where_it_arrives(emit, late_rows):
+    keyed = sw.KeyedWindows(**SUMS, nan="raise", emit=emit, late_rows=late_rows)
+    keyed.ingest(rows([1]))
+    with pytest.raises(sw.SpecError, match="column 'x' is NaN in row 1 "):
+        keyed.ingest(rows([20, 3, 4], values=[1.0, NAN, 3.0]))
+    keyed.ingest(rows([2, 40]))
+    keyed.advance()
+    expected = [1.0, 1.0] if emit == "update" else [1.0, 2.0, 1.0]
+    assert keyed.collect()["s_5"].to_pylist() == expected
+    assert keyed.watermark == 40
+
+
+def test_nan_in_a_late_row_or_a_deletion_takes_no_part():
+    keyed = sw.KeyedWindows(**SUMS, nan="raise", deletes="gone")
+    gone = pa.array([False, False])
+    keyed.ingest(rows([1, 9]).append_column("gone", gone))
+    keyed.advance(5)
+    batch = rows([3, 9, 9, 8], values=[NAN, NAN, 1.0, NAN])
+    gone = pa.array([False, True, False, False])
+    with pytest.raises(sw.SpecError, match="NaN in row 3 "):
+        keyed.ingest(batch.append_column("gone", gone))
+    keyed.ingest(batch.slice(0, 3).append_column("gone", gone.slice(0, 3)))
+    keyed.advance(10)
+    assert keyed.collect()["t"].to_pylist() == [1, 9]
+    assert keyed.late_count == 1
+
+
+def test_nan_in_history_is_refused_where_it_comes_in():
+    spec = {"on": "t", "windows": 5, "aggs": {"s": sw.sum("x")}, "nan": "raise"}
+    keyed = sw.KeyedWindows(**spec, emit="arrival")
+    keyed.ingest(pa.table({"t": [1], "x": [1.0]}))
+    rows = pa.table({"t": [1], "x": [float("nan")]})
+    with pytest.raises(sw.SpecError, match="NaN in row 0"):
+        keyed._shard.load(rows)
+
+
+def test_a_first_batch_that_failed_decides_nothing():
+    keyed = sw.KeyedWindows(**SUMS, emit="arrival")
+    with pytest.raises(sw.ResultOverflowError, match="of the row of k='a', t=2:"):
+        keyed.ingest(rows([1, 2], values=[2**63 - 1, 5]))
+    keyed.ingest(rows([1, 2], keys=[7, 7]))
+    assert keyed.collect()["s_5"].to_pylist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("window", [{"window": 10}, {"window": sw.session(5)}])
+def test_windows_that_overflow_are_named(window):
+    end = 60 if window["window"] == 10 else 51
+    request = {"on": "t", "by": "k", "aggs": {"s": sw.sum("x")}, **window}
+    keyed = sw.KeyedWindows(**request)
+    table = rows([0, 50, 51], keys=["a", "b", "b"], values=[1, 2**62, 2**62])
+    keyed.ingest(table)
+    message = f"of k='b', window_end={end}: "
+    with pytest.raises(sw.ResultOverflowError, match=message):
+        keyed.advance(100)
+    with pytest.raises(sw.ResultOverflowError, match=message):
+        sw.hopping(table, **request)
+
+
+def interrupted_at(keyed, nth):
+    """Makes the n-th page of the next commit raise what Ctrl-C does."""
+    put, left = keyed._store.put, [nth]
+
+    def stops(page, blob):
+        left[0] -= 1
+        if left[0] == 0:
+            keyed._store.put = put
+            raise KeyboardInterrupt
+        put(page, blob)
+
+    keyed._store.put = stops
+
+
+@pytest.mark.parametrize("emit", ["final", "arrival", "update"])
+@pytest.mark.parametrize("nth", [1, 2, 7])
+def test_an_interrupted_commit_takes_nothing_in(emit, nth):
+    """Neither rows nor answers, late ones nor the watermark."""
+    chance = random.Random(nth)
+    keyed, whole = (
+        sw.KeyedWindows(**SUMS, emit=emit, late=3, then_by="x") for _ in range(2)
+    )
+    for step in range(4):
+        times = [chance.randrange(10 * step, 10 * step + 20) for _ in range(3_000)]
+        batch = rows(times, [str(time % 700) for time in times])
+        interrupted_at(keyed, nth)
+        try:
+            keyed.ingest(batch)
+        except KeyboardInterrupt:
+            if step:
+                assert keyed.collect().num_rows == 0
+            keyed.ingest(batch)
+        interrupted_at(keyed, nth)
+        try:
+            keyed.advance()
+        except KeyboardInterrupt:
+            assert keyed.watermark == whole.watermark
+            keyed.advance()
+        vars(keyed._store).pop("put", None)
+        whole.ingest(batch)
+        whole.advance()
+        keyed.check()
+        assert keyed.collect().equals(whole.collect())
+        assert keyed.late_count == whole.late_count
+    restored = sw.KeyedWindows.from_bytes(keyed.to_bytes(), **SUMS)
+    assert restored.keys().num_rows == whole.keys().num_rows
+
+
+def many_or_number(total):
+    return total if total < 10 else "many"
+
+
+def test_answers_that_change_their_type_lose_nothing():
+    own = sw.aggregation(combine=lambda a, b: a + b, identity=0, lower=many_or_number)
+    keyed = sw.KeyedWindows(on="t", windows=5, aggs={"o": own("x")}, emit="arrival")
+    keyed.ingest(pa.table({"t": [1], "x": [1]}))
+    with pytest.raises(sw.SpecError, match="returns="):
+        keyed.ingest(pa.table({"t": [2], "x": [50]}))
+    keyed.ingest(pa.table({"t": [3], "x": [2]}))
+    assert keyed.collect()["o_5"].to_pylist() == [1, 3]

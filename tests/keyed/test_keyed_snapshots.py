@@ -1,0 +1,130 @@
+"""Snapshots, changes and copies of `KeyedWindows`, whole and damaged."""
+
+import json
+import random
+import struct
+import zlib
+from copy import copy
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+
+
+def rows(times, keys="a", values=1.0):
+    """A batch with one key and one value throughout, or those given."""
+    keys = [keys] * len(times) if isinstance(keys, str) else keys
+    values = values if isinstance(values, list) else [values] * len(times)
+    return pa.table({"t": times, "k": keys, "x": values})
+
+
+SUMS = {"on": "t", "by": "k", "windows": 5, "aggs": {"s": sw.sum("x")}}
+
+
+def snapshots():
+    """Specs and their snapshots: kept rows, waiting rows, ends of windows, slots."""
+    hops = {"on": "t", "by": "k", "window": 9, "every": 5, "empty": True}
+    for request, count, options in [
+        (SUMS, 50, {"late": 2}),
+        ({**SUMS, "aggs": {"c": sw.collect("x")}}, 50, {"emit": "update", "late": 2}),
+        ({**hops, "aggs": {"n": sw.count()}}, 50, {}),
+        ({**SUMS, "windows": 1000}, 9000, {"emit": "arrival"}),
+    ]:
+        keyed = sw.KeyedWindows(**request, **options)
+        keyed.ingest(rows(list(range(count)), [str(at % 999) for at in range(count)]))
+        keyed.advance(count // 2)
+        keyed.collect()
+        yield request, keyed.to_bytes()
+
+
+def test_damage_that_the_checksum_does_not_show():
+    chance, refused, known = random.Random(5), 0, list(snapshots())
+    for _ in range(1200):
+        request, blob = chance.choice(known)
+        (length,) = struct.unpack_from("<Q", blob, 16)
+        head = json.loads(blob[24 : 24 + length])
+        damaged = bytearray(blob)
+        for _ in range(chance.choice([1, 2])):
+            end = chance.choice([len(blob), 24 + length + head["directory"]])
+            damaged[chance.randrange(16, end)] ^= 1 << chance.randrange(8)
+        damaged[8:16] = struct.pack("<Q", zlib.crc32(bytes(damaged[16:])))
+        try:
+            keyed = sw.KeyedWindows.from_bytes(bytes(damaged), **request)
+            keyed.check()
+            keyed.ingest(rows([9060]))
+            keyed.advance()
+        except sw.SnapshotError:
+            refused += 1
+        except sw.SpecError:  # the columns have other names or types now
+            continue
+    assert refused > 1000
+
+
+def test_changes_come_in_their_order():
+    keyed, blobs = sw.KeyedWindows(**SUMS, emit="update"), []
+    for at in range(4):
+        keyed.ingest(rows([at]))
+        keyed.collect()
+        blobs.append(keyed.changes() if at != 1 else keyed.to_bytes())
+    first, whole, *changes = blobs
+
+    def restored(blob, *changes):
+        found = sw.KeyedWindows.from_bytes(memoryview(blob), changes=changes, **SUMS)
+        return found.keys()["t"].to_pylist()
+
+    assert restored(first) == [0]
+    assert restored(whole, *changes) == restored(first, whole, *changes) == [3]
+    with pytest.raises(sw.SnapshotError, match=r"changes\[0\] does not follow"):
+        restored(whole, *reversed(changes))
+    with pytest.raises(sw.SnapshotError, match=r"changes\[1\] does not follow"):
+        restored(whole, changes[0], changes[0])
+    with pytest.raises(sw.SnapshotError, match="does not follow"):
+        restored(first, *changes)
+    with pytest.raises(sw.SnapshotError, match="give what to_bytes"):
+        restored(changes[0])
+    # The restored windows go on with the chain.
+    other = sw.KeyedWindows.from_bytes(whole, changes=changes, **SUMS)
+    other.ingest(rows([4]))
+    other.collect()
+    assert restored(whole, *changes, other.changes()) == [4]
+
+
+def test_bytes_of_others_name_who_reads_them():
+    shared = sw.SharedWindow(sw.sum(), ranges=[3]).to_bytes()
+    window = sw.Window(sw.sum()).to_bytes()
+    keyed = sw.KeyedWindows(**SUMS)
+    keyed.ingest(rows([1]))
+    blob = keyed.to_bytes()
+    for read, given, names in [
+        (sw.Window.from_bytes, shared, "SharedWindow.from_bytes"),
+        (sw.SharedWindow.from_bytes, window, r"\bWindow.from_bytes"),
+        (sw.Window.from_bytes, blob, "KeyedWindows.from_bytes"),
+        (sw.SharedWindow.from_bytes, blob, "KeyedWindows.from_bytes"),
+    ]:
+        with pytest.raises(sw.SnapshotError, match=names):
+            read(given)
+    with pytest.raises(sw.SnapshotError, match=r"\bWindow.from_bytes"):
+        sw.KeyedWindows.from_bytes(window, **SUMS)
+    with pytest.raises(sw.SnapshotError, match="takes bytes, got str"):
+        sw.KeyedWindows.from_bytes("abc", **SUMS)
+
+
+def test_snapshots_of_another_format_are_refused():
+    keyed = sw.KeyedWindows(**SUMS)
+    keyed.ingest(rows([1]))
+    blob = keyed.to_bytes()
+    for number in b"1379":
+        other = blob[:7] + bytes([number]) + blob[8:]
+        with pytest.raises(sw.SnapshotError, match=rf"in format {chr(number)}, .* 2:"):
+            sw.KeyedWindows.from_bytes(other, **SUMS)
+
+
+def test_a_copy_goes_on_by_itself():
+    keyed = sw.KeyedWindows(**SUMS)
+    keyed.ingest(rows([1]))
+    other = copy(keyed)
+    other.ingest(rows([2], values=100.0))
+    for one, expected in ((keyed, [1.0]), (other, [1.0, 101.0])):
+        one.advance(9)
+        assert one.collect()["s_5"].to_pylist() == expected
