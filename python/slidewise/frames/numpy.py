@@ -6,14 +6,12 @@ missing comes back as a masked array, so that no number is rounded for it.
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from slidewise.errors import SpecError
-
-if TYPE_CHECKING:
-    from slidewise.frames.arrow import Frame, Result
+from slidewise.frames.base import Frame, Result
 
 __all__ = ["holds_arrays", "numpy_frame"]
 
@@ -31,11 +29,11 @@ def holds_arrays(table: Any) -> bool:
     return all(isinstance(values, numpy.ndarray) for values in table.values())
 
 
-def numpy_frame(table: Mapping[str, Any]) -> "Frame":
+def numpy_frame(table: Mapping[str, Any]) -> Frame:
     """Wraps a mapping that `holds_arrays`.
 
     Raises:
-        SpecError: If its arrays are no columns of one table.
+        SpecError: If its arrays differ in length or have several dimensions.
     """
     return _NumpyFrame(table)
 
@@ -84,10 +82,10 @@ class _NumpyFrame:
     def flavour(self, name: str) -> Any:  # noqa: ARG002
         return None
 
-    def append(self, results: Mapping[str, "Result"]) -> Any:
+    def append(self, results: Mapping[str, Result]) -> Any:
         return {**self._table, **self.make(results)}
 
-    def make(self, columns: Mapping[str, "Result"]) -> Any:
+    def make(self, columns: Mapping[str, Result]) -> Any:
         return {name: _as_numpy(result) for name, result in columns.items()}
 
 
@@ -115,7 +113,7 @@ def _in_known_unit(name: str, values: Any) -> Any:
     return values.astype(f"{kind}8[{unit}]")
 
 
-def _as_numpy(result: "Result") -> Any:
+def _as_numpy(result: Result) -> Any:
     array = result.array
     whole = pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
     if not (whole and result.nullable):

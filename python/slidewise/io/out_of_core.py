@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.errors import SpecError
-from slidewise.frames.arrow import frame, refuse_taken, require
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import refuse_taken, require
 from slidewise.frames.column_types import is_text
 from slidewise.io.external_sort import Shelves, SortedRuns
 from slidewise.io.parse_times import parse_times

@@ -36,7 +36,8 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pa_parquet
 
 from slidewise.errors import SpecError
-from slidewise.frames.arrow import frame, require
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import require
 from slidewise.io.parse_times import parse_times
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec

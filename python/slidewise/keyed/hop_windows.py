@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.aggregations import count
 from slidewise.errors import Argument, SpecError
-from slidewise.frames.arrow import frame
+from slidewise.frames.adapt import frame
 from slidewise.keyed.page_store import FRESH, ROWS, SLOT, TIME
 from slidewise.keyed.page_tree import Cover
 from slidewise.keyed.query import Query

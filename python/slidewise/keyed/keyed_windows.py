@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError, WindowBusyError
-from slidewise.frames.arrow import frame, require
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import require
 from slidewise.hints import hint_of
 from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.query import LATE, flagged

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from slidewise.aggregations import count
 from slidewise.errors import SpecError
-from slidewise.frames.arrow import frame
+from slidewise.frames.adapt import frame
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.page_store import (
     ARRIVAL,

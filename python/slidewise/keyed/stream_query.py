@@ -5,7 +5,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from slidewise.frames.arrow import frame, refuse_taken
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import refuse_taken
 from slidewise.keyed.hop_windows import answer_none
 from slidewise.keyed.page_store import TIME
 from slidewise.keyed.page_tree import Cover

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
-from slidewise.frames.arrow import frame, require
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import require
 from slidewise.keyed.page_store import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, Query
 from slidewise.spec.spec import Spec

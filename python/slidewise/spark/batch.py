@@ -15,7 +15,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from slidewise.frames.arrow import frame, require
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import require
 from slidewise.keyed.query import CORRECTION, LATE
 from slidewise.keyed.validation import refuse_flag
 from slidewise.spark import skew

@@ -10,7 +10,7 @@ from operator import methodcaller
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from slidewise.frames.arrow import frame
+from slidewise.frames.adapt import frame
 from slidewise.spark.skew_split import Bounds
 from slidewise.spark.sort_key import RUN, check_times
 from slidewise.spec.spec import Spec

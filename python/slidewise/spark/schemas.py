@@ -8,7 +8,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from slidewise.errors import Argument, SpecError
-from slidewise.frames.arrow import frame, require
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import require
 from slidewise.spark.columns import OWN
 from slidewise.spark.versions import in_arrow
 from slidewise.spec.spec import Spec

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 
 from slidewise.errors import SpecError
-from slidewise.frames.arrow import frame
+from slidewise.frames.adapt import frame
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions
 from slidewise.spark.skew_split import KEY, PIECE, Cut, Cuts, seen_in_pieces

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from slidewise.errors import SlidewiseError
-from slidewise.frames.arrow import frame
+from slidewise.frames.adapt import frame
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.versions import from_table
 from slidewise.spec.spec import Spec

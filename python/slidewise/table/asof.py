@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from slidewise.errors import SpecError
-from slidewise.frames.arrow import Frame, require
+from slidewise.frames.base import Frame, require
 from slidewise.spec.spec import Spec
 from slidewise.table.encoding import decoded, group_codes, lossless
 from slidewise.table.kernel_call import Moments, Request

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
-from slidewise.frames.arrow import frame
+from slidewise.frames.adapt import frame
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Order, checked, run_codes
 from slidewise.table.hopping import Windows, answers_in, hopping_spec, windows_in

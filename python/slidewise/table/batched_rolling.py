@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
-from slidewise.frames.arrow import frame
+from slidewise.frames.adapt import frame
 from slidewise.spec.spec import Spec
 from slidewise.table.encoding import group_codes, one_group, row_numbers
 from slidewise.table.kernel_call import Moments, Request

@@ -10,7 +10,9 @@ from typing import Any
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
-from slidewise.frames.arrow import frame, is_lazy, require
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import require
+from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import Session, WindowLike
 from slidewise.spec.spec import Spec, WindowSpec

@@ -14,7 +14,9 @@ import pyarrow as pa
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
-from slidewise.frames.arrow import Frame, Result, frame, is_lazy, require
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import Frame, Result, require
+from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import Session, WindowLike
 from slidewise.spec.spec import Spec

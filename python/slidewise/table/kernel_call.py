@@ -16,7 +16,8 @@ import slidewise._core as _core
 from slidewise.aggregations import HOLISTIC, Aggregation
 from slidewise.aggregations.custom import OwnAggregation
 from slidewise.errors import Argument, ResultOverflowError, SpecError
-from slidewise.frames.arrow import Frame, Result, once_collected
+from slidewise.frames.base import Frame, Result
+from slidewise.frames.polars import once_collected
 from slidewise.spec.spec import Spec, WindowSpec
 from slidewise.table.encoding import Columns, Feeds, group_codes, nulled, row_numbers
 from slidewise.table.lowering import Call, Plan, in_one_type, plan

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from slidewise.aggregations import Aggregation
-from slidewise.frames.arrow import frame, is_lazy, refuse_taken, require
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import refuse_taken, require
+from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from slidewise.aggregations.objects import is_missing, is_numpy_bool, is_of, pair
 from slidewise.errors import SpecError
-from slidewise.frames.arrow import dense, refuse_spark
+from slidewise.frames.adapt import refuse_spark
+from slidewise.frames.pandas import dense
 from slidewise.table.encoding import decoded
 from slidewise.window.planner import WindowPlan
 from slidewise.window.time_codec import SIZES, Clock, numpy_unit, zone_named

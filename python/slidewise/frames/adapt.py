@@ -1,0 +1,95 @@
+"""Finds the adapter of a table by its type."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+from slidewise.frames.arrow import arrow_frame, batch_frame
+from slidewise.frames.base import Frame
+from slidewise.frames.numpy import holds_arrays, numpy_frame
+from slidewise.frames.pandas import pandas_frame
+from slidewise.frames.polars import polars_frame
+
+__all__ = ["frame", "refuse_spark"]
+
+# Where DataFrames of Spark are defined; PySpark before 4.0 has one apart for Connect.
+_SPARK_MODULES = (
+    "pyspark.sql.dataframe",
+    "pyspark.sql.connect.dataframe",
+    "pyspark.pandas.frame",
+)
+_LIBRARIES: tuple[tuple[str, str, Callable[[Any], Frame]], ...] = (
+    ("pandas", "DataFrame", pandas_frame),
+    ("polars", "DataFrame", polars_frame),
+)
+
+
+def frame(table: Any) -> Frame:
+    """Wraps a table.
+
+    Raises:
+        SpecError: If it is not a table, or one of Spark's.
+    """
+    if isinstance(table, type):
+        raise SpecError(_no_table(table))
+    refuse_spark(table)
+    for library, type_name, wrap in _LIBRARIES:
+        module = sys.modules.get(library)
+        if module is not None and isinstance(table, getattr(module, type_name)):
+            return wrap(table)
+    if isinstance(table, pa.RecordBatch):
+        return batch_frame(table)
+    if isinstance(table, pa.Table):
+        return arrow_frame(table)
+    if holds_arrays(table):
+        return numpy_frame(table)
+    if hasattr(table, "__arrow_c_stream__"):
+        try:
+            return arrow_frame(pa.table(table))
+        except (pa.ArrowInvalid, ValueError) as error:  # a stream of no columns
+            raise SpecError(_no_table(table)) from error
+    raise SpecError(_no_table(table))
+
+
+def refuse_spark(table: Any) -> None:
+    """Refuses a DataFrame of Spark, whose rows would all be collected to the driver.
+
+    Raises:
+        SpecError: If it is one, classic, of Spark Connect, or of pandas on Spark.
+    """
+    for name in _SPARK_MODULES:
+        module = sys.modules.get(name)
+        if module is not None and isinstance(table, module.DataFrame):
+            raise SpecError(
+                "this is a PySpark DataFrame, and all its rows would be collected to "
+                "the driver: use slidewise.spark.rolling or slidewise.spark.hopping, "
+                "or give df.toPandas() if its rows fit into memory"
+            )
+
+
+def _no_table(table: Any) -> str:
+    if isinstance(table, str | PathLike):
+        return (
+            f"{str(table)!r} is a path or a text, not a table: read the file first, "
+            "such as with pyarrow.csv.read_csv, pyarrow.parquet.read_table or "
+            "pandas.read_csv; in a shell, slidewise rolling takes files"
+        )
+    if isinstance(table, list | tuple) and table and _all_mappings(table):
+        return (
+            "a list of dicts is not a table: pyarrow.Table.from_pylist(rows) makes one "
+            "of it, and pandas.DataFrame(rows)"
+        )
+    kind = f"{type(table).__module__}.{type(table).__qualname__}"
+    return (
+        f"{kind} is not a table: give a pyarrow Table or RecordBatch, a pandas or "
+        "polars DataFrame, a dict of NumPy arrays, or anything with __arrow_c_stream__"
+        + (" (pyarrow.table(...) makes one of it)" * isinstance(table, Mapping))
+    )
+
+
+def _all_mappings(rows: Sequence[Any]) -> bool:
+    return all(isinstance(row, Mapping) for row in rows)

@@ -1,0 +1,120 @@
+"""The interface of a table, and what all adapters share.
+
+A frame reads the columns that it is asked for and nothing else. It returns the
+caller's own type with the results appended; rows and index stay as they were.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.errors import SpecError
+
+__all__ = ["Frame", "Result", "one_array", "refuse_taken", "require"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result column.
+
+    Attributes:
+        array: The values, in row order.
+        flavour: What a frame said of the column it was computed of, whose flavour of
+            types it follows; None if there is none.
+        keeps: Whether its type is that of this column.
+        nullable: Whether a null can occur in it, whatever the data.
+    """
+
+    array: pa.Array
+    flavour: Any
+    keeps: bool
+    nullable: bool
+
+
+class Frame(Protocol):
+    """What the rolling kernel needs of a table."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of its columns."""
+
+    @property
+    def length(self) -> int:
+        """How many rows it has."""
+
+    def column(self, name: str) -> pa.Array:
+        """A column as one Arrow array; the name is there, once."""
+
+    def never_null(self, name: str) -> bool:
+        """Whether the type of this column cannot express a missing value."""
+
+    def flavour(self, name: str) -> Any:
+        """The type of a column in words of its own library, for `Result`."""
+
+    def append(self, results: Mapping[str, Result]) -> Any:
+        """The caller's table with the results behind its columns."""
+
+    def make(self, columns: Mapping[str, Result]) -> Any:
+        """A table of the caller's make of these columns alone."""
+
+
+def require(frame: Frame, names: Sequence[str], whose: str = "the table") -> None:
+    """Refuses columns that are not there, or there twice.
+
+    Raises:
+        SpecError: Naming the column, those that are there, and a near miss.
+    """
+    present = list(frame.names)
+    for name in names:
+        found = present.count(name)
+        if found == 0:
+            columns = [str(column) for column in present]
+            raise SpecError(_no_column(name, columns, whose))
+        if found > 1:
+            raise SpecError(f"{whose} has {found} columns {name!r}: rename one")
+
+
+def refuse_taken(frame: Frame, results: Sequence[str]) -> None:
+    """Refuses result names that the table has already.
+
+    Raises:
+        SpecError: Naming the column.
+    """
+    present = set(frame.names)
+    for name in results:
+        if name in present:
+            raise SpecError(
+                f"the table has a column {name!r} already: "
+                "give the aggregation another name, or drop the column"
+            )
+
+
+def _no_column(name: str, present: list[str], whose: str) -> str:
+    near = difflib.get_close_matches(name, present, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    shown = ", ".join(present[:20]) + (", ..." if len(present) > 20 else "")
+    return f"{whose} has no column {name!r}; it has {shown or 'none'}.{hint}"
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """The chunks of a column as one array, run-end encoding decoded.
+
+    Raises:
+        SpecError: If it is text of more than 2 GiB.
+    """
+    plain = not pa.types.is_run_end_encoded(column.type)
+    if plain and column.num_chunks == 1 and column.chunk(0).offset == 0:
+        return column.chunk(0)  # combine_chunks would copy it
+    array = column.combine_chunks()
+    if pa.types.is_run_end_encoded(column.type):
+        # Its nulls are hidden: the array itself has none.
+        return pc.run_end_decode(array)
+    if isinstance(array, pa.ChunkedArray):
+        raise SpecError(
+            "a column of text is too long for one Arrow array: cast it to large_string"
+        )
+    return array

@@ -1,0 +1,84 @@
+"""Adapters of polars: the DataFrame, and the LazyFrame, which is one later."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+from slidewise.frames.base import Frame, Result
+
+__all__ = ["is_lazy", "once_collected", "polars_frame"]
+
+
+def polars_frame(table: Any) -> Frame:
+    """Wraps a polars DataFrame."""
+    return _PolarsFrame(table)
+
+
+def is_lazy(table: Any) -> bool:
+    """Whether this is a polars LazyFrame, which has no rows yet."""
+    polars = sys.modules.get("polars")
+    return polars is not None and isinstance(table, polars.LazyFrame)
+
+
+def once_collected(lazy: Any, answer: Callable[[Any], Any]) -> Any:
+    """A LazyFrame of what `answer` makes of the rows of another, once they are there.
+
+    What an answer is made of is checked now, on a frame without rows.
+    """
+    schema = answer(lazy.collect_schema().to_frame()).schema
+    return lazy.map_batches(answer, schema=schema)
+
+
+class _PolarsFrame:
+    """A polars DataFrame."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self._table.columns)
+
+    @property
+    def length(self) -> int:
+        return int(self._table.height)
+
+    def column(self, name: str) -> pa.Array:
+        if self._table.schema[name] == sys.modules["polars"].Object:
+            raise SpecError(
+                f"column {name!r} holds Python objects, which have no Arrow type: cast "
+                "it first"
+            )
+        try:
+            return self._table.get_column(name).rechunk().to_arrow()
+        except pa.ArrowInvalid as error:
+            raise SpecError(
+                f"column {name!r} holds {self._table.schema[name]}, which pyarrow "
+                f"{pa.__version__} has no type for ({error}): cast it first, whole "
+                "numbers to Int64, UInt64 or Decimal(38, 0)"
+            ) from error
+
+    def never_null(self, name: str) -> bool:  # noqa: ARG002
+        return False
+
+    def flavour(self, name: str) -> Any:
+        return self._table.schema[name]
+
+    def append(self, results: Mapping[str, Result]) -> Any:
+        return self._table.with_columns(self._series(results))
+
+    def make(self, columns: Mapping[str, Result]) -> Any:
+        return sys.modules["polars"].DataFrame(self._series(columns))
+
+    def _series(self, results: Mapping[str, Result]) -> list[Any]:
+        polars = sys.modules["polars"]
+        columns = []
+        for name, result in results.items():
+            series = polars.from_arrow(result.array).alias(name)
+            if result.keeps and isinstance(result.flavour, polars.DataType):
+                series = series.cast(result.flavour)
+            columns.append(series)
+        return columns
