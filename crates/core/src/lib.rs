@@ -3,6 +3,17 @@
 //! No Python and no Arrow in here, and unsafe code only where an `allow` says so: [`memory`]
 //! asks for large pages and lends a column to threads, kernels run in wide registers, and
 //! functions compiled elsewhere are called by pointer ([`aggregate::native`] and its kernel).
+//!
+//! A module imports only from lower floors (`tests/project/test_rust_imports.py`):
+//!
+//! ```text
+//! rolling
+//! window
+//! aggregate
+//! batch
+//! monoid
+//! memory snapshot
+//! ```
 #![deny(unsafe_code)]
 
 #[cfg(not(target_pointer_width = "64"))]

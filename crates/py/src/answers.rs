@@ -1,22 +1,21 @@
 //! From what the core answers to Python objects.
 
-use pyo3::prelude::*;
-use pyo3::types::PyList;
-use slidewise_core::aggregate::Answer;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyList};
+use slidewise_core::aggregate::deferred::Term;
+use slidewise_core::aggregate::{Answer, Cell, Kind};
+
+use crate::errors::{ResultOverflowError, SlidewiseError, broken, noted};
 use crate::locking::{Access, Entered};
-use crate::object_store::Object;
-use crate::value::Lowering;
+use crate::object_store::{Object, Store};
+use crate::signals::{SIGNALS_EVERY, breathe};
+use crate::sketches;
+use crate::spec::Spec;
+use crate::udaf::Working;
 
 impl Access {
-    /// Releases objects that have left. With no lock held: their finalizers may call.
-    #[inline]
-    pub(crate) fn sweep(&self, py: Python<'_>) {
-        if let Some(store) = self.store() {
-            store.sweep(py);
-        }
-    }
-
     pub(crate) fn lower<'py>(
         &self,
         py: Python<'py>,
@@ -88,5 +87,130 @@ impl Access {
             restore,
             truths: self.truths(),
         })
+    }
+}
+
+/// Turns answers into what the user gets.
+pub(crate) struct Lowering<'a, 'py> {
+    pub(crate) py: Python<'py>,
+    pub(crate) spec: &'a Spec,
+    pub(crate) store: Option<&'a Store>,
+    /// Gives a time back in the kind it came in.
+    pub(crate) restore: &'a dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
+    /// Which answers are values of columns of bools.
+    pub(crate) truths: &'a [AtomicBool],
+}
+
+impl<'py> Lowering<'_, 'py> {
+    /// One bare answer, or a dict of them.
+    pub(crate) fn all(&self, answers: Vec<Answer<Object>>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(names) = &self.spec.names else {
+            let only = answers.into_iter().next();
+            return self.one(0, only.unwrap_or(Answer::Null));
+        };
+        let dict = PyDict::new(self.py);
+        for (at, (answer, name)) in answers.into_iter().zip(names).enumerate() {
+            dict.set_item(name, self.one(at, answer)?)?;
+        }
+        Ok(dict.into_any())
+    }
+
+    pub(crate) fn one(&self, at: usize, answer: Answer<Object>) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.py;
+        Ok(match answer {
+            Answer::Null => py.None().into_bound(py),
+            Answer::I64(ticks) if self.spec.timed[at] => (self.restore)(ticks)?,
+            Answer::I64(int) if self.is_truth(at) => self.truth(int),
+            Answer::I64(int) => int.into_pyobject(py)?.into_any(),
+            Answer::Bool(flag) => PyBool::new(py, flag).to_owned().into_any(),
+            Answer::F64(float) => PyFloat::new(py, float).into_any(),
+            Answer::Bytes(bytes) => match self.spec.aggs[at].kind {
+                Kind::Native(_) => self.record(at, &bytes)?,
+                kind => sketches::answer(py, kind, &bytes)?,
+            },
+            Answer::Hitters(hitters) => {
+                let list = PyList::empty(py);
+                for (item, count, error) in hitters {
+                    list.append((self.cell(at, item)?, count, error))?;
+                }
+                list.into_any()
+            }
+            Answer::Term(term) => self.own(at, &term)?,
+            Answer::Overflow(value) => return Err(self.overflow(at, value)),
+            Answer::List(cells) => {
+                let list = PyList::empty(py);
+                for (done, cell) in cells.into_iter().enumerate() {
+                    if done % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
+                        breathe(py)?;
+                    }
+                    list.append(self.cell(at, cell)?)?;
+                }
+                if self.spec.finished[at] {
+                    let plan = self.spec.plan.bind(py);
+                    let made = plan.call_method1("finish", (at, list));
+                    return made.map_err(|error| noted(py, error, "making an answer"));
+                }
+                list.into_any()
+            }
+        })
+    }
+
+    /// The answer over a record of a native aggregation.
+    fn record(&self, at: usize, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let plan = self.spec.plan.bind(self.py);
+        let lowered = plan.call_method1("lower_native", (at, PyBytes::new(self.py, bytes)));
+        lowered.map_err(|error| noted(self.py, error, "lowering a record"))
+    }
+
+    /// The answer of one of the user's own aggregations.
+    fn own(&self, at: usize, term: &Term<Object>) -> PyResult<Bound<'py, PyAny>> {
+        let (Kind::Own { number, .. }, Some(store)) = (self.spec.aggs[at].kind, self.store) else {
+            return Err(broken("a term without an aggregation"));
+        };
+        let working = Working {
+            py: self.py,
+            own: &self.spec.own,
+            store,
+            caller: "slidewise.Window",
+        };
+        match working.lower(number, term)? {
+            Some(ticks) if self.spec.timed[at] => (self.restore)(ticks.extract()?),
+            Some(answer) => Ok(answer),
+            None => Ok(self.py.None().into_bound(self.py)),
+        }
+    }
+
+    fn is_truth(&self, at: usize) -> bool {
+        self.truths[at].load(Ordering::Relaxed)
+    }
+
+    fn truth(&self, int: i64) -> Bound<'py, PyAny> {
+        PyBool::new(self.py, int != 0).to_owned().into_any()
+    }
+
+    fn cell(&self, at: usize, cell: Cell<Object>) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.py;
+        Ok(match cell {
+            Cell::Null => py.None().into_bound(py),
+            Cell::I64(int) if self.is_truth(at) => self.truth(int),
+            Cell::I64(int) => int.into_pyobject(py)?.into_any(),
+            Cell::F64(float) => PyFloat::new(py, float).into_any(),
+            Cell::Object(object) => {
+                let found = self.store.and_then(|store| store.get(py, &object));
+                found.ok_or_else(|| {
+                    SlidewiseError::new_err("the window has been garbage collected")
+                })?
+            }
+        })
+    }
+
+    fn overflow(&self, at: usize, value: i128) -> PyErr {
+        let plan = self.spec.plan.bind(self.py);
+        let label = plan.call_method1("label", (at,));
+        let label = label.map_or_else(|_| "the answer".to_owned(), |text| text.to_string());
+        ResultOverflowError::new_err(format!(
+            "{label} is {value}, which int64 cannot hold: create the window with \
+             dtype='float64' if rounding is fine, or evict before asking"
+        ))
     }
 }

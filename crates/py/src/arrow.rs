@@ -13,7 +13,7 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods};
 use slidewise_core::aggregate::column::{Column as CoreColumn, Validity, Values};
 
 use crate::errors::spec;
-use crate::value::described;
+use crate::scalars::described;
 
 const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 const ARRAY: &std::ffi::CStr = c"arrow_array";

@@ -1,23 +1,30 @@
 //! Bulk values: Arrow, numpy, buffers, mappings of columns, and plain iterables.
 //!
-//! As with single values ([`crate::value`]), reading may run a user's code and happens
+//! As with single values ([`crate::untyped`]), reading may run a user's code and happens
 //! before the window is locked; settling types happens under the lock, without Python.
 
 use arrow_array::{Array, BooleanArray, Float64Array, Int64Array};
 use arrow_schema::DataType;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyMapping, PyMemoryView, PyString};
+use pyo3::types::{PyBytes, PyFloat, PyList, PyMapping, PyMemoryView, PyString};
 use slidewise_core::aggregate::Cell;
 
 use crate::arrow::{self, Numbers};
 use crate::dtype_inference::LooseColumn;
 use crate::errors::{noted, spec};
+use crate::inputs::{Beside, Feed, Mask, Nan, Role};
 use crate::masks::masked;
 use crate::object_store::Store;
-use crate::spec::{Beside, Feed, Role, Spec};
+use crate::rows::lookup;
+use crate::scalars::{described, plain};
+use crate::signals::{SIGNALS_EVERY, breathe};
+use crate::spec::Spec;
 use crate::udaf::Working;
-use crate::value::{Loose, Misfit, SIGNALS_EVERY, breathe, described, key, loosen, misfit, plain};
+use crate::untyped::{Loose, Misfit, key, loosen, misfit};
+
+/// Per feed, which rows count; `None` where all do.
+type Masks = Vec<Option<Vec<bool>>>;
 
 /// Reads the values of a bulk insert, one column per feed.
 pub(crate) struct BulkReader<'a, 'py> {
@@ -346,6 +353,44 @@ impl<'py> BulkReader<'_, 'py> {
     }
 }
 
+impl<'py> BulkReader<'_, 'py> {
+    /// Reads the masks of all feeds. A column that can be read once only becomes a list.
+    pub(crate) fn masks(
+        &self,
+        sources: &mut [Bound<'py, PyAny>],
+        names: &[Py<PyString>],
+    ) -> PyResult<Masks> {
+        let mut read: Vec<((usize, Mask), Vec<bool>)> = Vec::new();
+        for key in self.spec.feeds.iter().flat_map(|feed| &feed.masks) {
+            if read.iter().any(|(known, _)| known == key) {
+                continue;
+            }
+            let (source, mask) = *key;
+            let skip = self.spec.nan == Nan::Skip;
+            let name = names[source].bind(self.py);
+            let given = (&sources[source], mask == Mask::True, skip, name);
+            let (again, bits): (Bound<'py, PyAny>, Bound<'py, PyBytes>) =
+                self.helper("read_mask", given)?.extract()?;
+            sources[source] = again;
+            let bits: Vec<bool> = bits.as_bytes().iter().map(|byte| *byte != 0).collect();
+            self.refuse_length(bits.len(), Some(&name.to_string_lossy()))?;
+            read.push((*key, bits));
+        }
+        let of = |key: &(usize, Mask)| {
+            let found = read.iter().find(|(known, _)| known == key);
+            found.map(|(_, bits)| bits.clone()).unwrap_or_default()
+        };
+        let feeds = self.spec.feeds.iter();
+        Ok(feeds
+            .map(|feed| feed.masks.iter().map(of).reduce(both))
+            .collect())
+    }
+}
+
+fn both(one: Vec<bool>, other: Vec<bool>) -> Vec<bool> {
+    one.into_iter().zip(other).map(|(a, b)| a && b).collect()
+}
+
 fn refuse_lengths(times: usize, values: usize, name: Option<&str>) -> PyResult<()> {
     if times == values {
         return Ok(());
@@ -364,78 +409,6 @@ fn role_name(role: Role) -> &'static str {
         Role::Presence => "presence",
         Role::Time => "time",
     }
-}
-
-impl Spec {
-    /// Only rows can be counted where no values are given.
-    pub(crate) fn refuse_no_values(&self, call: &str) -> PyResult<()> {
-        if self.feeds.iter().all(|feed| feed.role == Role::Time) {
-            return Ok(());
-        }
-        Err(spec(format!(
-            "{call} needs a value for every time, where a missing one is None; only \
-             count() of rows does without"
-        )))
-    }
-
-    /// What a single entry has in a column.
-    pub(crate) fn value_of<'py>(
-        &self,
-        value: &Bound<'py, PyAny>,
-        source: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        plain(match &self.columns {
-            None => value.clone(),
-            Some(names) => lookup(value, names[source].bind(value.py()), None)?,
-        })
-    }
-}
-
-/// The value of a mapping's key.
-pub(crate) fn lookup<'py>(
-    mapping: &Bound<'py, PyAny>,
-    name: &Bound<'py, PyString>,
-    row: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = mapping.py();
-    let found = match mapping.cast_exact::<PyDict>() {
-        Ok(dict) => dict.get_item(name)?,
-        Err(_) if mapping.cast::<PyMapping>().is_err() => {
-            return Err(misfit(Misfit(no_mapping(mapping, name)), None, row));
-        }
-        Err(_) => match mapping.get_item(name) {
-            Ok(value) => Some(value),
-            Err(error) if error.is_instance_of::<pyo3::exceptions::PyKeyError>(py) => None,
-            Err(error) => return Err(noted(py, error, "reading a value")),
-        },
-    };
-    found.ok_or_else(|| {
-        let keys = mapping.call_method0("keys").and_then(|keys| {
-            let keys = keys.try_iter()?.take(20);
-            keys.map(|key| Ok(key?.repr()?.to_string()))
-                .collect::<PyResult<Vec<_>>>()
-        });
-        let there = keys.map_or_else(|_| String::new(), |keys| keys.join(", "));
-        let there = if there.is_empty() {
-            "nothing".to_owned()
-        } else {
-            there
-        };
-        let why = format!(
-            "the value has no {:?}: it has {there}",
-            name.to_string_lossy()
-        );
-        misfit(Misfit(why), None, row)
-    })
-}
-
-fn no_mapping(value: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> String {
-    let name = name.to_string_lossy();
-    format!(
-        "this window aggregates columns, such as {name:?}: give a mapping like \
-         {{{name:?}: 1.5}}, not {}",
-        described(value)
-    )
 }
 
 /// Arrays whose values lie there as int64 or float64.

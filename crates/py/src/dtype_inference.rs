@@ -1,6 +1,6 @@
 //! Whole columns of values, before and after the type of their column is settled.
 //!
-//! As with single values ([`crate::value`]): settling happens under the window's lock,
+//! As with single values ([`crate::untyped`]): settling happens under the window's lock,
 //! where no Python code may run.
 
 use arrow_array::types::{Float64Type, Int64Type};
@@ -10,10 +10,9 @@ use slidewise_core::aggregate::column::Column;
 
 use crate::arrow::Numbers;
 use crate::hashing::of_numbers;
+use crate::inputs::{Nan, Role, Type};
 use crate::object_store::Object;
-use crate::spec::{Nan, Role, Type};
-use crate::state::cells;
-use crate::value::{Loose, Misfit, NAN_RAISED, not_whole};
+use crate::untyped::{Loose, Misfit, NAN_RAISED, not_whole};
 
 /// A feed's values before their type is known.
 pub(crate) enum LooseColumn {
@@ -89,7 +88,7 @@ impl SettledColumn {
     pub(crate) fn column(&self) -> Column<'_, Object> {
         match self {
             Self::Numbers(numbers) => numbers.column(),
-            Self::Cells(values) => cells(values),
+            Self::Cells(values) => Column::of_cells(values),
         }
     }
 }

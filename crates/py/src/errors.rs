@@ -1,6 +1,7 @@
 //! The exception classes of `slidewise.errors`, and what is said with them.
 
 use pyo3::prelude::*;
+use slidewise_core::rolling::{Error, MOST_ROWS};
 use slidewise_core::snapshot::Damaged;
 
 pyo3::import_exception!(slidewise.errors, SlidewiseError);
@@ -56,4 +57,36 @@ pub(crate) fn prefixed(py: Python<'_>, error: PyErr, what: &str) -> PyErr {
         return spec(format!("{what} {}", error.value(py)));
     }
     error
+}
+
+/// What is raised for an error; `interrupt` is what [`crate::signals::watch`] left.
+pub(crate) fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
+    match error {
+        Error::Interrupted => interrupt.unwrap_or_else(|| broken("a kernel stopped by itself")),
+        Error::Refused => broken("no answer of a kernel is refused"),
+        Error::TooManyRows { rows } => spec(format!(
+            "a table has {rows} rows, and one call takes {MOST_ROWS} at most: cut it by key, \
+             or write it to a file for slidewise rolling --memory"
+        )),
+        Error::Damaged { row, why } => {
+            SnapshotError::new_err(format!("the partial of row {row} is damaged: {why}"))
+        }
+        Error::Overflow {
+            span,
+            agg,
+            row,
+            value,
+        } => overflow(py, [span, agg, row], value),
+    }
+}
+
+/// The exception carries where it happened, for a message in the user's own names.
+fn overflow(py: Python<'_>, [span, agg, row]: [usize; 3], value: i128) -> PyErr {
+    let raised = ResultOverflowError::new_err(format!("{value} does not fit int64"));
+    let exception = raised.value(py);
+    let told = exception
+        .setattr("window", span)
+        .and_then(|()| exception.setattr("aggregation", agg))
+        .and_then(|()| exception.setattr("row", row));
+    told.err().unwrap_or(raised)
 }

@@ -5,7 +5,7 @@ use pyo3::types::PyFloat;
 use slidewise_core::aggregate::Cell;
 
 use crate::object_store::Object;
-use crate::value::small_int;
+use crate::scalars::small_int;
 
 /// What single inserts can take without asking: int times and one column of a type.
 #[derive(Clone, Copy, PartialEq, Eq)]

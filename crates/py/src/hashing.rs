@@ -17,7 +17,7 @@ use twox_hash::XxHash64;
 
 use crate::arrow::{Column, Numbers, import};
 use crate::errors::{noted, spec};
-use crate::value::{Loose, described, is_exact_fraction, is_numpy_bool, plain};
+use crate::scalars::{described, is_exact_fraction, is_numpy_bool, plain};
 
 /// Of integers and text, as that of Spark SQL's `xxhash64`.
 const PLAIN: u64 = 42;
@@ -57,23 +57,20 @@ fn of_unsigned(int: u64) -> i64 {
     of_big(&bytes)
 }
 
-/// The hash of one value; a float that is NaN as it is, because `nan=` has a say.
-pub(crate) fn loosen(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
+/// The hash of one value; `None` for NaN, which `nan=` decides about.
+pub(crate) fn of_scalar(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if let Ok(float) = value.cast::<PyFloat>() {
         let float = float.value();
-        return Ok(match float.is_nan() {
-            true => Loose::Float(float),
-            false => Loose::Int(of_float(float)),
-        });
+        return Ok((!float.is_nan()).then(|| of_float(float)));
     }
     if let Ok(int) = value.cast::<PyInt>() {
-        return int_of(int).map(Loose::Int);
+        return int_of(int).map(Some);
     }
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Loose::Int(hash(PLAIN, text.to_str()?.as_bytes())));
+        return Ok(Some(hash(PLAIN, text.to_str()?.as_bytes())));
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Ok(Loose::Int(hash(BINARY, bytes.as_bytes())));
+        return Ok(Some(hash(BINARY, bytes.as_bytes())));
     }
     other(value)
 }
@@ -90,21 +87,21 @@ fn int_of(int: &Bound<'_, PyInt>) -> PyResult<i64> {
 }
 
 /// Numbers of other libraries.
-fn other(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
+fn other(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     let kind = value.get_type();
     let doing = |error| noted(value.py(), error, "converting a value");
     if is_numpy_bool(value)? {
         let flag = value.is_truthy().map_err(doing)?;
-        return Ok(Loose::Int(of_int(i64::from(flag))));
+        return Ok(Some(of_int(i64::from(flag))));
     }
     if !is_exact_fraction(&kind)? {
         if kind.hasattr("__index__")? {
             let index = value.call_method0("__index__").map_err(doing)?;
-            return int_of(index.cast()?).map(Loose::Int);
+            return int_of(index.cast()?).map(Some);
         }
         if kind.hasattr("__float__")? {
             let float = value.extract::<f64>().map_err(doing)?;
-            return loosen(PyFloat::new(value.py(), float).as_any());
+            return of_scalar(PyFloat::new(value.py(), float).as_any());
         }
     }
     Err(spec(format!(
@@ -120,11 +117,8 @@ pub(crate) fn of_value(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if value.is_none() {
         return Ok(None);
     }
-    Ok(match loosen(&value)? {
-        Loose::Int(hash) => Some(hash),
-        Loose::Float(nan) => Some(of_float(nan)),
-        _ => None,
-    })
+    let hash = of_scalar(&value)?;
+    Ok(Some(hash.unwrap_or_else(|| of_float(f64::NAN))))
 }
 
 pub(crate) fn of_numbers(numbers: &Numbers) -> Int64Array {

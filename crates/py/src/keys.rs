@@ -7,7 +7,8 @@ use slidewise_core::rolling::hop_windows::{self, Frames, Hop, Refusal};
 use slidewise_core::rolling::{Laid as CoreLaid, Moments};
 
 use crate::arrow::{Column, Numbers, import_codes};
-use crate::tables::{told, watch};
+use crate::errors::told;
+use crate::signals::watch;
 
 /// Times, groups and arrival.
 pub(crate) type RowsTuple<'py> = (

@@ -1,6 +1,24 @@
-//! `slidewise._core`: a thin skin over `slidewise-core`.
+//! `slidewise._core`: the Python bindings of `slidewise-core`.
 //!
-//! Conversion, errors and Arrow live here; no algorithm does.
+//! They convert values, times and errors, import and export Arrow arrays, and lock
+//! windows. They hold no algorithm.
+//!
+//! A module imports only from lower floors (`tests/project/test_rust_imports.py`):
+//!
+//! ```text
+//! window
+//! inserting snapshot
+//! bulk objects
+//! answers pending_terms refusals widening columns udaf_tables
+//! locking masks rows udaf_slides
+//! fast_path state tables
+//! spec keys
+//! dtype_inference udaf
+//! sketches untyped
+//! hashing
+//! arrow catalogue clock inputs native
+//! errors object_store scalars signals
+//! ```
 
 mod answers;
 mod arrow;
@@ -12,13 +30,19 @@ mod dtype_inference;
 mod errors;
 mod fast_path;
 mod hashing;
+mod inputs;
+mod inserting;
 mod keys;
 mod locking;
 mod masks;
 mod native;
 mod object_store;
 mod objects;
+mod pending_terms;
 mod refusals;
+mod rows;
+mod scalars;
+mod signals;
 mod sketches;
 mod snapshot;
 mod spec;
@@ -27,7 +51,8 @@ mod tables;
 mod udaf;
 mod udaf_slides;
 mod udaf_tables;
-mod value;
+mod untyped;
+mod widening;
 mod window;
 
 use pyo3::prelude::*;

@@ -10,9 +10,6 @@
 //!    raises `WindowBusyError`; other threads may use it, and what the call then does
 //!    happens at once at its end.
 
-mod inserting;
-mod widening;
-
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -23,11 +20,11 @@ use pyo3::sync::MutexExt;
 use crate::clock::Clock;
 use crate::errors::{broken, busy, noted, spec};
 use crate::fast_path::Quick;
+use crate::inputs::{Nan, Type};
 use crate::object_store::Store;
+use crate::scalars::small_int;
 use crate::spec::Spec;
-use crate::state::State;
-use crate::value::small_int;
-use crate::window::Parts;
+use crate::state::{Parts, State};
 
 /// The inside of `slidewise._core.Window`.
 pub(crate) struct Access {
@@ -122,6 +119,57 @@ impl Access {
         self.store.get()
     }
 
+    #[inline]
+    pub(crate) fn quick(&self) -> u8 {
+        self.quick.load(Ordering::Relaxed)
+    }
+
+    /// Goes over to another spec, under the lock.
+    pub(crate) fn set_wider(&self, _locked: &mut State, spec: Py<Spec>) {
+        let make = Make {
+            spec,
+            wider: OnceLock::new(),
+        };
+        let _ = self.make().wider.set(Box::new(make));
+    }
+
+    /// Makes a store where a wider spec holds objects.
+    pub(crate) fn ensure_store(&self) {
+        self.store.get_or_init(Store::default);
+    }
+
+    /// Releases objects that have left. With no lock held: their finalizers may call.
+    #[inline]
+    pub(crate) fn sweep(&self, py: Python<'_>) {
+        if let Some(store) = self.store() {
+            store.sweep(py);
+        }
+    }
+
+    /// Decides what [`Access::insert`] may take the quick way from now on, and which
+    /// answers are bools.
+    pub(crate) fn choose_quick(&self, state: &State) {
+        for (agg, truth) in self.spec().aggs.iter().zip(&self.truths) {
+            let of = agg.of.filter(|_| Spec::answers_value(agg));
+            let bools = of.is_some_and(|of| state.dtypes[of] == Some(Type::Bool));
+            truth.store(bools, Ordering::Relaxed);
+        }
+        let clock = self.clock();
+        let plain = clock.is_some_and(|clock| clock.int && clock.granularity == 1)
+            && self.spec().columns.is_none();
+        let quick = match (&self.spec().feeds[..], &state.dtypes[..]) {
+            _ if !plain => Quick::No,
+            ([], _) => Quick::Rows,
+            ([feed], [Some(dtype)]) if feed.role.is_number() => match dtype {
+                Type::Int => Quick::Ints,
+                Type::Float if self.spec().nan == Nan::Propagate => Quick::Floats,
+                _ => Quick::No,
+            },
+            _ => Quick::No,
+        };
+        self.quick.store(quick as u8, Ordering::Relaxed);
+    }
+
     // -- the lock ----------------------------------------------------------------------
 
     fn address(&self) -> usize {
@@ -160,7 +208,7 @@ impl Access {
 
     /// The same for a call that has entered the window itself.
     #[inline]
-    fn lock_entered(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+    pub(crate) fn lock_entered(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
             Err(TryLockError::WouldBlock) => {
@@ -171,7 +219,7 @@ impl Access {
     }
 
     /// Locks with the GIL let go.
-    fn lock_detached(&self) -> PyResult<MutexGuard<'_, State>> {
+    pub(crate) fn lock_detached(&self) -> PyResult<MutexGuard<'_, State>> {
         self.state.lock().map_err(|_| poisoned())
     }
 
@@ -256,7 +304,7 @@ impl Access {
     }
 
     /// Keeps a clock that the first entry brought, unless another thread was faster.
-    fn keep_clock(&self, state: &mut State, clock: Option<Arc<Clock>>) -> PyResult<()> {
+    pub(crate) fn keep_clock(&self, state: &mut State, clock: Option<Arc<Clock>>) -> PyResult<()> {
         let Some(clock) = clock else { return Ok(()) };
         match self.clock.get() {
             Some(kept) if kept.same(&clock) => Ok(()),

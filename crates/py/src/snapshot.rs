@@ -16,12 +16,12 @@ use slidewise_core::snapshot::{Damaged, Reader, Writer, open, seal};
 
 use crate::clock::Clock;
 use crate::errors::{broken, snapshot as refused};
+use crate::inputs::{DTYPES, Role, Type, named};
 use crate::locking::Access;
 use crate::object_store::{Held, Object, Store, restoring};
 use crate::objects;
-use crate::spec::{DTYPES, Role, Spec, Type, named};
-use crate::state::{State, Types};
-use crate::window::Parts;
+use crate::spec::Spec;
+use crate::state::{Parts, State, Types};
 
 /// What a snapshot is of, in the envelope.
 fn kind(shared: bool) -> u16 {

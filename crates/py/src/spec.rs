@@ -14,102 +14,9 @@ use slidewise_core::window::algorithm::{Algorithm, Facts};
 
 use crate::clock::Clock;
 use crate::errors::broken;
+use crate::inputs::{Feed, FeedTuple, NANS, Nan, Role, Type, named, read_feed};
 use crate::native;
 use crate::udaf::Own;
-
-/// What a feed's values are used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Computed with: int64 or float64, whichever comes first unless it was asked for.
-    Number,
-    /// Computed with in the type that its aggregation wants.
-    Typed,
-    /// Collected: anything, as it is.
-    Any,
-    /// Compared with its equals: anything that can be a dict's key, each once.
-    Key,
-    /// Lifted for one of the user's own aggregations, by its number.
-    Own(usize),
-    /// Known by its hash.
-    Hash,
-    /// Counted: only whether there is a value.
-    Presence,
-    /// The entry's own time.
-    Time,
-}
-
-impl Role {
-    /// Whether its values are numbers.
-    pub(crate) fn is_number(self) -> bool {
-        matches!(self, Self::Number | Self::Typed)
-    }
-}
-
-/// What another column must be for a feed's value to count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mask {
-    True,
-    There,
-}
-
-/// What is lifted together with a value, for [`Role::Own`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beside {
-    /// Another column.
-    Column(usize),
-    /// The time, in ticks.
-    Time,
-}
-
-/// A column of the core: where its values come from and what they are for.
-#[derive(Clone, Debug)]
-pub(crate) struct Feed {
-    /// Which column of the caller's; 0 where an entry is one value.
-    pub(crate) source: usize,
-    pub(crate) role: Role,
-    /// Where it counts as missing: if another column is not as it should be.
-    pub(crate) masks: Vec<(usize, Mask)>,
-    pub(crate) beside: Option<Beside>,
-    /// `None` until the first value decides.
-    pub(crate) dtype: Option<Type>,
-}
-
-impl Feed {
-    /// Whether the first number decides its type.
-    pub(crate) fn is_open(&self) -> bool {
-        self.role == Role::Number && self.dtype.is_none()
-    }
-
-    /// The caller's columns that it reads.
-    fn columns(&self) -> impl Iterator<Item = usize> {
-        let beside = match self.beside {
-            Some(Beside::Column(column)) => Some(column),
-            _ => None,
-        };
-        let masks = self.masks.iter().map(|(column, _)| *column);
-        masks.chain([self.source]).chain(beside)
-    }
-
-    /// Whether it keeps the same of the same column.
-    fn reads_as(&self, other: &Self) -> bool {
-        let parts = |feed: &Self| (feed.source, feed.role, feed.beside);
-        parts(self) == parts(other) && self.masks == other.masks
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nan {
-    Propagate,
-    Skip,
-    Raise,
-}
-
-impl Nan {
-    pub(crate) fn name(self) -> &'static str {
-        let known = NANS.iter().find(|(_, known)| *known == self);
-        known.map_or("", |(name, _)| *name)
-    }
-}
 
 /// What windows of one make have in common; they share it.
 #[pyclass(frozen, module = "slidewise._core")]
@@ -310,54 +217,6 @@ impl Spec {
 }
 
 const TIES: [(&str, Ties); 2] = [("combine", Ties::Combine), ("keep", Ties::Keep)];
-const NANS: [(&str, Nan); 3] = [
-    ("propagate", Nan::Propagate),
-    ("skip", Nan::Skip),
-    ("raise", Nan::Raise),
-];
-const ROLES: [(&str, Role); 6] = [
-    ("key", Role::Key),
-    ("number", Role::Number),
-    ("any", Role::Any),
-    ("hash", Role::Hash),
-    ("presence", Role::Presence),
-    ("time", Role::Time),
-];
-pub(crate) const DTYPES: [(&str, Type); 4] = [
-    ("int64", Type::Int),
-    ("float64", Type::Float),
-    ("object", Type::Object),
-    ("bool", Type::Bool),
-];
-
-/// The type of a column as its values decide it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Type {
-    /// Integers to the core, and bools again in answers that are values of the column.
-    Bool,
-    Int,
-    Float,
-    Object,
-}
-
-impl Type {
-    pub(crate) fn core(self) -> DType {
-        match self {
-            Self::Bool | Self::Int => DType::I64,
-            Self::Float => DType::F64,
-            Self::Object => DType::Object,
-        }
-    }
-}
-
-pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyResult<V> {
-    let found = known.iter().find(|(known, _)| *known == name);
-    match found {
-        Some((_, value)) => Ok(*value),
-        None => Err(broken(&format!("a window's plan has {what} {name:?}"))),
-    }
-}
-
 /// The algorithms with their parameters. Their laws were checked by `slidewise.window.planner`,
 /// which says what to do about them; here they are checked again, because the core counts
 /// on them.
@@ -369,56 +228,6 @@ fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {
         algorithm.ok_or_else(|| broken(&format!("a window's plan has algorithm {name:?}")))
     };
     Ok([read(&names[0])?, read(&names[1])?])
-}
-
-/// Column, role, other columns with what they must be, and what goes with it.
-type FeedTuple = (usize, String, Vec<(usize, String)>, isize);
-
-const NOTHING: isize = -1;
-const TIME: isize = -2;
-
-const MASKS: [(&str, Mask); 2] = [("true", Mask::True), ("there", Mask::There)];
-
-fn read_feed((source, role, masks, beside): &FeedTuple, dtype: Option<&str>) -> PyResult<Feed> {
-    let typed = DTYPES.iter().find(|(name, _)| name == role);
-    let typed = typed.map(|(_, dtype)| *dtype);
-    let role = match role.strip_prefix("own") {
-        Some(number) => Role::Own(
-            number
-                .parse()
-                .map_err(|_| broken("a role without a number"))?,
-        ),
-        None if typed.is_some() => Role::Typed,
-        None => named("role", role, &ROLES)?,
-    };
-    let asked = dtype
-        .map(|name| named("dtype", name, &DTYPES))
-        .transpose()?;
-    let dtype = match role {
-        // Bits are those of bools until there is another whole number.
-        Role::Typed if typed == Some(Type::Int) => Some(Type::Bool),
-        Role::Typed => typed,
-        Role::Number => asked.filter(|dtype| *dtype != Type::Object),
-        Role::Any | Role::Key | Role::Own(_) => Some(Type::Object),
-        Role::Hash | Role::Presence | Role::Time => Some(Type::Int),
-    };
-    let masks = masks
-        .iter()
-        .map(|(source, kind)| Ok((*source, named("mask", kind, &MASKS)?)));
-    let beside = match *beside {
-        NOTHING => None,
-        TIME => Some(Beside::Time),
-        column => Some(Beside::Column(
-            usize::try_from(column).map_err(|_| broken("a feed beside no column"))?,
-        )),
-    };
-    Ok(Feed {
-        source: *source,
-        role,
-        masks: masks.collect::<PyResult<_>>()?,
-        beside,
-        dtype,
-    })
 }
 
 fn read_agg(

@@ -2,7 +2,9 @@
 //!
 //! No Python code runs in here, so that no callback can meet a locked window.
 
-use slidewise_core::aggregate::column::{Column, Validity, Values};
+use std::sync::Arc;
+
+use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 use slidewise_core::window::algorithm::Algorithm;
@@ -13,8 +15,9 @@ use slidewise_core::window::{Refused, Ties};
 use slidewise_core::window::{any_shared, auto};
 
 use crate::clock::Clock;
-use crate::object_store::Object;
-use crate::spec::{Feed, Role, Spec, Type};
+use crate::inputs::{Feed, Role, Type};
+use crate::object_store::{Object, Store};
+use crate::spec::Spec;
 
 type Granted<V> = std::result::Result<V, Refused>;
 pub(crate) type Row = Vec<Cell<Object>>;
@@ -28,6 +31,13 @@ pub(crate) struct State {
     answers: Vec<Answer<Object>>,
     /// The latency bound in ticks, once there is a clock.
     latency: Option<i64>,
+}
+
+/// The contents of a window, on their way into it.
+pub(crate) struct Parts {
+    pub(crate) state: State,
+    pub(crate) store: Option<Store>,
+    pub(crate) clock: Option<Arc<Clock>>,
 }
 
 impl State {
@@ -160,7 +170,7 @@ impl State {
             let from = at * piece;
             let columns: Vec<_> = columns
                 .iter()
-                .map(|column| part(column, from, times.len()))
+                .map(|column| column.slice(from, times.len()))
                 .collect();
             let inserted = self.window.insert_many(times.to_vec(), &columns);
             inserted.expect("the first of these times is admitted");
@@ -365,26 +375,3 @@ fn fits(cell: &Cell<Object>, dtype: Option<Type>) -> bool {
 
 /// Entries per piece of a bulk insert in order.
 const PIECE: usize = 1 << 14;
-
-fn part<'a>(column: &Column<'a, Object>, from: usize, count: usize) -> Column<'a, Object> {
-    let to = from + count;
-    Column {
-        values: match column.values {
-            Values::I64(values) => Values::I64(&values[from..to]),
-            Values::F64(values) => Values::F64(&values[from..to]),
-            Values::Cells(cells) => Values::Cells(&cells[from..to]),
-        },
-        validity: column.validity.map(|validity| Validity {
-            offset: validity.offset + from,
-            ..validity
-        }),
-    }
-}
-
-/// A column of cells of any kind.
-pub(crate) fn cells(cells: &[Cell<Object>]) -> Column<'_, Object> {
-    Column {
-        values: Values::Cells(cells),
-        validity: None,
-    }
-}

@@ -1,7 +1,5 @@
 //! `_core.rolling`: whole columns in, result columns out.
 
-use std::time::{Duration, Instant};
-
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
 use arrow_array::{Array, LargeBinaryArray};
 use arrow_buffer::Buffer;
@@ -15,16 +13,14 @@ use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::output::Bitmap;
 use slidewise_core::rolling::partials::{Lifted, partials};
 use slidewise_core::rolling::{
-    Closed, Error, Length, MOST_ROWS, Output, Overflow, Request, Span, Ties, Way, rolling_laid,
+    Closed, Length, Output, Overflow, Request, Span, Ties, Way, rolling_laid,
 };
 
 use crate::arrow::{Column, Numbers};
-use crate::errors::{ResultOverflowError, SnapshotError, broken, spec};
+use crate::errors::told;
 use crate::keys::{self, Keys, Laid, MomentsTuple, RowsTuple};
 use crate::native;
-
-/// How often a running kernel looks for Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(50);
+use crate::signals::watch;
 
 type AggTuple = (String, isize, isize, u32);
 /// Kind, length, closed and offset.
@@ -238,51 +234,6 @@ fn compute(
     let answer = py.detach(|| rolling_laid(request, laid.map(|laid| &laid.0), &mut proceed));
     drop(proceed);
     answer.map_err(|error| told(py, error, interrupt))
-}
-
-/// What is raised for an error; `interrupt` is what [`watch`] left.
-pub(crate) fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
-    match error {
-        Error::Interrupted => interrupt.unwrap_or_else(|| broken("a kernel stopped by itself")),
-        Error::Refused => broken("no answer of a kernel is refused"),
-        Error::TooManyRows { rows } => spec(format!(
-            "a table has {rows} rows, and one call takes {MOST_ROWS} at most: cut it by key, \
-             or write it to a file for slidewise rolling --memory"
-        )),
-        Error::Damaged { row, why } => {
-            SnapshotError::new_err(format!("the partial of row {row} is damaged: {why}"))
-        }
-        Error::Overflow {
-            span,
-            agg,
-            row,
-            value,
-        } => overflow(py, [span, agg, row], value),
-    }
-}
-
-/// Says no once there was a Ctrl-C, which it leaves in `interrupt`.
-pub(crate) fn watch(interrupt: &mut Option<PyErr>) -> impl FnMut() -> bool {
-    let mut looked = Instant::now();
-    move || {
-        // Asked again after a no, it stays one.
-        if interrupt.is_none() && looked.elapsed() >= PATIENCE {
-            *interrupt = Python::attach(|py| py.check_signals()).err();
-            looked = Instant::now();
-        }
-        interrupt.is_none()
-    }
-}
-
-/// The exception carries where it happened, for a message in the user's own names.
-fn overflow(py: Python<'_>, [span, agg, row]: [usize; 3], value: i128) -> PyErr {
-    let raised = ResultOverflowError::new_err(format!("{value} does not fit int64"));
-    let exception = raised.value(py);
-    let told = exception
-        .setattr("window", span)
-        .and_then(|()| exception.setattr("aggregation", agg))
-        .and_then(|()| exception.setattr("row", row));
-    told.err().unwrap_or(raised)
 }
 
 fn read_agg(

@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use slidewise_core::rolling::{Error, Request, Slides, slides};
 
-use crate::tables::told;
+use crate::errors::told;
+use crate::signals::{SIGNALS_EVERY, breathe};
 use crate::udaf::{Functions, Own, Working};
-use crate::value::{SIGNALS_EVERY, breathe};
 
 type Partial<'py> = Option<Bound<'py, PyAny>>;
 

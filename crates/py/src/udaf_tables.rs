@@ -2,19 +2,20 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell};
 use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_own};
 
-use crate::errors::broken;
+use crate::errors::{broken, told};
+use crate::inputs::Nan;
 use crate::keys::{self, Keys, MomentsTuple, RowsTuple};
 use crate::object_store::{Object, Store};
-use crate::spec::Nan;
-use crate::state::cells;
-use crate::tables::{SpanTuple, read_span, read_ties, told, watch};
+use crate::signals::{SIGNALS_EVERY, breathe, watch};
+use crate::tables::{SpanTuple, read_span, read_ties};
 use crate::udaf::{Own, Working};
 use crate::udaf_slides::Eager;
-use crate::value::{Loose, SIGNALS_EVERY, breathe};
+use crate::untyped::Loose;
 
 /// Rolling answers of one aggregation of the user's own: a list per window.
 ///
@@ -60,7 +61,7 @@ pub(crate) fn rolling_own_column<'py>(
         return Eager::new(&working, &functions, (spans.len(), rows)).run(&request, values);
     }
     let lifted = lift(&working, values)?;
-    let columns = [cells(&lifted)];
+    let columns = [Column::of_cells(&lifted)];
     let request = Request {
         columns: &columns,
         ..request

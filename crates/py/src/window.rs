@@ -2,7 +2,7 @@
 
 mod drawing;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use pyo3::PyTraverseError;
 use pyo3::prelude::*;
@@ -10,15 +10,15 @@ use pyo3::pyclass::PyVisit;
 use pyo3::types::{PyBytes, PyList, PyType};
 use slidewise_core::aggregate::Answer;
 
-use crate::clock::Clock;
 use crate::errors::{EmptyWindowError, broken};
+use crate::inputs::{DTYPES, Role, Type};
 use crate::locking::Access;
 use crate::object_store::{Object, Store};
 use crate::refusals::Migrated;
+use crate::signals::{SIGNALS_EVERY, breathe};
 use crate::snapshot;
-use crate::spec::{DTYPES, Role, Spec, Type};
-use crate::state::State;
-use crate::value::{SIGNALS_EVERY, breathe};
+use crate::spec::Spec;
+use crate::state::{Parts, State};
 use drawing::Drawn;
 
 /// The native part of `slidewise.Window`, which is the class to use.
@@ -42,12 +42,6 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Given<'a, 'py> {
 /// A window's contents on their way into a new window.
 #[pyclass(frozen, module = "slidewise._core")]
 pub(crate) struct Contents(Mutex<Option<Parts>>);
-
-pub(crate) struct Parts {
-    pub(crate) state: State,
-    pub(crate) store: Option<Store>,
-    pub(crate) clock: Option<Arc<Clock>>,
-}
 
 impl Contents {
     pub(crate) fn new(parts: Parts) -> Self {

@@ -33,6 +33,31 @@ pub struct Column<'a, T> {
     pub validity: Option<Validity<'a>>,
 }
 
+impl<'a, T> Column<'a, T> {
+    pub fn of_cells(cells: &'a [Cell<T>]) -> Self {
+        Self {
+            values: Values::Cells(cells),
+            validity: None,
+        }
+    }
+
+    /// The rows `from..from + count`.
+    pub fn slice(&self, from: usize, count: usize) -> Self {
+        let to = from + count;
+        Self {
+            values: match self.values {
+                Values::I64(values) => Values::I64(&values[from..to]),
+                Values::F64(values) => Values::F64(&values[from..to]),
+                Values::Cells(cells) => Values::Cells(&cells[from..to]),
+            },
+            validity: self.validity.map(|validity| Validity {
+                offset: validity.offset + from,
+                ..validity
+            }),
+        }
+    }
+}
+
 impl<T: Clone> Column<'_, T> {
     pub fn len(&self) -> usize {
         match self.values {

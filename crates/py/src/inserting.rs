@@ -1,17 +1,19 @@
 //! How values come into a window: one by one, or as whole columns.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use pyo3::prelude::*;
 use slidewise_core::aggregate::Cell;
 use slidewise_core::window::Refused;
 
-use super::Access;
+use crate::bulk::Batch;
 use crate::fast_path::{Quick, quick_cell};
-use crate::spec::{Beside, Nan, Role, Spec, Type};
-use crate::state::{Row, State};
-use crate::value::{Loose, Misfit, key, loosen, misfit, small_int};
+use crate::inputs::{Beside, Role};
+use crate::locking::Access;
+use crate::scalars::small_int;
+use crate::spec::Spec;
+use crate::state::Row;
+use crate::untyped::{Loose, Misfit, key, loosen, misfit};
 
 impl Access {
     #[inline]
@@ -21,7 +23,7 @@ impl Access {
         time: &Bound<'_, PyAny>,
         value: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let quick = self.quick.load(Ordering::Relaxed);
+        let quick = self.quick();
         if quick == Quick::No as u8 {
             return self.insert_any(py, time, value);
         }
@@ -141,33 +143,9 @@ impl Access {
             .collect()
     }
 
-    /// Decides what [`Access::insert`] may take the quick way from now on, and which
-    /// answers are bools.
-    pub(super) fn choose_quick(&self, state: &State) {
-        for (agg, truth) in self.spec().aggs.iter().zip(&self.truths) {
-            let of = agg.of.filter(|_| Spec::answers_value(agg));
-            let bools = of.is_some_and(|of| state.dtypes[of] == Some(Type::Bool));
-            truth.store(bools, Ordering::Relaxed);
-        }
-        let clock = self.clock();
-        let plain = clock.is_some_and(|clock| clock.int && clock.granularity == 1)
-            && self.spec().columns.is_none();
-        let quick = match (&self.spec().feeds[..], &state.dtypes[..]) {
-            _ if !plain => Quick::No,
-            ([], _) => Quick::Rows,
-            ([feed], [Some(dtype)]) if feed.role.is_number() => match dtype {
-                Type::Int => Quick::Ints,
-                Type::Float if self.spec().nan == Nan::Propagate => Quick::Floats,
-                _ => Quick::No,
-            },
-            _ => Quick::No,
-        };
-        self.quick.store(quick as u8, Ordering::Relaxed);
-    }
-
     /// Settles the types of whole columns and inserts them, without the GIL. What was
     /// read is released only when the window is unlocked again.
-    pub(crate) fn insert_columns(&self, py: Python<'_>, batch: crate::bulk::Batch) -> PyResult<()> {
+    pub(crate) fn insert_columns(&self, py: Python<'_>, batch: Batch) -> PyResult<()> {
         let mut columns = batch.columns;
         let wider = batch.wider.as_ref().map(|spec| spec.clone_ref(py));
         let spec = self.widest(&batch.wider);

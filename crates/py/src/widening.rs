@@ -1,15 +1,13 @@
 //! Columns whose first value is an object: what the window has to become for it.
 
-use std::sync::OnceLock;
-
 use pyo3::prelude::*;
 
-use super::{Access, Make};
 use crate::errors::{prefixed, spec};
-use crate::object_store::Store;
-use crate::spec::{Feed, Spec};
+use crate::inputs::Feed;
+use crate::locking::Access;
+use crate::scalars::{described, is_object};
+use crate::spec::Spec;
 use crate::state::{State, Types};
-use crate::value::{described, is_object};
 
 impl Access {
     /// The columns of numbers that have had none yet.
@@ -28,7 +26,7 @@ impl Access {
 
     /// What the window has to become for this value, if it brings the first object to a
     /// column without values. Of no effect until [`Access::widen`].
-    pub(super) fn wider(
+    pub(crate) fn wider(
         &self,
         py: Python<'_>,
         value: Option<&Bound<'_, PyAny>>,
@@ -70,7 +68,7 @@ impl Access {
         let wider = wider.map_err(|error| prefixed(py, error, what))?;
         let wider: Option<Py<Spec>> = wider.extract()?;
         if wider.is_some() {
-            self.store.get_or_init(Store::default);
+            self.ensure_store();
         }
         Ok(wider)
     }
@@ -82,7 +80,7 @@ impl Access {
     }
 
     /// The types of the columns before a value is inserted.
-    pub(super) fn types(&self, state: &State, wider: &Option<Py<Spec>>) -> PyResult<Types> {
+    pub(crate) fn types(&self, state: &State, wider: &Option<Py<Spec>>) -> PyResult<Types> {
         let Some(wider) = wider else {
             return Ok(state.dtypes.clone());
         };
@@ -97,14 +95,9 @@ impl Access {
     }
 
     /// Goes over to another spec; `types` has looked whether that is possible.
-    pub(super) fn widen(&self, state: &mut State, wider: Option<Py<Spec>>) {
+    pub(crate) fn widen(&self, state: &mut State, wider: Option<Py<Spec>>) {
         let Some(spec) = wider else { return };
         state.widen(self.spec(), spec.get());
-        let make = Make {
-            spec,
-            wider: OnceLock::new(),
-        };
-        // Only set here, under the lock.
-        let _ = self.make().wider.set(Box::new(make));
+        self.set_wider(state, spec);
     }
 }

@@ -1,0 +1,227 @@
+//! Values whose column has no type yet: from Python to a cell of the core.
+//!
+//! Conversion takes two steps. [`loosen`] may run a user's `__index__` or `__float__`
+//! and happens before the window is locked; [`Loose::settle`] fixes the type of the
+//! column and happens under the lock, where no Python code may run.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use slidewise_core::aggregate::Cell;
+
+use crate::errors::{noted, spec};
+use crate::hashing;
+use crate::inputs::{Nan, Role, Type};
+use crate::object_store::{Object, Store, canonical};
+use crate::scalars::{described, is_numpy_bool, is_numpy_other, small_int};
+
+/// A value before the type of its column is known.
+#[derive(Clone, Debug)]
+pub(crate) enum Loose {
+    Null,
+    Int(i64),
+    Bool(bool),
+    Float(f64),
+    /// An int beyond int64, as text and as the nearest float, if there is one.
+    Big(String, Option<f64>),
+    Object(Object),
+}
+
+/// Reads a value for a feed of this role. `None` in the store's place: it needs none.
+pub(crate) fn loosen(
+    value: &Bound<'_, PyAny>,
+    role: Role,
+    store: Option<&Store>,
+) -> PyResult<Loose> {
+    if value.is_none() {
+        return Ok(Loose::Null);
+    }
+    if role == Role::Hash {
+        let hash = hashing::of_scalar(value)?;
+        return Ok(hash.map_or(Loose::Float(f64::NAN), Loose::Int));
+    }
+    if let Ok(float) = value.cast::<PyFloat>() {
+        // A subclass of float is collected as it is, unless nan= has a say.
+        let float = float.value();
+        if role != Role::Any || float.is_nan() || value.is_exact_instance_of::<PyFloat>() {
+            return Ok(Loose::Float(float));
+        }
+    }
+    match (role, store) {
+        (Role::Presence, _) => Ok(Loose::Int(0)),
+        (Role::Any, Some(store)) => match small_int(value) {
+            Some(int) => Ok(Loose::Int(int)),
+            None => Ok(Loose::Object(store.add(value.clone().unbind())?)),
+        },
+        _ => number(value),
+    }
+}
+
+/// Reads a value for a feed of [`Role::Key`].
+pub(crate) fn key(value: &Bound<'_, PyAny>, nan: Nan, store: Option<&Store>) -> PyResult<Loose> {
+    let Some(store) = store.filter(|_| !value.is_none()) else {
+        return Ok(Loose::Null);
+    };
+    if value
+        .cast::<PyFloat>()
+        .is_ok_and(|float| float.value().is_nan())
+    {
+        match nan {
+            Nan::Propagate => {}
+            Nan::Skip => return Ok(Loose::Null),
+            Nan::Raise => return Err(spec(NAN_RAISED.to_owned())),
+        }
+    }
+    store
+        .intern(&canonical(value))
+        .map(Loose::Object)
+        .map_err(|error| {
+            if !error.is_instance_of::<PyTypeError>(value.py()) {
+                return noted(value.py(), error, "comparing a value with others");
+            }
+            spec(format!(
+                "{} cannot be a dict's key, and so not be told from others: {}",
+                described(value),
+                error.value(value.py()),
+            ))
+        })
+}
+
+fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(Loose::Bool(flag.is_true()));
+    }
+    if let Ok(int) = value.cast::<PyInt>() {
+        return integer(int);
+    }
+    let kind = value.get_type();
+    let doing = |error| noted(value.py(), error, "converting a value");
+    if is_numpy_bool(value)? {
+        return Ok(Loose::Bool(value.is_truthy().map_err(doing)?));
+    }
+    if kind.hasattr("__index__")? {
+        let index = value.call_method0("__index__").map_err(doing)?;
+        return integer(index.cast()?);
+    }
+    if !is_numpy_other(&kind)? && kind.hasattr("__float__")? {
+        return Ok(Loose::Float(value.extract::<f64>().map_err(doing)?));
+    }
+    let hint = if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
+        "convert it first, for example with float(); a window created with \
+         dtype='object' takes it for min, max, first, last and the like"
+    } else if value.is_instance_of::<PyDict>() {
+        "to aggregate columns, name them in the aggregations: sw.sum('x'), and insert \
+         mappings"
+    } else {
+        "sum, min, max and the like take ints and floats; with dtype='object' they take \
+         whatever compares and adds, and collect() takes any object"
+    };
+    Err(spec(format!(
+        "{} is not a number: {hint}",
+        described(value)
+    )))
+}
+
+fn integer(int: &Bound<'_, PyInt>) -> PyResult<Loose> {
+    match int.extract::<i64>() {
+        Ok(value) => Ok(Loose::Int(value)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(int.py()) => {
+            Ok(Loose::Big(described(int), int.extract::<f64>().ok()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) const NAN_RAISED: &str = "the value is NaN, and the window was created with nan='raise'";
+
+/// Why a value does not fit its column; the caller adds which column and row.
+#[derive(Debug)]
+pub(crate) struct Misfit(pub(crate) String);
+
+impl Loose {
+    /// The cell for a column of type `dtype`, which the first number decides.
+    pub(crate) fn settle(
+        self,
+        role: Role,
+        dtype: &mut Option<Type>,
+        nan: Nan,
+    ) -> Result<Cell<Object>, Misfit> {
+        if let Self::Float(float) = self
+            && float.is_nan()
+        {
+            match nan {
+                Nan::Propagate => {}
+                Nan::Skip => return Ok(Cell::Null),
+                Nan::Raise => return Err(Misfit(NAN_RAISED.to_owned())),
+            }
+        }
+        if !role.is_number() {
+            return Ok(match self {
+                Self::Null => Cell::Null,
+                _ if role == Role::Presence => Cell::I64(0),
+                Self::Int(int) => Cell::I64(int),
+                Self::Bool(flag) => Cell::I64(i64::from(flag)),
+                Self::Float(nan) if role == Role::Hash => Cell::I64(hashing::of_float(nan)),
+                Self::Float(float) => Cell::F64(float),
+                Self::Object(object) => Cell::Object(object),
+                Self::Big(text, _) => return Err(Misfit(text)),
+            });
+        }
+        self.into_number(role, dtype)
+    }
+
+    fn into_number(self, role: Role, dtype: &mut Option<Type>) -> Result<Cell<Object>, Misfit> {
+        match (self, *dtype) {
+            (Self::Null, _) => Ok(Cell::Null),
+            (Self::Bool(flag), None) => {
+                *dtype = Some(Type::Bool);
+                Ok(Cell::I64(i64::from(flag)))
+            }
+            (Self::Bool(flag), Some(Type::Float)) => Ok(Cell::F64(f64::from(flag))),
+            (Self::Bool(flag), _) => Ok(Cell::I64(i64::from(flag))),
+            (Self::Int(int), Some(Type::Float)) => Ok(Cell::F64(int as f64)),
+            (Self::Int(int), _) => {
+                *dtype = Some(Type::Int);
+                Ok(Cell::I64(int))
+            }
+            (Self::Float(float), Some(Type::Bool | Type::Int)) => {
+                Err(Misfit(not_whole(role, format!("{float:?} is a float"))))
+            }
+            (Self::Float(float), _) => {
+                *dtype = Some(Type::Float);
+                Ok(Cell::F64(float))
+            }
+            (Self::Big(_, Some(float)), Some(Type::Float)) => Ok(Cell::F64(float)),
+            (Self::Big(text, None), Some(Type::Float)) => Err(Misfit(format!(
+                "{text} does not fit float64: create the window with dtype='object'"
+            ))),
+            (Self::Big(text, _), _) => Err(Misfit(format!(
+                "{text} does not fit int64: create the window with dtype='object' for \
+                 exact sums and extremes, or with dtype='float64' if rounding is fine"
+            ))),
+            (Self::Object(_), _) => unreachable!("objects are refused by loosen"),
+        }
+    }
+}
+
+/// What to say where a column of int64 meets something else.
+pub(crate) fn not_whole(role: Role, found: String) -> String {
+    if role == Role::Typed {
+        return format!(
+            "{found}, and the aggregation of this column computes with int64: convert the \
+             values first, for example with int()"
+        );
+    }
+    format!("{found}, but this window holds int64: create it with dtype='float64' to take both")
+}
+
+/// Says in which column and row the misfit was.
+pub(crate) fn misfit(misfit: Misfit, column: Option<String>, row: Option<usize>) -> PyErr {
+    let column = column.map(|name| format!("column {name:?}"));
+    let row = row.map(|row| format!("row {row}"));
+    let place: Vec<String> = [column, row].into_iter().flatten().collect();
+    if place.is_empty() {
+        return spec(misfit.0);
+    }
+    spec(format!("{}: {}", place.join(", "), misfit.0))
+}
