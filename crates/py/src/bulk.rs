@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::arrow::Numbers;
 use crate::clock::Clock;
 use crate::columns::{BulkReader, for_each, native};
-use crate::dtype_inference::LooseColumn;
+use crate::dtype_inference::UntypedColumn;
 use crate::errors::{noted, prefixed};
 use crate::locking::Access;
 use crate::spec::Spec;
@@ -18,7 +18,7 @@ type Found<'py> = (Option<Bound<'py, PyAny>>, Option<Py<Spec>>);
 /// Entries to insert together: all conversions that need Python are done.
 pub(crate) struct Batch {
     pub(crate) ticks: Int64Array,
-    pub(crate) columns: Vec<LooseColumn>,
+    pub(crate) columns: Vec<UntypedColumn>,
     /// The clock that the window gets, if it has none yet.
     pub(crate) clock: Option<Arc<Clock>>,
     /// What the window has to become, if these bring the first object to a column.

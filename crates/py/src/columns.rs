@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyFloat, PyList, PyMapping, PyMemoryView, PyString};
 use slidewise_core::aggregate::Cell;
 
 use crate::arrow::{self, Numbers};
-use crate::dtype_inference::LooseColumn;
+use crate::dtype_inference::UntypedColumn;
 use crate::errors::{noted, spec};
 use crate::inputs::{Beside, Feed, Mask, Nan, Role};
 use crate::masks::masked;
@@ -21,7 +21,7 @@ use crate::scalars::{described, plain};
 use crate::signals::{SIGNALS_EVERY, breathe};
 use crate::spec::Spec;
 use crate::udaf::Working;
-use crate::untyped::{Loose, Misfit, key, loosen, misfit};
+use crate::untyped::{TypeMismatch, Untyped, read_key, read_value};
 
 /// Per feed, which rows count; `None` where all do.
 type Masks = Vec<Option<Vec<bool>>>;
@@ -37,7 +37,7 @@ pub(crate) struct BulkReader<'a, 'py> {
 }
 
 impl<'py> BulkReader<'_, 'py> {
-    pub(crate) fn read(&self, values: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<LooseColumn>> {
+    pub(crate) fn read(&self, values: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<UntypedColumn>> {
         let Some(values) = values.filter(|values| !values.is_none()) else {
             return self.without_values();
         };
@@ -66,22 +66,22 @@ impl<'py> BulkReader<'_, 'py> {
         }
     }
 
-    fn nothing(&self) -> Vec<Option<LooseColumn>> {
+    fn nothing(&self) -> Vec<Option<UntypedColumn>> {
         self.spec.feeds.iter().map(|_| None).collect()
     }
 
-    fn finished(&self, columns: Vec<Option<LooseColumn>>) -> PyResult<Vec<LooseColumn>> {
+    fn finished(&self, columns: Vec<Option<UntypedColumn>>) -> PyResult<Vec<UntypedColumn>> {
         let columns = columns.into_iter();
         Ok(columns
             .map(|column| column.unwrap_or_else(|| self.times()))
             .collect())
     }
 
-    fn times(&self) -> LooseColumn {
-        LooseColumn::Numbers(Numbers::I64(self.ticks.clone()))
+    fn times(&self) -> UntypedColumn {
+        UntypedColumn::Numbers(Numbers::I64(self.ticks.clone()))
     }
 
-    fn without_values(&self) -> PyResult<Vec<LooseColumn>> {
+    fn without_values(&self) -> PyResult<Vec<UntypedColumn>> {
         self.spec.refuse_no_values("insert_many(times, values)")?;
         self.finished(self.nothing())
     }
@@ -101,7 +101,7 @@ impl<'py> BulkReader<'_, 'py> {
         values: &Bound<'py, PyAny>,
         name: Option<&str>,
         masks: &[Option<Vec<bool>>],
-        columns: &mut [Option<LooseColumn>],
+        columns: &mut [Option<UntypedColumn>],
     ) -> PyResult<()> {
         let feeds = self.spec.feeds.iter().enumerate();
         let reads =
@@ -136,7 +136,7 @@ impl<'py> BulkReader<'_, 'py> {
             let read = self.iterate(values, &roles, name)?;
             length = read.first().map_or(0, Vec::len);
             for ((at, _), column) in iterated.into_iter().zip(read) {
-                columns[at] = Some(LooseColumn::Values(column));
+                columns[at] = Some(UntypedColumn::Values(column));
             }
         }
         self.refuse_length(length, name)
@@ -147,7 +147,7 @@ impl<'py> BulkReader<'_, 'py> {
         &self,
         sources: &mut [Bound<'py, PyAny>],
         masks: &[Option<Vec<bool>>],
-        columns: &mut [Option<LooseColumn>],
+        columns: &mut [Option<UntypedColumn>],
     ) -> PyResult<()> {
         for (at, feed) in self.spec.feeds.iter().enumerate() {
             let Some(beside) = feed.beside else { continue };
@@ -166,7 +166,7 @@ impl<'py> BulkReader<'_, 'py> {
                 .iterate(&pairs, &[(feed.role, mask)], None)?
                 .swap_remove(0);
             self.refuse_length(column.len(), None)?;
-            columns[at] = Some(LooseColumn::Values(column));
+            columns[at] = Some(UntypedColumn::Values(column));
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ impl<'py> BulkReader<'_, 'py> {
         values: &Bound<'py, PyAny>,
         role: Role,
         mask: Option<&Vec<bool>>,
-    ) -> PyResult<Option<LooseColumn>> {
+    ) -> PyResult<Option<UntypedColumn>> {
         if let Some(numbers) = native(values)? {
             self.refuse_length(numbers.len(), None)?;
             return self.numbers(masked(numbers, mask), role).map(Some);
@@ -195,7 +195,7 @@ impl<'py> BulkReader<'_, 'py> {
             let Numbers::I64(bools) = masked(Numbers::I64(bools), mask) else {
                 unreachable!("masking keeps the type")
             };
-            return Ok(Some(LooseColumn::Bools(bools)));
+            return Ok(Some(UntypedColumn::Bools(bools)));
         }
         if read.hasattr("__arrow_c_array__")? {
             let numbers = Numbers::import(&read)?;
@@ -203,13 +203,13 @@ impl<'py> BulkReader<'_, 'py> {
             return self.numbers(masked(numbers, mask), role).map(Some);
         }
         let column = self.iterate(&read, &[(role, mask)], None)?.swap_remove(0);
-        Ok(Some(LooseColumn::Values(column)))
+        Ok(Some(UntypedColumn::Values(column)))
     }
 
     /// Numbers as they are, or lifted one by one.
-    fn numbers(&self, numbers: Numbers, role: Role) -> PyResult<LooseColumn> {
+    fn numbers(&self, numbers: Numbers, role: Role) -> PyResult<UntypedColumn> {
         let (Role::Own(_) | Role::Key) = role else {
-            return Ok(LooseColumn::Numbers(numbers));
+            return Ok(UntypedColumn::Numbers(numbers));
         };
         let column = numbers.column();
         let mut lifted = Vec::with_capacity(numbers.len());
@@ -218,19 +218,19 @@ impl<'py> BulkReader<'_, 'py> {
                 breathe(self.py)?;
             }
             lifted.push(match column.cell(row) {
-                Cell::I64(int) => self.loosen(int.into_pyobject(self.py)?.as_any(), role)?,
-                Cell::F64(float) => self.loosen(PyFloat::new(self.py, float).as_any(), role)?,
-                Cell::Null | Cell::Object(()) => Loose::Null,
+                Cell::I64(int) => self.read_value(int.into_pyobject(self.py)?.as_any(), role)?,
+                Cell::F64(float) => self.read_value(PyFloat::new(self.py, float).as_any(), role)?,
+                Cell::Null | Cell::Object(()) => Untyped::Null,
             });
         }
-        Ok(LooseColumn::Values(lifted))
+        Ok(UntypedColumn::Values(lifted))
     }
 
-    fn loosen(&self, value: &Bound<'py, PyAny>, role: Role) -> PyResult<Loose> {
+    fn read_value(&self, value: &Bound<'py, PyAny>, role: Role) -> PyResult<Untyped> {
         match (role, &self.working) {
             (Role::Own(number), Some(working)) => working.lift(number, value, self.spec.nan),
-            (Role::Key, _) => key(value, self.spec.nan, self.store),
-            _ => loosen(value, role, self.store),
+            (Role::Key, _) => read_key(value, self.spec.nan, self.store),
+            _ => read_value(value, role, self.store),
         }
     }
 
@@ -250,15 +250,15 @@ impl<'py> BulkReader<'_, 'py> {
         values: &Bound<'py, PyAny>,
         roles: &[(Role, Option<&Vec<bool>>)],
         name: Option<&str>,
-    ) -> PyResult<Vec<Vec<Loose>>> {
+    ) -> PyResult<Vec<Vec<Untyped>>> {
         let mut columns = vec![Vec::new(); roles.len()];
         for_each(values, "values", |row, value| {
             for (column, (role, mask)) in columns.iter_mut().zip(roles) {
                 if mask.is_some_and(|mask| !mask.get(row).is_some_and(|counts| *counts)) {
-                    column.push(Loose::Null);
+                    column.push(Untyped::Null);
                     continue;
                 }
-                let value = self.loosen(&plain(value.clone())?, *role);
+                let value = self.read_value(&plain(value.clone())?, *role);
                 column.push(value.map_err(|error| self.placed(error, name, row))?);
             }
             Ok(())
@@ -271,8 +271,8 @@ impl<'py> BulkReader<'_, 'py> {
         if !error.is_instance_of::<crate::errors::SpecError>(self.py) {
             return error;
         }
-        let why = Misfit(error.value(self.py).to_string());
-        misfit(why, name.map(str::to_owned), Some(row))
+        let why = TypeMismatch(error.value(self.py).to_string());
+        why.into_error(name.map(str::to_owned), Some(row))
     }
 
     /// The columns of a mapping or a table by name, or `None` if rows come one by one.
@@ -298,9 +298,9 @@ impl<'py> BulkReader<'_, 'py> {
         &self,
         values: &Bound<'py, PyAny>,
         names: &[Py<PyString>],
-    ) -> PyResult<Vec<LooseColumn>> {
+    ) -> PyResult<Vec<UntypedColumn>> {
         let feeds = &self.spec.feeds;
-        let mut columns: Vec<Vec<Loose>> = vec![Vec::new(); feeds.len()];
+        let mut columns: Vec<Vec<Untyped>> = vec![Vec::new(); feeds.len()];
         let mut length = 0;
         for_each(values, "values", |row, mapping| {
             for (column, feed) in columns.iter_mut().zip(feeds) {
@@ -309,13 +309,13 @@ impl<'py> BulkReader<'_, 'py> {
                 }
                 // An entry without values, as in a single insert.
                 if mapping.is_none() {
-                    column.push(Loose::Null);
+                    column.push(Untyped::Null);
                     continue;
                 }
                 let get = |source: usize| lookup(&mapping, names[source].bind(self.py), Some(row));
                 let counts = self.spec.counts(feed, get);
                 if !counts.map_err(|error| self.placed(error, None, row))? {
-                    column.push(Loose::Null);
+                    column.push(Untyped::Null);
                     continue;
                 }
                 let name = names[feed.source].bind(self.py);
@@ -328,7 +328,7 @@ impl<'py> BulkReader<'_, 'py> {
                         };
                         working.lift_with(number, &value, &beside, self.spec.nan)
                     }
-                    _ => self.loosen(&value, feed.role),
+                    _ => self.read_value(&value, feed.role),
                 };
                 let name = name.to_string_lossy();
                 column.push(value.map_err(|error| self.placed(error, Some(&name), row))?);
@@ -337,10 +337,9 @@ impl<'py> BulkReader<'_, 'py> {
             Ok(())
         })?;
         refuse_lengths(self.ticks.len(), length, None)?;
-        let columns = columns
-            .into_iter()
-            .zip(feeds)
-            .map(|(column, feed)| (feed.role != Role::Time).then_some(LooseColumn::Values(column)));
+        let columns = columns.into_iter().zip(feeds).map(|(column, feed)| {
+            (feed.role != Role::Time).then_some(UntypedColumn::Values(column))
+        });
         self.finished(columns.collect())
     }
 }

@@ -12,23 +12,23 @@ use crate::arrow::Numbers;
 use crate::hashing::of_numbers;
 use crate::inputs::{Nan, Role, Type};
 use crate::object_store::Object;
-use crate::untyped::{Loose, Misfit, NAN_RAISED, not_whole};
+use crate::untyped::{NAN_RAISED, TypeMismatch, Untyped, not_whole};
 
 /// A feed's values before their type is known.
-pub(crate) enum LooseColumn {
+pub(crate) enum UntypedColumn {
     Numbers(Numbers),
     /// As 0 and 1.
     Bools(Int64Array),
-    Values(Vec<Loose>),
+    Values(Vec<Untyped>),
 }
 
 /// A feed's values as the core takes them.
-pub(crate) enum SettledColumn {
+pub(crate) enum TypedColumn {
     Numbers(Numbers),
     Cells(Vec<Cell<Object>>),
 }
 
-impl LooseColumn {
+impl UntypedColumn {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Numbers(numbers) => numbers.len(),
@@ -41,33 +41,33 @@ impl LooseColumn {
     ///
     /// Leaves arrays in place: they may end with a finalizer of the user's, which must
     /// not run before the window is unlocked.
-    pub(crate) fn settle(
+    pub(crate) fn resolve_dtype(
         &mut self,
         role: Role,
         dtype: &mut Option<Type>,
         nan: Nan,
-    ) -> Result<SettledColumn, (Misfit, Option<usize>)> {
+    ) -> Result<TypedColumn, (TypeMismatch, Option<usize>)> {
         let numbers = match self {
             Self::Numbers(Numbers::I64(ints)) => Numbers::I64(ints.clone()),
             Self::Numbers(Numbers::F64(floats)) => Numbers::F64(floats.clone()),
             Self::Bools(bools) => {
                 let all_null = bools.null_count() == bools.len();
                 let truths = matches!(*dtype, None | Some(Type::Bool)) && !all_null;
-                let settled = as_type(Numbers::I64(bools.clone()), role, dtype)?;
+                let typed = as_type(Numbers::I64(bools.clone()), role, dtype)?;
                 if truths {
                     *dtype = Some(Type::Bool);
                 }
-                return Ok(SettledColumn::Numbers(settled));
+                return Ok(TypedColumn::Numbers(typed));
             }
             Self::Values(values) => {
-                let settled = std::mem::take(values)
+                let typed = std::mem::take(values)
                     .into_iter()
                     .enumerate()
                     .map(|(row, value)| {
-                        let cell = value.settle(role, dtype, nan);
-                        cell.map_err(|misfit| (misfit, Some(row)))
+                        let cell = value.resolve_dtype(role, dtype, nan);
+                        cell.map_err(|mismatch| (mismatch, Some(row)))
                     });
-                return settled.collect::<Result<_, _>>().map(SettledColumn::Cells);
+                return typed.collect::<Result<_, _>>().map(TypedColumn::Cells);
             }
         };
         let numbers = match numbers {
@@ -80,11 +80,11 @@ impl LooseColumn {
             Role::Hash => Ok(Numbers::I64(of_numbers(&numbers))),
             Role::Any | Role::Time | Role::Key | Role::Own(_) => Ok(numbers),
         }
-        .map(SettledColumn::Numbers)
+        .map(TypedColumn::Numbers)
     }
 }
 
-impl SettledColumn {
+impl TypedColumn {
     pub(crate) fn column(&self) -> Column<'_, Object> {
         match self {
             Self::Numbers(numbers) => numbers.column(),
@@ -97,7 +97,7 @@ fn as_type(
     numbers: Numbers,
     role: Role,
     dtype: &mut Option<Type>,
-) -> Result<Numbers, (Misfit, Option<usize>)> {
+) -> Result<Numbers, (TypeMismatch, Option<usize>)> {
     let missing = match &numbers {
         Numbers::I64(ints) => ints.null_count() == ints.len(),
         Numbers::F64(floats) => floats.null_count() == floats.len(),
@@ -105,7 +105,7 @@ fn as_type(
     match (numbers, *dtype) {
         (numbers, _) if missing => Ok(numbers),
         (Numbers::F64(_), Some(Type::Bool | Type::Int)) => Err((
-            Misfit(not_whole(role, "the values are float64".to_owned())),
+            TypeMismatch(not_whole(role, "the values are float64".to_owned())),
             None,
         )),
         (Numbers::I64(ints), Some(Type::Float)) => {
@@ -122,13 +122,13 @@ fn as_type(
 }
 
 /// NaN made null, or refused.
-fn without_nan(floats: Float64Array, nan: Nan) -> Result<Numbers, (Misfit, Option<usize>)> {
+fn without_nan(floats: Float64Array, nan: Nan) -> Result<Numbers, (TypeMismatch, Option<usize>)> {
     let is_nan = |float: Option<f64>| float.is_some_and(f64::is_nan);
     let Some(row) = floats.iter().position(is_nan) else {
         return Ok(Numbers::F64(floats));
     };
     if nan == Nan::Raise {
-        return Err((Misfit(NAN_RAISED.to_owned()), Some(row)));
+        return Err((TypeMismatch(NAN_RAISED.to_owned()), Some(row)));
     }
     let kept = floats
         .iter()

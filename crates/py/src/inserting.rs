@@ -13,7 +13,7 @@ use crate::locking::Access;
 use crate::scalars::small_int;
 use crate::spec::Spec;
 use crate::state::Row;
-use crate::untyped::{Loose, Misfit, key, loosen, misfit};
+use crate::untyped::{TypeMismatch, Untyped, read_key, read_value};
 
 impl Access {
     #[inline]
@@ -52,7 +52,7 @@ impl Access {
         time: &Bound<'_, PyAny>,
         value: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        self.settle(py)?;
+        self.flush_terms(py)?;
         let inserted = self.convert_and_insert(py, time, value);
         self.sweep(py);
         inserted
@@ -74,18 +74,18 @@ impl Access {
         let ticks = clock.kept(py, clock.ticks(time)?)?;
         let wider = self.wider(py, value)?;
         let spec = self.widest(&wider);
-        let row = self.loose_row(py, spec, value, ticks)?;
+        let row = self.read_row(py, spec, value, ticks)?;
         drop(entered);
         let mut state = self.lock(py)?;
         let mut dtypes = self.types(&state, &wider)?;
         let mut cells = Row::with_capacity(row.len());
-        for (at, (loose, feed)) in row.into_iter().zip(&spec.feeds).enumerate() {
+        for (at, (value, feed)) in row.into_iter().zip(&spec.feeds).enumerate() {
             if feed.role == Role::Time {
                 cells.push(Cell::I64(ticks));
                 continue;
             }
-            let cell = loose.settle(feed.role, &mut dtypes[at], spec.nan);
-            cells.push(cell.map_err(|why| misfit(why, spec.column_name(py, feed), None))?);
+            let cell = value.resolve_dtype(feed.role, &mut dtypes[at], spec.nan);
+            cells.push(cell.map_err(|why| why.into_error(spec.column_name(py, feed), None))?);
         }
         spec.share_types(&mut dtypes);
         let admitted = state.admits(&[ticks]);
@@ -106,23 +106,23 @@ impl Access {
     }
 
     /// The values of one entry, by feed.
-    fn loose_row(
+    fn read_row(
         &self,
         py: Python<'_>,
         spec: &Spec,
         value: Option<&Bound<'_, PyAny>>,
         ticks: i64,
-    ) -> PyResult<Vec<Loose>> {
+    ) -> PyResult<Vec<Untyped>> {
         let feeds = spec.feeds.iter();
         let value = value.filter(|value| !value.is_none());
         let Some(value) = value else {
-            return Ok(feeds.map(|_| Loose::Null).collect());
+            return Ok(feeds.map(|_| Untyped::Null).collect());
         };
         let get = |source| spec.value_of(value, source);
         feeds
             .map(|feed| {
                 if feed.role == Role::Time || !spec.counts(feed, get)? {
-                    return Ok(Loose::Null);
+                    return Ok(Untyped::Null);
                 }
                 let value = get(feed.source)?;
                 match (feed.role, self.working_of(spec, py)) {
@@ -136,8 +136,8 @@ impl Access {
                             working.lift_with(number, &value, time.as_any(), spec.nan)
                         }
                     },
-                    (Role::Key, _) => key(&value, spec.nan, self.store()),
-                    (role, _) => loosen(&value, role, self.store()),
+                    (Role::Key, _) => read_key(&value, spec.nan, self.store()),
+                    (role, _) => read_value(&value, role, self.store()),
                 }
             })
             .collect()
@@ -150,14 +150,14 @@ impl Access {
         let wider = batch.wider.as_ref().map(|spec| spec.clone_ref(py));
         let spec = self.widest(&batch.wider);
         let done = py.detach(|| {
-            let mut settled = Vec::with_capacity(columns.len());
+            let mut typed = Vec::with_capacity(columns.len());
             let mut state = self.lock_detached()?;
             let mut dtypes = self.types(&state, &batch.wider)?;
             for (at, column) in columns.iter_mut().enumerate() {
                 let role = spec.feeds[at].role;
-                match column.settle(role, &mut dtypes[at], spec.nan) {
-                    Ok(column) => settled.push(column),
-                    Err((why, row)) => return Ok(Done::Misfit(why, at, row)),
+                match column.resolve_dtype(role, &mut dtypes[at], spec.nan) {
+                    Ok(column) => typed.push(column),
+                    Err((why, row)) => return Ok(Done::TypeMismatch(why, at, row)),
                 }
             }
             if let Err(refused) = state.admits(batch.ticks.values()) {
@@ -167,7 +167,7 @@ impl Access {
             self.widen(&mut state, wider);
             spec.share_types(&mut dtypes);
             state.decide(self.spec(), dtypes);
-            let columns: Vec<_> = settled.iter().map(|column| column.column()).collect();
+            let columns: Vec<_> = typed.iter().map(|column| column.column()).collect();
             state.insert_many(batch.ticks.values(), &columns);
             if let Some(clock) = self.clock() {
                 state.trim(clock, self.spec());
@@ -179,9 +179,9 @@ impl Access {
         match done {
             Done::Inserted => Ok(()),
             Done::Refused(refused) => Err(self.refusal(py, refused)),
-            Done::Misfit(why, at, row) => {
+            Done::TypeMismatch(why, at, row) => {
                 let column = spec.column_name(py, &spec.feeds[at]);
-                Err(misfit(why, column, row))
+                Err(why.into_error(column, row))
             }
         }
     }
@@ -191,5 +191,5 @@ impl Access {
 enum Done {
     Inserted,
     Refused(Refused),
-    Misfit(Misfit, usize, Option<usize>),
+    TypeMismatch(TypeMismatch, usize, Option<usize>),
 }

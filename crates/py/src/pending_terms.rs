@@ -31,24 +31,24 @@ impl Access {
     /// Works out some pending terms before an operation that adds to them, if there are
     /// many: so neither their number nor the time of one answer grows without bound.
     #[inline]
-    pub(crate) fn settle(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn flush_terms(&self, py: Python<'_>) -> PyResult<()> {
         match self.working(py) {
-            Some(working) => self.settle_from(&working, AHEAD),
+            Some(working) => self.flush_terms_from(&working, AHEAD),
             None => Ok(()),
         }
     }
 
     /// Works out what came since the last question, so that none pays for many others.
-    pub(crate) fn settle_behind(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn flush_all_terms(&self, py: Python<'_>) -> PyResult<()> {
         match self.working(py) {
-            Some(working) => self.settle_from(&working, 1),
+            Some(working) => self.flush_terms_from(&working, 1),
             None => Ok(()),
         }
     }
 
-    /// What follows an answer: see [`Self::settle_behind`].
+    /// What follows an answer: see [`Self::flush_all_terms`].
     #[inline]
-    pub(crate) fn answered<'py>(
+    pub(crate) fn flush_after<'py>(
         &self,
         py: Python<'py>,
         answer: PyResult<Bound<'py, PyAny>>,
@@ -56,16 +56,16 @@ impl Access {
         if self.spec().own.is_empty() {
             return answer;
         }
-        let settled = if answer.is_ok() {
-            self.settle_behind(py)
+        let flushed = if answer.is_ok() {
+            self.flush_all_terms(py)
         } else {
             Ok(())
         };
         self.sweep(py);
-        settled.and(answer)
+        flushed.and(answer)
     }
 
-    fn settle_from(&self, working: &Working<'_, '_>, least: usize) -> PyResult<()> {
+    fn flush_terms_from(&self, working: &Working<'_, '_>, least: usize) -> PyResult<()> {
         let ledger = self.lock(working.py)?.window.ledger();
         let Some(ledger) = ledger.filter(|ledger| ledger.len() >= least) else {
             return Ok(());

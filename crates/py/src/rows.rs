@@ -7,7 +7,7 @@ use crate::errors::{noted, spec};
 use crate::inputs::Role;
 use crate::scalars::{described, plain};
 use crate::spec::Spec;
-use crate::untyped::{Misfit, misfit};
+use crate::untyped::TypeMismatch;
 
 impl Spec {
     /// Only rows can be counted where no values are given.
@@ -44,7 +44,7 @@ pub(crate) fn lookup<'py>(
     let found = match mapping.cast_exact::<PyDict>() {
         Ok(dict) => dict.get_item(name)?,
         Err(_) if mapping.cast::<PyMapping>().is_err() => {
-            return Err(misfit(Misfit(no_mapping(mapping, name)), None, row));
+            return Err(TypeMismatch(no_mapping(mapping, name)).into_error(None, row));
         }
         Err(_) => match mapping.get_item(name) {
             Ok(value) => Some(value),
@@ -68,7 +68,7 @@ pub(crate) fn lookup<'py>(
             "the value has no {:?}: it has {there}",
             name.to_string_lossy()
         );
-        misfit(Misfit(why), None, row)
+        TypeMismatch(why).into_error(None, row)
     })
 }
 

@@ -20,7 +20,7 @@ use crate::errors::{SlidewiseError, noted_in, snapshot as refused};
 use crate::inputs::Nan;
 use crate::object_store::{Object, Store};
 use crate::signals::{SIGNALS_EVERY, breathe};
-use crate::untyped::Loose;
+use crate::untyped::Untyped;
 
 /// So many terms are worked out ahead of a question, at most, in one call.
 pub(crate) const AHEAD: usize = 1 << 10;
@@ -142,15 +142,15 @@ impl<'py> Working<'_, 'py> {
         number: usize,
         value: &Bound<'py, PyAny>,
         nan: Nan,
-    ) -> PyResult<Loose> {
+    ) -> PyResult<Untyped> {
         if value.is_none() {
-            return Ok(Loose::Null);
+            return Ok(Untyped::Null);
         }
         if nan != Nan::Propagate
             && let Ok(float) = value.cast::<PyFloat>()
             && float.value().is_nan()
         {
-            return Ok(Loose::Float(float.value()));
+            return Ok(Untyped::Float(float.value()));
         }
         let own = &self.own[number];
         let partial = match &own.functions()?.lift {
@@ -161,7 +161,7 @@ impl<'py> Working<'_, 'py> {
             None => value.clone(),
         };
         let held = self.store.add_own(partial.unbind(), number)?;
-        Ok(Loose::Object(held))
+        Ok(Untyped::Object(held))
     }
 
     /// The partial of a value and of what goes with it; null where the value is missing.
@@ -171,7 +171,7 @@ impl<'py> Working<'_, 'py> {
         value: &Bound<'py, PyAny>,
         beside: &Bound<'py, PyAny>,
         nan: Nan,
-    ) -> PyResult<Loose> {
+    ) -> PyResult<Untyped> {
         let module = self.py.import("slidewise.aggregations.objects")?;
         let pair = module.call_method1("pair", (value, beside, nan.name()))?;
         self.lift(number, &pair, nan)

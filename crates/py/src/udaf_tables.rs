@@ -15,7 +15,7 @@ use crate::signals::{SIGNALS_EVERY, breathe, watch};
 use crate::tables::{SpanTuple, read_span, read_ties};
 use crate::udaf::{Own, Working};
 use crate::udaf_slides::Eager;
-use crate::untyped::Loose;
+use crate::untyped::Untyped;
 
 /// Rolling answers of one aggregation of the user's own: a list per window.
 ///
@@ -97,7 +97,7 @@ fn lift<'py>(
         }
         // What nan= means, the column knew already.
         lifted.push(match working.lift(0, &value, Nan::Propagate)? {
-            Loose::Object(partial) => Cell::Object(partial),
+            Untyped::Object(partial) => Cell::Object(partial),
             _ => Cell::Null,
         });
     }

@@ -1,7 +1,7 @@
 //! Values whose column has no type yet: from Python to a cell of the core.
 //!
-//! Conversion takes two steps. [`loosen`] may run a user's `__index__` or `__float__`
-//! and happens before the window is locked; [`Loose::settle`] fixes the type of the
+//! Conversion takes two steps. [`read_value`] may run a user's `__index__` or `__float__`
+//! and happens before the window is locked; [`Untyped::resolve_dtype`] fixes the type of the
 //! column and happens under the lock, where no Python code may run.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -17,7 +17,7 @@ use crate::scalars::{described, is_numpy_bool, is_numpy_other, small_int};
 
 /// A value before the type of its column is known.
 #[derive(Clone, Debug)]
-pub(crate) enum Loose {
+pub(crate) enum Untyped {
     Null,
     Int(i64),
     Bool(bool),
@@ -27,40 +27,45 @@ pub(crate) enum Loose {
     Object(Object),
 }
 
-/// Reads a value for a feed of this role. `None` in the store's place: it needs none.
-pub(crate) fn loosen(
+/// Reads a value for an input column of this role. The store is `None` where the window
+/// holds no objects.
+pub(crate) fn read_value(
     value: &Bound<'_, PyAny>,
     role: Role,
     store: Option<&Store>,
-) -> PyResult<Loose> {
+) -> PyResult<Untyped> {
     if value.is_none() {
-        return Ok(Loose::Null);
+        return Ok(Untyped::Null);
     }
     if role == Role::Hash {
         let hash = hashing::of_scalar(value)?;
-        return Ok(hash.map_or(Loose::Float(f64::NAN), Loose::Int));
+        return Ok(hash.map_or(Untyped::Float(f64::NAN), Untyped::Int));
     }
     if let Ok(float) = value.cast::<PyFloat>() {
         // A subclass of float is collected as it is, unless nan= has a say.
         let float = float.value();
         if role != Role::Any || float.is_nan() || value.is_exact_instance_of::<PyFloat>() {
-            return Ok(Loose::Float(float));
+            return Ok(Untyped::Float(float));
         }
     }
     match (role, store) {
-        (Role::Presence, _) => Ok(Loose::Int(0)),
+        (Role::Presence, _) => Ok(Untyped::Int(0)),
         (Role::Any, Some(store)) => match small_int(value) {
-            Some(int) => Ok(Loose::Int(int)),
-            None => Ok(Loose::Object(store.add(value.clone().unbind())?)),
+            Some(int) => Ok(Untyped::Int(int)),
+            None => Ok(Untyped::Object(store.add(value.clone().unbind())?)),
         },
         _ => number(value),
     }
 }
 
 /// Reads a value for a feed of [`Role::Key`].
-pub(crate) fn key(value: &Bound<'_, PyAny>, nan: Nan, store: Option<&Store>) -> PyResult<Loose> {
+pub(crate) fn read_key(
+    value: &Bound<'_, PyAny>,
+    nan: Nan,
+    store: Option<&Store>,
+) -> PyResult<Untyped> {
     let Some(store) = store.filter(|_| !value.is_none()) else {
-        return Ok(Loose::Null);
+        return Ok(Untyped::Null);
     };
     if value
         .cast::<PyFloat>()
@@ -68,13 +73,13 @@ pub(crate) fn key(value: &Bound<'_, PyAny>, nan: Nan, store: Option<&Store>) -> 
     {
         match nan {
             Nan::Propagate => {}
-            Nan::Skip => return Ok(Loose::Null),
+            Nan::Skip => return Ok(Untyped::Null),
             Nan::Raise => return Err(spec(NAN_RAISED.to_owned())),
         }
     }
     store
         .intern(&canonical(value))
-        .map(Loose::Object)
+        .map(Untyped::Object)
         .map_err(|error| {
             if !error.is_instance_of::<PyTypeError>(value.py()) {
                 return noted(value.py(), error, "comparing a value with others");
@@ -87,9 +92,9 @@ pub(crate) fn key(value: &Bound<'_, PyAny>, nan: Nan, store: Option<&Store>) -> 
         })
 }
 
-fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
+fn number(value: &Bound<'_, PyAny>) -> PyResult<Untyped> {
     if let Ok(flag) = value.cast::<PyBool>() {
-        return Ok(Loose::Bool(flag.is_true()));
+        return Ok(Untyped::Bool(flag.is_true()));
     }
     if let Ok(int) = value.cast::<PyInt>() {
         return integer(int);
@@ -97,14 +102,14 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
     let kind = value.get_type();
     let doing = |error| noted(value.py(), error, "converting a value");
     if is_numpy_bool(value)? {
-        return Ok(Loose::Bool(value.is_truthy().map_err(doing)?));
+        return Ok(Untyped::Bool(value.is_truthy().map_err(doing)?));
     }
     if kind.hasattr("__index__")? {
         let index = value.call_method0("__index__").map_err(doing)?;
         return integer(index.cast()?);
     }
     if !is_numpy_other(&kind)? && kind.hasattr("__float__")? {
-        return Ok(Loose::Float(value.extract::<f64>().map_err(doing)?));
+        return Ok(Untyped::Float(value.extract::<f64>().map_err(doing)?));
     }
     let hint = if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
         "convert it first, for example with float(); a window created with \
@@ -122,11 +127,11 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Loose> {
     )))
 }
 
-fn integer(int: &Bound<'_, PyInt>) -> PyResult<Loose> {
+fn integer(int: &Bound<'_, PyInt>) -> PyResult<Untyped> {
     match int.extract::<i64>() {
-        Ok(value) => Ok(Loose::Int(value)),
+        Ok(value) => Ok(Untyped::Int(value)),
         Err(error) if error.is_instance_of::<PyOverflowError>(int.py()) => {
-            Ok(Loose::Big(described(int), int.extract::<f64>().ok()))
+            Ok(Untyped::Big(described(int), int.extract::<f64>().ok()))
         }
         Err(error) => Err(error),
     }
@@ -134,25 +139,38 @@ fn integer(int: &Bound<'_, PyInt>) -> PyResult<Loose> {
 
 pub(crate) const NAN_RAISED: &str = "the value is NaN, and the window was created with nan='raise'";
 
-/// Why a value does not fit its column; the caller adds which column and row.
+/// Why a value does not fit the type of its column.
 #[derive(Debug)]
-pub(crate) struct Misfit(pub(crate) String);
+pub(crate) struct TypeMismatch(pub(crate) String);
 
-impl Loose {
-    /// The cell for a column of type `dtype`, which the first number decides.
-    pub(crate) fn settle(
+impl TypeMismatch {
+    /// The error to raise, which names the column and the row.
+    pub(crate) fn into_error(self, column: Option<String>, row: Option<usize>) -> PyErr {
+        let column = column.map(|name| format!("column {name:?}"));
+        let row = row.map(|row| format!("row {row}"));
+        let place: Vec<String> = [column, row].into_iter().flatten().collect();
+        if place.is_empty() {
+            return spec(self.0);
+        }
+        spec(format!("{}: {}", place.join(", "), self.0))
+    }
+}
+
+impl Untyped {
+    /// Converts to the cell of a column of type `dtype`. The first number sets an open type.
+    pub(crate) fn resolve_dtype(
         self,
         role: Role,
         dtype: &mut Option<Type>,
         nan: Nan,
-    ) -> Result<Cell<Object>, Misfit> {
+    ) -> Result<Cell<Object>, TypeMismatch> {
         if let Self::Float(float) = self
             && float.is_nan()
         {
             match nan {
                 Nan::Propagate => {}
                 Nan::Skip => return Ok(Cell::Null),
-                Nan::Raise => return Err(Misfit(NAN_RAISED.to_owned())),
+                Nan::Raise => return Err(TypeMismatch(NAN_RAISED.to_owned())),
             }
         }
         if !role.is_number() {
@@ -164,13 +182,17 @@ impl Loose {
                 Self::Float(nan) if role == Role::Hash => Cell::I64(hashing::of_float(nan)),
                 Self::Float(float) => Cell::F64(float),
                 Self::Object(object) => Cell::Object(object),
-                Self::Big(text, _) => return Err(Misfit(text)),
+                Self::Big(text, _) => return Err(TypeMismatch(text)),
             });
         }
         self.into_number(role, dtype)
     }
 
-    fn into_number(self, role: Role, dtype: &mut Option<Type>) -> Result<Cell<Object>, Misfit> {
+    fn into_number(
+        self,
+        role: Role,
+        dtype: &mut Option<Type>,
+    ) -> Result<Cell<Object>, TypeMismatch> {
         match (self, *dtype) {
             (Self::Null, _) => Ok(Cell::Null),
             (Self::Bool(flag), None) => {
@@ -184,18 +206,19 @@ impl Loose {
                 *dtype = Some(Type::Int);
                 Ok(Cell::I64(int))
             }
-            (Self::Float(float), Some(Type::Bool | Type::Int)) => {
-                Err(Misfit(not_whole(role, format!("{float:?} is a float"))))
-            }
+            (Self::Float(float), Some(Type::Bool | Type::Int)) => Err(TypeMismatch(not_whole(
+                role,
+                format!("{float:?} is a float"),
+            ))),
             (Self::Float(float), _) => {
                 *dtype = Some(Type::Float);
                 Ok(Cell::F64(float))
             }
             (Self::Big(_, Some(float)), Some(Type::Float)) => Ok(Cell::F64(float)),
-            (Self::Big(text, None), Some(Type::Float)) => Err(Misfit(format!(
+            (Self::Big(text, None), Some(Type::Float)) => Err(TypeMismatch(format!(
                 "{text} does not fit float64: create the window with dtype='object'"
             ))),
-            (Self::Big(text, _), _) => Err(Misfit(format!(
+            (Self::Big(text, _), _) => Err(TypeMismatch(format!(
                 "{text} does not fit int64: create the window with dtype='object' for \
                  exact sums and extremes, or with dtype='float64' if rounding is fine"
             ))),
@@ -204,7 +227,7 @@ impl Loose {
     }
 }
 
-/// What to say where a column of int64 meets something else.
+/// The message for a value that is no integer in a column of int64.
 pub(crate) fn not_whole(role: Role, found: String) -> String {
     if role == Role::Typed {
         return format!(
@@ -213,15 +236,4 @@ pub(crate) fn not_whole(role: Role, found: String) -> String {
         );
     }
     format!("{found}, but this window holds int64: create it with dtype='float64' to take both")
-}
-
-/// Says in which column and row the misfit was.
-pub(crate) fn misfit(misfit: Misfit, column: Option<String>, row: Option<usize>) -> PyErr {
-    let column = column.map(|name| format!("column {name:?}"));
-    let row = row.map(|row| format!("row {row}"));
-    let place: Vec<String> = [column, row].into_iter().flatten().collect();
-    if place.is_empty() {
-        return spec(misfit.0);
-    }
-    spec(format!("{}: {}", place.join(", "), misfit.0))
 }

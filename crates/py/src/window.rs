@@ -156,7 +156,7 @@ impl Window {
         times: &Bound<'py, PyAny>,
         values: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
-        self.0.settle(py)?;
+        self.0.flush_terms(py)?;
         let read = self.0.read_batch(py, times, values);
         let inserted = read.and_then(|batch| self.0.insert_columns(py, batch));
         self.0.sweep(py);
@@ -205,20 +205,20 @@ impl Window {
             drop(state);
             let answers = answers.map_err(|refused| self.0.refusal(py, refused))?;
             let answers = self.0.lower_each(py, answers);
-            return self.0.answered(py, answers);
+            return self.0.flush_after(py, answers);
         }
         if self.0.spec().names.is_none() {
             let answer = state.answer(range);
             drop(state);
             let answer = answer.map_err(|refused| self.0.refusal(py, refused))?;
             let answer = self.0.lower_one(py, answer.unwrap_or(Answer::Null));
-            return self.0.answered(py, answer);
+            return self.0.flush_after(py, answer);
         }
         let answers = state.answers(range);
         drop(state);
         let answers = answers.map_err(|refused| self.0.refusal(py, refused))?;
         let answers = self.0.lower(py, answers);
-        self.0.answered(py, answers)
+        self.0.flush_after(py, answers)
     }
 
     /// Evicts the oldest entry, or the one at a given time.
@@ -253,10 +253,10 @@ impl Window {
         time: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(time) = time.filter(|time| !time.is_none()) else {
-            self.0.settle(py)?;
+            self.0.flush_terms(py)?;
             return self.evict_oldest(py);
         };
-        self.0.settle(py)?;
+        self.0.flush_terms(py)?;
         let mut ticks = self.0.ticks(time)?;
         if let Some(clock) = self.0.clock() {
             ticks = clock.rounded(ticks)?;
@@ -288,7 +288,7 @@ impl Window {
     ///     >>> w.query()
     ///     30
     fn evict_until(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<usize> {
-        self.0.settle(py)?;
+        self.0.flush_terms(py)?;
         let ticks = self.0.ticks(time)?;
         let evicted = self.0.lock(py)?.evict_until(ticks);
         self.0.sweep(py);
