@@ -10,10 +10,10 @@ use slidewise_core::aggregate::{Answer, Cell, Kind};
 use crate::errors::{ResultOverflowError, SlidewiseError, broken, noted};
 use crate::locking::{Access, Entered};
 use crate::object_store::{Object, Store};
-use crate::signals::{SIGNALS_EVERY, breathe};
+use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::sketches;
 use crate::spec::Spec;
-use crate::udaf::Working;
+use crate::udaf::UdafCalls;
 
 impl Access {
     pub(crate) fn lower<'py>(
@@ -41,14 +41,14 @@ impl Access {
             true => answers,
             // Equal ranges have one answer, and each gets its own object.
             false => {
-                let own = spec.places.iter().map(|at| &answers[at * width..][..width]);
-                own.flatten().cloned().collect()
+                let each = spec.places.iter().map(|at| &answers[at * width..][..width]);
+                each.flatten().cloned().collect()
             }
         };
         let mut answers = answers.into_iter();
         for _ in &spec.places {
-            let own = answers.by_ref().take(width).collect();
-            list.append(self.lowering(py, &restore, |lowering| lowering.all(own))?)?;
+            let of_range = answers.by_ref().take(width).collect();
+            list.append(self.lowering(py, &restore, |lowering| lowering.all(of_range))?)?;
         }
         Ok(list.into_any())
     }
@@ -68,7 +68,7 @@ impl Access {
     /// To be held while answers are lowered, which may run the user's functions.
     fn enter_lowering(&self) -> PyResult<Option<Entered<'_>>> {
         let plain = self.spec().finished.iter().all(|finished| !finished);
-        if plain && self.spec().own.is_empty() && !self.spec().lowers_records() {
+        if plain && self.spec().udafs.is_empty() && !self.spec().lowers_records() {
             return Ok(None);
         }
         self.enter().map(Some)
@@ -135,13 +135,13 @@ impl<'py> Lowering<'_, 'py> {
                 }
                 list.into_any()
             }
-            Answer::Term(term) => self.own(at, &term)?,
+            Answer::Term(term) => self.udaf(at, &term)?,
             Answer::Overflow(value) => return Err(self.overflow(at, value)),
             Answer::List(cells) => {
                 let list = PyList::empty(py);
                 for (done, cell) in cells.into_iter().enumerate() {
-                    if done % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
-                        breathe(py)?;
+                    if done % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
+                        check_signals(py)?;
                     }
                     list.append(self.cell(at, cell)?)?;
                 }
@@ -163,17 +163,17 @@ impl<'py> Lowering<'_, 'py> {
     }
 
     /// The answer of one of the user's own aggregations.
-    fn own(&self, at: usize, term: &Term<Object>) -> PyResult<Bound<'py, PyAny>> {
-        let (Kind::Own { number, .. }, Some(store)) = (self.spec.aggs[at].kind, self.store) else {
+    fn udaf(&self, at: usize, term: &Term<Object>) -> PyResult<Bound<'py, PyAny>> {
+        let (Kind::Udaf { number, .. }, Some(store)) = (self.spec.aggs[at].kind, self.store) else {
             return Err(broken("a term without an aggregation"));
         };
-        let working = Working {
+        let udaf_calls = UdafCalls {
             py: self.py,
-            own: &self.spec.own,
+            udafs: &self.spec.udafs,
             store,
             caller: "slidewise.Window",
         };
-        match working.lower(number, term)? {
+        match udaf_calls.lower(number, term)? {
             Some(ticks) if self.spec.timed[at] => (self.restore)(ticks.extract()?),
             Some(answer) => Ok(answer),
             None => Ok(self.py.None().into_bound(self.py)),

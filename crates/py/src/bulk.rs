@@ -54,7 +54,7 @@ impl Access {
             py,
             spec,
             store: self.store(),
-            working: self.working_of(spec, py),
+            udaf_calls: self.udaf_calls_of(spec, py),
             ticks: &ticks,
         };
         let columns = reader.read(values.as_ref())?;

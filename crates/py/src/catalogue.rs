@@ -58,12 +58,12 @@ fn name_of(law: Law) -> &'static str {
 }
 
 /// Whether aggregations obey a law. Each is given by its kind, and whether it has an
-/// inverse if it is of the user's own; `feeds` is the number of columns under all of them.
+/// inverse if it is of the user's own; `inputs` is the number of columns under all of them.
 #[pyfunction]
-pub(crate) fn obeys_law(law: &str, aggs: Vec<(String, bool)>, feeds: usize) -> PyResult<bool> {
+pub(crate) fn obeys_law(law: &str, aggs: Vec<(String, bool)>, inputs: usize) -> PyResult<bool> {
     let found = LAWS.iter().find(|(name, _)| *name == law);
     let (_, law) = found.ok_or_else(|| broken(&format!("no law {law:?}")))?;
-    Ok(obeys(*law, &all(&aggs)?, feeds.max(1)))
+    Ok(obeys(*law, &all(&aggs)?, inputs.max(1)))
 }
 
 /// Whether what leaves can be subtracted without a trace, `floats` saying whether numbers
@@ -75,13 +75,13 @@ pub(crate) fn subtracts_exactly(aggs: Vec<(String, bool)>, floats: bool) -> PyRe
 }
 
 /// Whether the order in which values are combined makes no difference to an aggregation,
-/// given by its kind, over `feeds` columns.
+/// given by its kind, over `inputs` columns.
 #[pyfunction]
-pub(crate) fn commutes(kind: &str, feeds: usize) -> PyResult<bool> {
+pub(crate) fn commutes(kind: &str, inputs: usize) -> PyResult<bool> {
     let agg = any(kind, false).filter(|_| kind != "own");
     let mut agg = agg.ok_or_else(|| broken("an aggregation of no kind"))?;
-    agg.by = agg.kind.takes_by().then_some(feeds - 1);
-    Ok(order_is_free(agg, feeds))
+    agg.by = agg.kind.takes_by().then_some(inputs - 1);
+    Ok(order_is_free(agg, inputs))
 }
 
 fn all(aggs: &[(String, bool)]) -> PyResult<Vec<AggSpec>> {
@@ -92,7 +92,7 @@ fn all(aggs: &[(String, bool)]) -> PyResult<Vec<AggSpec>> {
 
 /// An aggregation of a kind, over whatever column: that makes no difference to laws.
 fn any(kind: &str, invertible: bool) -> Option<AggSpec> {
-    let own = Kind::Own {
+    let own = Kind::Udaf {
         number: 0,
         commutative: false,
         invertible,

@@ -13,14 +13,14 @@ use slidewise_core::aggregate::Cell;
 use crate::arrow::{self, Numbers};
 use crate::dtype_inference::UntypedColumn;
 use crate::errors::{noted, spec};
-use crate::inputs::{Beside, Feed, Mask, Nan, Role};
+use crate::inputs::{InputColumn, Mask, Nan, Paired, Role};
 use crate::masks::masked;
 use crate::object_store::Store;
 use crate::rows::lookup;
 use crate::scalars::{described, plain};
-use crate::signals::{SIGNALS_EVERY, breathe};
+use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::spec::Spec;
-use crate::udaf::Working;
+use crate::udaf::UdafCalls;
 use crate::untyped::{TypeMismatch, Untyped, read_key, read_value};
 
 /// Per feed, which rows count; `None` where all do.
@@ -31,7 +31,7 @@ pub(crate) struct BulkReader<'a, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) spec: &'a Spec,
     pub(crate) store: Option<&'a Store>,
-    pub(crate) working: Option<Working<'a, 'py>>,
+    pub(crate) udaf_calls: Option<UdafCalls<'a, 'py>>,
     /// The entries' times, which feeds of [`Role::Time`] repeat.
     pub(crate) ticks: &'a Int64Array,
 }
@@ -46,7 +46,7 @@ impl<'py> BulkReader<'_, 'py> {
             let mut sources = [values.clone()];
             self.pairs(&mut sources, &[], &mut columns)?;
             self.source(0, &sources[0], None, &[], &mut columns)?;
-            if self.spec.feeds.is_empty() {
+            if self.spec.inputs.is_empty() {
                 self.refuse_other_length(values)?;
             }
             return self.finished(columns);
@@ -67,7 +67,7 @@ impl<'py> BulkReader<'_, 'py> {
     }
 
     fn nothing(&self) -> Vec<Option<UntypedColumn>> {
-        self.spec.feeds.iter().map(|_| None).collect()
+        self.spec.inputs.iter().map(|_| None).collect()
     }
 
     fn finished(&self, columns: Vec<Option<UntypedColumn>>) -> PyResult<Vec<UntypedColumn>> {
@@ -103,15 +103,16 @@ impl<'py> BulkReader<'_, 'py> {
         masks: &[Option<Vec<bool>>],
         columns: &mut [Option<UntypedColumn>],
     ) -> PyResult<()> {
-        let feeds = self.spec.feeds.iter().enumerate();
-        let reads =
-            |feed: &Feed| feed.source == source && feed.role != Role::Time && feed.beside.is_none();
-        let feeds: Vec<_> = feeds.filter(|(_, feed)| reads(feed)).collect();
-        if feeds.is_empty() {
+        let inputs = self.spec.inputs.iter().enumerate();
+        let reads = |input: &InputColumn| {
+            input.source == source && input.role != Role::Time && input.paired.is_none()
+        };
+        let inputs: Vec<_> = inputs.filter(|(_, input)| reads(input)).collect();
+        if inputs.is_empty() {
             return Ok(());
         }
         // A stream can be read once only, so it becomes an array where several need it.
-        let array = match feeds.len() {
+        let array = match inputs.len() {
             1 => None,
             _ => Some(self.helper("as_array", (values,))?),
         };
@@ -122,13 +123,13 @@ impl<'py> BulkReader<'_, 'py> {
         let mut iterated = Vec::new();
         let mut length = 0;
         let mask = |at: usize| masks.get(at).and_then(Option::as_ref);
-        for (at, feed) in feeds {
-            match self.array(values, feed.role, mask(at))? {
+        for (at, input) in inputs {
+            match self.array(values, input.role, mask(at))? {
                 Some(column) => {
                     length = column.len();
                     columns[at] = Some(column);
                 }
-                None => iterated.push((at, (feed.role, mask(at)))),
+                None => iterated.push((at, (input.role, mask(at)))),
             }
         }
         if !iterated.is_empty() {
@@ -149,21 +150,21 @@ impl<'py> BulkReader<'_, 'py> {
         masks: &[Option<Vec<bool>>],
         columns: &mut [Option<UntypedColumn>],
     ) -> PyResult<()> {
-        for (at, feed) in self.spec.feeds.iter().enumerate() {
-            let Some(beside) = feed.beside else { continue };
+        for (at, input) in self.spec.inputs.iter().enumerate() {
+            let Some(paired) = input.paired else { continue };
             let mut again = |source: usize| -> PyResult<Bound<'py, PyAny>> {
                 sources[source] = self.helper("read_again", (&sources[source],))?;
                 Ok(sources[source].clone())
             };
-            let by = again(feed.source)?;
-            let of = match beside {
-                Beside::Column(column) => again(column)?,
-                Beside::Time => PyList::new(self.py, self.ticks.values())?.into_any(),
+            let by = again(input.source)?;
+            let of = match paired {
+                Paired::Column(column) => again(column)?,
+                Paired::Time => PyList::new(self.py, self.ticks.values())?.into_any(),
             };
             let pairs = self.helper("read_pairs", (by, of, self.spec.nan.name()))?;
             let mask = masks.get(at).and_then(Option::as_ref);
             let column = self
-                .iterate(&pairs, &[(feed.role, mask)], None)?
+                .iterate(&pairs, &[(input.role, mask)], None)?
                 .swap_remove(0);
             self.refuse_length(column.len(), None)?;
             columns[at] = Some(UntypedColumn::Values(column));
@@ -208,14 +209,14 @@ impl<'py> BulkReader<'_, 'py> {
 
     /// Numbers as they are, or lifted one by one.
     fn numbers(&self, numbers: Numbers, role: Role) -> PyResult<UntypedColumn> {
-        let (Role::Own(_) | Role::Key) = role else {
+        let (Role::Udaf(_) | Role::Key) = role else {
             return Ok(UntypedColumn::Numbers(numbers));
         };
         let column = numbers.column();
         let mut lifted = Vec::with_capacity(numbers.len());
         for row in 0..numbers.len() {
-            if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
-                breathe(self.py)?;
+            if row % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
+                check_signals(self.py)?;
             }
             lifted.push(match column.cell(row) {
                 Cell::I64(int) => self.read_value(int.into_pyobject(self.py)?.as_any(), role)?,
@@ -227,8 +228,8 @@ impl<'py> BulkReader<'_, 'py> {
     }
 
     fn read_value(&self, value: &Bound<'py, PyAny>, role: Role) -> PyResult<Untyped> {
-        match (role, &self.working) {
-            (Role::Own(number), Some(working)) => working.lift(number, value, self.spec.nan),
+        match (role, &self.udaf_calls) {
+            (Role::Udaf(number), Some(udaf_calls)) => udaf_calls.lift(number, value, self.spec.nan),
             (Role::Key, _) => read_key(value, self.spec.nan, self.store),
             _ => read_value(value, role, self.store),
         }
@@ -299,12 +300,12 @@ impl<'py> BulkReader<'_, 'py> {
         values: &Bound<'py, PyAny>,
         names: &[Py<PyString>],
     ) -> PyResult<Vec<UntypedColumn>> {
-        let feeds = &self.spec.feeds;
-        let mut columns: Vec<Vec<Untyped>> = vec![Vec::new(); feeds.len()];
+        let inputs = &self.spec.inputs;
+        let mut columns: Vec<Vec<Untyped>> = vec![Vec::new(); inputs.len()];
         let mut length = 0;
         for_each(values, "values", |row, mapping| {
-            for (column, feed) in columns.iter_mut().zip(feeds) {
-                if feed.role == Role::Time {
+            for (column, input) in columns.iter_mut().zip(inputs) {
+                if input.role == Role::Time {
                     continue;
                 }
                 // An entry without values, as in a single insert.
@@ -313,22 +314,22 @@ impl<'py> BulkReader<'_, 'py> {
                     continue;
                 }
                 let get = |source: usize| lookup(&mapping, names[source].bind(self.py), Some(row));
-                let counts = self.spec.counts(feed, get);
+                let counts = self.spec.counts(input, get);
                 if !counts.map_err(|error| self.placed(error, None, row))? {
                     column.push(Untyped::Null);
                     continue;
                 }
-                let name = names[feed.source].bind(self.py);
-                let value = plain(get(feed.source)?)?;
-                let value = match (feed.beside, feed.role, &self.working) {
-                    (Some(beside), Role::Own(number), Some(working)) => {
-                        let beside = match beside {
-                            Beside::Column(column) => plain(get(column)?)?,
-                            Beside::Time => self.tick(row)?,
+                let name = names[input.source].bind(self.py);
+                let value = plain(get(input.source)?)?;
+                let value = match (input.paired, input.role, &self.udaf_calls) {
+                    (Some(paired), Role::Udaf(number), Some(udaf_calls)) => {
+                        let paired = match paired {
+                            Paired::Column(column) => plain(get(column)?)?,
+                            Paired::Time => self.tick(row)?,
                         };
-                        working.lift_with(number, &value, &beside, self.spec.nan)
+                        udaf_calls.lift_with(number, &value, &paired, self.spec.nan)
                     }
-                    _ => self.read_value(&value, feed.role),
+                    _ => self.read_value(&value, input.role),
                 };
                 let name = name.to_string_lossy();
                 column.push(value.map_err(|error| self.placed(error, Some(&name), row))?);
@@ -337,8 +338,8 @@ impl<'py> BulkReader<'_, 'py> {
             Ok(())
         })?;
         refuse_lengths(self.ticks.len(), length, None)?;
-        let columns = columns.into_iter().zip(feeds).map(|(column, feed)| {
-            (feed.role != Role::Time).then_some(UntypedColumn::Values(column))
+        let columns = columns.into_iter().zip(inputs).map(|(column, input)| {
+            (input.role != Role::Time).then_some(UntypedColumn::Values(column))
         });
         self.finished(columns.collect())
     }
@@ -360,7 +361,7 @@ impl<'py> BulkReader<'_, 'py> {
         names: &[Py<PyString>],
     ) -> PyResult<Masks> {
         let mut read: Vec<((usize, Mask), Vec<bool>)> = Vec::new();
-        for key in self.spec.feeds.iter().flat_map(|feed| &feed.masks) {
+        for key in self.spec.inputs.iter().flat_map(|input| &input.masks) {
             if read.iter().any(|(known, _)| known == key) {
                 continue;
             }
@@ -379,9 +380,9 @@ impl<'py> BulkReader<'_, 'py> {
             let found = read.iter().find(|(known, _)| known == key);
             found.map(|(_, bits)| bits.clone()).unwrap_or_default()
         };
-        let feeds = self.spec.feeds.iter();
-        Ok(feeds
-            .map(|feed| feed.masks.iter().map(of).reduce(both))
+        let inputs = self.spec.inputs.iter();
+        Ok(inputs
+            .map(|input| input.masks.iter().map(of).reduce(both))
             .collect())
     }
 }
@@ -403,7 +404,7 @@ fn refuse_lengths(times: usize, values: usize, name: Option<&str>) -> PyResult<(
 fn role_name(role: Role) -> &'static str {
     match role {
         Role::Number | Role::Typed => "number",
-        Role::Any | Role::Key | Role::Own(_) => "any",
+        Role::Any | Role::Key | Role::Udaf(_) => "any",
         Role::Hash => "hash",
         Role::Presence => "presence",
         Role::Time => "time",
@@ -497,8 +498,8 @@ pub(crate) fn for_each<'py>(
         }
     })?;
     for (row, item) in items.enumerate() {
-        if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
-            breathe(py)?;
+        if row % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
+            check_signals(py)?;
         }
         let item = item.map_err(|error| noted(py, error, &format!("{doing} (item {row})")))?;
         visit(row, item)?;

@@ -78,7 +78,7 @@ impl UntypedColumn {
             Role::Number | Role::Typed => as_type(numbers, role, dtype),
             Role::Presence => Ok(presence(&numbers)),
             Role::Hash => Ok(Numbers::I64(of_numbers(&numbers))),
-            Role::Any | Role::Time | Role::Key | Role::Own(_) => Ok(numbers),
+            Role::Any | Role::Time | Role::Key | Role::Udaf(_) => Ok(numbers),
         }
         .map(TypedColumn::Numbers)
     }

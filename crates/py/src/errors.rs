@@ -59,7 +59,7 @@ pub(crate) fn prefixed(py: Python<'_>, error: PyErr, what: &str) -> PyErr {
     error
 }
 
-/// What is raised for an error; `interrupt` is what [`crate::signals::watch`] left.
+/// What is raised for an error; `interrupt` is what [`crate::signals::watch_signals`] left.
 pub(crate) fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
     match error {
         Error::Interrupted => interrupt.unwrap_or_else(|| broken("a kernel stopped by itself")),

@@ -10,7 +10,7 @@ use crate::scalars::small_int;
 /// What single inserts can take without asking: int times and one column of a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Quick {
+pub(crate) enum FastPath {
     No,
     Ints,
     Floats,
@@ -20,12 +20,12 @@ pub(crate) enum Quick {
 
 /// The cell of an exact int or float, if the column takes it as it is.
 #[inline]
-pub(crate) fn quick_cell(quick: u8, value: Option<&Bound<'_, PyAny>>) -> Option<Cell<Object>> {
-    if quick == Quick::Rows as u8 {
+pub(crate) fn fast_cell(fast_path: u8, value: Option<&Bound<'_, PyAny>>) -> Option<Cell<Object>> {
+    if fast_path == FastPath::Rows as u8 {
         return Some(Cell::Null);
     }
     let value = value?;
-    if quick == Quick::Ints as u8 {
+    if fast_path == FastPath::Ints as u8 {
         return small_int(value).map(Cell::I64);
     }
     let float = value.cast_exact::<PyFloat>().map(|float| float.value());

@@ -17,7 +17,7 @@ pub(crate) enum Role {
     /// Compared with its equals: anything that can be a dict's key, each once.
     Key,
     /// Lifted for one of the user's own aggregations, by its number.
-    Own(usize),
+    Udaf(usize),
     /// Known by its hash.
     Hash,
     /// Counted: only whether there is a value.
@@ -40,9 +40,9 @@ pub(crate) enum Mask {
     There,
 }
 
-/// What is lifted together with a value, for [`Role::Own`].
+/// What is lifted together with a value, for [`Role::Udaf`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum Paired {
     /// Another column.
     Column(usize),
     /// The time, in ticks.
@@ -51,18 +51,18 @@ pub(crate) enum Beside {
 
 /// A column of the core: where its values come from and what they are for.
 #[derive(Clone, Debug)]
-pub(crate) struct Feed {
+pub(crate) struct InputColumn {
     /// Which column of the caller's; 0 where an entry is one value.
     pub(crate) source: usize,
     pub(crate) role: Role,
     /// Where it counts as missing: if another column is not as it should be.
     pub(crate) masks: Vec<(usize, Mask)>,
-    pub(crate) beside: Option<Beside>,
+    pub(crate) paired: Option<Paired>,
     /// `None` until the first value decides.
     pub(crate) dtype: Option<Type>,
 }
 
-impl Feed {
+impl InputColumn {
     /// Whether the first number decides its type.
     pub(crate) fn is_open(&self) -> bool {
         self.role == Role::Number && self.dtype.is_none()
@@ -70,17 +70,17 @@ impl Feed {
 
     /// The caller's columns that it reads.
     pub(crate) fn columns(&self) -> impl Iterator<Item = usize> {
-        let beside = match self.beside {
-            Some(Beside::Column(column)) => Some(column),
+        let paired = match self.paired {
+            Some(Paired::Column(column)) => Some(column),
             _ => None,
         };
         let masks = self.masks.iter().map(|(column, _)| *column);
-        masks.chain([self.source]).chain(beside)
+        masks.chain([self.source]).chain(paired)
     }
 
     /// Whether it keeps the same of the same column.
     pub(crate) fn reads_as(&self, other: &Self) -> bool {
-        let parts = |feed: &Self| (feed.source, feed.role, feed.beside);
+        let parts = |input: &Self| (input.source, input.role, input.paired);
         parts(self) == parts(other) && self.masks == other.masks
     }
 }
@@ -148,21 +148,21 @@ pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyR
 }
 
 /// Column, role, other columns with what they must be, and what goes with it.
-pub(crate) type FeedTuple = (usize, String, Vec<(usize, String)>, isize);
+pub(crate) type InputTuple = (usize, String, Vec<(usize, String)>, isize);
 
 const NOTHING: isize = -1;
 const TIME: isize = -2;
 
 const MASKS: [(&str, Mask); 2] = [("true", Mask::True), ("there", Mask::There)];
 
-pub(crate) fn read_feed(
-    (source, role, masks, beside): &FeedTuple,
+pub(crate) fn read_input(
+    (source, role, masks, paired): &InputTuple,
     dtype: Option<&str>,
-) -> PyResult<Feed> {
+) -> PyResult<InputColumn> {
     let typed = DTYPES.iter().find(|(name, _)| name == role);
     let typed = typed.map(|(_, dtype)| *dtype);
     let role = match role.strip_prefix("own") {
-        Some(number) => Role::Own(
+        Some(number) => Role::Udaf(
             number
                 .parse()
                 .map_err(|_| broken("a role without a number"))?,
@@ -178,24 +178,24 @@ pub(crate) fn read_feed(
         Role::Typed if typed == Some(Type::Int) => Some(Type::Bool),
         Role::Typed => typed,
         Role::Number => asked.filter(|dtype| *dtype != Type::Object),
-        Role::Any | Role::Key | Role::Own(_) => Some(Type::Object),
+        Role::Any | Role::Key | Role::Udaf(_) => Some(Type::Object),
         Role::Hash | Role::Presence | Role::Time => Some(Type::Int),
     };
     let masks = masks
         .iter()
         .map(|(source, kind)| Ok((*source, named("mask", kind, &MASKS)?)));
-    let beside = match *beside {
+    let paired = match *paired {
         NOTHING => None,
-        TIME => Some(Beside::Time),
-        column => Some(Beside::Column(
+        TIME => Some(Paired::Time),
+        column => Some(Paired::Column(
             usize::try_from(column).map_err(|_| broken("a feed beside no column"))?,
         )),
     };
-    Ok(Feed {
+    Ok(InputColumn {
         source: *source,
         role,
         masks: masks.collect::<PyResult<_>>()?,
-        beside,
+        paired,
         dtype,
     })
 }

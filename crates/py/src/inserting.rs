@@ -7,8 +7,8 @@ use slidewise_core::aggregate::Cell;
 use slidewise_core::window::Refused;
 
 use crate::bulk::Batch;
-use crate::fast_path::{Quick, quick_cell};
-use crate::inputs::{Beside, Role};
+use crate::fast_path::{FastPath, fast_cell};
+use crate::inputs::{Paired, Role};
 use crate::locking::Access;
 use crate::scalars::small_int;
 use crate::spec::Spec;
@@ -23,14 +23,14 @@ impl Access {
         time: &Bound<'_, PyAny>,
         value: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let quick = self.quick();
-        if quick == Quick::No as u8 {
+        let fast_path = self.fast_path();
+        if fast_path == FastPath::No as u8 {
             return self.insert_any(py, time, value);
         }
-        let (Some(ticks), Some(row)) = (small_int(time), quick_cell(quick, value)) else {
+        let (Some(ticks), Some(row)) = (small_int(time), fast_cell(fast_path, value)) else {
             return self.insert_any(py, time, value);
         };
-        let row = if quick == Quick::Rows as u8 {
+        let row = if fast_path == FastPath::Rows as u8 {
             &[][..]
         } else {
             std::slice::from_ref(&row)
@@ -79,13 +79,13 @@ impl Access {
         let mut state = self.lock(py)?;
         let mut dtypes = self.types(&state, &wider)?;
         let mut cells = Row::with_capacity(row.len());
-        for (at, (value, feed)) in row.into_iter().zip(&spec.feeds).enumerate() {
-            if feed.role == Role::Time {
+        for (at, (value, input)) in row.into_iter().zip(&spec.inputs).enumerate() {
+            if input.role == Role::Time {
                 cells.push(Cell::I64(ticks));
                 continue;
             }
-            let cell = value.resolve_dtype(feed.role, &mut dtypes[at], spec.nan);
-            cells.push(cell.map_err(|why| why.into_error(spec.column_name(py, feed), None))?);
+            let cell = value.resolve_dtype(input.role, &mut dtypes[at], spec.nan);
+            cells.push(cell.map_err(|why| why.into_error(spec.column_name(py, input), None))?);
         }
         spec.share_types(&mut dtypes);
         let admitted = state.admits(&[ticks]);
@@ -101,7 +101,7 @@ impl Access {
         let inserted = state.insert(ticks, &cells);
         debug_assert!(inserted.is_ok(), "admitted above");
         state.trim(&clock, self.spec());
-        self.choose_quick(&state);
+        self.choose_fast_path(&state);
         Ok(())
     }
 
@@ -113,27 +113,27 @@ impl Access {
         value: Option<&Bound<'_, PyAny>>,
         ticks: i64,
     ) -> PyResult<Vec<Untyped>> {
-        let feeds = spec.feeds.iter();
+        let inputs = spec.inputs.iter();
         let value = value.filter(|value| !value.is_none());
         let Some(value) = value else {
-            return Ok(feeds.map(|_| Untyped::Null).collect());
+            return Ok(inputs.map(|_| Untyped::Null).collect());
         };
         let get = |source| spec.value_of(value, source);
-        feeds
-            .map(|feed| {
-                if feed.role == Role::Time || !spec.counts(feed, get)? {
+        inputs
+            .map(|input| {
+                if input.role == Role::Time || !spec.counts(input, get)? {
                     return Ok(Untyped::Null);
                 }
-                let value = get(feed.source)?;
-                match (feed.role, self.working_of(spec, py)) {
-                    (Role::Own(number), Some(working)) => match feed.beside {
-                        None => working.lift(number, &value, spec.nan),
-                        Some(Beside::Column(column)) => {
-                            working.lift_with(number, &value, &get(column)?, spec.nan)
+                let value = get(input.source)?;
+                match (input.role, self.udaf_calls_of(spec, py)) {
+                    (Role::Udaf(number), Some(udaf_calls)) => match input.paired {
+                        None => udaf_calls.lift(number, &value, spec.nan),
+                        Some(Paired::Column(column)) => {
+                            udaf_calls.lift_with(number, &value, &get(column)?, spec.nan)
                         }
-                        Some(Beside::Time) => {
+                        Some(Paired::Time) => {
                             let time = ticks.into_pyobject(py)?;
-                            working.lift_with(number, &value, time.as_any(), spec.nan)
+                            udaf_calls.lift_with(number, &value, time.as_any(), spec.nan)
                         }
                     },
                     (Role::Key, _) => read_key(&value, spec.nan, self.store()),
@@ -154,7 +154,7 @@ impl Access {
             let mut state = self.lock_detached()?;
             let mut dtypes = self.types(&state, &batch.wider)?;
             for (at, column) in columns.iter_mut().enumerate() {
-                let role = spec.feeds[at].role;
+                let role = spec.inputs[at].role;
                 match column.resolve_dtype(role, &mut dtypes[at], spec.nan) {
                     Ok(column) => typed.push(column),
                     Err((why, row)) => return Ok(Done::TypeMismatch(why, at, row)),
@@ -172,7 +172,7 @@ impl Access {
             if let Some(clock) = self.clock() {
                 state.trim(clock, self.spec());
             }
-            self.choose_quick(&state);
+            self.choose_fast_path(&state);
             PyResult::Ok(Done::Inserted)
         })?;
         drop(columns);
@@ -180,7 +180,7 @@ impl Access {
             Done::Inserted => Ok(()),
             Done::Refused(refused) => Err(self.refusal(py, refused)),
             Done::TypeMismatch(why, at, row) => {
-                let column = spec.column_name(py, &spec.feeds[at]);
+                let column = spec.column_name(py, &spec.inputs[at]);
                 Err(why.into_error(column, row))
             }
         }

@@ -8,7 +8,7 @@ use slidewise_core::rolling::{Laid as CoreLaid, Moments};
 
 use crate::arrow::{Column, Numbers, import_codes};
 use crate::errors::told;
-use crate::signals::watch;
+use crate::signals::watch_signals;
 
 /// Times, groups and arrival.
 pub(crate) type RowsTuple<'py> = (
@@ -171,7 +171,7 @@ pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>, threads: usize) -> PyResu
     let keys = Keys::of_rows(&rows)?;
     let count = keys.group_count(0)?;
     let mut interrupt = None;
-    let mut proceed = watch(&mut interrupt);
+    let mut proceed = watch_signals(&mut interrupt);
     let (groups, times) = (keys.groups(), keys.times());
     let laid = py.detach(|| CoreLaid::new(groups, times, count, threads, &mut proceed));
     drop(proceed);

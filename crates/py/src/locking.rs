@@ -19,7 +19,7 @@ use pyo3::sync::MutexExt;
 
 use crate::clock::Clock;
 use crate::errors::{broken, busy, noted, spec};
-use crate::fast_path::Quick;
+use crate::fast_path::FastPath;
 use crate::inputs::{Nan, Type};
 use crate::object_store::Store;
 use crate::scalars::small_int;
@@ -34,7 +34,7 @@ pub(crate) struct Access {
     /// Set with the first entry, and never changed.
     clock: OnceLock<Arc<Clock>>,
     state: Mutex<State>,
-    quick: AtomicU8,
+    fast_path: AtomicU8,
     /// Which answers are values of columns of bools.
     truths: Box<[AtomicBool]>,
     /// How many calls are running a user's code, in whatever thread.
@@ -75,13 +75,13 @@ impl Access {
             },
             store: parts.store.map_or_else(OnceLock::new, OnceLock::from),
             clock: parts.clock.map_or_else(OnceLock::new, OnceLock::from),
-            quick: AtomicU8::new(Quick::No as u8),
+            fast_path: AtomicU8::new(FastPath::No as u8),
             truths: (0..answers).map(|_| AtomicBool::new(false)).collect(),
             state: Mutex::new(parts.state),
             entered: AtomicUsize::new(0),
         };
         let state = access.state.lock().unwrap_or_else(PoisonError::into_inner);
-        access.choose_quick(&state);
+        access.choose_fast_path(&state);
         drop(state);
         access
     }
@@ -120,8 +120,8 @@ impl Access {
     }
 
     #[inline]
-    pub(crate) fn quick(&self) -> u8 {
-        self.quick.load(Ordering::Relaxed)
+    pub(crate) fn fast_path(&self) -> u8 {
+        self.fast_path.load(Ordering::Relaxed)
     }
 
     /// Goes over to another spec, under the lock.
@@ -148,7 +148,7 @@ impl Access {
 
     /// Decides what [`Access::insert`] may take the quick way from now on, and which
     /// answers are bools.
-    pub(crate) fn choose_quick(&self, state: &State) {
+    pub(crate) fn choose_fast_path(&self, state: &State) {
         for (agg, truth) in self.spec().aggs.iter().zip(&self.truths) {
             let of = agg.of.filter(|_| Spec::answers_value(agg));
             let bools = of.is_some_and(|of| state.dtypes[of] == Some(Type::Bool));
@@ -157,17 +157,17 @@ impl Access {
         let clock = self.clock();
         let plain = clock.is_some_and(|clock| clock.int && clock.granularity == 1)
             && self.spec().columns.is_none();
-        let quick = match (&self.spec().feeds[..], &state.dtypes[..]) {
-            _ if !plain => Quick::No,
-            ([], _) => Quick::Rows,
-            ([feed], [Some(dtype)]) if feed.role.is_number() => match dtype {
-                Type::Int => Quick::Ints,
-                Type::Float if self.spec().nan == Nan::Propagate => Quick::Floats,
-                _ => Quick::No,
+        let fast_path = match (&self.spec().inputs[..], &state.dtypes[..]) {
+            _ if !plain => FastPath::No,
+            ([], _) => FastPath::Rows,
+            ([input], [Some(dtype)]) if input.role.is_number() => match dtype {
+                Type::Int => FastPath::Ints,
+                Type::Float if self.spec().nan == Nan::Propagate => FastPath::Floats,
+                _ => FastPath::No,
             },
-            _ => Quick::No,
+            _ => FastPath::No,
         };
-        self.quick.store(quick as u8, Ordering::Relaxed);
+        self.fast_path.store(fast_path as u8, Ordering::Relaxed);
     }
 
     // -- the lock ----------------------------------------------------------------------

@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyFloat};
 
 use crate::arrow::Numbers;
 use crate::errors::spec as refused;
-use crate::inputs::{Feed, Mask, Nan};
+use crate::inputs::{InputColumn, Mask, Nan};
 use crate::scalars::{described, is_numpy_bool, plain};
 use crate::spec::Spec;
 
@@ -15,10 +15,10 @@ impl Spec {
     /// Whether a row counts for a feed; `get` gives its columns.
     pub(crate) fn counts<'py>(
         &self,
-        feed: &Feed,
+        input: &InputColumn,
         get: impl Fn(usize) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<bool> {
-        for (source, mask) in &feed.masks {
+        for (source, mask) in &input.masks {
             if !holds(&get(*source)?, *mask, self.nan)? {
                 return Ok(false);
             }

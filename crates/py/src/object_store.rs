@@ -140,7 +140,7 @@ impl Store {
     }
 
     /// Adds a partial of one of the user's own aggregations.
-    pub(crate) fn add_own(&self, partial: Py<PyAny>, number: usize) -> PyResult<Object> {
+    pub(crate) fn add_partial(&self, partial: Py<PyAny>, number: usize) -> PyResult<Object> {
         self.put(partial, u16::try_from(number).ok())
     }
 

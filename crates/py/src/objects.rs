@@ -10,7 +10,7 @@ use slidewise_core::snapshot::{Codec, Damaged, Reader, Result, Writer, damaged};
 
 use crate::errors::snapshot as refused;
 use crate::object_store::{Held, KEY, Store, canonical};
-use crate::udaf::{Own, Working};
+use crate::udaf::{Udaf, UdafCalls};
 
 /// How deep lists, tuples and dicts may nest.
 const DEPTH: usize = 64;
@@ -44,20 +44,20 @@ mod tag {
 pub(crate) fn write(
     py: Python<'_>,
     objects: &[Held],
-    working: Option<&Working<'_, '_>>,
+    udaf_calls: Option<&UdafCalls<'_, '_>>,
     out: &mut Writer,
 ) -> PyResult<()> {
     let mut table = Writer::default();
     (objects.len() as u64).write(&mut table);
     for held in objects {
-        match (&held.object, held.owner, working) {
+        match (&held.object, held.owner, udaf_calls) {
             (None, ..) => tag::GAP.write(&mut table),
             (Some(key), Some(KEY), _) => {
                 tag::KEY.write(&mut table);
                 write_value(key.bind(py), &mut table, DEPTH)?;
             }
-            (Some(partial), Some(owner), Some(working)) => {
-                write_partial(partial.bind(py), owner, working, &mut table)?;
+            (Some(partial), Some(owner), Some(udaf_calls)) => {
+                write_partial(partial.bind(py), owner, udaf_calls, &mut table)?;
             }
             (Some(object), ..) => write_value(object.bind(py), &mut table, DEPTH)?,
         }
@@ -72,11 +72,11 @@ pub(crate) fn write(
 fn write_partial(
     partial: &Bound<'_, PyAny>,
     owner: u16,
-    working: &Working<'_, '_>,
+    udaf_calls: &UdafCalls<'_, '_>,
     out: &mut Writer,
 ) -> PyResult<()> {
     let number = usize::from(owner);
-    if let Some(bytes) = working.encode(number, partial)? {
+    if let Some(bytes) = udaf_calls.encode(number, partial)? {
         tag::CODED.write(out);
         owner.write(out);
         (bytes.as_bytes().len() as u64).write(out);
@@ -87,9 +87,12 @@ fn write_partial(
     write_value(partial, &mut plain, DEPTH)?;
     let plain = plain.finish().map_err(|why| {
         let why = why.0.replace("a collected", "a partial with a");
-        let way_out = match working.is_built_in(number) {
+        let way_out = match udaf_calls.is_built_in(number) {
             true => "convert the values before they are inserted".to_owned(),
-            false => format!("give {} a codec, or codec=\"pickle\"", working.name(number)),
+            false => format!(
+                "give {} a codec, or codec=\"pickle\"",
+                udaf_calls.name(number)
+            ),
         };
         refused(Damaged(format!("{why}: {way_out}")))
     })?;
@@ -206,8 +209,8 @@ pub(crate) struct Table<'a> {
     present: Vec<bool>,
 }
 
-/// Checks a table; partials are of `own` aggregations.
-pub(crate) fn skim<'a>(input: &mut Reader<'a>, own: usize) -> Result<Table<'a>> {
+/// Checks a table; partials are of `udafs` aggregations.
+pub(crate) fn skim<'a>(input: &mut Reader<'a>, udafs: usize) -> Result<Table<'a>> {
     let length = input.length::<u8>()?;
     let bytes = input.take(length)?;
     let mut table = Reader::new(bytes);
@@ -218,7 +221,7 @@ pub(crate) fn skim<'a>(input: &mut Reader<'a>, own: usize) -> Result<Table<'a>> 
         present.push(tag != tag::GAP);
         match tag {
             tag::GAP => {}
-            tag::PARTIAL | tag::CODED => skim_partial(tag, &mut table, own)?,
+            tag::PARTIAL | tag::CODED => skim_partial(tag, &mut table, udafs)?,
             tag::KEY => {
                 let tag = u8::read(&mut table)?;
                 skim_value(tag, &mut table, DEPTH)?;
@@ -230,10 +233,10 @@ pub(crate) fn skim<'a>(input: &mut Reader<'a>, own: usize) -> Result<Table<'a>> 
     Ok(Table { bytes, present })
 }
 
-fn skim_partial(tag: u8, input: &mut Reader<'_>, own: usize) -> Result<()> {
+fn skim_partial(tag: u8, input: &mut Reader<'_>, udafs: usize) -> Result<()> {
     let owner = u16::read(input)?;
-    if usize::from(owner) >= own {
-        return damaged(format!("a partial of aggregation {owner}, of {own}"));
+    if usize::from(owner) >= udafs {
+        return damaged(format!("a partial of aggregation {owner}, of {udafs}"));
     }
     if tag == tag::CODED {
         let length = input.length::<u8>()?;
@@ -282,10 +285,15 @@ impl Table<'_> {
     }
 
     /// Makes the objects, by slot.
-    pub(crate) fn build(&self, py: Python<'_>, own: &[Own], store: &Store) -> PyResult<Vec<Held>> {
-        let working = Working {
+    pub(crate) fn build(
+        &self,
+        py: Python<'_>,
+        udafs: &[Udaf],
+        store: &Store,
+    ) -> PyResult<Vec<Held>> {
+        let udaf_calls = UdafCalls {
             py,
-            own,
+            udafs,
             store,
             caller: "slidewise.Window",
         };
@@ -301,7 +309,7 @@ impl Table<'_> {
                         owner: None,
                     });
                 }
-                let (owner, built) = build_slot(&working, &mut input)?;
+                let (owner, built) = build_slot(&udaf_calls, &mut input)?;
                 Ok(Held {
                     object: Some(built.unbind()),
                     owner,
@@ -312,21 +320,21 @@ impl Table<'_> {
 }
 
 fn build_slot<'py>(
-    working: &Working<'_, 'py>,
+    udaf_calls: &UdafCalls<'_, 'py>,
     input: &mut Reader<'_>,
 ) -> PyResult<(Option<u16>, Bound<'py, PyAny>)> {
     let tag = u8::read(input).map_err(refused)?;
     if tag == tag::KEY {
-        return Ok((Some(KEY), canonical(&build_value(working.py, input)?)));
+        return Ok((Some(KEY), canonical(&build_value(udaf_calls.py, input)?)));
     }
     if tag != tag::PARTIAL && tag != tag::CODED {
-        return Ok((None, build_tagged(working.py, tag, input)?));
+        return Ok((None, build_tagged(udaf_calls.py, tag, input)?));
     }
     let owner = u16::read(input).map_err(refused)?;
     let partial = if tag == tag::PARTIAL {
-        build_value(working.py, input)?
+        build_value(udaf_calls.py, input)?
     } else {
-        working.decode(usize::from(owner), sized_bytes(input)?)?
+        udaf_calls.decode(usize::from(owner), sized_bytes(input)?)?
     };
     Ok((Some(owner), partial))
 }

@@ -4,25 +4,25 @@ use pyo3::prelude::*;
 
 use crate::locking::Access;
 use crate::spec::Spec;
-use crate::udaf::{AHEAD, Working};
+use crate::udaf::{MAX_TERMS_AHEAD, UdafCalls};
 
 impl Access {
     /// Where a window has aggregations of the user's own, and what is needed for them.
-    pub(crate) fn working<'a, 'py>(&'a self, py: Python<'py>) -> Option<Working<'a, 'py>> {
-        self.working_of(self.spec(), py)
+    pub(crate) fn udaf_calls<'a, 'py>(&'a self, py: Python<'py>) -> Option<UdafCalls<'a, 'py>> {
+        self.udaf_calls_of(self.spec(), py)
     }
 
     /// The same under a spec that the window may go over to.
-    pub(crate) fn working_of<'a, 'py>(
+    pub(crate) fn udaf_calls_of<'a, 'py>(
         &'a self,
         spec: &'a Spec,
         py: Python<'py>,
-    ) -> Option<Working<'a, 'py>> {
-        let own = &spec.own[..];
-        let store = self.store().filter(|_| !own.is_empty())?;
-        Some(Working {
+    ) -> Option<UdafCalls<'a, 'py>> {
+        let udafs = &spec.udafs[..];
+        let store = self.store().filter(|_| !udafs.is_empty())?;
+        Some(UdafCalls {
             py,
-            own,
+            udafs,
             store,
             caller: "slidewise.Window",
         })
@@ -32,16 +32,16 @@ impl Access {
     /// many: so neither their number nor the time of one answer grows without bound.
     #[inline]
     pub(crate) fn flush_terms(&self, py: Python<'_>) -> PyResult<()> {
-        match self.working(py) {
-            Some(working) => self.flush_terms_from(&working, AHEAD),
+        match self.udaf_calls(py) {
+            Some(udaf_calls) => self.flush_terms_from(&udaf_calls, MAX_TERMS_AHEAD),
             None => Ok(()),
         }
     }
 
     /// Works out what came since the last question, so that none pays for many others.
     pub(crate) fn flush_all_terms(&self, py: Python<'_>) -> PyResult<()> {
-        match self.working(py) {
-            Some(working) => self.flush_terms_from(&working, 1),
+        match self.udaf_calls(py) {
+            Some(udaf_calls) => self.flush_terms_from(&udaf_calls, 1),
             None => Ok(()),
         }
     }
@@ -53,7 +53,7 @@ impl Access {
         py: Python<'py>,
         answer: PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if self.spec().own.is_empty() {
+        if self.spec().udafs.is_empty() {
             return answer;
         }
         let flushed = if answer.is_ok() {
@@ -65,15 +65,15 @@ impl Access {
         flushed.and(answer)
     }
 
-    fn flush_terms_from(&self, working: &Working<'_, '_>, least: usize) -> PyResult<()> {
-        let ledger = self.lock(working.py)?.window.ledger();
+    fn flush_terms_from(&self, udaf_calls: &UdafCalls<'_, '_>, least: usize) -> PyResult<()> {
+        let ledger = self.lock(udaf_calls.py)?.window.ledger();
         let Some(ledger) = ledger.filter(|ledger| ledger.len() >= least) else {
             return Ok(());
         };
         let entered = self.enter()?;
-        let worked = working.work_ahead(&ledger);
+        let worked = udaf_calls.compute_pending(&ledger);
         drop(entered);
-        self.sweep(working.py);
+        self.sweep(udaf_calls.py);
         worked
     }
 }

@@ -12,7 +12,7 @@ use crate::untyped::TypeMismatch;
 impl Spec {
     /// Only rows can be counted where no values are given.
     pub(crate) fn refuse_no_values(&self, call: &str) -> PyResult<()> {
-        if self.feeds.iter().all(|feed| feed.role == Role::Time) {
+        if self.inputs.iter().all(|input| input.role == Role::Time) {
             return Ok(());
         }
         Err(spec(format!(

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-/// How many items are converted between two calls of [`breathe`].
-pub(crate) const SIGNALS_EVERY: usize = 1 << 14;
+/// How many items are converted between two calls of [`check_signals`].
+pub(crate) const SIGNAL_CHECK_ROWS: usize = 1 << 14;
 
 /// Looks for Ctrl-C and lets other threads run, in a long loop without a line of Python.
 ///
 /// The interpreter does both where it enters a function, so one is called. Releasing the
 /// GIL for a moment is no substitute: it wakes a waiting thread, which finds the GIL
 /// taken again and starts its wait anew, for seconds on end.
-pub(crate) fn breathe(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn check_signals(py: Python<'_>) -> PyResult<()> {
     static NOTHING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let nothing = NOTHING.get_or_try_init(py, || {
         py.eval(c"lambda: None", None, None).map(Bound::unbind)
@@ -22,14 +22,14 @@ pub(crate) fn breathe(py: Python<'_>) -> PyResult<()> {
 }
 
 /// How often a running kernel looks for Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(50);
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Says no once there was a Ctrl-C, which it leaves in `interrupt`.
-pub(crate) fn watch(interrupt: &mut Option<PyErr>) -> impl FnMut() -> bool {
+pub(crate) fn watch_signals(interrupt: &mut Option<PyErr>) -> impl FnMut() -> bool {
     let mut looked = Instant::now();
     move || {
         // Asked again after a no, it stays one.
-        if interrupt.is_none() && looked.elapsed() >= PATIENCE {
+        if interrupt.is_none() && looked.elapsed() >= SIGNAL_CHECK_INTERVAL {
             *interrupt = Python::attach(|py| py.check_signals()).err();
             looked = Instant::now();
         }

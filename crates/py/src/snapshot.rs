@@ -35,8 +35,8 @@ pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<
     if let Some(objects) = written.objects {
         // A codec of the user's own runs in here.
         let _entered = access.enter()?;
-        let working = access.working_of(spec, py);
-        objects::write(py, &objects, working.as_ref(), &mut payload)?;
+        let udaf_calls = access.udaf_calls_of(spec, py);
+        objects::write(py, &objects, udaf_calls.as_ref(), &mut payload)?;
     }
     payload.put(&written.body);
     let payload = payload.finish().map_err(refused)?;
@@ -109,13 +109,13 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
 /// Works out the partials that had no bytes yet.
 fn work_out(py: Python<'_>, access: &Access, pending: &[Box<dyn Any>]) -> PyResult<()> {
     let _entered = access.enter()?;
-    let working = access.working(py);
+    let udaf_calls = access.udaf_calls(py);
     for term in pending {
         let term = term.downcast_ref::<Term<Object>>();
-        let (Some(term), Some(working)) = (term, &working) else {
+        let (Some(term), Some(udaf_calls)) = (term, &udaf_calls) else {
             return Err(broken("a value without bytes"));
         };
-        working.force(term)?;
+        udaf_calls.force(term)?;
     }
     Ok(())
 }
@@ -203,7 +203,7 @@ pub(crate) fn from_bytes<'py>(
     let clock = clock.map(Clock::read).transpose()?.map(Arc::new);
     let mut input = Reader::new(payload);
     let objects = match spec.holds_objects() {
-        true => Some(objects::skim(&mut input, spec.own.len()).map_err(refused)?),
+        true => Some(objects::skim(&mut input, spec.udafs.len()).map_err(refused)?),
         false => None,
     };
     let store = objects
@@ -233,7 +233,7 @@ pub(crate) fn from_bytes<'py>(
         }
     }
     if let (Some(store), Some(table)) = (&store, objects) {
-        store.fill(table.build(py, &spec.own, store)?);
+        store.fill(table.build(py, &spec.udafs, store)?);
         store
             .index_keys(py)
             .map_err(|error| refused(Damaged(error.value(py).to_string())))?;
@@ -257,19 +257,19 @@ fn name_of(dtype: Option<Type>) -> Option<&'static str> {
 /// The types of the feeds; only numbers have a choice.
 fn read_types(spec: &Spec, names: Vec<Option<String>>) -> PyResult<Types> {
     let wrong = || refused(Damaged("wrong column types".to_owned()));
-    if names.len() != spec.feeds.len() {
+    if names.len() != spec.inputs.len() {
         return Err(wrong());
     }
     let mut dtypes = Types::new();
-    for (feed, name) in spec.feeds.iter().zip(names) {
+    for (input, name) in spec.inputs.iter().zip(names) {
         let dtype = match name {
             Some(name) => Some(named("dtype", &name, &DTYPES).map_err(|_| wrong())?),
             None => None,
         };
-        let open = feed.role == Role::Number && dtype != Some(Type::Object);
-        let whole = feed.role == Role::Typed && feed.dtype == Some(Type::Bool);
-        let known = feed.dtype == dtype || whole && dtype == Some(Type::Int);
-        if !(known || feed.dtype.is_none() && open) {
+        let open = input.role == Role::Number && dtype != Some(Type::Object);
+        let whole = input.role == Role::Typed && input.dtype == Some(Type::Bool);
+        let known = input.dtype == dtype || whole && dtype == Some(Type::Int);
+        if !(known || input.dtype.is_none() && open) {
             return Err(wrong());
         }
         dtypes.push(dtype);

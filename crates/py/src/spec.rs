@@ -14,9 +14,9 @@ use slidewise_core::window::algorithm::{Algorithm, Facts};
 
 use crate::clock::Clock;
 use crate::errors::broken;
-use crate::inputs::{Feed, FeedTuple, NANS, Nan, Role, Type, named, read_feed};
+use crate::inputs::{InputColumn, InputTuple, NANS, Nan, Role, Type, named, read_input};
 use crate::native;
-use crate::udaf::Own;
+use crate::udaf::Udaf;
 
 /// What windows of one make have in common; they share it.
 #[pyclass(frozen, module = "slidewise._core")]
@@ -39,7 +39,7 @@ pub(crate) struct Spec {
     pub(crate) names: Option<Vec<Py<PyString>>>,
     /// Keys of the values; `None` where an entry is one bare value.
     pub(crate) columns: Option<Vec<Py<PyString>>>,
-    pub(crate) feeds: Vec<Feed>,
+    pub(crate) inputs: Vec<InputColumn>,
     /// How many different ranges a shared window answers for; 0 for other windows.
     pub(crate) ranges: usize,
     /// Which of them each range that was asked for is.
@@ -47,7 +47,7 @@ pub(crate) struct Spec {
     /// `last=rows(n)`.
     pub(crate) rows: Option<usize>,
     /// The aggregations of the user's own.
-    pub(crate) own: Vec<Own>,
+    pub(crate) udafs: Vec<Udaf>,
     /// The clock of those windows whose times are ints.
     pub(crate) int_clock: OnceLock<Arc<Clock>>,
 }
@@ -61,12 +61,12 @@ impl Spec {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.plan)?;
-        self.own.iter().try_for_each(|own| own.traverse(&visit))
+        self.udafs.iter().try_for_each(|udaf| udaf.traverse(&visit))
     }
 
     fn __clear__(&self) {
-        for own in &self.own {
-            own.clear();
+        for udaf in &self.udafs {
+            udaf.clear();
         }
     }
 }
@@ -75,16 +75,16 @@ impl Spec {
     fn read(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text = |name| plan.getattr(name)?.extract::<String>();
         let dtype = plan.getattr("dtype")?.extract::<Option<String>>()?;
-        let feeds: Vec<FeedTuple> = plan.getattr("feeds")?.extract()?;
+        let inputs: Vec<InputTuple> = plan.getattr("feeds")?.extract()?;
         let requests: Vec<(String, isize, isize, u32)> = plan.getattr("requests")?.extract()?;
-        let own = plan.getattr("own")?.try_iter()?;
-        let own: Vec<Own> = own
-            .map(|functions| Own::read(&functions?))
+        let udafs = plan.getattr("own")?.try_iter()?;
+        let udafs: Vec<Udaf> = udafs
+            .map(|functions| Udaf::read(&functions?))
             .collect::<PyResult<_>>()?;
         let natives = native::read_all(&plan.getattr("natives")?)?;
-        let feeds: Vec<Feed> = feeds
+        let inputs: Vec<InputColumn> = inputs
             .iter()
-            .map(|feed| read_feed(feed, dtype.as_deref()))
+            .map(|input| read_input(input, dtype.as_deref()))
             .collect::<PyResult<_>>()?;
         let spec = Self {
             plan: plan.clone().unbind(),
@@ -98,10 +98,10 @@ impl Spec {
             columns: plan.getattr("columns")?.extract()?,
             aggs: requests
                 .iter()
-                .map(|request| read_agg(request, &feeds, &own, &natives))
+                .map(|request| read_agg(request, &inputs, &udafs, &natives))
                 .collect::<PyResult<_>>()?,
-            feeds,
-            own,
+            inputs,
+            udafs,
             ranges: plan.getattr("range_count")?.extract()?,
             places: plan.getattr("places")?.extract()?,
             rows: plan.getattr("rows")?.extract()?,
@@ -118,7 +118,7 @@ impl Spec {
         let keeps_values =
             |algorithm| matches!(algorithm, Algorithm::Fiba | Algorithm::Recalculate);
         let holistic = self.aggs.iter().any(|agg| agg.kind.is_holistic());
-        let whole = laws.all(|law| obeys(law, &self.aggs, self.feeds.len()))
+        let whole = laws.all(|law| obeys(law, &self.aggs, self.inputs.len()))
             && (!holistic || self.begins.iter().copied().all(keeps_values))
             && !(holistic && self.is_shared())
             && self.begins.iter().all(serves)
@@ -127,9 +127,9 @@ impl Spec {
             && self.aggs.len() == self.finished.len()
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
             && self
-                .feeds
+                .inputs
                 .iter()
-                .all(|feed| feed.columns().all(|column| column < sources));
+                .all(|input| input.columns().all(|column| column < sources));
         if whole {
             return Ok(self);
         }
@@ -159,9 +159,9 @@ impl Spec {
 
     /// Whether a window of it may hold Python objects.
     pub(crate) fn holds_objects(&self) -> bool {
-        self.feeds
+        self.inputs
             .iter()
-            .any(|feed| matches!(feed.role, Role::Any | Role::Key | Role::Own(_)))
+            .any(|input| matches!(input.role, Role::Any | Role::Key | Role::Udaf(_)))
     }
 
     /// Whether an answer may be a record, which the plan lowers.
@@ -176,15 +176,15 @@ impl Spec {
     /// The numbers of one column are of one type, whatever conditions they are under;
     /// those that a native aggregation wants in its own type aside.
     pub(crate) fn share_types(&self, dtypes: &mut [Option<Type>]) {
-        for (at, feed) in self.feeds.iter().enumerate() {
-            if feed.role != Role::Number || dtypes[at].is_some() {
+        for (at, input) in self.inputs.iter().enumerate() {
+            if input.role != Role::Number || dtypes[at].is_some() {
                 continue;
             }
-            let like = |other: &Feed| {
+            let like = |other: &InputColumn| {
                 let open = other.role == Role::Number && other.dtype.is_none();
-                open && other.source == feed.source
+                open && other.source == input.source
             };
-            let mut others = self.feeds.iter().zip(dtypes.iter());
+            let mut others = self.inputs.iter().zip(dtypes.iter());
             dtypes[at] = others.find_map(|(other, dtype)| dtype.filter(|_| like(other)));
         }
     }
@@ -205,14 +205,20 @@ impl Spec {
 
     /// Where each feed of a wider spec is among these, if it is.
     pub(crate) fn places_of(&self, wider: &Self) -> Vec<Option<usize>> {
-        let place = |feed: &Feed| self.feeds.iter().position(|known| known.reads_as(feed));
-        wider.feeds.iter().map(place).collect()
+        let place =
+            |input: &InputColumn| self.inputs.iter().position(|known| known.reads_as(input));
+        wider.inputs.iter().map(place).collect()
     }
 
     /// For messages: the column a feed reads, if columns have names.
-    pub(crate) fn column_name<'py>(&self, py: Python<'py>, feed: &Feed) -> Option<String> {
+    pub(crate) fn column_name<'py>(&self, py: Python<'py>, input: &InputColumn) -> Option<String> {
         let columns = self.columns.as_ref()?;
-        Some(columns[feed.source].bind(py).to_string_lossy().into_owned())
+        Some(
+            columns[input.source]
+                .bind(py)
+                .to_string_lossy()
+                .into_owned(),
+        )
     }
 }
 
@@ -232,16 +238,16 @@ fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {
 
 fn read_agg(
     (kind, of, by, ddof): &(String, isize, isize, u32),
-    feeds: &[Feed],
-    own: &[Own],
+    inputs: &[InputColumn],
+    udafs: &[Udaf],
     natives: &[Functions],
 ) -> PyResult<AggSpec> {
-    let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < feeds.len());
+    let column = |index: isize| usize::try_from(index).ok().filter(|at| *at < inputs.len());
     let of = column(*of);
-    let known = match of.map(|of| feeds[of].role) {
-        Some(Role::Own(number)) => own
+    let known = match of.map(|of| inputs[of].role) {
+        Some(Role::Udaf(number)) => udafs
             .get(number)
-            .and_then(|own| Some(own.kind(u16::try_from(number).ok()?))),
+            .and_then(|udaf| Some(udaf.kind(u16::try_from(number).ok()?))),
         _ => native::kind(kind, natives).or_else(|| Kind::parse(kind, *ddof)),
     };
     let spec = AggSpec {

@@ -15,7 +15,7 @@ use slidewise_core::window::{Refused, Ties};
 use slidewise_core::window::{any_shared, auto};
 
 use crate::clock::Clock;
-use crate::inputs::{Feed, Role, Type};
+use crate::inputs::{InputColumn, Role, Type};
 use crate::object_store::{Object, Store};
 use crate::spec::Spec;
 
@@ -42,7 +42,7 @@ pub(crate) struct Parts {
 
 impl State {
     pub(crate) fn new(spec: &Spec) -> Self {
-        let dtypes = spec.feeds.iter().map(|feed| feed.dtype).collect();
+        let dtypes = spec.inputs.iter().map(|input| input.dtype).collect();
         Self::typed(spec, dtypes, None)
     }
 
@@ -98,16 +98,16 @@ impl State {
     pub(crate) fn widened(&self, old: &Spec, new: &Spec) -> Option<Types> {
         let kept = old.places_of(new);
         let gone = |at: usize| !kept.contains(&Some(at));
-        let mut numbers = old.feeds.iter().zip(&self.dtypes).enumerate();
-        if self.dtypes.len() != old.feeds.len()
-            || numbers.any(|(at, (feed, dtype))| gone(at) && feed.is_open() && dtype.is_some())
+        let mut numbers = old.inputs.iter().zip(&self.dtypes).enumerate();
+        if self.dtypes.len() != old.inputs.len()
+            || numbers.any(|(at, (input, dtype))| gone(at) && input.is_open() && dtype.is_some())
         {
             return None;
         }
-        let types = kept.iter().zip(&new.feeds);
-        let types = types.map(|(place, feed)| match place {
+        let types = kept.iter().zip(&new.inputs);
+        let types = types.map(|(place, input)| match place {
             Some(at) => self.dtypes[*at],
-            None => feed.dtype,
+            None => input.dtype,
         });
         Some(types.collect())
     }
@@ -123,13 +123,13 @@ impl State {
         if let Some(cause) = cause {
             self.window.migrate(cause);
         }
-        log.for_each(old.feeds.len(), |time, row| {
-            let cell = |(place, feed): (&Option<usize>, &Feed)| match place {
+        log.for_each(old.inputs.len(), |time, row| {
+            let cell = |(place, input): (&Option<usize>, &InputColumn)| match place {
                 Some(at) => row[*at].clone(),
-                None if feed.role == Role::Time => Cell::I64(time),
+                None if input.role == Role::Time => Cell::I64(time),
                 None => Cell::Null,
             };
-            let row: Row = kept.iter().zip(&new.feeds).map(cell).collect();
+            let row: Row = kept.iter().zip(&new.inputs).map(cell).collect();
             let inserted = self.insert(time, &row);
             inserted.expect("logged rows are in order");
         });

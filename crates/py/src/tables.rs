@@ -20,7 +20,7 @@ use crate::arrow::{Column, Numbers};
 use crate::errors::told;
 use crate::keys::{self, Keys, Laid, MomentsTuple, RowsTuple};
 use crate::native;
-use crate::signals::watch;
+use crate::signals::watch_signals;
 
 type AggTuple = (String, isize, isize, u32);
 /// Kind, length, closed and offset.
@@ -230,7 +230,7 @@ fn compute(
     laid: Option<&Laid>,
 ) -> PyResult<Vec<Vec<Output>>> {
     let mut interrupt = None;
-    let mut proceed = watch(&mut interrupt);
+    let mut proceed = watch_signals(&mut interrupt);
     let answer = py.detach(|| rolling_laid(request, laid.map(|laid| &laid.0), &mut proceed));
     drop(proceed);
     answer.map_err(|error| told(py, error, interrupt))

@@ -13,21 +13,21 @@ use pyo3::prelude::*;
 use pyo3::pyclass::PyVisit;
 use pyo3::types::{PyBytes, PyFloat};
 use slidewise_core::aggregate::Kind;
-use slidewise_core::aggregate::deferred::{Ledger, Op, Term, Work};
+use slidewise_core::aggregate::deferred::{Ledger, Term, UdafCall, UdafFunction};
 use slidewise_core::snapshot::Damaged;
 
 use crate::errors::{SlidewiseError, noted_in, snapshot as refused};
 use crate::inputs::Nan;
 use crate::object_store::{Object, Store};
-use crate::signals::{SIGNALS_EVERY, breathe};
+use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::untyped::Untyped;
 
 /// So many terms are worked out ahead of a question, at most, in one call.
-pub(crate) const AHEAD: usize = 1 << 10;
+pub(crate) const MAX_TERMS_AHEAD: usize = 1 << 10;
 
 /// One aggregation of the user's own, as `slidewise.aggregations.custom.Functions` gives it.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct Udaf {
     /// For messages.
     name: String,
     /// Whether it is one of ours, over objects.
@@ -50,7 +50,7 @@ pub(crate) struct Functions {
     codec: Option<(Py<PyAny>, Py<PyAny>)>,
 }
 
-impl Own {
+impl Udaf {
     pub(crate) fn read(functions: &Bound<'_, PyAny>) -> PyResult<Self> {
         let given = |name| {
             let function = functions.getattr(name)?;
@@ -76,7 +76,7 @@ impl Own {
     }
 
     pub(crate) fn kind(&self, number: u16) -> Kind {
-        Kind::Own {
+        Kind::Udaf {
             number,
             commutative: self.commutative,
             invertible: self.invertible,
@@ -122,17 +122,17 @@ impl Own {
 }
 
 /// What a window or a table needs to call the functions of its aggregations.
-pub(crate) struct Working<'a, 'py> {
+pub(crate) struct UdafCalls<'a, 'py> {
     pub(crate) py: Python<'py>,
-    pub(crate) own: &'a [Own],
+    pub(crate) udafs: &'a [Udaf],
     pub(crate) store: &'a Store,
     /// Who is at work, for notes: "slidewise.Window".
     pub(crate) caller: &'static str,
 }
 
-impl<'py> Working<'_, 'py> {
-    pub(crate) fn noted(&self, error: PyErr, doing: &str, own: &Own) -> PyErr {
-        let doing = format!("{doing} {}", own.name);
+impl<'py> UdafCalls<'_, 'py> {
+    pub(crate) fn noted(&self, error: PyErr, doing: &str, udaf: &Udaf) -> PyErr {
+        let doing = format!("{doing} {}", udaf.name);
         noted_in(self.py, error, self.caller, &doing)
     }
 
@@ -152,15 +152,15 @@ impl<'py> Working<'_, 'py> {
         {
             return Ok(Untyped::Float(float.value()));
         }
-        let own = &self.own[number];
-        let partial = match &own.functions()?.lift {
+        let udaf = &self.udafs[number];
+        let partial = match &udaf.functions()?.lift {
             Some(lift) => lift
                 .bind(self.py)
                 .call1((value,))
-                .map_err(|error| self.noted(error, "lifting a value for", own))?,
+                .map_err(|error| self.noted(error, "lifting a value for", udaf))?,
             None => value.clone(),
         };
-        let held = self.store.add_own(partial.unbind(), number)?;
+        let held = self.store.add_partial(partial.unbind(), number)?;
         Ok(Untyped::Object(held))
     }
 
@@ -169,11 +169,11 @@ impl<'py> Working<'_, 'py> {
         &self,
         number: usize,
         value: &Bound<'py, PyAny>,
-        beside: &Bound<'py, PyAny>,
+        paired: &Bound<'py, PyAny>,
         nan: Nan,
     ) -> PyResult<Untyped> {
         let module = self.py.import("slidewise.aggregations.objects")?;
-        let pair = module.call_method1("pair", (value, beside, nan.name()))?;
+        let pair = module.call_method1("pair", (value, paired, nan.name()))?;
         self.lift(number, &pair, nan)
     }
 
@@ -181,30 +181,30 @@ impl<'py> Working<'_, 'py> {
         self.store.get(self.py, partial).ok_or_else(collected)
     }
 
-    fn call(&self, work: Work, first: &Object, second: &Object) -> PyResult<Object> {
-        let number = usize::from(work.own);
-        let own = &self.own[number];
-        let functions = own.functions()?;
-        let (function, doing) = match work.op {
-            Op::Combine => (Some(&functions.combine), "combining two partials of"),
-            Op::Inverse => (functions.inverse.as_ref(), "taking the oldest out of"),
+    fn call(&self, call: UdafCall, first: &Object, second: &Object) -> PyResult<Object> {
+        let number = usize::from(call.udaf);
+        let udaf = &self.udafs[number];
+        let functions = udaf.functions()?;
+        let (function, doing) = match call.function {
+            UdafFunction::Combine => (Some(&functions.combine), "combining two partials of"),
+            UdafFunction::Inverse => (functions.inverse.as_ref(), "taking the oldest out of"),
         };
         let function = function.ok_or_else(collected)?.bind(self.py);
         let operands = (self.get(first)?, self.get(second)?);
         let made = function.call1(operands);
-        let made = made.map_err(|error| self.noted(error, doing, own))?;
-        self.store.add_own(made.unbind(), number)
+        let made = made.map_err(|error| self.noted(error, doing, udaf))?;
+        self.store.add_partial(made.unbind(), number)
     }
 
     /// The value of a term, whatever has to be called for it; `None` over nothing.
     pub(crate) fn force(&self, term: &Term<Object>) -> PyResult<Option<Object>> {
         let mut calls = 0;
-        term.force(&mut |work, first, second| {
+        term.force(&mut |call, first, second| {
             calls += 1;
-            if calls % SIGNALS_EVERY == 0 {
-                breathe(self.py)?;
+            if calls % SIGNAL_CHECK_ROWS == 0 {
+                check_signals(self.py)?;
             }
-            self.call(work, first, second)
+            self.call(call, first, second)
         })
     }
 
@@ -214,32 +214,32 @@ impl<'py> Working<'_, 'py> {
         number: u16,
         term: &Term<Object>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let own = &self.own[usize::from(number)];
-        let whole = match (self.force(term)?, &own.nothing) {
+        let udaf = &self.udafs[usize::from(number)];
+        let whole = match (self.force(term)?, &udaf.nothing) {
             (Some(whole), _) => self.get(&whole)?,
             (None, Some(nothing)) => nothing.bind(self.py).clone(),
             (None, None) => return Ok(None),
         };
-        match &own.functions()?.lower {
+        match &udaf.functions()?.lower {
             None => Ok(Some(whole)),
             Some(lower) => {
                 let answer = lower.bind(self.py).call1((whole,));
                 answer
                     .map(Some)
-                    .map_err(|error| self.noted(error, "lowering a partial of", own))
+                    .map_err(|error| self.noted(error, "lowering a partial of", udaf))
             }
         }
     }
 
     /// Works out the oldest pending terms. Nobody has asked for them yet, so one that
     /// raises is left pending, to raise where its answer is needed.
-    pub(crate) fn work_ahead(&self, ledger: &Ledger<Object>) -> PyResult<()> {
-        for term in ledger.take(AHEAD) {
-            let Some((work, first, second)) = term.next_step() else {
+    pub(crate) fn compute_pending(&self, ledger: &Ledger<Object>) -> PyResult<()> {
+        for term in ledger.take(MAX_TERMS_AHEAD) {
+            let Some((call, first, second)) = term.next_step() else {
                 continue;
             };
-            match self.call(work, &first, &second) {
-                Ok(value) => term.settle(value),
+            match self.call(call, &first, &second) {
+                Ok(value) => term.set_value(value),
                 Err(error) if error.is_instance_of::<PyException>(self.py) => {}
                 Err(error) => return Err(error),
             }
@@ -253,41 +253,41 @@ impl<'py> Working<'_, 'py> {
         number: usize,
         partial: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let own = &self.own[number];
-        let functions = own.functions()?;
+        let udaf = &self.udafs[number];
+        let functions = udaf.functions()?;
         let Some((encode, _)) = &functions.codec else {
             return Ok(None);
         };
         let bytes = encode.bind(self.py).call1((partial,));
-        let bytes = bytes.map_err(|error| self.noted(error, "encoding a partial of", own))?;
+        let bytes = bytes.map_err(|error| self.noted(error, "encoding a partial of", udaf))?;
         bytes.cast_into::<PyBytes>().map(Some).map_err(|other| {
             let kind = other.into_inner().get_type().to_string();
             refused(Damaged(format!(
                 "the codec of {} encoded a partial as {kind}, not as bytes",
-                own.name
+                udaf.name
             )))
         })
     }
 
     pub(crate) fn decode(&self, number: usize, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        let own = &self.own[number];
-        let functions = own.functions()?;
+        let udaf = &self.udafs[number];
+        let functions = udaf.functions()?;
         let Some((_, decode)) = &functions.codec else {
             return Err(refused(Damaged(format!(
                 "the partials were written by a codec, and {} has none",
-                own.name
+                udaf.name
             ))));
         };
         let partial = decode.bind(self.py).call1((PyBytes::new(self.py, bytes),));
-        partial.map_err(|error| self.noted(error, "decoding a partial of", own))
+        partial.map_err(|error| self.noted(error, "decoding a partial of", udaf))
     }
 
     pub(crate) fn is_built_in(&self, number: usize) -> bool {
-        self.own[number].built_in
+        self.udafs[number].built_in
     }
 
     pub(crate) fn name(&self, number: usize) -> &str {
-        &self.own[number].name
+        &self.udafs[number].name
     }
 }
 

@@ -11,14 +11,14 @@ use pyo3::types::PyList;
 use slidewise_core::rolling::{Error, Request, Slides, slides};
 
 use crate::errors::told;
-use crate::signals::{SIGNALS_EVERY, breathe};
-use crate::udaf::{Functions, Own, Working};
+use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
+use crate::udaf::{Functions, Udaf, UdafCalls};
 
 type Partial<'py> = Option<Bound<'py, PyAny>>;
 
 pub(crate) struct Eager<'a, 'py> {
-    working: &'a Working<'a, 'py>,
-    own: &'a Own,
+    udaf_calls: &'a UdafCalls<'a, 'py>,
+    udaf: &'a Udaf,
     functions: &'a Functions,
     /// By row; `None` where the value is missing.
     lifted: Vec<Partial<'py>>,
@@ -39,13 +39,13 @@ pub(crate) struct Eager<'a, 'py> {
 
 impl<'a, 'py> Eager<'a, 'py> {
     pub(crate) fn new(
-        working: &'a Working<'a, 'py>,
+        udaf_calls: &'a UdafCalls<'a, 'py>,
         functions: &'a Functions,
         (spans, answers): (usize, usize),
     ) -> Self {
         Self {
-            working,
-            own: &working.own[0],
+            udaf_calls,
+            udaf: &udaf_calls.udafs[0],
             functions,
             lifted: Vec::new(),
             suffixes: Vec::new(),
@@ -70,11 +70,11 @@ impl<'a, 'py> Eager<'a, 'py> {
             let partial = match &self.functions.lift {
                 _ if value.is_none() => None,
                 None => Some(value),
-                Some(lift) => Some(self.lift(lift.bind(self.working.py), &value)?),
+                Some(lift) => Some(self.lift(lift.bind(self.udaf_calls.py), &value)?),
             };
             self.lifted.push(partial);
         }
-        let py = self.working.py;
+        let py = self.udaf_calls.py;
         match slides(request, &mut self) {
             Ok(()) => {}
             Err(Error::Refused) => return Err(self.raised.take().expect("it says why")),
@@ -89,8 +89,8 @@ impl<'a, 'py> Eager<'a, 'py> {
     /// Looks for Ctrl-C now and then: built-in functions do not.
     fn count(&mut self) -> PyResult<()> {
         self.calls += 1;
-        if self.calls.is_multiple_of(SIGNALS_EVERY) {
-            breathe(self.working.py)?;
+        if self.calls.is_multiple_of(SIGNAL_CHECK_ROWS) {
+            check_signals(self.udaf_calls.py)?;
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl<'a, 'py> Eager<'a, 'py> {
     ) -> PyResult<Bound<'py, PyAny>> {
         self.count()?;
         let doing = "lifting a value for";
-        call_one(lift, value).map_err(|error| self.working.noted(error, doing, self.own))
+        call_one(lift, value).map_err(|error| self.udaf_calls.noted(error, doing, self.udaf))
     }
 
     fn combine(&mut self, older: Partial<'py>, younger: Partial<'py>) -> PyResult<Partial<'py>> {
@@ -110,10 +110,10 @@ impl<'a, 'py> Eager<'a, 'py> {
             return Ok(older.or(younger));
         };
         self.count()?;
-        let made = call_two(self.functions.combine.bind(self.working.py), a, b);
+        let made = call_two(self.functions.combine.bind(self.udaf_calls.py), a, b);
         let doing = "combining two partials of";
         made.map(Some)
-            .map_err(|error| self.working.noted(error, doing, self.own))
+            .map_err(|error| self.udaf_calls.noted(error, doing, self.udaf))
     }
 
     fn lower(&mut self, whole: Partial<'py>) -> PyResult<Partial<'py>> {
@@ -121,11 +121,11 @@ impl<'a, 'py> Eager<'a, 'py> {
             return Ok(whole);
         };
         self.count()?;
-        let answer = call_one(lower.bind(self.working.py), whole);
+        let answer = call_one(lower.bind(self.udaf_calls.py), whole);
         let doing = "lowering a partial of";
         answer
             .map(Some)
-            .map_err(|error| self.working.noted(error, doing, self.own))
+            .map_err(|error| self.udaf_calls.noted(error, doing, self.udaf))
     }
 
     /// The fold of `rows[lo..hi]`.

@@ -1,19 +1,19 @@
-//! `_core.rolling_own`: an aggregation of the user's own over a table.
+//! `_core.rolling_udaf`: an aggregation of the user's own over a table.
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell};
-use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_own};
+use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_udaf};
 
 use crate::errors::{broken, told};
 use crate::inputs::Nan;
 use crate::keys::{self, Keys, MomentsTuple, RowsTuple};
 use crate::object_store::{Object, Store};
-use crate::signals::{SIGNALS_EVERY, breathe, watch};
+use crate::signals::{SIGNAL_CHECK_ROWS, check_signals, watch_signals};
 use crate::tables::{SpanTuple, read_span, read_ties};
-use crate::udaf::{Own, Working};
+use crate::udaf::{Udaf, UdafCalls};
 use crate::udaf_slides::Eager;
 use crate::untyped::Untyped;
 
@@ -36,11 +36,11 @@ pub(crate) fn rolling_own_column<'py>(
     let rows = Keys::of_rows(&rows)?;
     let moments = moments.as_ref().map(Keys::of_moments).transpose()?;
     keys::check(&rows, &moments, [values.len()].into_iter())?;
-    let own = [Own::read(functions)?];
+    let udafs = [Udaf::read(functions)?];
     let store = Store::default();
-    let working = Working {
+    let udaf_calls = UdafCalls {
         py,
-        own: &own,
+        udafs: &udafs,
         store: &store,
         caller: "slidewise.rolling",
     };
@@ -57,26 +57,31 @@ pub(crate) fn rolling_own_column<'py>(
     // Which rows the user's functions see of a table that has others before it, and of
     // one in order of arrival, terms that wait decide.
     if history == 0 && request.arrival.is_none() {
-        let functions = own[0].functions()?;
-        return Eager::new(&working, &functions, (spans.len(), rows)).run(&request, values);
+        let functions = udafs[0].functions()?;
+        return Eager::new(&udaf_calls, &functions, (spans.len(), rows)).run(&request, values);
     }
-    let lifted = lift(&working, values)?;
+    let lifted = lift(&udaf_calls, values)?;
     let columns = [Column::of_cells(&lifted)];
     let request = Request {
         columns: &columns,
         ..request
     };
     let mut answers = Lowered {
-        working: &working,
+        udaf_calls: &udaf_calls,
         lists: spans.iter().map(|_| vec![None; rows]).collect(),
         history,
         last: None,
         raised: None,
     };
     let mut interrupt = None;
-    let mut watch = watch(&mut interrupt);
-    let run = rolling_own(&request, own[0].commutative, &mut answers, &mut watch);
-    drop(watch);
+    let mut watch_signals = watch_signals(&mut interrupt);
+    let run = rolling_udaf(
+        &request,
+        udafs[0].commutative,
+        &mut answers,
+        &mut watch_signals,
+    );
+    drop(watch_signals);
     match run {
         Ok(()) => {}
         Err(Error::Refused) => return Err(answers.raised.take().expect("it says why")),
@@ -87,16 +92,16 @@ pub(crate) fn rolling_own_column<'py>(
 }
 
 fn lift<'py>(
-    working: &Working<'_, 'py>,
+    udaf_calls: &UdafCalls<'_, 'py>,
     values: &Bound<'py, PyList>,
 ) -> PyResult<Vec<Cell<Object>>> {
     let mut lifted = Vec::with_capacity(values.len());
     for (row, value) in values.iter().enumerate() {
-        if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
-            breathe(working.py)?;
+        if row % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
+            check_signals(udaf_calls.py)?;
         }
         // What nan= means, the column knew already.
-        lifted.push(match working.lift(0, &value, Nan::Propagate)? {
+        lifted.push(match udaf_calls.lift(0, &value, Nan::Propagate)? {
             Untyped::Object(partial) => Cell::Object(partial),
             _ => Cell::Null,
         });
@@ -106,7 +111,7 @@ fn lift<'py>(
 
 /// Answers as they come, worked out and lowered at once.
 struct Lowered<'a, 'py> {
-    working: &'a Working<'a, 'py>,
+    udaf_calls: &'a UdafCalls<'a, 'py>,
     /// Per span and row.
     lists: Vec<Vec<Option<Bound<'py, PyAny>>>>,
     /// Rows before this one are not answered.
@@ -126,14 +131,14 @@ impl Sink<Object> for Lowered<'_, '_> {
             return Err(Error::Refused);
         };
         if self.last.as_ref().is_none_or(|(last, _)| last != term) {
-            match self.working.lower(0, term) {
+            match self.udaf_calls.lower(0, term) {
                 Ok(answer) => self.last = Some((term.clone(), answer)),
                 Err(error) => {
                     self.raised = Some(error);
                     return Err(Error::Refused);
                 }
             }
-            self.working.store.sweep(self.working.py);
+            self.udaf_calls.store.sweep(self.udaf_calls.py);
         }
         self.lists[span][row] = self.last.as_ref().and_then(|(_, answer)| answer.clone());
         Ok(())

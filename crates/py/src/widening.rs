@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use crate::errors::{prefixed, spec};
-use crate::inputs::Feed;
+use crate::inputs::InputColumn;
 use crate::locking::Access;
 use crate::scalars::{described, is_object};
 use crate::spec::Spec;
@@ -12,13 +12,13 @@ use crate::state::{State, Types};
 impl Access {
     /// The columns of numbers that have had none yet.
     pub(crate) fn open_sources(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
-        if !self.spec().feeds.iter().any(Feed::is_open) {
+        if !self.spec().inputs.iter().any(InputColumn::is_open) {
             return Ok(Vec::new());
         }
         let state = self.lock_entered(py)?;
-        let feeds = self.spec().feeds.iter().zip(&state.dtypes);
-        let open = feeds.filter(|(feed, dtype)| feed.is_open() && dtype.is_none());
-        let mut sources: Vec<usize> = open.map(|(feed, _)| feed.source).collect();
+        let inputs = self.spec().inputs.iter().zip(&state.dtypes);
+        let open = inputs.filter(|(input, dtype)| input.is_open() && dtype.is_none());
+        let mut sources: Vec<usize> = open.map(|(input, _)| input.source).collect();
         sources.sort_unstable();
         sources.dedup();
         Ok(sources)
@@ -37,9 +37,9 @@ impl Access {
         let (mut found, mut first) = (Vec::new(), None);
         for source in self.open_sources(py)? {
             let get = |source| self.spec().value_of(value, source);
-            let feeds = self.spec().feeds.iter();
-            for feed in feeds.filter(|feed| feed.is_open() && feed.source == source) {
-                if self.spec().counts(feed, get)? && is_object(&get(source)?)? {
+            let inputs = self.spec().inputs.iter();
+            for input in inputs.filter(|input| input.is_open() && input.source == source) {
+                if self.spec().counts(input, get)? && is_object(&get(source)?)? {
                     found.push(source);
                     first = first.or(Some(described(&get(source)?)));
                     break;

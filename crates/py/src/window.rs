@@ -15,7 +15,7 @@ use crate::inputs::{DTYPES, Role, Type};
 use crate::locking::Access;
 use crate::object_store::{Object, Store};
 use crate::refusals::Migrated;
-use crate::signals::{SIGNALS_EVERY, breathe};
+use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::snapshot;
 use crate::spec::Spec;
 use crate::state::{Parts, State};
@@ -352,8 +352,8 @@ impl Window {
             .for_each(&mut |time, answers| entries.push((time, answers)));
         let list = PyList::empty(py);
         for (row, (ticks, answers)) in entries.into_iter().enumerate() {
-            if row % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
-                breathe(py)?;
+            if row % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
+                check_signals(py)?;
             }
             list.append((self.0.restore(py, ticks)?, self.0.lower(py, answers)?))?;
         }
@@ -491,17 +491,23 @@ impl Window {
     /// first entry).
     fn _describe<'py>(&self, py: Python<'py>) -> PyResult<Described<'py>> {
         let dtypes = self.0.lock(py)?.dtypes.clone();
-        let names = self.0.spec().feeds.iter().zip(dtypes).map(|(feed, dtype)| {
-            // What computes with bools computes with integers.
-            let dtype = dtype.map(|dtype| match dtype {
-                Type::Bool => Type::Int,
-                other => other,
+        let names = self
+            .0
+            .spec()
+            .inputs
+            .iter()
+            .zip(dtypes)
+            .map(|(input, dtype)| {
+                // What computes with bools computes with integers.
+                let dtype = dtype.map(|dtype| match dtype {
+                    Type::Bool => Type::Int,
+                    other => other,
+                });
+                let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
+                (input.role.is_number() || matches!(input.role, Role::Any | Role::Key))
+                    .then(|| known.map(|(name, _)| *name))
+                    .flatten()
             });
-            let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
-            (feed.role.is_number() || matches!(feed.role, Role::Any | Role::Key))
-                .then(|| known.map(|(name, _)| *name))
-                .flatten()
-        });
         let clock = self.0.clock().map(|clock| clock.object(py).clone());
         Ok((self.0.spec().plan.bind(py).clone(), names.collect(), clock))
     }

@@ -28,7 +28,7 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// What a pending term is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum UdafFunction {
     /// Of the older and the younger.
     Combine,
     /// Of the whole and its oldest part, which leaves the rest.
@@ -37,9 +37,9 @@ pub enum Op {
 
 /// A call to make: the aggregation by its number, and the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Work {
-    pub own: u16,
-    pub op: Op,
+pub struct UdafCall {
+    pub udaf: u16,
+    pub function: UdafFunction,
 }
 
 /// The fingerprint of a sequence of leaves: a polynomial in [`BASE`] modulo 2⁶⁴, whose
@@ -96,7 +96,7 @@ fn inverse_of_odd(number: u64) -> u64 {
 
 enum State<T> {
     Ready(T),
-    Pending(Work, Arc<Node<T>>, Arc<Node<T>>),
+    Pending(UdafCall, Arc<Node<T>>, Arc<Node<T>>),
     /// Only while it is being dropped.
     Gone,
 }
@@ -134,10 +134,10 @@ impl<T: Clone> Node<T> {
     }
 
     /// What is to be done, unless it is done already.
-    fn pending(&self) -> Option<(Work, Arc<Self>, Arc<Self>)> {
+    fn pending(&self) -> Option<(UdafCall, Arc<Self>, Arc<Self>)> {
         match &*self.lock() {
-            State::Pending(work, first, second) => {
-                Some((*work, Arc::clone(first), Arc::clone(second)))
+            State::Pending(call, first, second) => {
+                Some((*call, Arc::clone(first), Arc::clone(second)))
             }
             _ => None,
         }
@@ -145,7 +145,7 @@ impl<T: Clone> Node<T> {
 
     /// Keeps a value, unless another thread was faster. What it lets go of is dropped
     /// with the lock released.
-    fn settle(&self, value: T) {
+    fn set_value(&self, value: T) {
         let mut state = self.lock();
         let old = match &*state {
             State::Pending(..) => std::mem::replace(&mut *state, State::Ready(value)),
@@ -179,11 +179,11 @@ pub struct Term<T>(Option<Arc<Node<T>>>);
 impl<T: Clone> Term<T> {
     /// The value, worked out where it is pending; `None` over nothing.
     ///
-    /// `work` gets the operands of one operation at a time, operands before what needs
+    /// `call` gets the operands of one operation at a time, operands before what needs
     /// them, and no operation twice. What was worked out before it failed stays.
     pub fn force<E>(
         &self,
-        work: &mut impl FnMut(Work, &T, &T) -> std::result::Result<T, E>,
+        call: &mut impl FnMut(UdafCall, &T, &T) -> std::result::Result<T, E>,
     ) -> std::result::Result<Option<T>, E> {
         let Some(root) = &self.0 else { return Ok(None) };
         let mut path = Vec::new();
@@ -191,7 +191,7 @@ impl<T: Clone> Term<T> {
         loop {
             if let Some((what, first, second)) = node.pending() {
                 match (first.ready(), second.ready()) {
-                    (Some(a), Some(b)) => node.settle(work(what, &a, &b)?),
+                    (Some(a), Some(b)) => node.set_value(call(what, &a, &b)?),
                     (None, _) => {
                         path.push(std::mem::replace(&mut node, first));
                         continue;
@@ -210,15 +210,15 @@ impl<T: Clone> Term<T> {
     }
 
     /// One step, where all that it needs is there: the operation and its operands.
-    pub fn next_step(&self) -> Option<(Work, T, T)> {
-        let (work, first, second) = self.0.as_ref()?.pending()?;
-        Some((work, first.ready()?, second.ready()?))
+    pub fn next_step(&self) -> Option<(UdafCall, T, T)> {
+        let (call, first, second) = self.0.as_ref()?.pending()?;
+        Some((call, first.ready()?, second.ready()?))
     }
 
     /// Keeps the value that [`Term::next_step`] led to.
-    pub fn settle(&self, value: T) {
+    pub fn set_value(&self, value: T) {
         if let Some(node) = &self.0 {
-            node.settle(value);
+            node.set_value(value);
         }
     }
 
@@ -386,7 +386,7 @@ impl<T: Clone> Ledger<T> {
 /// The monoid of terms of one aggregation.
 #[derive(Debug)]
 pub struct Deferred<T> {
-    own: u16,
+    udaf: u16,
     commutative: bool,
     ledger: Arc<Ledger<T>>,
 }
@@ -401,10 +401,10 @@ impl<T> Clone for Deferred<T> {
 }
 
 impl<T: Element> Deferred<T> {
-    /// `own` is the number of the aggregation, for [`Work`].
-    pub fn new(own: u16, commutative: bool, ledger: Arc<Ledger<T>>) -> Self {
+    /// `udaf` is the number of the aggregation, for [`UdafCall`].
+    pub fn new(udaf: u16, commutative: bool, ledger: Arc<Ledger<T>>) -> Self {
         Self {
-            own,
+            udaf,
             commutative,
             ledger,
         }
@@ -425,9 +425,18 @@ impl<T: Element> Deferred<T> {
         }
     }
 
-    fn pend(&self, op: Op, mark: Mark, first: &Arc<Node<T>>, second: &Arc<Node<T>>) -> Term<T> {
-        let work = Work { own: self.own, op };
-        let state = State::Pending(work, Arc::clone(first), Arc::clone(second));
+    fn pend(
+        &self,
+        function: UdafFunction,
+        mark: Mark,
+        first: &Arc<Node<T>>,
+        second: &Arc<Node<T>>,
+    ) -> Term<T> {
+        let call = UdafCall {
+            udaf: self.udaf,
+            function,
+        };
+        let state = State::Pending(call, Arc::clone(first), Arc::clone(second));
         let node = Node::new(mark, state);
         self.ledger.note(&node);
         Term(Some(node))
@@ -442,7 +451,7 @@ impl<T: Element> Deferred<T> {
         if mark == Mark::NOTHING {
             return Term::default();
         }
-        self.pend(Op::Inverse, mark, a, b)
+        self.pend(UdafFunction::Inverse, mark, a, b)
     }
 }
 
@@ -462,9 +471,12 @@ impl<T: Element> Monoid for Deferred<T> {
     }
     fn combine(&self, a: &Term<T>, b: &Term<T>) -> Term<T> {
         match (&a.0, &b.0) {
-            (Some(older), Some(younger)) => {
-                self.pend(Op::Combine, older.mark.then(younger.mark), older, younger)
-            }
+            (Some(older), Some(younger)) => self.pend(
+                UdafFunction::Combine,
+                older.mark.then(younger.mark),
+                older,
+                younger,
+            ),
             (Some(_), None) => a.clone(),
             (None, _) => b.clone(),
         }

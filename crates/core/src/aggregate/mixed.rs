@@ -29,7 +29,7 @@ pub struct Mixed<T> {
     /// Native aggregations and their columns, in order of request.
     natives: Vec<(Native<MOST_WORDS>, usize)>,
     /// The user's own aggregations and their columns, in order of request.
-    own: Vec<(Deferred<T>, usize)>,
+    udafs: Vec<(Deferred<T>, usize)>,
     ledger: Arc<Ledger<T>>,
 }
 
@@ -96,7 +96,7 @@ impl<T: Element> Mixed<T> {
     pub fn invertible(aggs: &[AggSpec], dtypes: &[DType]) -> Option<Self> {
         let inverts = |agg: &AggSpec| match agg.kind {
             Kind::Collect | Kind::Sketch(_) => false,
-            Kind::Native(_) | Kind::Own { .. } => agg.kind.brings_inverse(),
+            Kind::Native(_) | Kind::Udaf { .. } => agg.kind.brings_inverse(),
             _ => true,
         };
         if !aggs.iter().all(inverts) {
@@ -115,7 +115,7 @@ impl<T: Element> Mixed<T> {
             sketched: Vec::new(),
             counted: Vec::new(),
             natives: Vec::new(),
-            own: Vec::new(),
+            udafs: Vec::new(),
             ledger,
         };
         for agg in aggs {
@@ -161,13 +161,13 @@ impl<T: Element> Mixed<T> {
                 };
                 Source::Sketch(placed(&mut self.sketched, sketched, same), request)
             }
-            Kind::Own {
+            Kind::Udaf {
                 number,
                 commutative,
                 ..
             } => {
-                let own = Deferred::new(number, commutative, Arc::clone(&self.ledger));
-                self.own.push((own, column()));
+                let udaf = Deferred::new(number, commutative, Arc::clone(&self.ledger));
+                self.udafs.push((udaf, column()));
                 Source::Term
             }
             _ => Source::Record,
@@ -195,7 +195,7 @@ where
     Cell<T>: Element,
 {
     fn inverse(&self, whole: &Part<T>, oldest: &Part<T>) -> Part<T> {
-        let terms = self.own.iter().zip(whole.terms.iter().zip(&oldest.terms));
+        let terms = self.udafs.iter().zip(whole.terms.iter().zip(&oldest.terms));
         let natives = self
             .natives
             .iter()
@@ -209,7 +209,7 @@ where
                 .map(|((native, _), (whole, oldest))| native.inverse(whole, oldest))
                 .collect(),
             terms: terms
-                .map(|((own, _), (whole, oldest))| own.inverse(whole, oldest))
+                .map(|((udaf, _), (whole, oldest))| udaf.inverse(whole, oldest))
                 .collect(),
         }
     }
@@ -236,7 +236,7 @@ where
             sketches: vec![Sketch::Nothing; self.sketched.len()],
             hitters: vec![Arc::default(); self.counted.len()],
             natives: vec![Held::NOTHING; self.natives.len()],
-            terms: vec![Term::default(); self.own.len()],
+            terms: vec![Term::default(); self.udafs.len()],
         }
     }
     fn lift(&self, value: &Part<T>) -> Part<T> {
@@ -247,7 +247,7 @@ where
         let sketches = self.sketched.iter().zip(a.sketches.iter().zip(&b.sketches));
         let hitters = self.counted.iter().zip(a.hitters.iter().zip(&b.hitters));
         let natives = self.natives.iter().zip(a.natives.iter().zip(&b.natives));
-        let terms = self.own.iter().zip(a.terms.iter().zip(&b.terms));
+        let terms = self.udafs.iter().zip(a.terms.iter().zip(&b.terms));
         Part {
             words: self.rest.combine(&a.words, &b.words),
             sequences: pairs.map(|(older, younger)| older.then(younger)).collect(),
@@ -261,7 +261,7 @@ where
                 .map(|((native, _), (older, younger))| native.combine(older, younger))
                 .collect(),
             terms: terms
-                .map(|((own, _), (older, younger))| own.combine(older, younger))
+                .map(|((udaf, _), (older, younger))| udaf.combine(older, younger))
                 .collect(),
         }
     }
@@ -294,7 +294,7 @@ where
             natives: (0..self.natives.len())
                 .map(|_| Held::read(input))
                 .collect::<Result<_>>()?,
-            terms: (0..self.own.len())
+            terms: (0..self.udafs.len())
                 .map(|_| Term::read(input))
                 .collect::<Result<_>>()?,
         };
@@ -321,9 +321,9 @@ where
                 .map(|(native, column)| native.one(&row[*column]))
                 .collect(),
             terms: self
-                .own
+                .udafs
                 .iter()
-                .map(|(own, col)| own.leaf_of(&row[*col]))
+                .map(|(udaf, col)| udaf.leaf_of(&row[*col]))
                 .collect(),
         })
     }
@@ -345,7 +345,7 @@ where
         }));
     }
     fn ledger(&self) -> Option<&Arc<Ledger<T>>> {
-        (!self.own.is_empty()).then_some(&self.ledger)
+        (!self.udafs.is_empty()).then_some(&self.ledger)
     }
 }
 

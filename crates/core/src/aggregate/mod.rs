@@ -85,8 +85,8 @@ pub enum Kind {
     Sketch(Request),
     /// Compiled elsewhere, over records.
     Native(native::Functions),
-    /// Of the user's own making, by number: its functions are the caller's.
-    Own {
+    /// A user-defined aggregation, by number. The caller calls its functions.
+    Udaf {
         number: u16,
         commutative: bool,
         /// Whether there is an inverse among its functions.
@@ -131,7 +131,7 @@ impl Kind {
     pub fn is_plain(self) -> bool {
         let other = matches!(
             self,
-            Self::Collect | Self::Sketch(_) | Self::Native(_) | Self::Own { .. }
+            Self::Collect | Self::Sketch(_) | Self::Native(_) | Self::Udaf { .. }
         );
         !other && !self.is_holistic()
     }
@@ -144,7 +144,7 @@ impl Kind {
     /// Whether an inverse is among the functions that it brings.
     pub fn brings_inverse(self) -> bool {
         match self {
-            Self::Own { invertible, .. } => invertible,
+            Self::Udaf { invertible, .. } => invertible,
             Self::Native(functions) => functions.inverse.is_some(),
             _ => false,
         }
@@ -360,7 +360,7 @@ where
                 return visitor.visit(Digest::new(request, dtype));
             }
             (
-                Kind::Own {
+                Kind::Udaf {
                     number,
                     commutative,
                     ..

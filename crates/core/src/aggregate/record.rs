@@ -236,7 +236,7 @@ impl RecordPlan {
                 Self::value(at, 1, dtype)
             }
             Kind::CountDistinct | Kind::Mode | Kind::Quantile(_) => unreachable!("no monoid"),
-            Kind::Collect | Kind::Sketch(_) | Kind::Native(_) | Kind::Own { .. } => {
+            Kind::Collect | Kind::Sketch(_) | Kind::Native(_) | Kind::Udaf { .. } => {
                 unreachable!("no record is planned for it")
             }
         }

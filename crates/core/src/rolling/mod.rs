@@ -363,15 +363,15 @@ pub fn slides<T>(request: &Request<'_, T>, to: &mut impl Slides) -> Result<(), E
 
 /// Rolling terms of one aggregation of the user's own, over the first column: `sink` gets
 /// the answers, and has them worked out before the next one comes.
-pub fn rolling_own<T: Element>(
+pub fn rolling_udaf<T: Element>(
     request: &Request<'_, T>,
     commutative: bool,
     sink: &mut impl Sink<T>,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     request.check()?;
-    let own = Deferred::new(0, commutative, Arc::<Ledger<T>>::default());
-    run(request, (&Sorted::of(request), None), &own, sink, proceed)
+    let udaf = Deferred::new(0, commutative, Arc::<Ledger<T>>::default());
+    run(request, (&Sorted::of(request), None), &udaf, sink, proceed)
 }
 
 /// Of a table in order, `only` the groups for which that is true, if it is given.
@@ -397,11 +397,11 @@ fn run<T: Element, A: Aggregation<T>>(
         return Ok(());
     }
     let all = sorted.rows();
-    let mut own = Vec::new();
+    let mut udaf = Vec::new();
     let mut table = None;
     for (index, span) in request.spans.iter().enumerate() {
         let Some(ranges) = Ranges::new(request, sorted, *span) else {
-            own.push((index, *span));
+            udaf.push((index, *span));
             continue;
         };
         if table.is_none() {
@@ -410,7 +410,7 @@ fn run<T: Element, A: Aggregation<T>>(
         let table = table.as_ref().expect("made when first needed");
         two_stacks::answer_ranges(table, index, (&ranges, only), &mut answers)?;
     }
-    let groups = if own.is_empty() {
+    let groups = if udaf.is_empty() {
         &[]
     } else {
         &sorted.starts[..]
@@ -420,7 +420,7 @@ fn run<T: Element, A: Aggregation<T>>(
             continue;
         }
         let group = Group::new(request, aggregation, &all[ends[0]..ends[1]])?;
-        for span in &own {
+        for span in &udaf {
             two_stacks::answer(&group, *span, request.ties, &mut answers)?;
         }
     }

@@ -242,7 +242,7 @@ pub fn by_definition(spec: &AggSpec, rows: &[Row], dtype: DType) -> Answer<i64> 
     match spec.kind {
         Kind::Count => Answer::I64(values.len() as i64),
         Kind::Collect => Answer::List(values),
-        Kind::Own { .. } => unreachable!("no definition but the user's"),
+        Kind::Udaf { .. } => unreachable!("no definition but the user's"),
         Kind::Sketch(_) | Kind::Native(_) => unreachable!("defined elsewhere, or approximate"),
         kind if kind.is_holistic() => {
             let bits = values.iter().filter_map(Cell::bits);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::common::Random;
 use crate::common::script::{Claims, Generator, Op as Step};
 use slidewise_core::aggregate::collect::Seq;
-use slidewise_core::aggregate::deferred::{Deferred, Ledger, Op, Term, Work};
+use slidewise_core::aggregate::deferred::{Deferred, Ledger, Term, UdafCall, UdafFunction};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use slidewise_core::monoid::{Law, Monoid};
 use slidewise_core::snapshot::{Codec, Reader, Writer};
@@ -42,8 +42,8 @@ fn read(text: &Text) -> Vec<i64> {
     held(text).to_vec()
 }
 
-fn own() -> Kind {
-    Kind::Own {
+fn udaf() -> Kind {
+    Kind::Udaf {
         number: 7,
         commutative: false,
         invertible: true,
@@ -60,11 +60,11 @@ fn request(kind: Kind) -> AggSpec {
 }
 
 /// Concatenation, and its inverse.
-fn work(work: Work, a: &Text, b: &Text) -> Text {
-    assert_eq!(work.own, 7);
-    match work.op {
-        Op::Combine => hold(held(a).then(&held(b))),
-        Op::Inverse => {
+fn call(call: UdafCall, a: &Text, b: &Text) -> Text {
+    assert_eq!(call.udaf, 7);
+    match call.function {
+        UdafFunction::Combine => hold(held(a).then(&held(b))),
+        UdafFunction::Inverse => {
             let (whole, oldest) = (read(a), read(b));
             assert_eq!(whole[..oldest.len()], oldest, "not its oldest part");
             let rest = whole[oldest.len()..].iter();
@@ -82,7 +82,7 @@ fn force_with_faults(term: &Term<Text>) -> Vec<i64> {
             if calls > k {
                 Err(())
             } else {
-                Ok(work(what, a, b))
+                Ok(call(what, a, b))
             }
         });
         if let Ok(value) = forced {
@@ -94,7 +94,7 @@ fn force_with_faults(term: &Term<Text>) -> Vec<i64> {
 }
 
 fn force(term: &Term<Text>) -> Vec<i64> {
-    let forced = term.force(&mut |what, a, b| Ok::<_, ()>(work(what, a, b)));
+    let forced = term.force(&mut |what, a, b| Ok::<_, ()>(call(what, a, b)));
     forced.unwrap().map_or_else(Vec::new, |text| read(&text))
 }
 
@@ -167,7 +167,7 @@ fn restored(window: &AnyText, fresh: AnyText) -> AnyText {
 fn compare(algorithm: Algorithm, claims: Claims, ties: Ties, seed: u64) {
     HELD.with_borrow_mut(Vec::clear);
     let mut windows = [
-        make(algorithm, own(), ties),
+        make(algorithm, udaf(), ties),
         make(Algorithm::Recalculate, Kind::Collect, ties),
     ];
     let mut generator = Generator::new(seed, claims);
@@ -185,7 +185,7 @@ fn compare(algorithm: Algorithm, claims: Claims, ties: Ties, seed: u64) {
             assert_ne!(claims, Claims::AnyOrder, "seed {seed}, step {at}");
         }
         if matches!(op, Step::Restore) {
-            windows[0] = restored(&windows[0], make(algorithm, own(), ties));
+            windows[0] = restored(&windows[0], make(algorithm, udaf(), ties));
         }
         if random.below(asks) > 0 {
             continue;
@@ -253,7 +253,7 @@ fn a_ledger_holds_what_is_alive_and_gives_operands_first() {
     }
     for term in ledger.take(usize::MAX) {
         let (what, a, b) = term.next_step().expect("its operands came before");
-        term.settle(work(what, &a, &b));
+        term.set_value(call(what, &a, &b));
     }
     assert!(ledger.is_empty());
     assert!(force(&acc).into_iter().eq(0..100));
