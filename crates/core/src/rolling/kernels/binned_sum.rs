@@ -7,6 +7,16 @@
 //!
 //! What lies below the fine unit is lost: at most 2ᴱ⁻⁸¹ per term, once, however long the
 //! sums run. [`Grid::holds`] says which terms lose nothing.
+//!
+//! Method: binned (pre-rounded) summation with two bins of 40 bits. Adding a term to a large
+//! multiple of the unit splits it without error: `ExtractScalar` of Rump, Ogita, Oishi,
+//! *Accurate Floating-Point Summation, Part I* (SIAM J. Sci. Comput. 31(1), 2008). Biased
+//! accumulators that split and add at once: Demmel, Nguyen, *Fast Reproducible
+//! Floating-Point Summation* (ARITH 21, 2013); Ahrens, Demmel, Nguyen, *Algorithms for
+//! Efficient Reproducible Floating Point Summation* (ACM TOMS 46(3), 2020).
+//! Deviations: the greatest term decides where the bins lie, not fixed exponents; a term
+//! beyond them begins new sums, where the published accumulator moves its bins; sums of
+//! many terms are carried as integers.
 
 /// Bits between a term and the coarse unit, and between the two units.
 const BITS: i32 = 40;

@@ -17,6 +17,11 @@
 //! terms are beyond any grid (NaN, infinities, the largest and the smallest floats), two
 //! stacks ([`Flip`]) answer. When an epoch begins is decided by the rows and windows of a
 //! group alone: a window that shares nothing with the one before it begins another.
+//!
+//! Methods: differences of prefix sums, over binned sums ([`super::binned_sum`] cites them)
+//! so that no difference rounds. Variances by the shifted-data formula of Chan, Golub,
+//! LeVeque, *Algorithms for Computing the Sample Variance* (The American Statistician
+//! 37(3), 1983): `(Σd² − (Σd)²/n) / (n − ddof)` with d the distance from the pivot.
 
 use std::ops::Range;
 
