@@ -1,0 +1,89 @@
+"""The design pages name files and items that exist."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DESIGN = ROOT / "docs" / "design"
+# Where paths lie that begin with no folder of the repository.
+ELSEWHERE = {
+    ".rs": ROOT / "crates" / "core" / "src",
+    ".py": ROOT / "python" / "slidewise",
+    ".md": DESIGN,
+}
+PAPERS = ["FiBA", "Bulk FiBA", "DABA", "Reactive Aggregator", "SlickDeque", "Others"]
+FOLDERS = ("bench/", "crates/", "docs/", "python/", "tests/")
+
+# `path` or `path: item, item`.
+REFERENCE = re.compile(r"`([\w./]+\.(?:rs|py|md))(?:: ([\w, ]+))?`")
+DEFINITION = r"\b(?:fn|struct|enum|trait|type|const|mod|def|class)\s+{}\b"
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """Paper, part and place of each row of the map."""
+    found, paper = [], ""
+    for line in (DESIGN / "papers.md").read_text("utf-8").splitlines():
+        if line.startswith("## "):
+            paper = line[3:]
+        elif line.startswith("| ") and not line.startswith("| part |"):
+            part, place, _ = (cell.strip() for cell in line.split("|")[1:4])
+            found.append((paper, part, place))
+    return found
+
+
+@cache
+def text_of(path: str) -> str:
+    return file_of(path).read_text("utf-8")
+
+
+def file_of(path: str) -> Path:
+    if path.startswith(FOLDERS):
+        return ROOT / path
+    return ELSEWHERE[Path(path).suffix] / path
+
+
+def missing(reference: re.Match[str]) -> list[str]:
+    """The names in a reference that the tree does not have."""
+    path, items = reference[1], reference[2]
+    if not file_of(path).is_file():
+        return [path]
+    named = items.split(", ") if items else []
+    return [
+        f"{path}: {item}"
+        for item in named
+        if not re.search(DEFINITION.format(item), text_of(path))
+    ]
+
+
+def test_the_map_covers_the_papers():
+    papers = [paper for paper, _, _ in rows()]
+    assert list(dict.fromkeys(papers)) == PAPERS
+    assert all(papers.count(paper) >= 15 for paper in PAPERS[:-1])
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_each_row_names_what_is_there(paper: str):
+    for part, place in [row[1:] for row in rows() if row[0] == paper]:
+        references = list(REFERENCE.finditer(place))
+        assert bool(references) != (place == "*not there*"), f"{part}: {place}"
+        rest = REFERENCE.sub("", place).removeprefix("*in part* ")
+        assert not references or not rest.strip(", "), f"{part}: {place}"
+        assert [name for found in references for name in missing(found)] == [], part
+
+
+@pytest.mark.parametrize(
+    "page", sorted(DESIGN.glob("*.md")), ids=lambda page: page.name
+)
+def test_the_pages_name_what_is_there(page: Path):
+    text = page.read_text("utf-8")
+    named = [name for found in REFERENCE.finditer(text) for name in missing(found)]
+    assert named == []
+
+
+def test_a_wrong_name_is_found():
+    assert missing(REFERENCE.match("`monoid.rs: Monoid`")) == []
+    assert missing(REFERENCE.match("`monoid.rs: Monad`")) == ["monoid.rs: Monad"]
+    assert missing(REFERENCE.match("`monad.rs`")) == ["monad.rs"]
