@@ -40,15 +40,16 @@ PROBES = [
 LIMITS = """\
 ## Where the range ends
 
-Sums and means of finite floats may leave the range of floats on the way, above
-1.8e308: they are carried beyond it, and come back when the values that led there
-leave, or others bring them back. `mean` of `[1e308, 1e308]` is 1e308, and `sum` of
-`[1e308, 1e308, -1e308]` is 1e308, in whatever order and grouping. Only a sum that
-lies beyond in the end is infinite.
+Sums and means of finite floats may exceed the largest float, 1.8e308, on the way. They
+are carried beyond it and come back when the values that led there leave, or when others
+bring them back. `mean` of `[1e308, 1e308]` is 1e308, and `sum` of `[1e308, 1e308,
+-1e308]` is 1e308, in every order and grouping. Only a sum that lies beyond the range in
+the end is infinite.
 
-What is made of powers ends where the powers do, as in numpy. Sums of squares and of
-products are carried beyond the range of floats, too: what is made of their roots does
-not end there, and an infinite answer has its sign whatever the grouping.
+Answers that are powers end where the powers leave the range of floats, as in numpy.
+Sums of squares and of products are carried beyond it, too, so that their roots
+(`stddev`, `correlation`) do not end there, and an infinite answer has its sign in every
+grouping.
 
 | answer | deviations from the mean | beyond |
 | --- | --- | --- |
@@ -59,7 +60,7 @@ not end there, and an infinite answer has its sign whatever the grouping.
 | `skewness` | 1e-97 to 1e102 | NaN |
 | `kurtosis` | 1e-72 to 1e76 | NaN |
 
-Values that far from 1 are scaled first: a power of two costs no digits.
+Scale values that far from 1 first: a power of two costs no digits.
 """
 
 
@@ -81,10 +82,10 @@ def _head() -> list[str]:
     return [
         "# How right the numbers are",
         "",
-        "Rolling sums and deviations in slidewise are what one gets by computing",
-        "every window anew: nothing is ever subtracted, and rounding errors are",
-        "carried along. Here they are beside other libraries, each as it comes out",
-        "of the box.",
+        "Rolling sums and deviations in slidewise are as accurate as computing every",
+        "window anew: no subtraction rounds, and rounding errors are carried along",
+        "([by these methods](design/numbers.md)). This page compares them with other",
+        "libraries, each with its default settings.",
         "",
         f"Made by `python -m bench.numbers` on {time.strftime('%Y-%m-%d')}, with",
         f"{versions()}.",
@@ -99,9 +100,9 @@ def _probes() -> list[str]:
     lines = [
         "## What leaves a window leaves no trace",
         "",
-        "The answer of the last row, over a window of three rows. What is wrong is",
-        "bold; what is a matter of convention, because NaN or infinity is inside, is",
-        "in italics.",
+        "The answer of the last row, over a window of three rows. Wrong answers are",
+        "bold; answers that are a matter of convention, because NaN or infinity is",
+        "inside the window, are in italics.",
         "",
         _row(["values", "", "exact", *(peer.name for peer in PEERS)]),
         _row(["---"] * (3 + len(PEERS))),

@@ -19,9 +19,10 @@ _COLOURS = {"slidewise": "#1d4ed8", "polars": "#b45309", "pandas": "#6b7280"}
 _HEAD = """# How fast tables are
 
 Rolling aggregates over {rows:,} rows at random (Poisson) times, in windows that hold
-about 100, 10,000 and 1,000,000 rows, beside other libraries. Millions of rows per
-second of CPU time on one core, results made anew at each call: the best of three calls,
-and in brackets the very first one, in which libraries touch fresh memory or compile.
+about 100, 10,000 and 1,000,000 rows, compared with other libraries. Figures are
+millions of rows per second of CPU time on one core, with new result columns at each
+call: the best of three calls, and in brackets the first one, in which libraries touch
+fresh memory or compile.
 
 Made by `python -m bench.rolling_peers` on {date}, on {machine}, with
 {versions}.
@@ -31,10 +32,10 @@ compare ratios, not absolute figures.
 
 ![M rows/s in windows of about 10,000 rows](speed.png)
 
-Goals are what slidewise set out for. Bold is the fastest of those that answer windows
-of time; bottleneck and numbagg (*) count rows, which spares them looking at times.
-Where a library got fewer rows, because it takes long, their number stands behind its
-name.
+A goal is the rate that slidewise was designed for. Bold is the fastest library with
+windows of time; bottleneck and numbagg (*) have windows of rows, and so do not read
+times. A number of rows behind a name means that the library, being slow, was measured
+on fewer rows.
 """
 
 

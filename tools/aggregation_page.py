@@ -23,17 +23,18 @@ HEAD = """\
 
 Written by `make docs` from the code; edit the docstrings instead.
 
-What an algorithm asks of an aggregation are laws, after Table 2 of Tangwongsan, Hirzel,
-Schneider and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
+Algorithms require laws of an aggregation, as in Table 2 of Tangwongsan, Hirzel, Schneider
+and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
 
-- **associative**: partial results may be grouped in any way. All algorithms need it.
+- **associative**: partial results may be grouped in any way. All algorithms require it.
 - **commutative**: partial results may be combined in any order.
 - **invertible**: what was combined can be taken out again (`subtract_on_evict`,
-  `slick_deque`).
-- **selective**: a combine gives one of its operands (`slick_deque`).
+  `slick_deque`). `collect`, invertible in Table 2, is not declared so here.
+- **selective**: a combine returns one of its operands (`slick_deque`).
 
-Those without a partial result are *holistic*: all values of the window are needed at
-once. They run in windows of their own, beside the others if asked for together.
+Aggregations without a partial result of bounded size are *holistic*: they need all
+values of the window at once. Requested with others, they run in a window of their own
+beside them.
 
 | aggregation | answers | associative | commutative | invertible | selective |
 |-------------|---------|-------------|-------------|------------|-----------|
