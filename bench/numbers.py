@@ -42,9 +42,9 @@ LIMITS = """\
 
 Sums and means of finite floats may exceed the largest float, 1.8e308, on the way. They
 are carried beyond it and come back when the values that led there leave, or when others
-bring them back. `mean` of `[1e308, 1e308]` is 1e308, and `sum` of `[1e308, 1e308,
--1e308]` is 1e308, in every order and grouping. Only a sum that lies beyond the range in
-the end is infinite.
+bring them back. In every order and grouping, `mean` of `[1e308, 1e308]` is 1e308, and
+`sum` of `[1e308, 1e308, -1e308]` is 1e308. Only a sum that lies beyond the range in the
+end is infinite.
 
 Answers that are powers end where the powers leave the range of floats, as in numpy.
 Sums of squares and of products are carried beyond it, too, so that their roots

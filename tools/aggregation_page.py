@@ -23,8 +23,8 @@ HEAD = """\
 
 Written by `make docs` from the code; edit the docstrings instead.
 
-Algorithms require laws of an aggregation, as in Table 2 of Tangwongsan, Hirzel, Schneider
-and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
+Algorithms require laws of an aggregation, as in Table 2 of Tangwongsan, Hirzel,
+Schneider and Wu, *General Incremental Sliding-Window Aggregation* (VLDB 2015):
 
 - **associative**: partial results may be grouped in any way. All algorithms require it.
 - **commutative**: partial results may be combined in any order.
