@@ -239,3 +239,57 @@ impl Selective for FirstTop {
         self.combine(older, younger) == *younger
     }
 }
+
+/// The plain sum: what the papers' examples add up.
+#[derive(Clone, Debug)]
+pub struct Total;
+
+/// The plain maximum of their examples.
+#[derive(Clone, Debug)]
+pub struct Largest;
+
+macro_rules! plain {
+    ($name:ident, $identity:expr, $combine:expr) => {
+        impl Monoid for $name {
+            type In = i64;
+            type Partial = i64;
+            const SMALL: usize = 0;
+
+            fn commutative(&self) -> bool {
+                true
+            }
+            fn identity(&self) -> i64 {
+                $identity
+            }
+            fn lift(&self, value: &i64) -> i64 {
+                *value
+            }
+            fn combine(&self, x: &i64, y: &i64) -> i64 {
+                COMBINES.with(|count| count.set(count.get() + 1));
+                $combine(*x, *y)
+            }
+            fn unlift(&self, partial: i64) -> std::result::Result<i64, i64> {
+                Ok(partial)
+            }
+            fn same(&self, a: &i64, b: &i64) -> bool {
+                a == b
+            }
+        }
+    };
+}
+
+plain!(Total, 0, i64::wrapping_add);
+plain!(Largest, i64::MIN, i64::max);
+
+impl Invertible for Total {
+    fn inverse(&self, whole: &i64, oldest: &i64) -> i64 {
+        INVERSES.with(|count| count.set(count.get() + 1));
+        whole - oldest
+    }
+}
+
+impl Selective for Largest {
+    fn outdoes(&self, younger: &i64, older: &i64) -> bool {
+        self.combine(older, younger) == *younger
+    }
+}

@@ -25,4 +25,5 @@ mod reactive;
 mod release;
 mod shared;
 mod sketches;
+mod traces;
 mod trees;

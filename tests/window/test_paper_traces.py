@@ -1,0 +1,130 @@
+"""The examples that the papers print, replayed on every algorithm that takes them."""
+
+import itertools
+import math
+import random
+from collections import Counter
+
+import pytest
+
+import slidewise as sw
+from slidewise.window.algorithms import ALGORITHMS
+
+OUT_OF_ORDER = [name for name, known in ALGORITHMS.items() if not known.in_order]
+MAX = {"max": sw.max(), "count": sw.max_count()}
+
+
+def window(aggs, algorithm: str) -> sw.Window:
+    """With the bound on lateness that one of them needs."""
+    options = {"latency": 1_000} if algorithm == "daba_late" else {}
+    return sw.Window(aggs, algorithm=algorithm, **options)
+
+
+@pytest.mark.parametrize("algorithm", OUT_OF_ORDER)
+def test_fiba_section_2_max_and_maxcount(algorithm: str) -> None:
+    """FiBA 2019, §2: an append, a late arrival, and evicts in order."""
+    w = window(MAX, algorithm)
+    for time, value in [(17, 4), (19, 3), (20, 0), (21, 4)]:
+        w.insert(time, value)
+    assert w.query() == {"max": 4, "count": 2}
+    w.insert(22, 4)
+    assert w.query() == {"max": 4, "count": 3}
+    w.insert(18, 5)
+    assert w.query() == {"max": 5, "count": 1}
+    assert w.evict() == 17
+    assert w.query() == {"max": 5, "count": 1}
+    assert w.evict() == 18
+    assert w.query() == {"max": 4, "count": 2}
+
+
+# SlickDeque 2018, Figures 8 and 9: tuples, and answers for the last 3 and the last 5.
+TUPLES = [6, 5, 0, 1, 3, 4, 2, 7]
+SUMS = [(6, 6), (11, 11), (11, 11), (6, 12), (4, 15), (8, 13), (9, 10), (13, 17)]
+MAXIMA = [(6, 6), (6, 6), (6, 6), (5, 6), (3, 6), (4, 5), (4, 4), (7, 7)]
+SHARED = [name for name, known in ALGORITHMS.items() if known.shared]
+
+
+@pytest.mark.parametrize("algorithm", [*SHARED, "auto"])
+@pytest.mark.parametrize(
+    ("agg", "answers"), [(sw.sum(), SUMS), (sw.max(), MAXIMA)], ids=["sum", "max"]
+)
+def test_slickdeque_examples_2_and_3(algorithm: str, agg, answers) -> None:
+    w = sw.SharedWindow(agg, ranges=[3, 5], algorithm=algorithm)
+    for time, (value, expected) in enumerate(zip(TUPLES, answers, strict=True)):
+        w.insert(time, value)
+        assert tuple(w.query()) == expected
+
+
+CONCAT = sw.aggregation(
+    lift=str, combine=lambda a, b: a + b, identity="", name="test_paper_traces:CONCAT"
+)
+
+
+@pytest.mark.parametrize(
+    "algorithm", [name for name, known in ALGORITHMS.items() if known.law is None]
+)
+def test_reactive_aggregator_figure_5(algorithm: str) -> None:
+    """RA 2015, Figure 5: the buffer inverts as 9 arrives, and the order must not."""
+    options = {"capacity": 4} if algorithm == "flat_fat" else {}
+    if algorithm == "daba_late":
+        options = {"latency": 1_000}
+    w = sw.Window(CONCAT, algorithm=algorithm, **options)
+    seen = []
+    for time, value in enumerate([4, 7, 3, 2]):
+        w.insert(time, value)
+        seen.append(w.query())
+    w.evict()
+    seen.append(w.query())
+    w.insert(4, 9)
+    seen.append(w.query())
+    assert seen == ["4", "47", "473", "4732", "732", "7329"]
+
+
+def displacements(order) -> list[int]:
+    """δ_i: how many of the elements before are greater."""
+    return [
+        sum(before > value for before in order[:at]) for at, value in enumerate(order)
+    ]
+
+
+def drawn(count: int, most: int, source: random.Random) -> list[int]:
+    """One of G_d(1..count), each as likely: from the last element to the first, one of
+    the most + 1 greatest that are left."""
+    left, order = list(range(1, count + 1)), []
+    while left:
+        order.append(left.pop(-1 - source.randrange(min(most + 1, len(left)))))
+    return order[::-1]
+
+
+@pytest.mark.parametrize(
+    ("count", "most"), [(1, 0), (4, 0), (5, 1), (5, 2), (6, 3), (6, 5)]
+)
+def test_fiba_lemma_a_1(count: int, most: int) -> None:
+    """|G_d(X)| = d! (d + 1)^(|X| - d), and the permutations drawn are all of them."""
+    group = [
+        order
+        for order in itertools.permutations(range(1, count + 1))
+        if max(displacements(order)) <= most
+    ]
+    size = math.factorial(most) * (most + 1) ** (count - most)
+    assert len(group) == size
+    source = random.Random(count * 100 + most)
+    seen = Counter(tuple(drawn(count, most, source)) for _ in range(60 * size))
+    assert set(seen) == set(group)
+
+
+@pytest.mark.parametrize("algorithm", OUT_OF_ORDER)
+@pytest.mark.parametrize("most", [0, 1, 7, 64, 299])
+def test_fiba_theorem_2_2_sorts_by_first(algorithm: str, most: int) -> None:
+    """The reduction of Appendix A: inserts at times π_i, then queries of `first` and
+    evicts give π in order; 3m operations."""
+    order = drawn(300, most, random.Random(most))
+    assert max(displacements(order)) <= most
+    w = window(sw.first(), algorithm)
+    for element in order:
+        w.insert(element, element)
+    found = []
+    while len(w):
+        found.append(w.query())
+        w.evict()
+    assert found == sorted(order)
