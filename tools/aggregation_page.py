@@ -14,7 +14,7 @@ from pathlib import Path
 import slidewise as sw
 import slidewise._core as _core
 from slidewise import aggregations
-from slidewise.aggregations import HOLISTIC, KINDS, PAIRS, Aggregation, Sketch
+from slidewise.aggregations import HOLISTIC, KINDS, PAIRS, Aggregation
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "aggregations.md"
 
@@ -79,7 +79,7 @@ def _row(name: str, agg: Aggregation) -> str:
 
 
 def _laws(agg: Aggregation) -> list[str]:
-    kind = agg.native if isinstance(agg, Sketch) else agg.asked
+    kind = agg.core_kind
     kind = "collect" if kind in ("concat", "collect_distinct") else kind
     feeds = 2 if agg.kind in PAIRS or agg.kind.startswith("arg_") else 1
     held = [

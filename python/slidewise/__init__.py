@@ -73,7 +73,7 @@ from slidewise.errors import (
     SpecError,
     WindowBusyError,
 )
-from slidewise.hints import no_such_name
+from slidewise.hints import unknown_name_error
 from slidewise.keyed import KeyedWindows
 from slidewise.spec.durations import rows, session
 from slidewise.spec.spec import Spec
@@ -161,4 +161,4 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 
     def __getattr__(name: str) -> object:
-        raise no_such_name(name, __all__)
+        raise unknown_name_error(name, __all__)

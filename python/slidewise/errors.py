@@ -17,7 +17,7 @@ __all__ = [
     "SnapshotError",
     "SpecError",
     "WindowBusyError",
-    "shown",
+    "describe_value",
 ]
 
 
@@ -59,9 +59,9 @@ class _MessageError(SlidewiseError):
 
     def __str__(self) -> str:
         """The message, arguments as in a call."""
-        return self.told(str)
+        return self.format(str)
 
-    def told(self, argument: Callable[[Argument], str]) -> str:
+    def format(self, argument: Callable[[Argument], str]) -> str:
         """The message, arguments in other words."""
         return "".join(
             argument(part) if isinstance(part, Argument) else str(part)
@@ -78,7 +78,7 @@ class SpecError(_MessageError, ValueError):
         >>> error = SpecError(Argument("every", 0), " is no length")
         >>> print(error)
         every=0 is no length
-        >>> error.told(lambda argument: f"--{argument.name}")
+        >>> error.format(lambda argument: f"--{argument.name}")
         '--every is no length'
     """
 
@@ -140,12 +140,12 @@ class WindowBusyError(SlidewiseError, RuntimeError):
     """A window was used from within its own operation, or by two threads at once."""
 
 
-def shown(value: object) -> str:
-    """A value that is no aggregation, for messages.
+def describe_value(value: object) -> str:
+    """A value that is not an aggregation, for messages.
 
     Example:
         >>> import slidewise as sw
-        >>> shown(7), shown(sw.count)
+        >>> describe_value(7), shown(sw.count)
         ('7', 'the function sw.count itself: write sw.count()')
     """
     if callable(value) and getattr(value, "__module__", "").startswith("slidewise"):

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
-__all__ = ["hint_of", "name_meant", "no_such_name", "with_hints"]
+__all__ = ["suggest_argument", "suggest_name", "unknown_name_error", "with_hints"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -93,7 +93,7 @@ def with_hints(function: _Function) -> _Function:
             if name not in parameters:
                 raise TypeError(
                     f"{function.__name__}() takes no argument {name!r}"
-                    f"{hint_of(name, parameters)}"
+                    f"{suggest_argument(name, parameters)}"
                 )
         if len(args) > len(leading):
             raise TypeError(
@@ -106,12 +106,14 @@ def with_hints(function: _Function) -> _Function:
     return cast("_Function", checked)
 
 
-def hint_of(name: str, known: Iterable[str]) -> str:
+def suggest_argument(name: str, known: Iterable[str]) -> str:
     """What to write instead of an argument, for the end of a message.
 
     Example:
-        >>> hint_of("min_periods", ["on", "min_rows"]), hint_of("xyzzy", ["on"])
-        (': did you mean min_rows=?', '')
+        >>> suggest_argument("min_periods", ["on", "min_rows"])
+        ': did you mean min_rows=?'
+        >>> suggest_argument("xyzzy", ["on"])
+        ''
     """
     known = list(known)
     needed, advice = _ADVICE.get(name, ("", ""))
@@ -122,24 +124,24 @@ def hint_of(name: str, known: Iterable[str]) -> str:
     return f": did you mean {meant[0]}=?" if meant else ""
 
 
-def name_meant(name: str, names: Iterable[str]) -> str | None:
+def suggest_name(name: str, names: Iterable[str]) -> str | None:
     """What slidewise calls it, or the name that is nearest; None if none is near.
 
     Example:
-        >>> name_meant("nunique", ["count_distinct"]), name_meant("meen", ["mean"])
+        >>> suggest_name("nunique", ["count_distinct"]), suggest_name("meen", ["mean"])
         ('count_distinct', 'mean')
     """
     near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.7)
     return _NAMES.get(name, near[0] if near else None)
 
 
-def no_such_name(name: str, names: Iterable[str]) -> AttributeError:
+def unknown_name_error(name: str, names: Iterable[str]) -> AttributeError:
     """The error for a name that `slidewise` does not have.
 
     Example:
-        >>> str(no_such_name("std", ["stddev"]))
+        >>> str(unknown_name_error("std", ["stddev"]))
         "module 'slidewise' has no attribute 'std': did you mean sw.stddev?"
     """
-    meant = name_meant(name, names)
+    meant = suggest_name(name, names)
     hint = f": did you mean sw.{meant}?" if meant else ""
     return AttributeError(f"module 'slidewise' has no attribute {name!r}{hint}")

@@ -16,7 +16,7 @@ import pytest
 from tables_oracle import SIDES
 
 import slidewise as sw
-from slidewise.aggregations.custom import known
+from slidewise.aggregations.custom import find_custom
 from slidewise.spec.spec import Spec
 
 
@@ -382,8 +382,8 @@ def test_damaged_bytes_are_refused():
 
 
 def test_known_ones_are_those_alive():
-    assert known("nowhere:nothing") is None
-    assert known(f"{__name__}:Longest") == Longest
+    assert find_custom("nowhere:nothing") is None
+    assert find_custom(f"{__name__}:Longest") == Longest
 
 
 def test_the_hash_of_a_spec_names_it():

@@ -11,8 +11,8 @@ import pytest
 
 import slidewise as sw
 from slidewise.spec.spec import Spec
-from slidewise.table.batched_hopping import hopped
-from slidewise.table.batched_rolling import rolled
+from slidewise.table.batched_hopping import hopping_batches
+from slidewise.table.batched_rolling import rolling_batches
 
 HALF = 2**62
 INT64 = range(-(2**63), 2**63)
@@ -140,10 +140,10 @@ def test_likewise_in_batches() -> None:
     table = numbers(500).sort_by([("k", "ascending"), ("t", "ascending")])
     batches = table.to_batches(max_chunksize=17)
     ask = {**ASK, "windows": 9}
-    parts = list(rolled(batches, Spec.make(**ask), table.schema))
+    parts = list(rolling_batches(batches, Spec.make(**ask), table.schema))
     agree(pa.concat_tables(parts), windows_of(table, 9))
     hops = Spec.make_hopping(**ASK, window=7)
-    parts = list(hopped(batches, hops, table.schema))
+    parts = list(hopping_batches(batches, hops, table.schema))
     assert pa.concat_tables(parts).equals(sw.hopping(table, window=7, **ASK))
 
 

@@ -179,8 +179,8 @@ def test_aggregations_that_do_not_fit(agg: sw.Aggregation, message: str) -> None
     [
         ({}, "aggs= is empty"),
         (sw.count(), "aggs= takes a mapping from names to aggregations"),
-        ({"n": "count"}, r"aggs\['n'\] is no aggregation: 'count'"),
-        ({"n": sw.count}, r"aggs\['n'\] is no aggregation: .* write sw.count\(\)"),
+        ({"n": "count"}, r"aggs\['n'\] is not an aggregation: 'count'"),
+        ({"n": sw.count}, r"aggs\['n'\] is not an aggregation: .* write sw.count\(\)"),
         ({1: sw.count()}, "aggs= names an aggregation 1: a name is a str, such as '1'"),
         ({"s": sw.sum()}, r"sum\(\) needs a column: sum\('...'\)"),
         ({"s": sw.collect()}, r"collect\(\) needs a column"),

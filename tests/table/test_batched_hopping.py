@@ -12,7 +12,7 @@ from random_tables import AGGS, BY, in_pieces, random_table, same, sorted_by
 
 import slidewise as sw
 from slidewise.spec.spec import Spec
-from slidewise.table.batched_hopping import hopped
+from slidewise.table.batched_hopping import hopping_batches
 from slidewise.table.batched_rolling import Order
 from slidewise.table.hopping import hopping_spec
 
@@ -21,7 +21,7 @@ def expect_same(table: pa.Table, spec: Spec, rng: random.Random) -> None:
     expected = hopping_spec(table, spec)
     for most, least in ((1, 1), (9, 1), (9, 20), (500, 1)):
         pieces = in_pieces(rng, sorted_by(table, spec), most)
-        parts = list(hopped(pieces, spec, table.schema, Order(least=least)))
+        parts = list(hopping_batches(pieces, spec, table.schema, Order(least=least)))
         got = pa.concat_tables(parts) if parts else expected.slice(0, 0)
         same(numbered(got, spec), numbered(expected, spec))
 
@@ -79,7 +79,7 @@ def test_windows_of_pieces_of_time(window: int, every: int) -> None:
     for most, least in ((1, 1), (9, 20), (500, 1)):
         order = Order(within=("after", "until"), least=least)
         pieces = in_pieces(rng, rows, most)
-        got = pa.concat_tables(hopped(pieces, cutting, rows.schema, order))
+        got = pa.concat_tables(hopping_batches(pieces, cutting, rows.schema, order))
         same(
             numbered(got.drop_columns(["piece"]), spec),
             numbered(expected, spec),
@@ -99,7 +99,9 @@ def test_keys_that_share_a_run(asked: dict[str, Any]) -> None:
     expected = numbered(hopping_spec(table, spec), spec)
     for most in (1, 7, 40):
         order = Order(runs=("run",), least=1)
-        got = list(hopped(in_pieces(rng, rows, most), spec, rows.schema, order))
+        got = list(
+            hopping_batches(in_pieces(rng, rows, most), spec, rows.schema, order)
+        )
         same(numbered(pa.concat_tables(got), spec), expected)
 
 
@@ -116,15 +118,15 @@ def test_sessions_over_random_batches(gap: int) -> None:
 def test_nothing_gives_nothing() -> None:
     schema = pa.schema({"t": pa.int64()})
     spec = Spec.make_hopping(on="t", window=5, aggs={"n": sw.count()})
-    assert list(hopped([], spec, schema)) == []
-    assert list(hopped(schema.empty_table().to_batches(), spec, schema)) == []
+    assert list(hopping_batches([], spec, schema)) == []
+    assert list(hopping_batches(schema.empty_table().to_batches(), spec, schema)) == []
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint8()], ids=str)
 def test_windows_outgrow_a_narrow_column(kind: pa.DataType) -> None:
     rows: Any = pa.table({"t": pa.array([1, 127], kind)})
     spec = Spec.make_hopping(on="t", window=5, every=4, aggs={"n": sw.count()})
-    parts = list(hopped(rows.to_batches(), spec, rows.schema))
+    parts = list(hopping_batches(rows.to_batches(), spec, rows.schema))
     assert pa.concat_tables(parts).to_pydict() == {
         "window_start": [0, 124],
         "window_end": [5, 129],

@@ -13,7 +13,7 @@ from tables_oracle import SIDES
 
 import slidewise as sw
 from slidewise.spec.spec import Spec
-from slidewise.table.batched_rolling import AFTER, BEFORE, OWN, Order, rolled
+from slidewise.table.batched_rolling import AFTER, BEFORE, OWN, Order, rolling_batches
 from slidewise.table.rolling import rolling_spec
 
 CLOSED = ["right", "left", "both", "neither"]
@@ -36,7 +36,7 @@ def test_every_kind_of_window_over_random_batches(
         rows = sorted_by(table, spec)
         pieces = in_pieces(rng, rows, rng.choice([1, 5, 50]))
         order = Order(least=rng.choice([1, 10]))
-        parts = list(rolled(pieces, spec, table.schema, order))
+        parts = list(rolling_batches(pieces, spec, table.schema, order))
         same(pa.concat_tables(parts), rolling_spec(table, spec))
 
 
@@ -50,7 +50,7 @@ def test_windows_that_end_elsewhere(closed: str, offset: int) -> None:
             on="t", by=by, windows=[1, 9, 30], aggs=AGGS, closed=closed, offset=offset
         )
         pieces = in_pieces(rng, sorted_by(table, spec), 9)
-        parts = list(rolled(pieces, spec, table.schema, Order(least=1)))
+        parts = list(rolling_batches(pieces, spec, table.schema, Order(least=1)))
         same(pa.concat_tables(parts), rolling_spec(table, spec))
 
 
@@ -63,7 +63,7 @@ def test_as_of_arrival(seed: int) -> None:
             on="t", by=by, windows=[3, 30, sw.rows(4)], aggs=AGGS, arrival="a"
         )
         pieces = in_pieces(rng, sorted_by(table, spec), 9)
-        parts = list(rolled(pieces, spec, table.schema, Order(least=1)))
+        parts = list(rolling_batches(pieces, spec, table.schema, Order(least=1)))
         same(pa.concat_tables(parts), rolling_spec(table, spec))
 
 
@@ -105,7 +105,9 @@ def test_rows_that_are_seen_and_not_answered(
     cutting = replace(spec, by=("k", "piece"))
     for most in (1, 8, 300):
         order = Order(roles="role", least=rng.choice([1, 20]))
-        got = list(rolled(in_pieces(rng, rows, most), cutting, rows.schema, order))
+        got = list(
+            rolling_batches(in_pieces(rng, rows, most), cutting, rows.schema, order)
+        )
         same(pa.concat_tables(got).drop_columns(["piece", "role"]), expected)
 
 
@@ -117,7 +119,7 @@ def test_keys_that_share_a_run() -> None:
     spec = Spec.make(on="t", by="k", windows=[10, sw.rows(5)], aggs=AGGS)
     rows = table.sort_by([(name, "ascending") for name in ("run", "t", "row")])
     order = Order(runs=("run",), least=1)
-    got = list(rolled(in_pieces(rng, rows, 7), spec, rows.schema, order))
+    got = list(rolling_batches(in_pieces(rng, rows, 7), spec, rows.schema, order))
     same(pa.concat_tables(got), rolling_spec(table, spec))
 
 
@@ -126,7 +128,7 @@ def test_only_the_longest_window_is_kept() -> None:
     table = pa.table({"t": range(count), "x": [1.0] * count, "row": range(count)})
     spec = Spec.make(on="t", windows=50, aggs={"s": sw.sum("x")})
     sizes = []
-    for part in rolled(
+    for part in rolling_batches(
         table.to_batches(max_chunksize=100), spec, table.schema, Order(least=1)
     ):
         sizes.append(part.num_rows)
@@ -141,14 +143,14 @@ def test_history_overflows_quietly() -> None:
     expected = rolling_spec(table, spec)["s_4"].to_pylist()
     for size in (1, 2, 3):
         batches = table.to_batches(max_chunksize=size)
-        parts = rolled(batches, spec, table.schema, Order(least=1))
+        parts = rolling_batches(batches, spec, table.schema, Order(least=1))
         assert pa.concat_tables(parts)["s_4"].to_pylist() == expected
 
 
 def test_an_overflow_names_the_row() -> None:
     table = pa.table({"k": ["a"] * 4, "t": [1, 2, 3, 4], "x": [2**62] * 4})
     spec = Spec.make(on="t", by="k", windows=2, aggs={"s": sw.sum("x")})
-    parts = rolled(
+    parts = rolling_batches(
         table.to_batches(max_chunksize=1), spec, table.schema, Order(least=1)
     )
     with pytest.raises(
@@ -169,4 +171,4 @@ def test_rows_that_are_refused(column: str, values: list[Any], message: str) -> 
     table = pa.table(columns)
     spec = Spec.make(on="t", by="k", windows=2, aggs={"s": sw.sum("x")}, nan="raise")
     with pytest.raises(sw.SpecError, match=message):
-        list(rolled(table.to_batches(max_chunksize=1), spec, table.schema))
+        list(rolling_batches(table.to_batches(max_chunksize=1), spec, table.schema))

@@ -12,7 +12,7 @@ import pytest
 
 import slidewise as sw
 from slidewise.spec.spec import Spec
-from slidewise.table.batched_rolling import rolled
+from slidewise.table.batched_rolling import rolling_batches
 
 AGGS = {
     "n": sw.count(),
@@ -334,9 +334,9 @@ def test_batches_tell_keys_and_rows_beyond_the_year_9999() -> None:
     spec = Spec.make(on="t", by="k", windows="1h", aggs={"s": sw.sum("x")})
     told = r"k=10000-01-01 00:00:00, t=10000-01-01 00:00:00"
     with pytest.raises(sw.ResultOverflowError, match=told):
-        list(rolled(table.to_batches(max_chunksize=1), spec, table.schema))
+        list(rolling_batches(table.to_batches(max_chunksize=1), spec, table.schema))
     fine = Spec.make(on="t", by="k", windows="1h", aggs={"n": sw.count()})
-    parts = list(rolled(table.to_batches(max_chunksize=1), fine, table.schema))
+    parts = list(rolling_batches(table.to_batches(max_chunksize=1), fine, table.schema))
     assert pa.concat_tables(parts)["n_1h"].to_pylist() == [2, 2, 1]
 
 

@@ -16,7 +16,7 @@ import pytest
 import slidewise as sw
 from slidewise.spec.spec import Spec
 from slidewise.table import kernel_call
-from slidewise.table.batched_rolling import rolled
+from slidewise.table.batched_rolling import rolling_batches
 
 ROWS = 60_000
 
@@ -209,12 +209,12 @@ def test_by_default_as_many_threads_as_cores(
     kept.ingest(trips)
     kept.advance()
     rows = trips.sort_by("t")
-    list(rolled(rows.to_batches(), Spec.make(windows=5, **ask), rows.schema))
+    list(rolling_batches(rows.to_batches(), Spec.make(windows=5, **ask), rows.schema))
     assert set(asked) == {1}
 
 
 def test_cores_are_those_of_the_process() -> None:
-    told = "import slidewise.table.kernel_call as r; print(r.given_threads(None))"
+    told = "import slidewise.table.kernel_call as r; print(r.resolve_threads(None))"
     run = [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{0}}); {told}"]
     out = subprocess.run(run, check=True, capture_output=True, text=True)
     assert out.stdout == "1\n"

@@ -129,7 +129,7 @@ def test_granularity_takes_no_rows():
         ((sw.sum,), "the function sw.sum itself: write sw.sum()"),
         (("sum",), "a Window takes an aggregation such as sw.sum()"),
         (({},), "no aggregations"),
-        (({"a": 5},), "'a' is no aggregation: 5"),
+        (({"a": 5},), "'a' is not an aggregation: 5"),
         (({5: sw.sum()},), "the name of an aggregation is a str, got 5"),
         (({"a": sw.sum("x"), "b": sw.mean()},), "names no column, but others do"),
         (({"a": sw.arg_max("x")},), "needs the column to compare"),

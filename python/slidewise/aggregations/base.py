@@ -147,7 +147,7 @@ class Aggregation:
             )
 
     @property
-    def asked(self) -> str:
+    def core_kind(self) -> str:
         """Its kind as the core knows it."""
         if self.kind == "median":
             return "quantile 0.5 linear"

@@ -15,11 +15,11 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.registry import by_reference, check_names, found
+from slidewise.aggregations.registry import by_reference, check_column_names, resolve
 from slidewise.aggregations.return_types import hinted_type
 from slidewise.errors import SpecError
 
-__all__ = ["Compiled", "NativeAggregation", "known_native", "native"]
+__all__ = ["Compiled", "NativeAggregation", "find_native", "native"]
 
 _MOST_BYTES = 128
 _VALUES = ("float64", "int64")
@@ -68,7 +68,7 @@ class Compiled:
         """Nobody says of what type its answers are; what lowers them may be hinted."""
 
     @property
-    def told(self) -> pa.DataType | None:
+    def known_type(self) -> pa.DataType | None:
         """The type of its answers, as far as anything tells it before there are any."""
         if self.lower is not None:
             return hinted_type(self.lower)
@@ -147,7 +147,7 @@ class NativeAggregation(Aggregation):
     def __post_init__(self) -> None:
         if not isinstance(self.functions, Compiled):
             raise SpecError("make native aggregations with sw.native(...)")
-        check_names(self._called, self.of, self.where)
+        check_column_names(self._called, self.of, self.where)
 
     def __call__(
         self, column: str | None = None, *, where: str | None = None
@@ -169,7 +169,7 @@ class NativeAggregation(Aggregation):
         name = self.functions.name
         # Another process has a main module of its own.
         here = name is None or not name.startswith("__main__:")
-        if here and getattr(found(name), "functions", None) is self.functions:
+        if here and getattr(resolve(name), "functions", None) is self.functions:
             return by_reference, (name, self.of, self.where)
         given = self.functions.given
         if any(_is_compiled(part) for part in given.values()):
@@ -184,7 +184,7 @@ class NativeAggregation(Aggregation):
 _KNOWN: WeakValueDictionary[str, Compiled] = WeakValueDictionary()
 
 
-def known_native(name: str) -> NativeAggregation | None:
+def find_native(name: str) -> NativeAggregation | None:
     """The native aggregation of that name, if it has been defined in this process."""
     compiled = _KNOWN.get(name)
     return None if compiled is None else NativeAggregation("native", functions=compiled)

@@ -13,11 +13,11 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 
 from slidewise.aggregations import Aggregation
-from slidewise.aggregations.registry import by_reference, check_names, found
+from slidewise.aggregations.registry import by_reference, check_column_names, resolve
 from slidewise.aggregations.return_types import hinted_type, read_type
 from slidewise.errors import SpecError
 
-__all__ = ["Functions", "OwnAggregation", "aggregation", "known"]
+__all__ = ["CustomAggregation", "Functions", "aggregation", "find_custom"]
 
 Function = Callable[..., Any]
 
@@ -62,7 +62,7 @@ class Functions:
     returns: pa.DataType | None = None
 
     @property
-    def told(self) -> pa.DataType | None:
+    def known_type(self) -> pa.DataType | None:
         """The type of its answers, as far as anything tells it before there are any."""
         if self.returns is not None:
             return self.returns
@@ -86,7 +86,7 @@ class Functions:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OwnAggregation(Aggregation):
+class CustomAggregation(Aggregation):
     """An aggregation of the user's own. Made by `aggregation`.
 
     Call it with the name of a column to use it over a table, or over values that are
@@ -101,11 +101,11 @@ class OwnAggregation(Aggregation):
     def __post_init__(self) -> None:
         if not isinstance(self.functions, Functions):
             raise SpecError("make aggregations of your own with sw.aggregation(...)")
-        check_names(self._called, self.of, self.where)
+        check_column_names(self._called, self.of, self.where)
 
     def __call__(
         self, column: str | None = None, *, where: str | None = None
-    ) -> "OwnAggregation":
+    ) -> "CustomAggregation":
         """The same aggregation of a column."""
         return replace(self, of=column, where=where)
 
@@ -116,7 +116,7 @@ class OwnAggregation(Aggregation):
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By reference where its name leads to it, else by its functions."""
         name = self.functions.name
-        base = found(name)
+        base = resolve(name)
         # Another process has a main module of its own.
         elsewhere = name is not None and name.startswith("__main__:")
         if elsewhere or getattr(base, "functions", None) is not self.functions:
@@ -153,10 +153,10 @@ class OwnAggregation(Aggregation):
 _KNOWN: WeakValueDictionary[str, Functions] = WeakValueDictionary()
 
 
-def known(name: str) -> OwnAggregation | None:
+def find_custom(name: str) -> CustomAggregation | None:
     """The aggregation of that name, if it has been defined in this process."""
     functions = _KNOWN.get(name)
-    return None if functions is None else OwnAggregation("own", functions=functions)
+    return None if functions is None else CustomAggregation("own", functions=functions)
 
 
 def _parts(functions: Functions) -> tuple[Any, ...]:
@@ -173,12 +173,12 @@ def _parts(functions: Functions) -> tuple[Any, ...]:
     )
 
 
-def _remade(of: str | None, where: str | None, *parts: Any) -> OwnAggregation:
+def _remade(of: str | None, where: str | None, *parts: Any) -> CustomAggregation:
     return _make(*parts)(of, where=where)
 
 
 @overload
-def aggregation(lift: type, /) -> OwnAggregation: ...
+def aggregation(lift: type, /) -> CustomAggregation: ...
 @overload
 def aggregation(
     *,
@@ -186,7 +186,7 @@ def aggregation(
     codec: Any = None,
     name: str | None = None,
     returns: Any = None,
-) -> Callable[[type], OwnAggregation]: ...
+) -> Callable[[type], CustomAggregation]: ...
 @overload
 def aggregation(
     lift: Function | None = None,
@@ -198,7 +198,7 @@ def aggregation(
     codec: Any = None,
     name: str | None = None,
     returns: Any = None,
-) -> OwnAggregation: ...
+) -> CustomAggregation: ...
 
 
 def aggregation(
@@ -343,7 +343,7 @@ def _make(
     commutative: Any,
     codec: Any,
     returns: Any = None,
-) -> OwnAggregation:
+) -> CustomAggregation:
     if combine is None:
         raise SpecError("combine= is missing: how two partials make that of both")
     if identity is _MISSING:
@@ -375,7 +375,7 @@ def _make(
     )
     if name is not None:
         _KNOWN[name] = functions
-    return OwnAggregation("own", functions=functions)
+    return CustomAggregation("own", functions=functions)
 
 
 def _codec(codec: Any) -> tuple[Function | None, Function | None]:

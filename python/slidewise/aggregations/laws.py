@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
-from slidewise.aggregations.custom import Functions, OwnAggregation
+from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.errors import LawError, SpecError
 
 __all__ = ["check_laws"]
@@ -19,7 +19,7 @@ _TRIES = 2_000
 
 
 def check_laws(
-    aggregation: OwnAggregation | NativeAggregation, samples: Iterable[Any]
+    aggregation: CustomAggregation | NativeAggregation, samples: Iterable[Any]
 ) -> None:
     """Tries the laws of an aggregation of your own on samples of its values.
 
@@ -57,7 +57,7 @@ def check_laws(
     """
     if isinstance(aggregation, NativeAggregation):
         functions = _of_compiled(aggregation.functions)
-    elif isinstance(aggregation, OwnAggregation):
+    elif isinstance(aggregation, CustomAggregation):
         functions = aggregation.functions
     else:
         raise SpecError(
@@ -65,7 +65,7 @@ def check_laws(
             "laws of what is built in are tested with slidewise itself"
         )
     laws = _Laws(functions, [v for v in samples if v is not None])
-    if functions.identity is not None or isinstance(aggregation, OwnAggregation):
+    if functions.identity is not None or isinstance(aggregation, CustomAggregation):
         laws.identity()
     laws.associativity()
     laws.inverse()

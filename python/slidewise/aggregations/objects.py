@@ -13,7 +13,14 @@ from slidewise.aggregations import Aggregation
 from slidewise.aggregations.custom import Functions
 from slidewise.errors import SpecError
 
-__all__ = ["OF_OBJECTS", "is_missing", "is_numpy_bool", "is_of", "ordered", "pair"]
+__all__ = [
+    "OBJECT_KINDS",
+    "is_missing",
+    "is_numpy_bool",
+    "is_of",
+    "object_functions",
+    "pair",
+]
 
 # Sums of decimals are exact, or raise `decimal.Inexact`.
 _EXACT = decimal.Context(prec=10_000, traps=[decimal.Inexact, decimal.InvalidOperation])
@@ -239,18 +246,18 @@ _ORDERED = {
 
 _BEST = {"top_k": _larger, "bottom_k": _smaller}
 # The kinds that there is one for.
-OF_OBJECTS = (*_ORDERED, *_BEST)
+OBJECT_KINDS = (*_ORDERED, *_BEST)
 
 
-def ordered(agg: Aggregation) -> Functions:
+def object_functions(agg: Aggregation) -> Functions:
     """What a built-in aggregation runs as over objects.
 
     Raises:
-        KeyError: If its kind is none of `OF_OBJECTS`.
+        KeyError: If its kind is none of `OBJECT_KINDS`.
 
     Example:
         >>> import slidewise as sw
-        >>> ordered(sw.top_k(k=2)).combine(("d", "a"), ("c",))
+        >>> object_functions(sw.top_k(k=2)).combine(("d", "a"), ("c",))
         ('d', 'c')
     """
     return _ORDERED[agg.kind] if agg.kind in _ORDERED else _best_of(agg.kind, agg.k)

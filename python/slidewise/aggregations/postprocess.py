@@ -6,7 +6,7 @@ from typing import Any
 
 from slidewise.errors import SpecError
 
-__all__ = ["FINISHES"]
+__all__ = ["POSTPROCESS"]
 
 
 def _concat(values: list[Any]) -> Any:
@@ -57,7 +57,7 @@ def _smallest(values: list[Any]) -> Any:
         ) from error
 
 
-FINISHES: dict[str, Callable[[list[Any]], Any]] = {
+POSTPROCESS: dict[str, Callable[[list[Any]], Any]] = {
     "concat": _concat,
     "collect_distinct": _distinct,
     "mode": _smallest,

@@ -7,16 +7,16 @@ from typing import Any
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 
-__all__ = ["by_reference", "check_names", "found"]
+__all__ = ["by_reference", "check_column_names", "resolve"]
 
 
-def found(name: str | None) -> Any:
+def resolve(name: str | None) -> Any:
     """What a module has under a name such as "module:name", if it has been imported.
 
     Example:
-        >>> found("slidewise.aggregations.registry:found") is found
+        >>> resolve("slidewise.aggregations.registry:resolve") is found
         True
-        >>> found("nowhere:found") is None
+        >>> resolve("nowhere:resolve") is None
         True
     """
     if name is None:
@@ -28,7 +28,7 @@ def found(name: str | None) -> Any:
     return there
 
 
-def check_names(called: str, *columns: object) -> None:
+def check_column_names(called: str, *columns: object) -> None:
     """Refuses what names no column of an aggregation of the user's own.
 
     Raises:
@@ -46,7 +46,7 @@ def by_reference(name: str, of: str | None, where: str | None) -> Aggregation:
         UnpicklingError: If there is none.
     """
     __import__(name.partition(":")[0])
-    there: Any = found(name)
+    there: Any = resolve(name)
     is_one = isinstance(there, Aggregation)
     if not is_one:
         raise pickle.UnpicklingError(f"there is no aggregation {name!r} any more")

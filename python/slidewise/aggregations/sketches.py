@@ -66,7 +66,7 @@ class Sketch(Aggregation):
                 raise SpecError(
                     f"{self.kind}() takes the name of a column, got {column!r}"
                 )
-        _ = self.native  # checks the parameters
+        _ = self.core_kind  # checks the parameters
 
     @property
     def hashed(self) -> bool:
@@ -74,7 +74,7 @@ class Sketch(Aggregation):
         return self.kind != "approx_quantile"
 
     @property
-    def native(self) -> str:
+    def core_kind(self) -> str:
         """Name and parameters for the core."""
         given = dict(zip(SKETCHES[self.kind], self.parameters, strict=True))
         numbers = _NATIVE[self.kind](**given)

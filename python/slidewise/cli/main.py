@@ -25,7 +25,7 @@ from slidewise.errors import (
     SlidewiseError,
     SpecError,
 )
-from slidewise.hints import name_meant
+from slidewise.hints import suggest_name
 from slidewise.spec.durations import WindowLike, rows
 from slidewise.spec.spec import CLOSED, NAN, OVERFLOW, TIES, Spec
 from slidewise.window.algorithms import algorithms
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _parser().parse_args(arguments, options)
         options.run(options)
     except (SpecError, ResultOverflowError) as error:
-        return _fail(error.told(partial(_as_option, vars(options))))
+        return _fail(error.format(partial(_as_option, vars(options))))
     except (_UsageError, SlidewiseError, pa.ArrowException) as error:
         return _fail(str(error))
     except BrokenPipeError:
@@ -194,7 +194,7 @@ def _aggregation(what: str) -> Aggregation:
 
 def _unknown(kind: str) -> SpecError:
     known = (*KINDS, *_SKETCHES)
-    meant = name_meant(kind, known)
+    meant = suggest_name(kind, known)
     hint = f" (did you mean {meant!r}?)" if meant in known else ""
     return SpecError(f"unknown aggregation {kind!r}{hint}; there are {' '.join(known)}")
 

@@ -19,7 +19,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 from slidewise.spec.durations import parse_length
 from slidewise.spec.spec import Spec, WindowSpec
-from slidewise.table.time_columns import TimeColumn, read_times, window_units
+from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
 
 __all__ = ["check", "draw_demo", "draw_rolling"]
 
@@ -128,8 +128,8 @@ def _reach(window: WindowSpec, times: TimeColumn) -> int | None:
     """How long after a row a window holds it, in ticks; None if that has no end."""
     if window.kind == "rows":
         return None
-    length = window_units(window.as_length, times)
-    reach = length + window_units(window.as_offset, times)
+    length = window_ticks(window.as_length, times)
+    reach = length + window_ticks(window.as_offset, times)
     return reach if reach > 0 else None  # the window lies ahead of its row
 
 
@@ -191,7 +191,7 @@ def draw_demo(table: pa.Table, path: str | Path, *, station: str) -> None:
 
 def _draw_counts(axes: Any, here: pa.Table) -> None:
     column = _times(here, "starttime")
-    hour = window_units(parse_length("1h"), column)
+    hour = window_ticks(parse_length("1h"), column)
     times, truth = _held(column, _numpy(here, "n_1h"), hour, over_nothing=0.0)
     axes.fill_between(
         times, truth, step="post", color=_HINDSIGHT, alpha=0.08, linewidth=0
@@ -213,7 +213,7 @@ def _draw_durations(axes: Any, here: pa.Table) -> None:
     _limit(axes, dots, lines)
     times, widths = _times(here, "starttime"), (0.9, 1.4, 2.0)
     for label, line, color, width in zip(labels, lines, _LINES, widths, strict=False):
-        reach = window_units(parse_length(label), times)
+        reach = window_ticks(parse_length(label), times)
         series = _held(times, line, reach, over_nothing=nan)
         _steps(axes, *series, color=color, linewidth=width, label=label)
     _name_panel(axes, "Minutes per trip: mean of the last 15 minutes, hour, day")

@@ -15,7 +15,7 @@ import pyarrow as pa
 from slidewise.cli.progress import Progress
 from slidewise.cli.texts import format_table, rate
 from slidewise.errors import SpecError
-from slidewise.formatting import counted
+from slidewise.formatting import format_count
 from slidewise.spec.spec import Spec
 
 __all__ = ["add_options", "add_threads", "add_time_format", "explain", "run"]
@@ -291,7 +291,7 @@ def _summarize(
     stages = ", ".join(f"{name} {sec:.2f} s" for name, sec in progress.seconds.items())
     speed = rate(count * len(spec.results), progress.seconds["rolling"])
     print(
-        f"{counted(count, 'row')} × {counted(len(spec.results), 'result')} "
+        f"{format_count(count, 'row')} × {format_count(len(spec.results), 'result')} "
         f"({', '.join(spec.results)}): {stages}; {speed} answers",
         file=sys.stderr,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 from slidewise.cli.texts import rate
-from slidewise.formatting import counted
+from slidewise.formatting import format_count
 from slidewise.spark.listener import NAME, metrics
 from slidewise.spark.watermarks import from_progress
 
@@ -50,8 +50,8 @@ class Told:
             self._say("")
         if not self._quiet:
             print(
-                f"{counted(self._rows, 'row')} in {seconds:.1f} s, {self._late:,} of "
-                f"them late, {counted(self._answers, 'answer')}",
+                f"{format_count(self._rows, 'row')} in {seconds:.1f} s, "
+                f"{self._late:,} of them late, {format_count(self._answers, 'answer')}",
                 file=self._stream,
             )
 
@@ -61,9 +61,9 @@ class Told:
         watermark = None if told is None else from_progress(told)
         rows = int(counts["rows"])
         parts = [
-            f"batch {progress['batchId']}: {counted(rows, 'row')}",
+            f"batch {progress['batchId']}: {format_count(rows, 'row')}",
             rate(rows, took),
-            counted(int(counts["answers"]), "answer"),
+            format_count(int(counts["answers"]), "answer"),
             f"watermark {_readable(watermark)}",
             f"{self._late:,} late",
             f"state {_bytes(counts['state_bytes'])}",

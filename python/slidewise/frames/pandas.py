@@ -11,7 +11,7 @@ from slidewise.errors import SpecError
 from slidewise.frames.base import Frame, Result, one_array
 from slidewise.frames.column_types import is_text
 
-__all__ = ["dense", "pandas_frame"]
+__all__ = ["pandas_frame", "to_dense"]
 
 
 def pandas_frame(table: Any) -> Frame:
@@ -23,7 +23,7 @@ def pandas_frame(table: Any) -> Frame:
     return _PandasFrame(table)
 
 
-def dense(values: Any) -> Any:
+def to_dense(values: Any) -> Any:
     """A pandas column or array; a sparse one as its dense values."""
     sparse = isinstance(values.dtype, sys.modules["pandas"].SparseDtype)
     return values.astype(values.dtype.subtype) if sparse else values
@@ -88,7 +88,7 @@ class _PandasFrame:
         return self._table.index.get_level_values(name).to_series()
 
     def column(self, name: str) -> pa.Array:
-        values = dense(self._values(name))
+        values = to_dense(self._values(name))
         try:
             array = pa.Array.from_pandas(values)
         except (pa.ArrowException, OverflowError, TypeError) as error:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from slidewise.errors import SpecError
 from slidewise.frames.base import Frame, Result
 
-__all__ = ["is_lazy", "once_collected", "polars_frame"]
+__all__ = ["is_lazy", "map_lazy", "polars_frame"]
 
 
 def polars_frame(table: Any) -> Frame:
@@ -23,7 +23,7 @@ def is_lazy(table: Any) -> bool:
     return polars is not None and isinstance(table, polars.LazyFrame)
 
 
-def once_collected(lazy: Any, answer: Callable[[Any], Any]) -> Any:
+def map_lazy(lazy: Any, answer: Callable[[Any], Any]) -> Any:
     """A LazyFrame of what `answer` makes of the rows of another, once they are there.
 
     What an answer is made of is checked now, on a frame without rows.

@@ -28,8 +28,8 @@ from slidewise.io.readers import Progress, times_of_nothing, written_kind
 from slidewise.io.scanner import Scan
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
-from slidewise.table.batched_rolling import Order, result_schema, rolled
-from slidewise.table.encoding import Values
+from slidewise.table.batched_rolling import Order, result_schema, rolling_batches
+from slidewise.table.encoding import ValueColumn
 from slidewise.table.time_columns import read_times
 
 __all__ = ["rolling_file"]
@@ -225,7 +225,7 @@ class _Job:
         marks = [pa.field(name, pa.int64()) for name in (_RUN, _TICK, _ROW)]
         whole = pa.schema([*schema, *marks])
         order = Order(runs=(_RUN,) if self._spec.by else None)
-        return rolled(runs.merged(), self._spec, whole, order)
+        return rolling_batches(runs.merged(), self._spec, whole, order)
 
     def _write_as_they_come(
         self,
@@ -287,7 +287,7 @@ def _hash_of(rows: pa.Table, name: str) -> pa.Array:
         column = column.cast(column.type.value_type)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.string())
-    values = Values(name, column, nan="skip")
+    values = ValueColumn(name, column, nan="skip")
     if values.family == "text":
         hashes = values.hashes
     elif values.family == "other":

@@ -46,7 +46,7 @@ __all__ = [
     "delimiter_of",
     "kind_of",
     "read_table",
-    "refuse_twice",
+    "refuse_duplicates",
     "times_of_nothing",
     "told_as",
     "write_table",
@@ -125,14 +125,14 @@ def read_table(
             table = _read_arrow(file, progress)
         else:
             table = _read_text(file, kind, compression, times, progress)
-    refuse_twice(file, table.column_names)
+    refuse_duplicates(file, table.column_names)
     require(frame(table), wanted or times)
     if wanted is not None:
         table = table.select(wanted)
     return _with_times(table, times, time_format)
 
 
-def refuse_twice(file: Path, names: Sequence[str]) -> None:
+def refuse_duplicates(file: Path, names: Sequence[str]) -> None:
     """Refuses a file with two columns of a name, which no result could tell apart.
 
     Raises:

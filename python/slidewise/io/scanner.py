@@ -18,7 +18,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pa_parquet
 
 from slidewise.errors import SpecError
-from slidewise.io.readers import delimiter_of, kind_of, refuse_twice, told_as
+from slidewise.io.readers import delimiter_of, kind_of, refuse_duplicates, told_as
 
 __all__ = ["Scan"]
 
@@ -64,7 +64,7 @@ class Scan:
         self._csv_types = dict.fromkeys(times, pa.string())
         with told_as(self._file, self._kind):
             self.schema = self._open_schema()
-        refuse_twice(self._file, self.schema.names)
+        refuse_duplicates(self._file, self.schema.names)
 
     @property
     def path(self) -> Path:

@@ -13,7 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from slidewise.errors import SpecError
-from slidewise.table.encoding import decoded, plain
+from slidewise.table.encoding import decode_dictionary, storage_of
 
 __all__ = ["Writer", "writing"]
 
@@ -150,7 +150,7 @@ def _json_values(values: pa.Array) -> pa.Array:
     Raises:
         pyarrow.ArrowException: If there are none.
     """
-    values = plain(decoded(values))
+    values = storage_of(decode_dictionary(values))
     kind = values.type
     if pa.types.is_floating(kind):
         values = values.cast(pa.float64())

@@ -15,11 +15,11 @@ from slidewise.frames.adapt import frame
 from slidewise.keyed.page_store import FRESH, ROWS, SLOT, TIME
 from slidewise.keyed.page_tree import Cover
 from slidewise.keyed.query import Query
-from slidewise.table.asof import moments_of
-from slidewise.table.batched_rolling import named_window
-from slidewise.table.encoding import one_group, row_numbers
-from slidewise.table.hopping import Windows, answers_in, windows_in
-from slidewise.table.kernel_call import Request
+from slidewise.table.asof import query_points_of
+from slidewise.table.batched_rolling import describe_window
+from slidewise.table.encoding import row_numbers, single_group
+from slidewise.table.hopping import Windows, compute_windows, find_windows
+from slidewise.table.kernel_call import KernelCall
 
 __all__ = [
     "Sessions",
@@ -52,14 +52,14 @@ def answer_empty(job: Query, keys: pa.Table, ends: pa.Array) -> pa.Table:
 
 
 def _answered(
-    job: Query, request: Request, keys: pa.Table, stops: pa.Array
+    job: Query, request: KernelCall, keys: pa.Table, stops: pa.Array
 ) -> tuple[pa.Table, list[pa.Array]]:
     """Windows that end at these times, and all answers, those not asked for, too."""
     starts = pc.subtract(stops, job.grid.length)
     asked = keys.append_column(job.spec.on, job.restore(stops))
     ended = keys.append_column("window_end", job.times.window_ends(stops))
-    request.named = lambda row: named_window(ended, row, job.spec.by)
-    moments = moments_of(frame(asked), request, job.spec_of_moments)
+    request.named = lambda row: describe_window(ended, row, job.spec.by)
+    moments = query_points_of(frame(asked), request, job.spec_of_moments)
     (window,) = request.ask(replace(moments, since=starts))
     answers = [result.array for result in window.values()]
     table = keys.append_column("window_start", job.times.window_ends(starts))
@@ -132,7 +132,7 @@ def answer_sessions(job: Query, rows: pa.Table, until: int, since: int) -> Sessi
         since: Sessions that end before are over, too, and not answered.
     """
     table, request = job.request([rows])
-    windows = windows_in(request, job.spec)
+    windows = find_windows(request, job.spec)
     is_over = pc.less_equal(windows.ends, until)
     over = windows.only(is_over)
     given = over.only(pc.greater_equal(over.ends, since))
@@ -143,7 +143,7 @@ def answer_sessions(job: Query, rows: pa.Table, until: int, since: int) -> Sessi
     closing = {row["slot"]: row["end_min"] for row in found.to_pylist()}
     groups = request.groups
     if groups is None:
-        groups = one_group(len(table))
+        groups = single_group(len(table))
     last = pa.table({"code": over.groups, "end": over.ends})
     last = last.group_by("code", use_threads=False).aggregate([("end", "max")])
     last = last.combine_chunks()
@@ -154,8 +154,8 @@ def answer_sessions(job: Query, rows: pa.Table, until: int, since: int) -> Sessi
     return Sessions(answers, rest, closing)
 
 
-def _table(request: Request, windows: Windows) -> pa.Table:
-    found = answers_in(request, windows)
+def _table(request: KernelCall, windows: Windows) -> pa.Table:
+    found = compute_windows(request, windows)
     return pa.table({name: result.array for name, result in found.items()})
 
 
@@ -172,7 +172,7 @@ def corrected_windows(
     spec = job.spec_of_moments
     spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = job.request([rows], spec)
-    windows = windows_in(request, spec)
+    windows = find_windows(request, spec)
     windows = windows.only(pc.less_equal(windows.ends, watermark + 1))
     table = _table(request, windows)
     late = pc.greater(table[FRESH], 0)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from slidewise.errors import Argument, SpecError, WindowBusyError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
-from slidewise.hints import hint_of
+from slidewise.hints import suggest_argument
 from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.query import LATE, flagged
 from slidewise.keyed.shard import Shard
@@ -28,8 +28,8 @@ from slidewise.keyed.validation import (
     then_columns,
 )
 from slidewise.spec.durations import Length, WindowLike, parse_offset
-from slidewise.spec.spec import Spec, column_named
-from slidewise.table.time_columns import read_times, window_units
+from slidewise.spec.spec import Spec, check_column_name
+from slidewise.table.time_columns import read_times, window_ticks
 
 __all__ = ["KeyedWindows"]
 
@@ -140,7 +140,9 @@ class KeyedWindows:
         self._patience = _patience(late)
         gives_rows = self._emit in ("arrival", "final")
         self._flags = late_rows != "drop" and gives_rows
-        self._deletes = None if deletes is None else column_named(deletes, "deletes")
+        self._deletes = (
+            None if deletes is None else check_column_name(deletes, "deletes")
+        )
         self._job: StreamQuery | None = None
         self._delay = 0
         self._store = MemoryStore()
@@ -389,7 +391,7 @@ class KeyedWindows:
                 rows.column(self._spec.on).combine_chunks(), self._spec.on
             )
             late = self._patience
-            self._delay = window_units(late, times) if late.amount else 0
+            self._delay = window_ticks(late, times) if late.amount else 0
             self._job, self._shard = job, Shard(job, self._store)
             self._directory = self._shard.commit()
         columns = {
@@ -609,7 +611,7 @@ def _made(request: Mapping[str, Any], caller: str) -> Spec:
         if name not in known:
             raise TypeError(
                 f"{caller}() with {window}= takes no keyword argument {name!r}"
-                f"{hint_of(name, known)}"
+                f"{suggest_argument(name, known)}"
             )
     return make(**request)
 

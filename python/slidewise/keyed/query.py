@@ -29,17 +29,22 @@ from slidewise.keyed.page_store import (
 from slidewise.keyed.page_tree import Cover
 from slidewise.keyed.single_times import tick_of
 from slidewise.spec.spec import Spec
-from slidewise.table.asof import moments_of
-from slidewise.table.batched_rolling import named_row
+from slidewise.table.asof import query_points_of
+from slidewise.table.batched_rolling import describe_row
 from slidewise.table.encoding import (
-    Values,
-    decoded,
+    ValueColumn,
+    decode_dictionary,
     group_codes,
-    one_group,
     row_numbers,
+    single_group,
 )
-from slidewise.table.kernel_call import Moments, Request
-from slidewise.table.time_columns import TimeColumn, earlier, read_times, window_units
+from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.time_columns import (
+    TimeColumn,
+    read_times,
+    subtract_clamped,
+    window_ticks,
+)
 
 __all__ = ["CORRECTION", "LATE", "Query", "flagged", "later_than"]
 
@@ -130,9 +135,9 @@ class Query:
         lengths = [0]
         for window in self.spec.windows:
             if window.kind != "rows":
-                lengths.append(window_units(window.as_length, self.times))
+                lengths.append(window_ticks(window.as_length, self.times))
                 if window.offset and not window.every:
-                    lengths[-1] += window_units(window.as_offset, self.times)
+                    lengths[-1] += window_ticks(window.as_offset, self.times)
         return max(lengths)
 
     @property
@@ -156,9 +161,9 @@ class Query:
         """Where hops lie."""
         (window,) = self.spec.windows
         return Grid(
-            length=window_units(window.as_length, self.times),
-            every=window_units(window.as_every, self.times),
-            offset=window_units(window.as_offset, self.times),
+            length=window_ticks(window.as_length, self.times),
+            every=window_ticks(window.as_every, self.times),
+            offset=window_ticks(window.as_offset, self.times),
         )
 
     @cached_property
@@ -169,8 +174,8 @@ class Query:
             if window.kind != "rows":
                 # On a grid, the offset moves no end of a window that is asked for.
                 shift = 0 if window.every else window.as_offset.amount
-                shift = window_units(window.as_offset, self.times) if shift else 0
-                lags |= {shift, shift + window_units(window.as_length, self.times)}
+                shift = window_ticks(window.as_offset, self.times) if shift else 0
+                lags |= {shift, shift + window_ticks(window.as_length, self.times)}
         return tuple(lags)
 
     @cached_property
@@ -181,7 +186,7 @@ class Query:
 
     def ends(self, ticks: pa.Array) -> pa.Array:
         """Where the windows of rows at these times begin and end; sorted, each once."""
-        moved = [earlier(ticks, lag) for lag in self._lags]
+        moved = [subtract_clamped(ticks, lag) for lag in self._lags]
         ends = pc.unique(pa.concat_arrays(moved))
         return ends.take(pc.sort_indices(ends))
 
@@ -242,7 +247,7 @@ class Query:
         mixed: pa.Array = None
         for name in self.spec.by:
             column = rows.column(name).combine_chunks()
-            own = pc.fill_null(Values(name, _hashable(column)).hashes, _NO_KEY)
+            own = pc.fill_null(ValueColumn(name, _hashable(column)).hashes, _NO_KEY)
             mixed = own if mixed is None else pc.add(pc.multiply(mixed, 31), own)
         if mixed is None:
             return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
@@ -257,7 +262,7 @@ class Query:
         ]
         codes = group_codes(columns)
         if codes is None:
-            return one_group(sum(map(len, tables)))
+            return single_group(sum(map(len, tables)))
         return codes
 
     def latest(self, rows: pa.Table) -> pa.Table:
@@ -298,10 +303,10 @@ class Query:
         for name in dict.fromkeys(
             name for _, agg in self.spec.aggs for name in agg.columns
         ):
-            column = decoded(rows.column(name).combine_chunks())
+            column = decode_dictionary(rows.column(name).combine_chunks())
             if pa.types.is_floating(column.type):
                 column = column if taken is None else pc.if_else(taken, column, None)
-                Values(name, column, "raise")
+                ValueColumn(name, column, "raise")
 
     def refuse_beyond(self, rows: pa.Table) -> None:
         """Refuses rows in a window on the grid whose ends int64 cannot hold.
@@ -397,7 +402,7 @@ class Query:
             marked.append(rows.append_column(FOLDED, pages))
         table, request = self.request(marked)
         of_page = table.column(FOLDED).combine_chunks()
-        codes = group_codes([(FOLDED, of_page), *request.own_keys])
+        codes = group_codes([(FOLDED, of_page), *request.key_columns])
         assert codes is not None, "pages are keys"
         spread = pa.table(
             {"code": codes, "at": request.times.ticks, "row": row_numbers(len(codes))}
@@ -409,7 +414,7 @@ class Query:
             name: found.column(name).combine_chunks() for name in found.column_names
         }
         request.groups = codes
-        moments = Moments(
+        moments = QueryPoints(
             times=column["at_max"],
             since=column["at_min"],
             groups=column["code"],
@@ -417,7 +422,7 @@ class Query:
             called="fold",
         )
         rows = column["row_min"]
-        keys = [key.take(rows) for _, key in request.own_keys]
+        keys = [key.take(rows) for _, key in request.key_columns]
         partials = request.partials(moments)
         arrays = [column["at_max"], *keys, partials, of_page.take(rows)]
         folded = pa.Table.from_arrays(arrays, schema=self.inner)
@@ -425,7 +430,7 @@ class Query:
 
     def request(
         self, tables: Sequence[pa.Table], spec: Spec | None = None, history: int = 0
-    ) -> tuple[pa.Table, Request]:
+    ) -> tuple[pa.Table, KernelCall]:
         """Rows and folds in one table, and that ready to be asked."""
         spec = spec or self.spec_of_moments
         pieces = [self.leaf.empty_table(), *tables]
@@ -437,18 +442,18 @@ class Query:
             lifted = table.column(PARTIAL).combine_chunks()
         times = self.restore(table.column(TIME).combine_chunks())
         table = table.append_column(self.spec.on, times)
-        return table, Request(frame(table), spec, history=history, lifted=lifted)
+        return table, KernelCall(frame(table), spec, history=history, lifted=lifted)
 
     def answer_moments(self, cover: Cover, moments: pa.Table) -> list[pa.Array]:
         """Results at the times and keys of a table with those columns."""
         _, request = self.request([*cover.rows, *cover.folds])
         request.named = self.naming(moments)
-        at = moments_of(frame(moments), request, self.spec_of_moments)
+        at = query_points_of(frame(moments), request, self.spec_of_moments)
         return _columns(request, at)
 
     def naming(self, rows: pa.Table) -> Callable[[int], str]:
         """How messages name rows: by key and time, numbers meaning nothing here."""
-        return lambda row: named_row(rows, row, self.spec_of_moments)
+        return lambda row: describe_row(rows, row, self.spec_of_moments)
 
     @cached_property
     def spec_of_moments(self) -> Spec:
@@ -493,7 +498,7 @@ class Query:
         ]
         _, request = self.request([*earlier, new], spec)
         request.named = self.naming(moments)
-        return _columns(request, moments_of(frame(moments), request, spec))
+        return _columns(request, query_points_of(frame(moments), request, spec))
 
     def _arrival(self, rows: pa.Table) -> pa.Array:
         """When rows of a batch arrived: as `arrival=` says, or all at once."""
@@ -566,7 +571,7 @@ def _less(rows: pa.Table, gone: set[int]) -> pa.Table:
     return rows.filter(pa.array(there, pa.bool_())).combine_chunks()
 
 
-def _columns(request: Request, moments: Moments | None) -> list[pa.Array]:
+def _columns(request: KernelCall, moments: QueryPoints | None) -> list[pa.Array]:
     """The results, window by window."""
     windows = request.ask(moments)
     return [result.array for window in windows for result in window.values()]

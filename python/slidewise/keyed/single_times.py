@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from slidewise.errors import SpecError
 from slidewise.table.asof import same_kind
-from slidewise.table.time_columns import TimeColumn, in_unit_of
+from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
 from slidewise.window.time_codec import SIZES, Clock, identify, numpy_unit
 
 __all__ = ["shown_time", "tick_of"]
@@ -49,7 +49,7 @@ def tick_of(time: Any, times: TimeColumn) -> int:
             f"give {_fitting(kind)}"
         )
     try:
-        return int(in_unit_of(times, column)[0].as_py())
+        return int(ticks_in_unit_of(times, column)[0].as_py())
     except pa.ArrowException as error:
         raise SpecError(
             f"{time!r} is no whole number of the units of column {times.name!r} "

@@ -12,7 +12,7 @@ from slidewise.keyed.page_store import TIME
 from slidewise.keyed.page_tree import Cover
 from slidewise.keyed.query import Query, flagged
 from slidewise.keyed.validation import check_query
-from slidewise.spec.spec import refuse_twice
+from slidewise.spec.spec import refuse_duplicates
 
 __all__ = ["StreamQuery"]
 
@@ -35,7 +35,7 @@ class StreamQuery(Query):
         if self.emit in ("arrival", "final"):
             refuse_taken(frame(self.schema.empty_table()), self.spec.results)
         _ = self.reach, self.folds
-        refuse_twice(self.output.names)
+        refuse_duplicates(self.output.names)
 
     @cached_property
     def output(self) -> pa.Schema:

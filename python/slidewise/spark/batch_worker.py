@@ -14,8 +14,8 @@ from slidewise.frames.adapt import frame
 from slidewise.spark.skew_split import Bounds
 from slidewise.spark.sort_key import RUN, check_times
 from slidewise.spec.spec import Spec
-from slidewise.table.batched_hopping import hopped
-from slidewise.table.batched_rolling import Order, checked, rolled
+from slidewise.table.batched_hopping import hopping_batches
+from slidewise.table.batched_rolling import Order, check_rows, rolling_batches
 from slidewise.table.time_columns import read_times
 
 __all__ = ["Answer", "answer"]
@@ -59,7 +59,7 @@ def answer(
         first = next(named, None)
         if first is None:
             return
-        answered = hopped if spec.is_hopping else rolled
+        answered = hopping_batches if spec.is_hopping else rolling_batches
         for part in answered(chain([first], named), spec, first.schema, own):
             yield from part.select(go).to_batches(max_chunksize=_ROWS)
 
@@ -69,7 +69,7 @@ def answer(
 def _checked(batches: Iterator[pa.RecordBatch], spec: Spec) -> Iterator[pa.RecordBatch]:
     """Batches of which each row is as it must be: looked at once, before all else."""
     for batch in batches:
-        checked(batch, spec)
+        check_rows(batch, spec)
         yield batch
 
 

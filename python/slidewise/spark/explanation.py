@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slidewise.formatting import counted
+from slidewise.formatting import format_count
 from slidewise.keyed.page_tree import PAGE
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark import skew
@@ -70,7 +70,7 @@ def explained_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
         "",
         "plan",
         f"  1. watermark: the largest {spec.on} seen{less}",
-        f"  2. pack rows into {counted(buckets, 'bucket')}, {keys}",
+        f"  2. pack rows into {format_count(buckets, 'bucket')}, {keys}",
         "  3. one stateful operator per bucket: windows in pages, answers when due "
         f"(emit={options.emit!r})",
         "  4. unpack the answers",
@@ -150,17 +150,18 @@ def _steps(job: Job) -> list[str]:
     if job.in_runs:
         order = f"one number, of {RUNS} groups of keys and {spec.on}"
     if job.cuts is not None:
-        first = f"cut hot keys, and spread the pieces over {counted(job.tasks, 'task')}"
+        tasks = format_count(job.tasks, "task")
+        first = f"cut hot keys, and spread the pieces over {tasks}"
     elif keys:
-        first = f"spread rows over {counted(job.tasks, 'task')} by {keys}"
+        first = f"spread rows over {format_count(job.tasks, 'task')} by {keys}"
     else:
         first = "bring all rows to one task"
     windows, aggs = len(spec.windows), len(spec.aggs)
     return [
         f"  1. {first}",
         f"  2. sort within each task by {order}",
-        f"  3. one pass in native code: {counted(windows, 'window')} × "
-        f"{counted(aggs, 'aggregation')}, flat in the length of windows",
+        f"  3. one pass in native code: {format_count(windows, 'window')} × "
+        f"{format_count(aggs, 'aggregation')}, flat in the length of windows",
     ]
 
 

@@ -9,7 +9,7 @@ from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.validation import check_late_rows, then_columns
 from slidewise.spec.durations import parse_offset
-from slidewise.spec.spec import Spec, column_named
+from slidewise.spec.spec import Spec, check_column_name
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order"]
 
@@ -77,8 +77,8 @@ class StreamOptions:
             then_by=then_columns(then_by),
             initial=initial,
             buckets=None if buckets is None else _positive(buckets, "buckets"),
-            marker=None if marker is None else column_named(marker, "marker"),
-            deletes=None if deletes is None else column_named(deletes, "deletes"),
+            marker=None if marker is None else check_column_name(marker, "marker"),
+            deletes=None if deletes is None else check_column_name(deletes, "deletes"),
         )
 
     def check_stream(self) -> None:

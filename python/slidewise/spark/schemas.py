@@ -13,7 +13,7 @@ from slidewise.frames.base import require
 from slidewise.spark.columns import OWN
 from slidewise.spark.versions import in_arrow
 from slidewise.spec.spec import Spec
-from slidewise.table.batched_hopping import hop_schema
+from slidewise.table.batched_hopping import hopping_schema
 from slidewise.table.batched_rolling import result_schema
 
 __all__ = ["arrow_schema", "check_booleans", "refuse_own", "with_results"]
@@ -92,7 +92,7 @@ def with_results(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType
     require(frame(rows.empty_table()), [*spec.columns, *extra], "the DataFrame")
     if spec.is_hopping:
         own = {field.name: field for field in df.schema}
-        return _of_arrow(hop_schema(spec, rows), [own[name] for name in spec.by])
+        return _of_arrow(hopping_schema(spec, rows), [own[name] for name in spec.by])
     _refuse_alike(rows.names, spec)
     return _of_arrow(result_schema(spec, rows), list(df.schema))
 
@@ -101,7 +101,7 @@ def _check_told(spec: Spec) -> None:
     """Refuses aggregations of the user's own of which nothing tells the type."""
     for _, agg in spec.aggs:
         functions = getattr(agg, "functions", None)
-        if functions is not None and functions.told is None:
+        if functions is not None and functions.known_type is None:
             raise SpecError(
                 f"the type of {agg!r} is known once there are answers, and Spark must "
                 "know it before: give sw.aggregation(..., returns=float), or write it "

@@ -23,11 +23,11 @@ __all__ = [
     "Rows",
     "Session",
     "WindowLike",
+    "format_duration",
     "parse_length",
     "parse_offset",
     "rows",
     "session",
-    "shortest",
 ]
 
 # Nanoseconds per unit, from the longest to the shortest.
@@ -244,15 +244,15 @@ def parse_length(window: WindowLike, argument: str = "window") -> Length:
             "times are integers",
         )
     if isinstance(window, timedelta) or _is_numpy(window):
-        return replace(length, label=shortest(length.amount))
+        return replace(length, label=format_duration(length.amount))
     return length
 
 
-def shortest(nanoseconds: int) -> str:
+def format_duration(nanoseconds: int) -> str:
     """A duration in its longest unit that is whole, weeks aside.
 
     Example:
-        >>> shortest(5_400_000_000_000), shortest(-1_000_000)
+        >>> format_duration(5_400_000_000_000), shortest(-1_000_000)
         ('90m', '-1ms')
     """
     for unit, size in _UNITS.items():

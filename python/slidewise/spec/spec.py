@@ -15,18 +15,18 @@ from typing import Any, SupportsIndex
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled
 from slidewise.aggregations.custom import Functions
-from slidewise.errors import Argument, SpecError, shown
+from slidewise.errors import Argument, SpecError, describe_value
 from slidewise.spec.durations import (
     Length,
     Rows,
     Session,
     WindowLike,
+    format_duration,
     parse_length,
     parse_offset,
-    shortest,
 )
 
-__all__ = ["Spec", "WindowSpec", "column_named", "refuse_twice"]
+__all__ = ["Spec", "WindowSpec", "check_column_name", "refuse_duplicates"]
 
 CLOSED = ("right", "left", "both", "neither")
 TIES = ("peers", "rows")
@@ -86,7 +86,7 @@ class WindowSpec:
     def _in_units(self, amount: int, argument: str, label: str = "") -> Length:
         units = {"session": "time", "session_integer": "integer"}
         kind = units.get(self.kind, self.kind)
-        written = shortest(amount) if kind == "time" else str(amount)
+        written = format_duration(amount) if kind == "time" else str(amount)
         return Length(kind, amount, label or written, argument)
 
 
@@ -156,19 +156,19 @@ class Spec:
             (('t',), ('n_1h',))
         """
         spec = cls(
-            on=column_named(on, "on"),
+            on=check_column_name(on, "on"),
             by=_names(by),
             windows=_windows(windows, _one_of(closed, "closed", CLOSED), offset),
             aggs=_aggs(aggs),
             ties=_one_of(ties, "ties", TIES),
             nan=_one_of(nan, "nan", NAN),
-            arrival=None if arrival is None else column_named(arrival, "arrival"),
+            arrival=None if arrival is None else check_column_name(arrival, "arrival"),
             min_rows=_min_rows(min_rows),
             overflow=_one_of(overflow, "overflow", OVERFLOW),
         )
         if spec.arrival is None:  # which overrides ties=
             _refuse_idle_ties(ties, closed)
-        refuse_twice(spec.results)
+        refuse_duplicates(spec.results)
         return spec
 
     @classmethod
@@ -199,7 +199,7 @@ class Spec:
         if not isinstance(empty, bool):
             raise SpecError(Argument("empty"), f" takes True or False, got {empty!r}")
         spec = cls(
-            on=column_named(on, "on"),
+            on=check_column_name(on, "on"),
             by=_names(by),
             windows=(_frame(window, every, offset, empty),),
             aggs=_aggs(aggs),
@@ -210,7 +210,7 @@ class Spec:
             empty=empty,
             overflow=_one_of(overflow, "overflow", OVERFLOW),
         )
-        refuse_twice([*spec.by, *spec.results])
+        refuse_duplicates([*spec.by, *spec.results])
         return spec
 
     @property
@@ -272,7 +272,7 @@ def _record(value: Any) -> Any:
     }
 
 
-def column_named(value: object, argument: str) -> str:
+def check_column_name(value: object, argument: str) -> str:
     """The name of a column.
 
     Raises:
@@ -293,7 +293,7 @@ def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
         raise SpecError(
             Argument("by"), f" takes a column or a list of columns, got {by!r}"
         )
-    return tuple(dict.fromkeys(column_named(name, "by") for name in names))
+    return tuple(dict.fromkeys(check_column_name(name, "by") for name in names))
 
 
 def _windows(
@@ -408,7 +408,7 @@ def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...
         raise SpecError(
             Argument("aggs"),
             " takes a mapping from names to aggregations, such as {'n': sw.count()}, "
-            f"got {shown(aggs)}",
+            f"got {describe_value(aggs)}",
         )
     if not aggs:
         raise SpecError(
@@ -423,7 +423,7 @@ def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...
             )
         if not isinstance(agg, Aggregation):
             raise SpecError(
-                f"aggs[{name!r}] is no aggregation: {shown(agg)}; "
+                f"aggs[{name!r}] is not an aggregation: {describe_value(agg)}; "
                 "give one such as sw.mean('price')"
             )
         agg.check_columns()
@@ -461,7 +461,7 @@ def _refuse_idle_ties(ties: str, closed: str) -> None:
         )
 
 
-def refuse_twice(names: Iterable[str]) -> None:
+def refuse_duplicates(names: Iterable[str]) -> None:
     """Refuses two columns of one name in a result.
 
     Raises:

@@ -5,14 +5,14 @@ import pyarrow as pa
 from slidewise.errors import SpecError
 from slidewise.frames.base import Frame, require
 from slidewise.spec.spec import Spec
-from slidewise.table.encoding import decoded, group_codes, lossless
-from slidewise.table.kernel_call import Moments, Request
-from slidewise.table.time_columns import TimeColumn, in_unit_of
+from slidewise.table.encoding import cast_lossless, decode_dictionary, group_codes
+from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
 
-__all__ = ["moments_of", "same_kind"]
+__all__ = ["query_points_of", "same_kind"]
 
 
-def moments_of(target: Frame, request: Request, spec: Spec) -> Moments:
+def query_points_of(target: Frame, request: KernelCall, spec: Spec) -> QueryPoints:
     """The rows of `at=` as moments; keys get the same codes in both tables.
 
     Raises:
@@ -25,7 +25,7 @@ def moments_of(target: Frame, request: Request, spec: Spec) -> Moments:
     arrival = None
     if request.arrival is not None:
         arrival = _ticks_as(request.arrival, target)
-    return Moments(
+    return QueryPoints(
         times=_ticks_as(request.times, target),
         since=None,
         groups=_share_codes(target, request),
@@ -41,7 +41,7 @@ def _ticks_as(times: TimeColumn, target: Frame) -> pa.Array:
     if not same_kind(column.type, times.original.type):
         raise SpecError(refusal)
     try:
-        return in_unit_of(times, column)
+        return ticks_in_unit_of(times, column)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SpecError(refusal) from error
 
@@ -68,16 +68,16 @@ def _other_type(times: TimeColumn, theirs: pa.DataType) -> str:
     )
 
 
-def _share_codes(target: Frame, request: Request) -> pa.Array | None:
+def _share_codes(target: Frame, request: KernelCall) -> pa.Array | None:
     """Codes of the moments' keys. The rows' are made together with them, for both."""
-    ours, theirs = request.own_keys, request.keys(target)
+    ours, theirs = request.key_columns, request.keys(target)
     if not ours:
         return None
     together = []
     for (name, own), (_, other) in zip(ours, theirs, strict=True):
         try:
-            own = decoded(own)
-            theirs_as_ours = _key_as(decoded(other), own.type)
+            own = decode_dictionary(own)
+            theirs_as_ours = _key_as(decode_dictionary(other), own.type)
             together.append((name, pa.concat_arrays([own, theirs_as_ours])))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SpecError(
@@ -99,7 +99,7 @@ def _key_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """
     if _sort_of_key(column.type) != _sort_of_key(kind):
         raise pa.ArrowInvalid("keys of different kinds are never equal")
-    return lossless(column, kind)
+    return cast_lossless(column, kind)
 
 
 def _sort_of_key(kind: pa.DataType) -> str:

@@ -12,15 +12,15 @@ import pyarrow.compute as pc
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.spec.spec import Spec
-from slidewise.table.batched_rolling import Order, checked, run_codes
-from slidewise.table.hopping import Windows, answers_in, hopping_spec, windows_in
-from slidewise.table.kernel_call import Request
-from slidewise.table.time_columns import window_units
+from slidewise.table.batched_rolling import Order, check_rows, run_codes
+from slidewise.table.hopping import Windows, compute_windows, find_windows, hopping_spec
+from slidewise.table.kernel_call import KernelCall
+from slidewise.table.time_columns import window_ticks
 
-__all__ = ["hop_schema", "hopped"]
+__all__ = ["hopping_batches", "hopping_schema"]
 
 
-def hop_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
+def hopping_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
     """The schema of the windows over rows of this schema.
 
     Raises:
@@ -29,14 +29,14 @@ def hop_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
     Example:
         >>> import pyarrow as pa, slidewise as sw
         >>> spec = Spec.make_hopping(on="t", window=5, aggs={"n": sw.count()})
-        >>> hop_schema(spec, pa.schema({"t": pa.int64()})).names
+        >>> hopping_schema(spec, pa.schema({"t": pa.int64()})).names
         ['window_start', 'window_end', 'n']
     """
     answered: pa.Schema = hopping_spec(schema.empty_table(), spec, threads=1).schema
     return answered
 
 
-def hopped(
+def hopping_batches(
     batches: Iterable[pa.RecordBatch],
     spec: Spec,
     schema: pa.Schema,
@@ -58,7 +58,7 @@ def hopped(
         >>> import pyarrow as pa, slidewise as sw
         >>> rows = pa.table({"t": [1, 4, 11]})
         >>> spec = Spec.make_hopping(on="t", window=10, aggs={"n": sw.count()})
-        >>> parts = hopped(rows.to_batches(max_chunksize=1), spec, rows.schema)
+        >>> parts = hopping_batches(rows.to_batches(max_chunksize=1), spec, rows.schema)
         >>> pa.concat_tables(parts)["n"].to_pylist()
         [2, 1]
     """
@@ -66,7 +66,7 @@ def hopped(
     run = _Hopping(spec, schema, order)
     for batch in batches:
         if not order.is_checked:
-            checked(batch, spec)
+            check_rows(batch, spec)
         run.take(pa.Table.from_batches([batch]))
         if run.enough:
             yield from run.settle()
@@ -80,7 +80,7 @@ class _Hopping:
         self._spec = spec
         self._least = order.least
         self._within = order.within
-        self._schema = hop_schema(spec, schema)
+        self._schema = hopping_schema(spec, schema)
         self._runs = spec.by if order.runs is None else order.runs
         self._reads = list(
             dict.fromkeys([*spec.columns, *self._runs, *(order.within or ())])
@@ -105,8 +105,8 @@ class _Hopping:
         rows = pa.concat_tables(self._rows).combine_chunks()
         if not rows.num_rows:
             return
-        request = Request(frame(rows), self._spec)
-        windows = windows_in(request, self._spec)
+        request = KernelCall(frame(rows), self._spec)
+        windows = find_windows(request, self._spec)
         codes = run_codes(rows, self._runs)
         runs = codes.take(windows.rows)
         going = pc.equal(runs, -1 if done else codes[-1])
@@ -154,19 +154,19 @@ class _Hopping:
         )
         return windows.only(mine)
 
-    def _over(self, request: Request, ends: pa.Array) -> pa.Array:
+    def _over(self, request: KernelCall, ends: pa.Array) -> pa.Array:
         """Whether no row comes any more that a window of the last run would hold."""
         last = request.times.ticks[-1]
         (window,) = self._spec.windows
         if not window.is_session:
             return pc.less_equal(ends, last)
-        bound = last.as_py() - window_units(window.as_length, request.times)
+        bound = last.as_py() - window_ticks(window.as_length, request.times)
         if bound < -(2**63):
             return pa.repeat(pa.scalar(False), len(ends))
         return pc.less(ends, bound)
 
-    def _table(self, request: Request, windows: Windows) -> pa.Table:
-        answers = answers_in(request, windows)
+    def _table(self, request: KernelCall, windows: Windows) -> pa.Table:
+        answers = compute_windows(request, windows)
         try:
             columns = [
                 answers[field.name].array.cast(field.type) for field in self._schema

@@ -29,8 +29,8 @@ import pyarrow.compute as pc
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.spec.spec import Spec
-from slidewise.table.encoding import group_codes, one_group, row_numbers
-from slidewise.table.kernel_call import Moments, Request
+from slidewise.table.encoding import group_codes, row_numbers, single_group
+from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.rolling import rolling_spec
 from slidewise.table.time_columns import read_times
 
@@ -40,11 +40,11 @@ __all__ = [
     "OWN",
     "Order",
     "Reach",
-    "checked",
-    "named_row",
-    "named_window",
+    "check_rows",
+    "describe_row",
+    "describe_window",
     "result_schema",
-    "rolled",
+    "rolling_batches",
     "run_codes",
 ]
 
@@ -70,7 +70,7 @@ class Order:
         within: Two columns of ticks: only windows at a distance are answered that end
             later than the first, and no later than the second; a null is no bound.
         least: So many rows are computed together at least.
-        is_checked: All rows are known to be as `checked` asks.
+        is_checked: All rows are known to be as `check_rows` asks.
     """
 
     runs: tuple[str, ...] | None = None
@@ -97,7 +97,7 @@ def result_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
     return answered
 
 
-def rolled(
+def rolling_batches(
     batches: Iterable[pa.RecordBatch],
     spec: Spec,
     schema: pa.Schema,
@@ -119,14 +119,14 @@ def rolled(
         >>> import pyarrow as pa, slidewise as sw
         >>> rows = pa.table({"t": [1, 2, 5], "x": [10, 20, 30]})
         >>> spec = Spec.make(on="t", windows=2, aggs={"s": sw.sum("x")})
-        >>> parts = rolled(rows.to_batches(max_chunksize=1), spec, rows.schema)
+        >>> parts = rolling_batches(rows.to_batches(max_chunksize=1), spec, rows.schema)
         >>> pa.concat_tables(parts)["s_2"].to_pylist()
         [10, 30, 30]
     """
     run = _Rolling(spec, schema, order or Order())
     for batch in batches:
         if not run.order.is_checked:
-            checked(batch, spec)
+            check_rows(batch, spec)
         for role, rows in _sections(batch, run.sections):
             if role == AFTER:
                 run.look_ahead(rows)
@@ -246,9 +246,9 @@ class _Rolling:
         source = frame(seen if by_moment else seen.slice(0, ready))
 
         def named(row: int) -> str:
-            return named_row(rows, row, self._spec)
+            return describe_row(rows, row, self._spec)
 
-        request = Request(source, self._spec, history=history, named=named)
+        request = KernelCall(source, self._spec, history=history, named=named)
         moments = None
         if by_moment:
             moments = _moments_in(request, history, ready, own)
@@ -283,7 +283,7 @@ class Reach:
     @classmethod
     def of(cls, spec: Spec, schema: pa.Schema) -> "Reach":
         """That of the longest windows of a Spec, over a table with this schema."""
-        request = Request(frame(schema.empty_table()), spec)
+        request = KernelCall(frame(schema.empty_table()), spec)
         back = ahead = rows = 0
         waits = shifted = False
         for kind, length, closed, offset in request.spans:
@@ -299,8 +299,8 @@ class Reach:
 
 
 def _moments_in(
-    request: Request, history: int, ready: int, own: pa.Array | None
-) -> Moments:
+    request: KernelCall, history: int, ready: int, own: pa.Array | None
+) -> QueryPoints:
     """The rows between, or some of them, as moments."""
 
     def some(column: pa.Array | None) -> pa.Array | None:
@@ -309,7 +309,7 @@ def _moments_in(
         between = column.slice(history, ready - history)
         return between if own is None else between.filter(own)
 
-    return Moments(
+    return QueryPoints(
         times=some(request.times.ticks),
         since=None,
         groups=some(request.groups),
@@ -327,7 +327,7 @@ def run_codes(rows: pa.Table, runs: Iterable[str]) -> pa.Array:
         [0, 0, 1, 1]
     """
     codes = group_codes([(name, _column(rows, name)) for name in runs])
-    return one_group(len(rows)) if codes is None else codes
+    return single_group(len(rows)) if codes is None else codes
 
 
 def _open_run(rows: pa.Table, runs: Iterable[str]) -> int:
@@ -390,7 +390,7 @@ def _sections(
         start = end
 
 
-def checked(rows: pa.RecordBatch, spec: Spec) -> None:
+def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:
     """Refuses rows without a time, and NaN where it is not wanted.
 
     Raises:
@@ -401,7 +401,7 @@ def checked(rows: pa.RecordBatch, spec: Spec) -> None:
             continue
         row = pc.index(pc.is_null(rows[name]), True).as_py()
         raise SpecError(
-            f"column {name!r} has no time in {named_row(rows, row, spec)}: drop the "
+            f"column {name!r} has no time in {describe_row(rows, row, spec)}: drop the "
             "rows without a time, or fill them in, first"
         )
     if spec.nan != "raise":
@@ -413,18 +413,18 @@ def checked(rows: pa.RecordBatch, spec: Spec) -> None:
         row = pc.index(pc.is_nan(column), True).as_py()
         if row >= 0:
             raise SpecError(
-                f"column {name!r} is NaN in {named_row(rows, row, spec)}, and ",
+                f"column {name!r} is NaN in {describe_row(rows, row, spec)}, and ",
                 Argument("nan", "raise"),
             )
 
 
-def named_row(rows: pa.Table | pa.RecordBatch, row: int, spec: Spec) -> str:
+def describe_row(rows: pa.Table | pa.RecordBatch, row: int, spec: Spec) -> str:
     """A row by its key and times, for messages.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
         >>> spec = Spec.make(on="t", by="k", windows=5, aggs={"n": sw.count()})
-        >>> named_row(pa.table({"k": ["a"], "t": [7]}), 0, spec)
+        >>> describe_row(pa.table({"k": ["a"], "t": [7]}), 0, spec)
         "the row of k='a', t=7"
     """
     names = [*spec.by, spec.on, *([spec.arrival] if spec.arrival else [])]
@@ -433,12 +433,12 @@ def named_row(rows: pa.Table | pa.RecordBatch, row: int, spec: Spec) -> str:
     return f"the row of {_told(rows, row, names)}"
 
 
-def named_window(windows: pa.Table, row: int, by: Sequence[str]) -> str:
+def describe_window(windows: pa.Table, row: int, by: Sequence[str]) -> str:
     """A window by its key and its end, for messages.
 
     Example:
         >>> import pyarrow as pa
-        >>> named_window(pa.table({"k": ["a"], "window_end": [7]}), 0, ["k"])
+        >>> describe_window(pa.table({"k": ["a"], "window_end": [7]}), 0, ["k"])
         "k='a', window_end=7"
     """
     return _told(windows, row, [*by, "window_end"])

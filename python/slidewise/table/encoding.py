@@ -22,7 +22,14 @@ from slidewise.aggregations.compiled import Compiled
 from slidewise.errors import Argument, SpecError
 from slidewise.table.decimals import parts_of
 
-__all__ = ["Columns", "Feeds", "Values", "group_codes", "one_group", "row_numbers"]
+__all__ = [
+    "KernelInputs",
+    "ValueColumn",
+    "ValueColumns",
+    "group_codes",
+    "row_numbers",
+    "single_group",
+]
 
 _INT64 = pa.int64()
 _CODE = pa.uint32()
@@ -32,20 +39,20 @@ _SIGN = 2**63
 _LOW_HALF = 2**32 - 1
 
 
-class Values:
+class ValueColumn:
     """One column that is aggregated, in all the forms it may be needed in."""
 
     def __init__(self, name: str, column: pa.Array, nan: str = "propagate") -> None:
         self.name = name
         self.type: pa.DataType = column.type
-        self.original = _settle_nan(plain(decoded(column)), nan, name)
+        self.original = _settle_nan(storage_of(decode_dictionary(column)), nan, name)
         self._dictionary: pa.Array | None = None
         if pa.types.is_dictionary(column.type):
             self._dictionary = column.dictionary
         # Tells the views of one column apart.
         self.view: tuple[str, ...] = ()
 
-    def only(self, mask: pa.Array, *why: str) -> "Values":
+    def only(self, mask: pa.Array, *why: str) -> "ValueColumn":
         """A view with nulls where the mask is not true."""
         other = copy(self)
         # Whatever was derived from the values, under any name, is derived anew.
@@ -228,7 +235,7 @@ class Values:
         encoded = self.original.dictionary_encode()
         known = encoded.dictionary
         if self._dictionary is not None and self.type.ordered:
-            known = pc.index_in(known, plain(self._dictionary))
+            known = pc.index_in(known, storage_of(self._dictionary))
         return encoded, pc.sort_indices(known)
 
     @cached_property
@@ -266,31 +273,33 @@ class Values:
         return array if self.is_coded else self.as_came(array)
 
 
-class Columns:
+class ValueColumns:
     """The columns that are aggregated, each read when it is first asked for."""
 
     def __init__(self, read: Callable[[str], pa.Array], nan: str) -> None:
         self._read = read
         self._nan = nan
-        self._values: dict[tuple[str, ...], Values] = {}
+        self._values: dict[tuple[str, ...], ValueColumn] = {}
 
-    def of(self, name: str, *, where: str | None = None, beside: str = "") -> Values:
+    def of(
+        self, name: str, *, where: str | None = None, beside: str = ""
+    ) -> ValueColumn:
         """A column, null where another one is not true, or where a third is null."""
         key = (name, where or "", beside)
         if key not in self._values:
             self._values[key] = self._view(name, where, beside)
         return self._values[key]
 
-    def _view(self, name: str, where: str | None, beside: str) -> Values:
+    def _view(self, name: str, where: str | None, beside: str) -> ValueColumn:
         if beside:
             there = self.of(beside).original.is_valid()
             return self.of(name, where=where).only(there, "beside", beside)
         if where is not None:
             return self.of(name).only(self.of(where).truth, "where", where)
-        return Values(name, self._read(name), self._nan)
+        return ValueColumn(name, self._read(name), self._nan)
 
 
-class Feeds:
+class KernelInputs:
     """The columns handed to the kernel, each once."""
 
     def __init__(self) -> None:
@@ -306,7 +315,7 @@ class Feeds:
             self.natives.append(compiled)
         return f"native:{self.natives.index(compiled)}"
 
-    def add(self, values: Values, form: str) -> int:
+    def add(self, values: ValueColumn, form: str) -> int:
         """The index of a column in one of its forms."""
         key = (values.name, values.view, form)
         if key not in self._known:
@@ -339,10 +348,10 @@ def _settle_nan(column: pa.Array, nan: str, name: str) -> pa.Array:
     return column
 
 
-def plain(column: pa.Array) -> pa.Array:
+def storage_of(column: pa.Array) -> pa.Array:
     """The column in a type that Arrow's kernels can take rows of."""
     if isinstance(column, pa.ExtensionArray):
-        return plain(column.storage)
+        return storage_of(column.storage)
     if column.type == pa.string_view():
         return column.cast(pa.large_string())
     if column.type == pa.binary_view():
@@ -350,24 +359,24 @@ def plain(column: pa.Array) -> pa.Array:
     return column
 
 
-def nulled(column: pa.Array, gone: pa.Array) -> pa.Array:
+def with_nulls(column: pa.Array, gone: pa.Array) -> pa.Array:
     """A column of any type without the values where `gone` is true."""
     kind = column.type
     if isinstance(column, pa.ExtensionArray):
-        return pa.ExtensionArray.from_storage(kind, nulled(column.storage, gone))
+        return pa.ExtensionArray.from_storage(kind, with_nulls(column.storage, gone))
     if kind in (pa.string_view(), pa.binary_view()):
-        return nulled(plain(column), gone).cast(kind)
+        return with_nulls(storage_of(column), gone).cast(kind)
     return pc.if_else(gone, pa.scalar(None, kind), column)
 
 
-def decoded(column: pa.Array) -> pa.Array:
+def decode_dictionary(column: pa.Array) -> pa.Array:
     """The values of a dictionary's codes; any other column as it is."""
     if not pa.types.is_dictionary(column.type):
         return column
-    return plain(column.dictionary).take(column.indices)
+    return storage_of(column.dictionary).take(column.indices)
 
 
-def lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def cast_lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column in another type.
 
     Raises:
@@ -397,7 +406,7 @@ def row_numbers(count: int) -> pa.Array:
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, _INT64), count), start=-1)
 
 
-def one_group(rows: int) -> pa.Array:
+def single_group(rows: int) -> pa.Array:
     """The codes of rows without keys."""
     return pa.repeat(pa.scalar(0, _CODE), rows)
 
@@ -449,7 +458,7 @@ def _codes_by_value(column: pa.Array) -> pa.Array | None:
 
 
 def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
-    column = plain(column)
+    column = storage_of(column)
     if pa.types.is_dictionary(column.type):
         # A dictionary may hold a key twice, or null; its values decide.
         column = column.cast(column.type.value_type)

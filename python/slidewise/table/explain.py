@@ -16,7 +16,7 @@ from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import Session, WindowLike
 from slidewise.spec.spec import Spec, WindowSpec
-from slidewise.table.kernel_call import Request, given_threads
+from slidewise.table.kernel_call import KernelCall, resolve_threads
 
 __all__ = ["explain", "explain_spec"]
 
@@ -155,11 +155,11 @@ def explain_spec(table: Any, spec: Spec, *, threads: int | None = None) -> str:
     """
     source = frame(table.collect() if is_lazy(table) else table)
     require(source, spec.columns)
-    request = Request(source, spec, threads=given_threads(threads))
+    request = KernelCall(source, spec, threads=resolve_threads(threads))
     return "\n".join(line for text in _lines(request, threads) for line in _wrap(text))
 
 
-def _lines(request: Request, threads: int | None) -> Iterator[str]:
+def _lines(request: KernelCall, threads: int | None) -> Iterator[str]:
     spec = request.spec
     count = len(request.times.ticks)
     ordered = _core.in_order(request.rows)
@@ -175,14 +175,14 @@ def _lines(request: Request, threads: int | None) -> Iterator[str]:
         cost = float(_ARRIVAL * len(spec.windows))
     else:
         cost += _BOUNDS * len(spec.windows)
-    many = given_threads(threads)
+    many = resolve_threads(threads)
     if many > 1 and (threads is not None or count >= _SHARED):
         shared = "keys" if spec.by else "windows"
         yield f"{many} threads share the {shared} out; the answers are the same"
     yield f"about {cost:.0f} ns per row on one core"
 
 
-def _order(request: Request, ordered: bool) -> str:
+def _order(request: KernelCall, ordered: bool) -> str:
     spec = request.spec
     if spec.arrival is not None:
         return f"taken in order of {spec.arrival}"
@@ -192,7 +192,7 @@ def _order(request: Request, ordered: bool) -> str:
     return f"not in order: sorted by {keys}, and the answers put back"
 
 
-def _windows(request: Request) -> Iterator[str]:
+def _windows(request: KernelCall) -> Iterator[str]:
     spec = request.spec
     labels = ", ".join(window.label for window in spec.windows)
     if spec.arrival is not None:
@@ -226,7 +226,7 @@ def _hops(window: WindowSpec) -> str:
     )
 
 
-def _folds(request: Request) -> Iterator[tuple[str, list[str], int]]:
+def _folds(request: KernelCall) -> Iterator[tuple[str, list[str], int]]:
     """What is worked out, for which aggregations, and its ns per row and window."""
     shared: dict[tuple[str, object], list[str]] = {}
     for (name, agg), plan in zip(request.spec.aggs, request.plans, strict=True):

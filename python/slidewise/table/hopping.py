@@ -20,11 +20,16 @@ from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import Session, WindowLike
 from slidewise.spec.spec import Spec
-from slidewise.table.batched_rolling import named_window
-from slidewise.table.kernel_call import Moments, Request, given_threads, lazily
-from slidewise.table.time_columns import window_units
+from slidewise.table.batched_rolling import describe_window
+from slidewise.table.kernel_call import (
+    KernelCall,
+    QueryPoints,
+    map_lazily,
+    resolve_threads,
+)
+from slidewise.table.time_columns import window_ticks
 
-__all__ = ["Windows", "answers_in", "hopping", "hopping_spec", "windows_in"]
+__all__ = ["Windows", "compute_windows", "find_windows", "hopping", "hopping_spec"]
 
 TableT = TypeVar("TableT")
 
@@ -128,14 +133,14 @@ def hopping_spec(table: TableT, spec: Spec, *, threads: int | None = None) -> Ta
         [2]
     """
     if is_lazy(table):
-        lazy: TableT = lazily(
+        lazy: TableT = map_lazily(
             table, spec, lambda rows: hopping_spec(rows, spec, threads=threads)
         )
         return lazy
     source = frame(table)
     require(source, spec.columns)
-    request = Request(source, spec, threads=given_threads(threads))
-    answer: TableT = source.make(answers_in(request, windows_in(request, spec)))
+    request = KernelCall(source, spec, threads=resolve_threads(threads))
+    answer: TableT = source.make(compute_windows(request, find_windows(request, spec)))
     return answer
 
 
@@ -161,20 +166,20 @@ class Windows:
         return Windows(*(column.filter(mask) for column in columns))
 
 
-def answers_in(request: Request, windows: Windows) -> dict[str, Result]:
+def compute_windows(request: KernelCall, windows: Windows) -> dict[str, Result]:
     """The key columns, both ends and the results of windows, by name."""
     source, spec = request.source, request.spec
-    moments = Moments(
+    moments = QueryPoints(
         times=windows.ends,
         since=windows.starts,
         groups=windows.groups if spec.by else None,
         arrival=None,
         called="window",
     )
-    keys = [(name, column.take(windows.rows)) for name, column in request.own_keys]
+    keys = [(name, column.take(windows.rows)) for name, column in request.key_columns]
     ends = request.times.window_ends(windows.ends)
     named = pa.table({**dict(keys), "window_end": ends})
-    request.named = lambda row: named_window(named, row, spec.by)
+    request.named = lambda row: describe_window(named, row, spec.by)
     (answers,) = request.ask(moments)
     columns = {name: _taken(source, name, column) for name, column in keys}
     flavour = source.flavour(spec.on)
@@ -190,20 +195,20 @@ def _taken(source: Frame, name: str, column: pa.Array) -> Result:
     return Result(column, source.flavour(name), keeps=True, nullable=nullable)
 
 
-def windows_in(request: Request, spec: Spec) -> Windows:
+def find_windows(request: KernelCall, spec: Spec) -> Windows:
     """The windows that hold a row, or lie between such ones if `spec.empty`.
 
     Raises:
         SpecError: If there are too many, or one reaches beyond int64.
     """
     (window,) = spec.windows
-    length = window_units(window.as_length, request.times)
+    length = window_ticks(window.as_length, request.times)
     try:
         if window.is_session:
             found = _core.sessions(request.rows, request.laid, length)
         else:
-            every = window_units(window.as_every, request.times)
-            shift = window_units(window.as_offset, request.times)
+            every = window_ticks(window.as_every, request.times)
+            shift = window_ticks(window.as_offset, request.times)
             found = _core.hops(
                 request.rows, request.laid, length, every, shift % every, spec.empty
             )

@@ -14,16 +14,22 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.aggregations import HOLISTIC, Aggregation
-from slidewise.aggregations.custom import OwnAggregation
+from slidewise.aggregations.custom import CustomAggregation
 from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
-from slidewise.frames.polars import once_collected
+from slidewise.frames.polars import map_lazy
 from slidewise.spec.spec import Spec, WindowSpec
-from slidewise.table.encoding import Columns, Feeds, group_codes, nulled, row_numbers
+from slidewise.table.encoding import (
+    KernelInputs,
+    ValueColumns,
+    group_codes,
+    row_numbers,
+    with_nulls,
+)
 from slidewise.table.lowering import Call, Plan, in_one_type, plan
-from slidewise.table.time_columns import TimeColumn, read_times, window_units
+from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
 
-__all__ = ["Moments", "Request", "given_threads", "lazily"]
+__all__ = ["KernelCall", "QueryPoints", "map_lazily", "resolve_threads"]
 
 # Kind, length, closed and offset, in the ticks of the time column.
 _MOST_THREADS = 1 << 10
@@ -32,7 +38,7 @@ _Columns = tuple[pa.Array, pa.Array | None, pa.Array | None, pa.Array | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class QueryPoints:
     """When to answer, where it is not at every row.
 
     Attributes:
@@ -55,7 +61,7 @@ class Moments:
         return (self.times, self.since, self.groups, self.arrival)
 
 
-class Request:
+class KernelCall:
     """A table and a `Spec`, ready to be asked.
 
     Args:
@@ -90,11 +96,11 @@ class Request:
         if spec.arrival is not None:
             column = source.column(spec.arrival)
             self.arrival = read_times(column, spec.arrival)
-        self.moments: Moments | None = None
+        self.moments: QueryPoints | None = None
         self.spans = [_span(window, self.times) for window in spec.windows]
-        self._feeds = Feeds()
-        self._columns = Columns(source.column, spec.nan)
-        self._own: dict[OwnAggregation, list[list[Any]]] = {}
+        self._feeds = KernelInputs()
+        self._columns = ValueColumns(source.column, spec.nan)
+        self._own: dict[CustomAggregation, list[list[Any]]] = {}
         self.plans = []
         for _, agg in spec.aggs:
             with _in_arrow_for(agg):
@@ -108,10 +114,10 @@ class Request:
         """Codes of the rows' keys; None without keys. `at=` brings codes of its own."""
         # Windows at a distance come in the order of their keys, and history goes by it.
         in_order = self.spec.is_hopping or self._history > 0
-        return group_codes(self.own_keys, in_order=in_order)
+        return group_codes(self.key_columns, in_order=in_order)
 
     @property
-    def own_keys(self) -> list[tuple[str, pa.Array]]:
+    def key_columns(self) -> list[tuple[str, pa.Array]]:
         """The key columns of the table itself."""
         return self.keys(self.source)
 
@@ -141,7 +147,7 @@ class Request:
             return (*plan.calls, plan.present)
         return plan.calls
 
-    def ask(self, moments: Moments | None = None) -> list[dict[str, Result]]:
+    def ask(self, moments: QueryPoints | None = None) -> list[dict[str, Result]]:
         """The results by name, per window: at every row, or at moments.
 
         Raises:
@@ -207,7 +213,7 @@ class Request:
             for (_, agg), plan in zip(self.spec.aggs, self.plans, strict=True)
         )
 
-    def partials(self, moments: Moments) -> pa.Array:
+    def partials(self, moments: QueryPoints) -> pa.Array:
         """What is folded over moments, both ends included, as bytes."""
         return pa.array(
             _core.partials(
@@ -223,7 +229,7 @@ class Request:
     def _ask_own(self, at: _Columns | None, history: int) -> None:
         """The answers of the user's own aggregations: per window, per moment."""
         for _, agg in self.spec.aggs:
-            if isinstance(agg, OwnAggregation) and agg not in self._own:
+            if isinstance(agg, CustomAggregation) and agg not in self._own:
                 assert agg.of is not None, "a Spec does not let this through"
                 values = self._columns.of(agg.of, where=agg.where)
                 answers = _core.rolling_own(
@@ -246,7 +252,7 @@ class Request:
         if self.spec.min_rows and plan.present is not None:
             few = pc.less(answers[self._calls[plan.present]], self.spec.min_rows)
         with _in_arrow_for(agg):
-            if isinstance(agg, OwnAggregation):
+            if isinstance(agg, CustomAggregation):
                 own = self._own[agg][index]
                 array = in_one_type(agg, own, agg.functions)
             else:
@@ -260,7 +266,7 @@ class Request:
                     if row >= 0:
                         raise self._overflow_of(agg, window, row, plan.limit)
         if few is not None:
-            array = nulled(array, few)
+            array = with_nulls(array, few)
         there = agg.where is None and self._always_there(window, plan)
         nullable = plan.present is not None and not there
         flavour = None if plan.source is None else self.source.flavour(plan.source)
@@ -342,27 +348,27 @@ def _in_arrow_for(agg: Aggregation) -> Iterator[None]:
         ) from error
 
 
-def lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
+def map_lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
     """The same of a LazyFrame, which stays lazy.
 
     Raises:
         SpecError: If only the rows tell which type a result has.
     """
     for _, agg in spec.aggs:
-        if isinstance(agg, OwnAggregation) and agg.functions.returns is None:
+        if isinstance(agg, CustomAggregation) and agg.functions.returns is None:
             raise SpecError(
                 f"the type of {agg!r} is known once there are answers, and a LazyFrame "
                 "must know it before: give sw.aggregation(..., returns=float), or call "
                 ".collect() on it first"
             )
-    return once_collected(lazy, answer)
+    return map_lazy(lazy, answer)
 
 
-def given_threads(threads: int | None) -> int:
+def resolve_threads(threads: int | None) -> int:
     """So many threads; by default as many as this process may use cores.
 
     Example:
-        >>> given_threads(3), given_threads(None) >= 1
+        >>> resolve_threads(3), resolve_threads(None) >= 1
         (3, True)
     """
     return _cores() if threads is None else _checked_threads(threads)
@@ -389,7 +395,7 @@ def _checked_threads(threads: object) -> int:
 
 def _span(window: WindowSpec, times: TimeColumn) -> _Span:
     kind = "rows" if window.kind == "rows" else "time"
-    length = window_units(window.as_length, times)
+    length = window_ticks(window.as_length, times)
     # The offset of windows on a grid says where the grid lies, and moves no end.
-    shift = 0 if window.every else window_units(window.as_offset, times)
+    shift = 0 if window.every else window_ticks(window.as_offset, times)
     return kind, length, window.closed, shift

@@ -14,12 +14,12 @@ from slidewise.aggregations.custom import Functions
 from slidewise.errors import SpecError
 from slidewise.table.decimals import DIGITS, can_sum, from_parts
 from slidewise.table.encoding import (
-    Columns,
-    Feeds,
-    Values,
+    KernelInputs,
+    ValueColumn,
+    ValueColumns,
     group_codes,
-    nulled,
     row_numbers,
+    with_nulls,
 )
 
 __all__ = ["Call", "Plan", "in_one_type", "plan"]
@@ -101,7 +101,7 @@ class Plan:
     limit: str | None = None
 
 
-def plan(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
+def plan(agg: Aggregation, columns: ValueColumns, feeds: KernelInputs, on: str) -> Plan:
     """Plans one aggregation over columns.
 
     Args:
@@ -153,10 +153,10 @@ def _only(answers: Sequence[pa.Array]) -> pa.Array:
 
 def _some(answers: Sequence[pa.Array]) -> pa.Array:
     """Lists, of which one is never empty but over nothing."""
-    return nulled(answers[0], pc.equal(pc.list_value_length(answers[0]), 0))
+    return with_nulls(answers[0], pc.equal(pc.list_value_length(answers[0]), 0))
 
 
-def _plan_rows(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
+def _plan_rows(agg: Aggregation, columns: ValueColumns, feeds: KernelInputs) -> Plan:
     """Counts rows, or those where a column of booleans is true."""
     if agg.where is None:
         return Plan((("count", -1, -1, 0),), _only, None, None, False, ())
@@ -164,7 +164,9 @@ def _plan_rows(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
     return Plan((("count", at, -1, 0),), _only, None, None, False, (agg.where,))
 
 
-def _plan_native(agg: NativeAggregation, values: Values, feeds: Feeds) -> Plan:
+def _plan_native(
+    agg: NativeAggregation, values: ValueColumn, feeds: KernelInputs
+) -> Plan:
     compiled = agg.functions
     ints = compiled.value == "int64"
     if values.family not in _NUMBERS or (ints and values.number.type != _INT64):
@@ -199,7 +201,7 @@ def in_one_type(
     """
     kind = functions.returns
     if kind is None and all(answer is None for answer in answers):
-        kind = functions.told
+        kind = functions.known_type
     try:
         array = pa.array(answers, kind, from_pandas=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
@@ -211,12 +213,12 @@ def in_one_type(
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _plan_sketch(agg: Sketch, values: Values, feeds: Feeds) -> Plan:
+def _plan_sketch(agg: Sketch, values: ValueColumn, feeds: KernelInputs) -> Plan:
     _check_sketched(agg, values)
     at = feeds.add(values, "hashes" if agg.hashed else "number")
-    call, finish = (agg.native, at, -1, 0), _only
+    call, finish = (agg.core_kind, at, -1, 0), _only
     if agg.kind == "heavy_hitters":
-        call = (agg.native, feeds.add(values, "rows"), at, 0)
+        call = (agg.core_kind, feeds.add(values, "rows"), at, 0)
         finish = partial(_hitters, values)
     if agg.kind == "approx_quantile" and isinstance(agg.parameters[0], tuple):
         finish = _some
@@ -231,7 +233,7 @@ def _plan_sketch(agg: Sketch, values: Values, feeds: Feeds) -> Plan:
     )
 
 
-def _check_sketched(agg: Sketch, values: Values) -> None:
+def _check_sketched(agg: Sketch, values: ValueColumn) -> None:
     fits = ("number", "bool", "text") if agg.hashed else _NUMBERS
     held = values.original.type
     if values.family not in fits or pa.types.is_decimal(held):
@@ -242,7 +244,7 @@ def _check_sketched(agg: Sketch, values: Values) -> None:
         )
 
 
-def _hitters(values: Values, answers: Sequence[pa.Array]) -> pa.Array:
+def _hitters(values: ValueColumn, answers: Sequence[pa.Array]) -> pa.Array:
     """From rows, counts and errors, one behind the other, to structs of them."""
     flat = answers[0].values
     places = row_numbers(len(flat) // 3)
@@ -257,7 +259,7 @@ def _hitters(values: Values, answers: Sequence[pa.Array]) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, structs)
 
 
-def _plan_pair(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
+def _plan_pair(agg: Aggregation, columns: ValueColumns, feeds: KernelInputs) -> Plan:
     """Two columns, each null where the other one is."""
     assert agg.of is not None, "a Spec does not let this through"
     assert agg.by is not None, "a Spec does not let this through"
@@ -276,7 +278,7 @@ def _plan_pair(agg: Aggregation, columns: Columns, feeds: Feeds) -> Plan:
     )
 
 
-def _plan_best(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+def _plan_best(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
     at = feeds.add(values, "order")
 
     def finish(answers: Sequence[pa.Array]) -> pa.Array:
@@ -293,12 +295,12 @@ def _plan_best(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     )
 
 
-def _plan_plain(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+def _plan_plain(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
     form, finish = _form(agg, values)
     at = feeds.add(values, form)
     counts = agg.kind in ("count", "count_distinct")
     present = None if counts else ("count", at, -1, 0)
-    asked = "mean" if agg.kind == "geometric_mean" else agg.asked
+    asked = "mean" if agg.kind == "geometric_mean" else agg.core_kind
     call = (asked, at, -1, agg.ddof)
     made = ("any", "all", "geometric_mean")
     plain = agg.kind in made or (agg.kind in BITS and values.is_coded)
@@ -306,7 +308,7 @@ def _plan_plain(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     return Plan((call,), finish, present, values.name, keeps, (values.name,))
 
 
-def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
+def _form(agg: Aggregation, values: ValueColumn) -> tuple[str, Finish]:
     """In which form a column goes to the kernel, and how the answer comes back."""
     kind = agg.kind
     if kind == "count_distinct":
@@ -338,7 +340,7 @@ def _form(agg: Aggregation, values: Values) -> tuple[str, Finish]:
     return "number", _only
 
 
-def _plan_pick(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+def _plan_pick(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
     """Picks values themselves if they are words, or else their rows."""
     at = feeds.add(values, "words" if values.is_word else "rows")
 
@@ -357,7 +359,7 @@ def _plan_pick(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     )
 
 
-def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+def _plan_list(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
     """Row numbers are collected, and become a list of what is there, or text."""
     at = feeds.add(values, "rows")
     distinct = agg.kind == "collect_distinct"
@@ -386,7 +388,7 @@ def _plan_list(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     )
 
 
-def _check_length(agg: Aggregation, values: Values, rows: pa.ListArray) -> None:
+def _check_length(agg: Aggregation, values: ValueColumn, rows: pa.ListArray) -> None:
     """Text has offsets of 32 bits, where it is joined in any case."""
     held = values.original.type
     short = pa.types.is_string(held) or pa.types.is_binary(held)
@@ -408,7 +410,7 @@ def _joined(lists: pa.ListArray) -> pa.Array:
     return pc.if_else(pc.equal(pc.list_value_length(lists), 0), None, joined)
 
 
-def _first_of_each(rows: pa.ListArray, values: Values) -> pa.ListArray:
+def _first_of_each(rows: pa.ListArray, values: ValueColumn) -> pa.ListArray:
     """Of the rows in each list, those whose value does not come earlier in it."""
     codes = group_codes([(values.name, values.original)])
     assert codes is not None, "there is a column"
@@ -426,7 +428,9 @@ def _first_of_each(rows: pa.ListArray, values: Values) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, kept)
 
 
-def _plan_arg(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan:
+def _plan_arg(
+    agg: Aggregation, columns: ValueColumns, feeds: KernelInputs, on: str
+) -> Plan:
     assert agg.by is not None, "a Spec does not let this through"
     by = columns.of(agg.by, where=agg.where)
     _check_fit(agg, by)
@@ -446,7 +450,7 @@ def _plan_arg(agg: Aggregation, columns: Columns, feeds: Feeds, on: str) -> Plan
     )
 
 
-def _plan_range(values: Values, feeds: Feeds) -> Plan:
+def _plan_range(values: ValueColumn, feeds: KernelInputs) -> Plan:
     """Max − min, in a type that says what a distance is."""
     kind = values.original.type
     unsigned = pa.types.is_uint64(kind)
@@ -474,7 +478,7 @@ def _plan_range(values: Values, feeds: Feeds) -> Plan:
     )
 
 
-def _plan_sum(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
+def _plan_sum(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
     held = values.original.type
     if pa.types.is_uint64(held):
         return _plan_sum_uint64(values, feeds)
@@ -483,14 +487,14 @@ def _plan_sum(agg: Aggregation, values: Values, feeds: Feeds) -> Plan:
     return _plan_plain(agg, values, feeds)
 
 
-def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
+def _plan_sum_uint64(values: ValueColumn, feeds: KernelInputs) -> Plan:
     """Sums the halves apart, and puts them together if they fit."""
     high, low = feeds.add(values, "high"), feeds.add(values, "low")
 
     def finish(answers: Sequence[pa.Array]) -> pa.Array:
         carry = pc.shift_right(answers[1], pa.scalar(32, _INT64))
         top = pc.add(answers[0], carry)
-        top = nulled(top, pc.greater(top, _LOW_HALF))
+        top = with_nulls(top, pc.greater(top, _LOW_HALF))
         shifted = pc.shift_left(top.cast(pa.uint64()), pa.scalar(32, pa.uint64()))
         rest = pc.bit_wise_and(answers[1], _LOW_HALF).cast(pa.uint64())
         return pc.bit_wise_or(shifted, rest)
@@ -506,7 +510,7 @@ def _plan_sum_uint64(values: Values, feeds: Feeds) -> Plan:
     )
 
 
-def _plan_sum_decimal(values: Values, feeds: Feeds) -> Plan:
+def _plan_sum_decimal(values: ValueColumn, feeds: KernelInputs) -> Plan:
     at = [feeds.add(values, f"decimal{part}") for part in range(len(values.decimal))]
     return Plan(
         calls=tuple(("sum", part, -1, 0) for part in at),
@@ -519,7 +523,7 @@ def _plan_sum_decimal(values: Values, feeds: Feeds) -> Plan:
     )
 
 
-def _check_fit(agg: Aggregation, values: Values) -> None:
+def _check_fit(agg: Aggregation, values: ValueColumn) -> None:
     between = agg.kind == "quantile" and _between(agg)
     if _fits("median" if between else agg.kind, values):
         return
@@ -548,7 +552,7 @@ def _cast(kind: str, held: pa.DataType) -> str:
     return f" Cast the column to {exact}float64 if rounding is fine."
 
 
-def _fits(kind: str, values: Values) -> bool:
+def _fits(kind: str, values: ValueColumn) -> bool:
     held = values.original.type
     if kind == "sum" and can_sum(held):
         return True

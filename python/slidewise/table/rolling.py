@@ -16,8 +16,8 @@ from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
-from slidewise.table.asof import moments_of
-from slidewise.table.kernel_call import Request, given_threads, lazily
+from slidewise.table.asof import query_points_of
+from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
 
 __all__ = ["rolling", "rolling_spec"]
 
@@ -189,20 +189,20 @@ def rolling_spec(
     """
     if is_lazy(at):
         rows = table.collect() if is_lazy(table) else table
-        return lazily(
+        return map_lazily(
             at, spec, lambda moments: rolling_spec(rows, spec, moments, threads=threads)
         )
     if is_lazy(table):
         if at is not None:
             return rolling_spec(table.collect(), spec, at, threads=threads)
-        return lazily(
+        return map_lazily(
             table, spec, lambda rows: rolling_spec(rows, spec, threads=threads)
         )
     source = frame(table)
     require(source, spec.columns)
     target = source if at is None else frame(at)
     refuse_taken(target, spec.results)
-    request = Request(source, spec, threads=given_threads(threads))
-    moments = None if at is None else moments_of(target, request, spec)
+    request = KernelCall(source, spec, threads=resolve_threads(threads))
+    moments = None if at is None else query_points_of(target, request, spec)
     columns = [result for window in request.ask(moments) for result in window.values()]
     return target.append(dict(zip(spec.results, columns, strict=True)))

@@ -12,9 +12,15 @@ import pyarrow.compute as pc
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.column_types import is_text
 from slidewise.spec.durations import Length, Rows
-from slidewise.table.encoding import lossless
+from slidewise.table.encoding import cast_lossless
 
-__all__ = ["TimeColumn", "earlier", "in_unit_of", "read_times", "window_units"]
+__all__ = [
+    "TimeColumn",
+    "read_times",
+    "subtract_clamped",
+    "ticks_in_unit_of",
+    "window_ticks",
+]
 
 _NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _DAY = 86_400_000_000_000
@@ -107,7 +113,7 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
     return TimeColumn(name, column, _ticks(column, name), _unit(kind))
 
 
-def in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
+def ticks_in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
     """The ticks of another column of times, in the units of this one.
 
     Raises:
@@ -116,24 +122,24 @@ def in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
     """
     kind = times.original.type
     if not (pa.types.is_integer(kind) and pa.types.is_integer(column.type)):
-        column = lossless(column, kind)
+        column = cast_lossless(column, kind)
     return read_times(column, times.name).ticks
 
 
-def earlier(ticks: pa.Array, lag: int) -> pa.Array:
+def subtract_clamped(ticks: pa.Array, lag: int) -> pa.Array:
     """Ticks less a lag of 0 or more; the least of int64 where they would lie below it.
 
     Example:
         >>> import pyarrow as pa
-        >>> earlier(pa.array([5, -(2**63) + 1]), 2).to_pylist()
+        >>> subtract_clamped(pa.array([5, -(2**63) + 1]), 2).to_pylist()
         [3, -9223372036854775808]
     """
     if lag > _INT64_MAX:
-        ticks, lag = earlier(ticks, _INT64_MAX), lag - _INT64_MAX
+        ticks, lag = subtract_clamped(ticks, _INT64_MAX), lag - _INT64_MAX
     return pc.subtract(pc.max_element_wise(ticks, _INT64_MIN + lag), lag)
 
 
-def window_units(length: Length, times: TimeColumn) -> int:
+def window_ticks(length: Length, times: TimeColumn) -> int:
     """The length of a window in the ticks of a time column (or a number of rows).
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any
 import slidewise._core as _core
 from slidewise.aggregations import HOLISTIC, Aggregation
 from slidewise.aggregations.compiled import NativeAggregation
-from slidewise.aggregations.custom import OwnAggregation
+from slidewise.aggregations.custom import CustomAggregation
 from slidewise.aggregations.sketches import SKETCHES
 from slidewise.window.algorithms import read_table
 
@@ -71,7 +71,7 @@ def kinds_of(
     return [
         (
             kind,
-            isinstance(agg, OwnAggregation | NativeAggregation)
+            isinstance(agg, CustomAggregation | NativeAggregation)
             and agg.inverse is not None,
         )
         for (_, agg), (kind, *_) in zip(aggs, requests, strict=True)

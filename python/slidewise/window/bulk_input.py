@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from slidewise.aggregations.objects import is_missing, is_numpy_bool, is_of, pair
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import refuse_spark
-from slidewise.frames.pandas import dense
-from slidewise.table.encoding import decoded
+from slidewise.frames.pandas import to_dense
+from slidewise.table.encoding import decode_dictionary
 from slidewise.window.planner import WindowPlan
 from slidewise.window.time_codec import SIZES, Clock, numpy_unit, zone_named
 
@@ -209,7 +209,7 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
     if array is None or isinstance(array, list):
         return array
     if pa.types.is_dictionary(array.type):
-        array = decoded(array)
+        array = decode_dictionary(array)
     held = array.type
     if array.null_count == len(array):
         return pa.nulls(len(array), pa.int64())
@@ -478,7 +478,7 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
         if values.dtype == object:
             # NaN is how pandas writes a missing value here, whatever the others are.
             return [None if _is_nan(value) else value for value in values]
-        return _converted(pa.Array.from_pandas, dense(values))
+        return _converted(pa.Array.from_pandas, to_dense(values))
     if _holds_python_objects(values):
         return list(values)
     if isinstance(values, pa.ChunkedArray) or hasattr(values, "__arrow_c_stream__"):

@@ -6,8 +6,8 @@ conditions under which it counts. Aggregations that need the same share one.
 
 from slidewise.aggregations import BITS, PAIRS, Aggregation, Sketch
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
-from slidewise.aggregations.custom import Functions, OwnAggregation
-from slidewise.aggregations.objects import OF_OBJECTS, ordered
+from slidewise.aggregations.custom import CustomAggregation, Functions
+from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
 from slidewise.errors import SpecError
 
 __all__ = ["NOTHING", "TIME", "Feed", "Feeds", "may_round", "places_read"]
@@ -95,9 +95,9 @@ class Feeds:
                 self._numbers.add(self._source(agg.of))
             return
         if self._holds_objects(agg):
-            if agg.kind in OF_OBJECTS or agg.kind in _KEYED:
+            if agg.kind in OBJECT_KINDS or agg.kind in _KEYED:
                 return
-            others = ", ".join((*_KEYED, *OF_OBJECTS))
+            others = ", ".join((*_KEYED, *OBJECT_KINDS))
             raise SpecError(
                 f"{agg!r} computes with numbers: over objects there are count, "
                 f"collect, concat, collect_distinct, {others}"
@@ -109,7 +109,7 @@ class Feeds:
         if agg.ddof >= 2**31:
             raise SpecError(f"ddof={agg.ddof} is too large")
         source = self._source(agg.of)
-        if isinstance(agg, OwnAggregation):
+        if isinstance(agg, CustomAggregation):
             role = f"own{self._own.index(agg.functions)}"
             return (agg.kind, self._feed(agg, source, role), _NONE, agg.ddof)
         if isinstance(agg, NativeAggregation):
@@ -118,7 +118,7 @@ class Feeds:
         if isinstance(agg, Sketch):
             return self._sketched(agg, source)
         objects = self._holds_objects(agg)
-        if objects and agg.kind in OF_OBJECTS:
+        if objects and agg.kind in OBJECT_KINDS:
             return ("own", self._ordered(agg, source), _NONE, agg.ddof)
         if agg.kind in _COMPARED:
             by = self._feed(agg, self._source(agg.by), "number")
@@ -131,26 +131,26 @@ class Feeds:
         if agg.kind == "count":
             return (agg.kind, self._counted(agg, source), _NONE, agg.ddof)
         if objects and agg.kind in _KEYED:
-            return (agg.asked, self._feed(agg, source, "key"), _NONE, agg.ddof)
+            return (agg.core_kind, self._feed(agg, source, "key"), _NONE, agg.ddof)
         if agg.kind in BITS:
             return (agg.kind, self._feed(agg, source, "int64"), _NONE, 0)
         lists = agg.kind in ("collect", "concat", "collect_distinct")
-        kind = "collect" if lists else agg.asked
+        kind = "collect" if lists else agg.core_kind
         any_role = lists and source not in self._numbers
         of = self._feed(agg, source, "any" if any_role else "number")
         return (kind, of, _NONE, agg.k or agg.ddof)
 
     def _sketched(self, agg: Sketch, source: int) -> tuple[str, int, int, int]:
         if not agg.hashed:
-            return (agg.native, self._feed(agg, source, "number"), _NONE, 0)
+            return (agg.core_kind, self._feed(agg, source, "number"), _NONE, 0)
         hashes = self._feed(agg, source, "hash")
         if agg.kind != "heavy_hitters":
-            return (agg.native, hashes, _NONE, 0)
+            return (agg.core_kind, hashes, _NONE, 0)
         role = "number" if source in self._numbers else "any"
-        return (agg.native, self._feed(agg, source, role), hashes, 0)
+        return (agg.core_kind, self._feed(agg, source, role), hashes, 0)
 
     def _ordered(self, agg: Aggregation, source: int) -> int:
-        role = f"own{self._own.index(ordered(agg))}"
+        role = f"own{self._own.index(object_functions(agg))}"
         if agg.kind not in _COMPARED:
             return self._feed(agg, source, role)
         beside = TIME if agg.of is None else source

@@ -13,10 +13,10 @@ from typing import Any
 import slidewise._core as _core
 from slidewise.aggregations import HOLISTIC, PAIRS, Aggregation, Sketch
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
-from slidewise.aggregations.custom import Functions, OwnAggregation
-from slidewise.aggregations.objects import OF_OBJECTS, ordered
-from slidewise.aggregations.postprocess import FINISHES
-from slidewise.errors import SnapshotError, SpecError, shown
+from slidewise.aggregations.custom import CustomAggregation, Functions
+from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
+from slidewise.aggregations.postprocess import POSTPROCESS
+from slidewise.errors import SnapshotError, SpecError, describe_value
 from slidewise.spec.durations import Length, WindowLike, parse_length
 from slidewise.window.algorithms import (
     ALGORITHMS,
@@ -113,11 +113,11 @@ class WindowPlan:
     @property
     def finished(self) -> tuple[bool, ...]:
         """Which answers are lists that `finish` makes something of."""
-        return tuple(agg.kind in FINISHES for _, agg in self.aggs)
+        return tuple(agg.kind in POSTPROCESS for _, agg in self.aggs)
 
     def finish(self, at: int, values: list[Any]) -> Any:
         """What the user gets for a list of values."""
-        return FINISHES[self.aggs[at][1].kind](values)
+        return POSTPROCESS[self.aggs[at][1].kind](values)
 
     def lower_native(self, at: int, record: bytes) -> Any:
         """What the user gets for a record of a native aggregation."""
@@ -238,7 +238,7 @@ class WindowPlan:
         return text.encode()
 
     def _record(self, agg: Aggregation) -> list[Any]:
-        if isinstance(agg, OwnAggregation | NativeAggregation):
+        if isinstance(agg, CustomAggregation | NativeAggregation):
             number = self.users_own.index(agg.functions)
             return ["own", agg.of, None, number, agg.where, 0]
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
@@ -287,9 +287,9 @@ def make_plan(
     own = _own(agg for _, agg in named)
     everything = asked_type == "object"
     built_in = (
-        ordered(agg)
+        object_functions(agg)
         for _, agg in named
-        if agg.kind in OF_OBJECTS
+        if agg.kind in OBJECT_KINDS
         and (everything or not set(places_read(agg, columns)).isdisjoint(objects))
     )
     own += tuple(dict.fromkeys(built_in))
@@ -368,7 +368,7 @@ def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
         mapping = ", not a mapping" if isinstance(ranges, Mapping) else ""
         raise SpecError(
             "ranges= takes several, such as [10, 100], [sw.rows(10)] or ['1m', '1h']"
-            f"{mapping}; got {shown(ranges)}"
+            f"{mapping}; got {describe_value(ranges)}"
         )
     reaches = tuple(_range(one) for one in ranges)
     if not reaches:
@@ -398,7 +398,7 @@ def _aggregations(
     if not isinstance(aggs, Mapping):
         raise SpecError(
             "a Window takes an aggregation such as sw.sum(), or a mapping from names "
-            f"to aggregations such as {{'n': sw.count()}}; got {shown(aggs)}"
+            f"to aggregations such as {{'n': sw.count()}}; got {describe_value(aggs)}"
         )
     if not aggs:
         raise SpecError("no aggregations: give at least one, such as {'n': sw.count()}")
@@ -407,13 +407,14 @@ def _aggregations(
             raise SpecError(f"the name of an aggregation is a str, got {name!r}")
         if not isinstance(agg, Aggregation):
             raise SpecError(
-                f"{name!r} is no aggregation: {shown(agg)}; give one such as sw.mean()"
+                f"{name!r} is not an aggregation: {describe_value(agg)}; give one such "
+                "as sw.mean()"
             )
     return tuple(aggs.items())
 
 
 def _own(aggs: Iterable[Aggregation]) -> tuple[Functions, ...]:
-    own = (agg.functions for agg in aggs if isinstance(agg, OwnAggregation))
+    own = (agg.functions for agg in aggs if isinstance(agg, CustomAggregation))
     return tuple(dict.fromkeys(own))
 
 

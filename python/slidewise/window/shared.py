@@ -7,7 +7,7 @@ from typing import Any, Self
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import NativeAggregation
-from slidewise.aggregations.custom import OwnAggregation
+from slidewise.aggregations.custom import CustomAggregation
 from slidewise.spec.durations import WindowLike
 from slidewise.window.explain import why_lines
 from slidewise.window.planner import WindowPlan, make_plan
@@ -243,6 +243,6 @@ def _listed(plan: WindowPlan) -> str:
 def _unpickled(
     cls: type[SharedWindow],
     blob: bytes,
-    own: tuple[OwnAggregation | NativeAggregation, ...],
+    own: tuple[CustomAggregation | NativeAggregation, ...],
 ) -> SharedWindow:
     return cls._restore(blob, partial(read_spec, own=own), True)

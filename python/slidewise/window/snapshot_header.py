@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from slidewise.aggregations import Aggregation, Sketch
-from slidewise.aggregations.compiled import NativeAggregation, known_native
-from slidewise.aggregations.custom import OwnAggregation, known
+from slidewise.aggregations.compiled import NativeAggregation, find_native
+from slidewise.aggregations.custom import CustomAggregation, find_custom
 from slidewise.errors import SlidewiseError, SnapshotError
 from slidewise.spec.durations import Length
 from slidewise.window.algorithms import ALGORITHMS, checked_options
@@ -25,7 +25,7 @@ __all__ = ["read_header"]
 
 
 def read_header(
-    header: bytes, own: Sequence[OwnAggregation | NativeAggregation] | None = None
+    header: bytes, own: Sequence[CustomAggregation | NativeAggregation] | None = None
 ) -> tuple[WindowPlan, list[str | None], Clock | None, bool]:
     """Reads what `WindowPlan.header` wrote: plan, types, clock, whether it migrated.
 
@@ -72,7 +72,7 @@ def read_header(
 
 
 def _read_plan(
-    fields: dict[str, Any], own: Sequence[OwnAggregation | NativeAggregation] | None
+    fields: dict[str, Any], own: Sequence[CustomAggregation | NativeAggregation] | None
 ) -> WindowPlan:
     if own is None:
         own = [_defined(name) for name in fields.get("own", ())]
@@ -131,7 +131,7 @@ def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
 
 
 def _read_agg(
-    record: Sequence[Any], own: Sequence[OwnAggregation | NativeAggregation]
+    record: Sequence[Any], own: Sequence[CustomAggregation | NativeAggregation]
 ) -> tuple[str | None, Aggregation]:
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "own":
@@ -147,7 +147,7 @@ def _read_agg(
     return name, Aggregation(kind, of, by, ddof, where, k)
 
 
-def _defined(reference: object) -> OwnAggregation | NativeAggregation:
+def _defined(reference: object) -> CustomAggregation | NativeAggregation:
     """One of the user's own by name. It is never imported: bytes must not run code."""
     name, form = reference if isinstance(reference, list) else (reference, None)
     if not isinstance(name, str):
@@ -155,7 +155,7 @@ def _defined(reference: object) -> OwnAggregation | NativeAggregation:
             "the snapshot is of an aggregation of one's own without a name, which only "
             "a pickle of the window brings along: give it name='module:name'"
         )
-    found = known(name) if form is None else known_native(name)
+    found = find_custom(name) if form is None else find_native(name)
     if found is None:
         raise SnapshotError(
             f"the snapshot is of the aggregation {name!r}, which has not been defined: "

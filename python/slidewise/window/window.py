@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
-from slidewise.aggregations.custom import Functions, OwnAggregation
+from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.errors import (
     ResultOverflowError,
     SnapshotError,
@@ -362,7 +362,7 @@ def _spec(
 def _has_own(aggs: object) -> bool:
     """Whether a spec of them would hold functions, and so must not be kept."""
     every = aggs.values() if isinstance(aggs, Mapping) else (aggs,)
-    return any(isinstance(agg, OwnAggregation | NativeAggregation) for agg in every)
+    return any(isinstance(agg, CustomAggregation | NativeAggregation) for agg in every)
 
 
 def spec_of_plan(plan: WindowPlan) -> _core.Spec:
@@ -396,7 +396,7 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
 
 
 def read_spec(
-    header: bytes, own: Sequence[OwnAggregation | NativeAggregation] | None = None
+    header: bytes, own: Sequence[CustomAggregation | NativeAggregation] | None = None
 ) -> tuple[_core.Spec, list[str | None], Clock | None, bool]:
     plan, dtypes, clock, migrated = read_header(header, own)
     return spec_of_plan(plan), dtypes, clock, migrated
@@ -404,11 +404,11 @@ def read_spec(
 
 def own_aggs(
     own: tuple[Functions | Compiled, ...],
-) -> tuple[OwnAggregation | NativeAggregation, ...]:
+) -> tuple[CustomAggregation | NativeAggregation, ...]:
     return tuple(
         NativeAggregation("native", functions=functions)
         if isinstance(functions, Compiled)
-        else OwnAggregation("own", functions=functions)
+        else CustomAggregation("own", functions=functions)
         for functions in own
     )
 
@@ -416,7 +416,7 @@ def own_aggs(
 def _unpickled(
     cls: type[Window],
     blob: bytes,
-    own: tuple[OwnAggregation | NativeAggregation, ...],
+    own: tuple[CustomAggregation | NativeAggregation, ...],
 ) -> Window:
     return cls._restore(blob, partial(read_spec, own=own))
 

@@ -10,7 +10,7 @@ from typing import Any
 from tables_oracle import _mode, _quantile, is_nan
 
 import slidewise as sw
-from slidewise.aggregations.custom import OwnAggregation
+from slidewise.aggregations.custom import CustomAggregation
 
 Rows = list[dict[str, Any]]
 # Answered by the table alone: sketches of bytes.
@@ -69,7 +69,7 @@ def _of_one(agg: sw.Aggregation, values: list[Any]) -> Any:
         return _LISTS[kind](values, agg)
     if not values:
         return 0 if kind in _COUNTS else None
-    if isinstance(agg, OwnAggregation):
+    if isinstance(agg, CustomAggregation):
         return "|".join(map(str, values))
     return _OF_SOME.get(kind, lambda *_: UNKNOWN)(values, agg)
 
