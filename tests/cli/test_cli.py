@@ -1,7 +1,6 @@
 """The command line: it gives what `slidewise.rolling` gives, its errors are kind."""
 
 import io
-import json
 import re
 import subprocess
 import sys
@@ -13,10 +12,9 @@ import pytest
 
 import slidewise as sw
 from slidewise.aggregations import KINDS, Aggregation
-from slidewise.cli import bench, demo_trips, main
+from slidewise.cli import demo_trips, main
 from slidewise.cli.progress import Progress
 from slidewise.cli.texts import format_table
-from slidewise.window.algorithms import ALGORITHMS
 
 ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
 
@@ -410,50 +408,6 @@ def test_tables_as_text():
         "a     1    1.2",
         "·    20  1e+12",
     ]
-
-
-# bench
-
-
-def test_bench(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(bench, "_PATIENCE", 0)
-    figures = tmp_path / "figures.json"
-    given = [
-        "--agg",
-        "max",
-        "--entries",
-        "50",
-        "--rows",
-        "2000",
-        "--json",
-        str(figures),
-    ]
-    assert main.main(["bench", *given]) == 0
-    out = capsys.readouterr().out
-    assert "A Window of 50 floats, max" in out
-    assert "Not for max: subtract_on_evict" in out
-    record = json.loads(figures.read_text())
-    measured = {one["algorithm"] for one in record["window"]}
-    assert measured == set(ALGORITHMS) - {"subtract_on_evict"}
-    assert all(one["ns"] > 0 and one["bulk"] > 0 for one in record["window"])
-    rates = {one.pop("library"): one for one in record["rolling"]}
-    assert set(rates) == {"slidewise", "pandas", "polars"}
-    assert all(rate["100"] > 0 for rate in rates.values())
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        (["--agg", "arg_max"], "one column of floats"),
-        (["--agg", "bit_or"], "one column of floats"),
-        (["--agg", "maximum"], "unknown aggregation 'maximum'"),
-        (["--rows", "0"], "--rows is at least 1, got 0"),
-        (["--entries", "-5"], "--entries is at least 1, got -5"),
-    ],
-)
-def test_bench_that_cannot_be(capsys, given, why):
-    assert main.main(["bench", *given]) == 2
-    assert why in capsys.readouterr().err
 
 
 def test_answers_that_overflow(tmp_path, capsys):

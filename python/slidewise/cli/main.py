@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from slidewise.aggregations import KINDS, Aggregation, sketches
-from slidewise.cli import bench, rolling, stream
+from slidewise.cli import rolling, stream
 from slidewise.errors import (
     Argument,
     ResultOverflowError,
@@ -248,7 +248,6 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_explain(commands)
     _add_algorithms(commands)
-    _add_bench(commands)
     return parser
 
 
@@ -383,11 +382,6 @@ def _add_algorithms(commands: Any) -> None:
     )
     parser = _command(commands, "algorithms", about, _algorithms)
     parser.add_argument("name", nargs="*", help="show the whole cards of these")
-
-
-def _add_bench(commands: Any) -> None:
-    about = "how fast this machine is, beside pandas and polars"
-    bench.add_options(_command(commands, "bench", about, bench.run))
 
 
 def _command(commands: Any, name: str, about: str, run: Any) -> argparse.ArgumentParser:
