@@ -438,7 +438,17 @@ def _hopping_spec(options: argparse.Namespace) -> Spec:
 
 def _stream(options: argparse.Namespace) -> None:
     spec = _spec(options) if options.every is None else _hopping_spec(options)
-    stream.run(options, spec)
+    stream.check(options, spec)
+    try:
+        from slidewise.spark.versions import check_streams
+
+        check_streams()  # first: older versions lack what the next module imports
+        from slidewise.cli.spark_stream import run_stream
+    except ImportError as error:
+        raise SpecError(
+            f"streams need PySpark ({error}): pip install 'slidewise[spark]'"
+        ) from error
+    run_stream(options, spec)
 
 
 def _rolling(options: argparse.Namespace) -> None:

@@ -1,7 +1,6 @@
-"""`slidewise stream`: from files or Kafka to files, Kafka or the terminal.
+"""The options of `slidewise stream`, and what is checked before Spark is started.
 
-What is asked is checked here, before Spark is started; `spark/stream_command.py` does
-it.
+`cli/spark_stream.py` runs the stream.
 """
 
 import argparse
@@ -12,7 +11,7 @@ from slidewise.errors import SpecError
 from slidewise.spec.durations import parse_offset
 from slidewise.spec.spec import Spec
 
-__all__ = ["add_options", "run"]
+__all__ = ["add_options", "check", "record_key", "trigger"]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -144,12 +143,12 @@ def _add_sink(parser: argparse.ArgumentParser) -> None:
     sink.add_argument("--quiet", action="store_true", help="no progress and no summary")
 
 
-def run(options: argparse.Namespace, spec: Spec) -> None:
-    """Does what the command says.
+def check(options: argparse.Namespace, spec: Spec) -> None:
+    """Checks that the options go together.
 
     Raises:
-        SpecError: If options do not go together, or the spec does not fit the rows.
-        SlidewiseError: If the stream fails.
+        SpecError: If they do not, or one is missing or malformed.
+        FileNotFoundError: If there is no such folder.
     """
     _check_source(options)
     _check_sink(options, spec)
@@ -159,16 +158,6 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
             "a stream has to know how long to wait for late rows: add --late 10m, or "
             "however late rows come with you"
         )
-    try:
-        from slidewise.spark.versions import check_streams
-
-        check_streams()
-        from slidewise.cli.spark_stream import run_stream
-    except ImportError as error:
-        raise SpecError(
-            f"streams need PySpark ({error}): pip install 'slidewise[spark]'"
-        ) from error
-    run_stream(options, spec)
 
 
 def trigger(text: str | None) -> dict[str, object]:
