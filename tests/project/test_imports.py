@@ -1,4 +1,4 @@
-"""Packages lie on floors and import downwards.
+"""Packages lie on floors and import downwards; no module imports in a circle.
 
 Imports within functions and under TYPE_CHECKING count as well.
 """
@@ -8,6 +8,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,13 @@ def test_imports_go_down(module: str) -> None:
         same = part_of(other) == part_of(module)
         same |= {part_of(other), part_of(module)} <= GROUND
         assert same or floor_of(other) < floor_of(module), f"{module} -> {other}"
+
+
+def test_no_module_imports_in_a_circle() -> None:
+    try:
+        tuple(TopologicalSorter(GRAPH).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_dir_shows_the_public_names() -> None:
