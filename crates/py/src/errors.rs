@@ -1,7 +1,7 @@
 //! The exception classes of `slidewise.errors`, and what is said with them.
 
 use pyo3::prelude::*;
-use slidewise_core::rolling::{Error, MOST_ROWS};
+use slidewise_core::rolling::{Error, MAX_ROWS};
 use slidewise_core::snapshot::Damaged;
 
 pyo3::import_exception!(slidewise.errors, SlidewiseError);
@@ -65,7 +65,7 @@ pub(crate) fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> Py
         Error::Interrupted => interrupt.unwrap_or_else(|| broken("a kernel stopped by itself")),
         Error::Refused => broken("no answer of a kernel is refused"),
         Error::TooManyRows { rows } => spec(format!(
-            "a table has {rows} rows, and one call takes {MOST_ROWS} at most: cut it by key, \
+            "a table has {rows} rows, and one call takes {MAX_ROWS} at most: cut it by key, \
              or write it to a file for slidewise rolling --memory"
         )),
         Error::Damaged { row, why } => {

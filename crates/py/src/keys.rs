@@ -3,8 +3,8 @@
 use arrow_array::{Array, Int64Array, UInt32Array};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use slidewise_core::rolling::hop_windows::{self, Frames, Hop, Refusal};
-use slidewise_core::rolling::{Laid as CoreLaid, Moments};
+use slidewise_core::rolling::hop_windows::{self, Hop, Refusal, WindowList};
+use slidewise_core::rolling::{QueryPoints, SortLayout as CoreLayout};
 
 use crate::arrow::{Column, Numbers, import_codes};
 use crate::errors::told;
@@ -18,7 +18,7 @@ pub(crate) type RowsTuple<'py> = (
 );
 
 /// Times, where windows begin, groups and arrival.
-pub(crate) type MomentsTuple<'py> = (
+pub(crate) type QueryPointsTuple<'py> = (
     Bound<'py, PyAny>,
     Option<Bound<'py, PyAny>>,
     Option<Bound<'py, PyAny>>,
@@ -55,8 +55,8 @@ impl Keys {
         keys.check_lengths()
     }
 
-    pub(crate) fn of_moments(moments: &MomentsTuple<'_>) -> PyResult<Self> {
-        let (times, since, groups, arrival) = moments;
+    pub(crate) fn of_query_points(query_points: &QueryPointsTuple<'_>) -> PyResult<Self> {
+        let (times, since, groups, arrival) = query_points;
         let keys = Self {
             times: Numbers::import_keys(times, "times")?,
             since: import(since, "since")?,
@@ -95,8 +95,8 @@ impl Keys {
         slice(&self.arrival)
     }
 
-    pub(crate) fn moments(&self) -> Moments<'_> {
-        Moments {
+    pub(crate) fn query_points(&self) -> QueryPoints<'_> {
+        QueryPoints {
             times: self.times(),
             since: slice(&self.since),
             groups: self.groups(),
@@ -120,20 +120,20 @@ impl Keys {
 /// Checks that rows and moments go together, and that columns are as long as the rows.
 pub(crate) fn check(
     rows: &Keys,
-    moments: &Option<Keys>,
+    query_points: &Option<Keys>,
     mut columns: impl Iterator<Item = usize>,
 ) -> PyResult<()> {
     if columns.any(|length| length != rows.len()) {
         return Err(PyValueError::new_err("columns differ in length"));
     }
-    let others = moments.as_ref().map_or(0, Keys::len);
+    let others = query_points.as_ref().map_or(0, Keys::len);
     rows.group_count(others)?;
-    let Some(moments) = moments else {
+    let Some(query_points) = query_points else {
         return Ok(());
     };
-    moments.group_count(rows.len())?;
-    let alike = rows.groups.is_some() == moments.groups.is_some()
-        && rows.arrival.is_some() == moments.arrival.is_some();
+    query_points.group_count(rows.len())?;
+    let alike = rows.groups.is_some() == query_points.groups.is_some()
+        && rows.arrival.is_some() == query_points.arrival.is_some();
     if alike {
         return Ok(());
     }
@@ -154,9 +154,9 @@ type Columns = (Column, Column, Column, Column);
 /// A table put in order once, for its windows and their answers.
 #[pyclass(frozen, module = "slidewise._core")]
 #[derive(Debug)]
-pub(crate) struct Laid(pub(crate) CoreLaid, usize);
+pub(crate) struct SortLayout(pub(crate) CoreLayout, usize);
 
-impl Laid {
+impl SortLayout {
     pub(crate) fn check(&self, rows: usize) -> PyResult<()> {
         if self.1 == rows {
             return Ok(());
@@ -167,16 +167,16 @@ impl Laid {
 
 /// Puts rows in order by key and time.
 #[pyfunction]
-pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>, threads: usize) -> PyResult<Laid> {
+pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>, threads: usize) -> PyResult<SortLayout> {
     let keys = Keys::of_rows(&rows)?;
     let count = keys.group_count(0)?;
     let mut interrupt = None;
     let mut proceed = watch_signals(&mut interrupt);
     let (groups, times) = (keys.groups(), keys.times());
-    let laid = py.detach(|| CoreLaid::new(groups, times, count, threads, &mut proceed));
+    let layout = py.detach(|| CoreLayout::new(groups, times, count, threads, &mut proceed));
     drop(proceed);
-    let laid = laid.map_err(|error| told(py, error, interrupt))?;
-    Ok(Laid(laid, keys.len()))
+    let layout = layout.map_err(|error| told(py, error, interrupt))?;
+    Ok(SortLayout(layout, keys.len()))
 }
 
 /// The windows on a grid that hold a row: starts, ends, groups, and a row of each group.
@@ -184,7 +184,7 @@ pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>, threads: usize) -> PyResu
 pub(crate) fn hop_frames(
     py: Python<'_>,
     rows: RowsTuple<'_>,
-    laid: &Laid,
+    layout: &SortLayout,
     length: i64,
     every: i64,
     offset: i64,
@@ -201,8 +201,8 @@ pub(crate) fn hop_frames(
         offset,
         empty,
     };
-    found(py, &rows, laid, |keys, laid| {
-        hop_windows::hops(keys.times(), keys.groups(), laid, &hop)
+    found(py, &rows, layout, |keys, layout| {
+        hop_windows::hops(keys.times(), keys.groups(), layout, &hop)
     })
 }
 
@@ -211,14 +211,14 @@ pub(crate) fn hop_frames(
 pub(crate) fn session_frames(
     py: Python<'_>,
     rows: RowsTuple<'_>,
-    laid: &Laid,
+    layout: &SortLayout,
     gap: i64,
 ) -> PyResult<Columns> {
-    found(py, &rows, laid, |keys, laid| {
+    found(py, &rows, layout, |keys, layout| {
         Ok(hop_windows::sessions(
             keys.times(),
             keys.groups(),
-            laid,
+            layout,
             gap,
         ))
     })
@@ -227,18 +227,18 @@ pub(crate) fn session_frames(
 fn found(
     py: Python<'_>,
     rows: &RowsTuple<'_>,
-    laid: &Laid,
-    find: impl Fn(&Keys, &CoreLaid) -> Result<Frames, Refusal> + Sync,
+    layout: &SortLayout,
+    find: impl Fn(&Keys, &CoreLayout) -> Result<WindowList, Refusal> + Sync,
 ) -> PyResult<Columns> {
     let keys = Keys::of_rows(rows)?;
     keys.group_count(0)?;
-    laid.check(keys.len())?;
-    let frames = py.detach(|| find(&keys, &laid.0)).map_err(refused)?;
+    layout.check(keys.len())?;
+    let windows = py.detach(|| find(&keys, &layout.0)).map_err(refused)?;
     Ok((
-        Column::new(Int64Array::from(frames.starts).into()),
-        Column::new(Int64Array::from(frames.ends).into()),
-        Column::new(UInt32Array::from(frames.groups).into()),
-        Column::new(Int64Array::from(frames.rows).into()),
+        Column::new(Int64Array::from(windows.starts).into()),
+        Column::new(Int64Array::from(windows.ends).into()),
+        Column::new(UInt32Array::from(windows.groups).into()),
+        Column::new(Int64Array::from(windows.rows).into()),
     ))
 }
 

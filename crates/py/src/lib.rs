@@ -63,7 +63,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::Column>()?;
     module.add_class::<spec::Spec>()?;
     module.add_class::<window::Window>()?;
-    module.add_class::<keys::Laid>()?;
+    module.add_class::<keys::SortLayout>()?;
     module.add_class::<sketches::Bloom>()?;
     module.add_class::<sketches::CountMin>()?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 use slidewise_core::aggregate::Kind;
-use slidewise_core::aggregate::sketch::{Counts, Request, read_bloom, read_counts};
+use slidewise_core::aggregate::sketch::{Counts, SketchRequest, read_bloom, read_counts};
 
 use datasketches::bloom::BloomFilter;
 
@@ -17,11 +17,11 @@ pub(crate) fn answer<'py>(
     bytes: &[u8],
 ) -> PyResult<Bound<'py, PyAny>> {
     match kind {
-        Kind::Sketch(Request::Bloom { .. }) => {
+        Kind::Sketch(SketchRequest::Bloom { .. }) => {
             let filter = read_bloom(bytes).map_err(refused)?;
             Ok(Bound::new(py, Bloom(filter))?.into_any())
         }
-        Kind::Sketch(Request::Counts { .. }) => {
+        Kind::Sketch(SketchRequest::Counts { .. }) => {
             let counts = read_counts(bytes).map_err(refused)?;
             Ok(Bound::new(py, CountMin(counts))?.into_any())
         }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass::PyVisit;
 use pyo3::types::PyString;
 use slidewise_core::aggregate::native::{Functions, Lower};
-use slidewise_core::aggregate::sketch::Request;
+use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys};
 use slidewise_core::window::Ties;
 use slidewise_core::window::algorithm::{Algorithm, Facts};
@@ -198,7 +198,7 @@ impl Spec {
             Kind::BitAnd | Kind::BitOr | Kind::BitXor => true,
             Kind::TopK { .. } | Kind::BottomK { .. } => true,
             Kind::Quantile(quantile) => quantile.picks(),
-            Kind::Sketch(request) => matches!(request, Request::Hitters { .. }),
+            Kind::Sketch(request) => matches!(request, SketchRequest::Hitters { .. }),
             _ => false,
         }
     }

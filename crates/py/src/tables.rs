@@ -13,12 +13,12 @@ use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::output::Bitmap;
 use slidewise_core::rolling::partials::{Lifted, partials};
 use slidewise_core::rolling::{
-    Closed, Length, Output, Overflow, Request, Span, Ties, Way, rolling_laid,
+    Closed, KernelKind, Length, Output, Overflow, Request, Span, Ties, rolling_with_layout,
 };
 
 use crate::arrow::{Column, Numbers};
 use crate::errors::told;
-use crate::keys::{self, Keys, Laid, MomentsTuple, RowsTuple};
+use crate::keys::{self, Keys, QueryPointsTuple, RowsTuple, SortLayout};
 use crate::native;
 use crate::signals::watch_signals;
 
@@ -45,15 +45,15 @@ pub(crate) fn rolling_columns<'py>(
     aggs: Vec<AggTuple>,
     windows: Vec<SpanTuple>,
     ties: &str,
-    moments: Option<MomentsTuple<'py>>,
+    query_points: Option<QueryPointsTuple<'py>>,
     natives: &Bound<'py, PyAny>,
     history: usize,
     lifted: Option<Bound<'py, PyAny>>,
     threads: usize,
-    laid: Option<&Laid>,
+    layout: Option<&SortLayout>,
     fails: bool,
 ) -> PyResult<(Vec<Vec<Column>>, Vec<BeyondTuple>)> {
-    let inputs = Inputs::read((rows, moments), columns, aggs, natives, lifted)?;
+    let inputs = Inputs::read((rows, query_points), columns, aggs, natives, lifted)?;
     if inputs.lifted.is_some() {
         inputs.must_fold()?;
     }
@@ -70,10 +70,10 @@ pub(crate) fn rolling_columns<'py>(
         },
         ..inputs.request(&views, &spans)
     };
-    if let Some(laid) = laid {
-        laid.check(request.times.len())?;
+    if let Some(layout) = layout {
+        layout.check(request.times.len())?;
     }
-    let outputs = compute(py, request, laid)?;
+    let outputs = compute(py, request, layout)?;
     let mut beyond = Vec::new();
     for (window, columns) in outputs.iter().enumerate() {
         for (agg, column) in columns.iter().enumerate() {
@@ -99,16 +99,16 @@ pub(crate) fn rolling_columns<'py>(
 /// words for it.
 #[pyfunction]
 pub(crate) fn way(kind: &str, number: u32) -> &'static str {
-    match Kind::parse(kind, number).map_or(Way::Combines, Way::of) {
-        Way::Counts => "counts",
-        Way::Sums => "sums",
-        Way::Extremes => "extremes",
-        Way::Moments => "moments",
-        Way::Ends => "ends",
-        Way::Values => "values",
-        Way::Places => "places",
-        Way::Registers => "registers",
-        Way::Combines => "combines",
+    match Kind::parse(kind, number).map_or(KernelKind::Combines, KernelKind::of) {
+        KernelKind::Counts => "counts",
+        KernelKind::Sums => "sums",
+        KernelKind::Extremes => "extremes",
+        KernelKind::Moments => "moments",
+        KernelKind::Ends => "ends",
+        KernelKind::Values => "values",
+        KernelKind::Places => "places",
+        KernelKind::Registers => "registers",
+        KernelKind::Combines => "combines",
     }
 }
 
@@ -120,11 +120,11 @@ pub(crate) fn partial_column<'py>(
     rows: RowsTuple<'py>,
     columns: Vec<Bound<'py, PyAny>>,
     aggs: Vec<AggTuple>,
-    moments: MomentsTuple<'py>,
+    query_points: QueryPointsTuple<'py>,
     natives: &Bound<'py, PyAny>,
     lifted: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Column> {
-    let inputs = Inputs::read((rows, Some(moments)), columns, aggs, natives, lifted)?;
+    let inputs = Inputs::read((rows, Some(query_points)), columns, aggs, natives, lifted)?;
     inputs.must_fold()?;
     let both_ends = Span {
         length: Length::Time(1),
@@ -142,7 +142,7 @@ pub(crate) fn partial_column<'py>(
 /// What a request is made of, in memory that Python lends.
 struct Inputs {
     rows: Keys,
-    moments: Option<Keys>,
+    query_points: Option<Keys>,
     columns: Vec<Numbers>,
     aggs: Vec<AggSpec>,
     lifted: Option<LargeBinaryArray>,
@@ -150,7 +150,7 @@ struct Inputs {
 
 impl Inputs {
     fn read(
-        (rows, moments): (RowsTuple<'_>, Option<MomentsTuple<'_>>),
+        (rows, query_points): (RowsTuple<'_>, Option<QueryPointsTuple<'_>>),
         columns: Vec<Bound<'_, PyAny>>,
         aggs: Vec<AggTuple>,
         natives: &Bound<'_, PyAny>,
@@ -160,7 +160,10 @@ impl Inputs {
         let aggs = aggs.iter();
         let inputs = Self {
             rows: Keys::of_rows(&rows)?,
-            moments: moments.as_ref().map(Keys::of_moments).transpose()?,
+            query_points: query_points
+                .as_ref()
+                .map(Keys::of_query_points)
+                .transpose()?,
             aggs: aggs
                 .map(|agg| read_agg(agg, columns.len(), &natives))
                 .collect::<PyResult<_>>()?,
@@ -172,7 +175,7 @@ impl Inputs {
         };
         let lengths = inputs.columns.iter().map(Numbers::len);
         let lengths = lengths.chain(inputs.lifted.as_ref().map(Array::len));
-        keys::check(&inputs.rows, &inputs.moments, lengths)?;
+        keys::check(&inputs.rows, &inputs.query_points, lengths)?;
         Ok(inputs)
     }
 
@@ -195,7 +198,7 @@ impl Inputs {
         Request {
             groups: self.rows.groups(),
             arrival: self.rows.arrival(),
-            at: self.moments.as_ref().map(Keys::moments),
+            at: self.query_points.as_ref().map(Keys::query_points),
             lifted: self.lifted.as_ref().map(view_lifted),
             ..Request::new(self.rows.times(), columns, &self.aggs, spans)
         }
@@ -227,11 +230,12 @@ fn view_lifted(array: &LargeBinaryArray) -> Lifted<'_> {
 fn compute(
     py: Python<'_>,
     request: Request<'_>,
-    laid: Option<&Laid>,
+    layout: Option<&SortLayout>,
 ) -> PyResult<Vec<Vec<Output>>> {
     let mut interrupt = None;
     let mut proceed = watch_signals(&mut interrupt);
-    let answer = py.detach(|| rolling_laid(request, laid.map(|laid| &laid.0), &mut proceed));
+    let answer =
+        py.detach(|| rolling_with_layout(request, layout.map(|layout| &layout.0), &mut proceed));
     drop(proceed);
     answer.map_err(|error| told(py, error, interrupt))
 }

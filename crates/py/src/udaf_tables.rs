@@ -9,7 +9,7 @@ use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_udaf};
 
 use crate::errors::{broken, told};
 use crate::inputs::Nan;
-use crate::keys::{self, Keys, MomentsTuple, RowsTuple};
+use crate::keys::{self, Keys, QueryPointsTuple, RowsTuple};
 use crate::object_store::{Object, Store};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals, watch_signals};
 use crate::tables::{SpanTuple, read_span, read_ties};
@@ -30,12 +30,15 @@ pub(crate) fn rolling_own_column<'py>(
     functions: &Bound<'py, PyAny>,
     windows: Vec<SpanTuple>,
     ties: &str,
-    moments: Option<MomentsTuple<'py>>,
+    query_points: Option<QueryPointsTuple<'py>>,
     history: usize,
 ) -> PyResult<Vec<Bound<'py, PyList>>> {
     let rows = Keys::of_rows(&rows)?;
-    let moments = moments.as_ref().map(Keys::of_moments).transpose()?;
-    keys::check(&rows, &moments, [values.len()].into_iter())?;
+    let query_points = query_points
+        .as_ref()
+        .map(Keys::of_query_points)
+        .transpose()?;
+    keys::check(&rows, &query_points, [values.len()].into_iter())?;
     let udafs = [Udaf::read(functions)?];
     let store = Store::default();
     let udaf_calls = UdafCalls {
@@ -49,7 +52,7 @@ pub(crate) fn rolling_own_column<'py>(
         groups: rows.groups(),
         ties: read_ties(ties)?,
         arrival: rows.arrival(),
-        at: moments.as_ref().map(Keys::moments),
+        at: query_points.as_ref().map(Keys::query_points),
         history,
         ..Request::new(rows.times(), &[], &[], &spans)
     };

@@ -9,7 +9,7 @@ use super::deferred::{Deferred, Ledger, Term};
 use super::native::{Held, MOST_WORDS, Native};
 use super::record::{Record, RecordPlan};
 use super::sketch::hitters::Hitters;
-use super::sketch::{Request, Sketch, Sketcher};
+use super::sketch::{Sketch, SketchRequest, Sketcher};
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
 use crate::monoid::{Entry, Invertible, Monoid, Slot};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
@@ -38,7 +38,7 @@ enum Source {
     Record,
     Sequence,
     /// Which sketch, and what is asked of it.
-    Sketch(usize, Request),
+    Sketch(usize, SketchRequest),
     /// Which hitters, and how many of them are asked for.
     Hitters(usize, u32),
     /// Which native aggregation.
@@ -49,7 +49,7 @@ enum Source {
 /// A sketch of a column, which several requests may share.
 #[derive(Clone, Copy, Debug)]
 struct Sketched {
-    request: Request,
+    request: SketchRequest,
     sketcher: Sketcher,
     column: usize,
 }
@@ -135,7 +135,7 @@ impl<T: Element> Mixed<T> {
                 self.collected.push(column());
                 Source::Sequence
             }
-            Kind::Sketch(Request::Hitters { k, most }) => {
+            Kind::Sketch(SketchRequest::Hitters { k, most }) => {
                 let hashes = agg.by.expect("hitters have hashes");
                 let column = column();
                 let counted = Counted {

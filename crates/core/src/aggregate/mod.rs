@@ -35,7 +35,7 @@ use holistic::Quantile;
 use mixed::Mixed;
 use native::{MOST_WORDS, Native, SMALL_WORDS};
 use record::{Record, RecordPlan};
-use sketch::Request;
+use sketch::SketchRequest;
 use sketch::digest::Digest;
 use word::{Extreme, SumF64, SumI64};
 
@@ -82,7 +82,7 @@ pub enum Kind {
     Quantile(Quantile),
     /// Of the hashes of values; of values and their hashes for hitters; of numbers for
     /// quantiles.
-    Sketch(Request),
+    Sketch(SketchRequest),
     /// Compiled elsewhere, over records.
     Native(native::Functions),
     /// A user-defined aggregation, by number. The caller calls its functions.
@@ -153,7 +153,7 @@ impl Kind {
     /// Whether it needs a second column.
     pub fn takes_by(self) -> bool {
         use Kind::{ArgMax, ArgMin, Correlation, Covariance};
-        let hitters = matches!(self, Self::Sketch(Request::Hitters { .. }));
+        let hitters = matches!(self, Self::Sketch(SketchRequest::Hitters { .. }));
         hitters || matches!(self, ArgMin | ArgMax | Covariance | Correlation)
     }
 
@@ -171,7 +171,7 @@ impl Kind {
         }
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         let plain = found.map(|(_, kind)| *kind);
-        plain.or_else(|| Request::parse(name).map(Self::Sketch))
+        plain.or_else(|| SketchRequest::parse(name).map(Self::Sketch))
     }
 }
 

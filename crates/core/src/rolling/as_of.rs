@@ -5,7 +5,7 @@
 //! FiBA is for: no row costs more than O(log n) combines.
 
 use super::frame_bounds::clamp;
-use super::{Answers, Error, Group, Length, Moments, Sink, Span, Step};
+use super::{Answers, Error, Group, Length, QueryPoints, Sink, Span, Step};
 use crate::aggregate::Aggregation;
 use crate::aggregate::collect::Element;
 use crate::window::fiba::Fiba;
@@ -17,7 +17,7 @@ type Tree<A> = Fiba<A, 64, 32>;
 pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     steps: &[Step],
-    moments: &Moments<'_>,
+    query_points: &QueryPoints<'_>,
     spans: &[Span],
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
@@ -25,7 +25,7 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
         .iter()
         .any(|span| matches!(span.length, Length::Time(_)))
     {
-        by_time(group, steps, moments, spans, answers)?;
+        by_time(group, steps, query_points, spans, answers)?;
     }
     for (index, span) in spans.iter().enumerate() {
         if let Length::Rows(count) = span.length {
@@ -40,14 +40,14 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
 fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     steps: &[Step],
-    moments: &Moments<'_>,
+    query_points: &QueryPoints<'_>,
     spans: &[Span],
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
     let mut tree = Tree::new(group.aggregation.clone(), Ties::Keep);
     let mut arrivals = group.times.iter().zip(&group.entries);
     for step in steps {
-        let Step::Ask { moment } = *step else {
+        let Step::Query { point } = *step else {
             let (time, entry) = arrivals.next().expect("a step per row");
             tree.insert(*time, entry.clone());
             continue;
@@ -56,12 +56,12 @@ fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
             if let Length::Rows(_) = span.length {
                 continue;
             }
-            let partial = match clamp(moments.interval(moment, *span)) {
+            let partial = match clamp(query_points.interval(point, *span)) {
                 Some((lo, hi)) => tree.query_range(lo, hi),
                 None => group.aggregation.identity(),
             };
             answers.lower(group.aggregation, &partial);
-            answers.put(index, moment)?;
+            answers.put(index, point)?;
         }
     }
     Ok(())
@@ -77,7 +77,7 @@ fn by_rows<T: Element, A: Aggregation<T>, S: Sink<T>>(
     let mut tree = Tree::new(group.aggregation.clone(), Ties::Keep);
     let mut arrivals = group.times.iter().zip(&group.entries);
     for step in steps {
-        let Step::Ask { moment } = *step else {
+        let Step::Query { point } = *step else {
             let (time, entry) = arrivals.next().expect("a step per row");
             tree.insert(*time, entry.clone());
             if tree.len() > count {
@@ -86,7 +86,7 @@ fn by_rows<T: Element, A: Aggregation<T>, S: Sink<T>>(
             continue;
         };
         answers.lower(group.aggregation, &tree.query());
-        answers.put(index, moment)?;
+        answers.put(index, point)?;
     }
     Ok(())
 }

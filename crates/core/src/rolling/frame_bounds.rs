@@ -3,7 +3,7 @@
 //! Nothing here can overflow: distances between times are taken as unsigned 64-bit
 //! numbers, which every pair of int64 times has.
 
-use super::simd::{Work, widest};
+use super::simd::{SimdTask, dispatch_simd};
 
 /// Which ends belong to the window of length w at time t: `(t−w, t]`, `[t−w, t)`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl<'a> Pointers<'a> {
         if lo.len() < ROWS {
             return self.fill_one_by_one(position, base, lo, hi);
         }
-        widest(Fill {
+        dispatch_simd(Fill {
             pointers: self,
             length,
             position,
@@ -303,11 +303,11 @@ struct Fill<'a, 'b> {
     hi: &'a mut [usize],
 }
 
-impl Work for Fill<'_, '_> {
+impl SimdTask for Fill<'_, '_> {
     type Out = ();
 
     #[inline(always)]
-    fn work(self) {
+    fn run(self) {
         let place = (self.position, self.base);
         self.pointers
             .fill_together(self.length, place, (self.lo, self.hi));

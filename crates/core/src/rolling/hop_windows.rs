@@ -1,9 +1,9 @@
 //! Windows that a table's times call for: hops on a grid, and sessions between gaps.
 //!
-//! They are answered as [`Moments`](super::Moments): `ends` are the moments, `starts` what
+//! They are answered as [`QueryPoints`](super::QueryPoints): `ends` are the moments, `starts` what
 //! the windows reach back to.
 
-use super::sort_layout::Laid;
+use super::sort_layout::SortLayout;
 
 /// Windows of one length that begin at every multiple of `every`, shifted by `offset`.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct Hop {
 
 /// Windows by group, then by time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frames {
+pub struct WindowList {
     pub starts: Vec<i64>,
     pub ends: Vec<i64>,
     pub groups: Vec<u32>,
@@ -30,19 +30,19 @@ pub struct Frames {
 pub enum Refusal {
     /// A window that reaches past int64, because of this row.
     Beyond { row: usize },
-    /// So many windows: more than [`MOST`], or than there is memory for.
+    /// So many windows: more than [`MAX_WINDOWS`], or than there is memory for.
     TooMany { count: i128 },
 }
 
 /// So many windows at most.
-pub const MOST: usize = i32::MAX as usize;
+pub const MAX_WINDOWS: usize = i32::MAX as usize;
 /// So many are not worth counting before they are made.
-const FEW: i128 = 1 << 20;
+const MAX_UNCOUNTED: i128 = 1 << 20;
 /// What a window takes at least: where it begins and ends, its group and row, the
 /// positions of its rows, and an answer. Memory is asked for that much, and not touched.
-const BYTES: usize = 64;
+const MIN_WINDOW_BYTES: usize = 64;
 
-impl Frames {
+impl WindowList {
     fn push(&mut self, (start, end): (i64, i64), group: usize, row: usize) {
         self.starts.push(start);
         self.ends.push(end);
@@ -114,24 +114,24 @@ impl Hop {
 }
 
 /// The windows `[start, end)` that hold a row, or lie between such windows if empty ones
-/// are asked for. The table has been `laid`.
+/// are asked for. The table has been `layout`.
 pub fn hops(
     times: &[i64],
     groups: Option<&[u32]>,
-    laid: &Laid,
+    layout: &SortLayout,
     hop: &Hop,
-) -> Result<Frames, Refusal> {
-    check_count(laid, times, hop)?;
-    let rows = first_rows(groups, laid);
-    let mut frames = Frames::default();
-    for (group, times) in laid.groups(times).enumerate() {
+) -> Result<WindowList, Refusal> {
+    check_count(layout, times, hop)?;
+    let rows = first_rows(groups, layout);
+    let mut windows = WindowList::default();
+    for (group, times) in layout.groups(times).enumerate() {
         let Some(&first) = times.first() else {
             continue;
         };
         let mut index = hop.first(first);
         let mut oldest = 0;
         // Empty windows are known to lie between others when the next of those is found.
-        let mut unsaid = None;
+        let mut next_empty = None;
         loop {
             let start = hop.start(index);
             let outside = |time: &i64| i128::from(*time) < start;
@@ -145,53 +145,64 @@ pub fn hops(
                 index = hop.first(time);
                 continue;
             }
-            let from = unsaid.filter(|_| hop.empty).unwrap_or(index);
+            let from = next_empty.filter(|_| hop.empty).unwrap_or(index);
             for index in from..=index {
                 let Some(window) = hop.window(index) else {
-                    let row = laid.layout.row(laid.layout.starts[group] + oldest);
+                    let row = layout
+                        .permutation
+                        .row(layout.permutation.starts[group] + oldest);
                     return Err(Refusal::Beyond { row });
                 };
-                frames.push(window, group, rows[group]);
+                windows.push(window, group, rows[group]);
             }
             index += 1;
-            unsaid = Some(index);
+            next_empty = Some(index);
         }
     }
-    Ok(frames)
+    Ok(windows)
 }
 
 /// Refuses more windows than there can be, before any is made.
-fn check_count(laid: &Laid, times: &[i64], hop: &Hop) -> Result<(), Refusal> {
-    let groups = || laid.groups(times);
-    if groups().map(|times| hop.at_most(times)).sum::<i128>() <= FEW {
+fn check_count(layout: &SortLayout, times: &[i64], hop: &Hop) -> Result<(), Refusal> {
+    let groups = || layout.groups(times);
+    if groups().map(|times| hop.at_most(times)).sum::<i128>() <= MAX_UNCOUNTED {
         return Ok(());
     }
     let count: i128 = groups().map(|times| hop.count(times)).sum();
-    let room = |count: usize| Vec::<[u8; BYTES]>::new().try_reserve_exact(count).is_ok();
+    let room = |count: usize| {
+        Vec::<[u8; MIN_WINDOW_BYTES]>::new()
+            .try_reserve_exact(count)
+            .is_ok()
+    };
     match usize::try_from(count) {
-        Ok(few) if few <= MOST && room(few) => Ok(()),
+        Ok(few) if few <= MAX_WINDOWS && room(few) => Ok(()),
         _ => Err(Refusal::TooMany { count }),
     }
 }
 
 /// Windows `[start, end]` from the first to the last of rows that follow one another at a
 /// distance of at most `gap`.
-pub fn sessions(times: &[i64], groups: Option<&[u32]>, laid: &Laid, gap: i64) -> Frames {
-    let rows = first_rows(groups, laid);
-    let mut frames = Frames::default();
-    for (group, times) in laid.groups(times).enumerate() {
+pub fn sessions(
+    times: &[i64],
+    groups: Option<&[u32]>,
+    layout: &SortLayout,
+    gap: i64,
+) -> WindowList {
+    let rows = first_rows(groups, layout);
+    let mut windows = WindowList::default();
+    for (group, times) in layout.groups(times).enumerate() {
         let apart = |a: &i64, b: &i64| b.abs_diff(*a) <= gap.unsigned_abs();
         for session in times.chunk_by(apart) {
             let window = (session[0], session[session.len() - 1]);
-            frames.push(window, group, rows[group]);
+            windows.push(window, group, rows[group]);
         }
     }
-    frames
+    windows
 }
 
 /// The first row of each group; any, of one without rows.
-fn first_rows(groups: Option<&[u32]>, laid: &Laid) -> Vec<usize> {
-    let mut rows = vec![0; laid.layout.starts.len() - 1];
+fn first_rows(groups: Option<&[u32]>, layout: &SortLayout) -> Vec<usize> {
+    let mut rows = vec![0; layout.permutation.starts.len() - 1];
     for (row, group) in groups.unwrap_or_default().iter().enumerate().rev() {
         rows[*group as usize] = row;
     }
@@ -202,12 +213,12 @@ fn first_rows(groups: Option<&[u32]>, laid: &Laid) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn laid(groups: Option<&[u32]>, times: &[i64], count: usize) -> Laid {
-        Laid::new(groups, times, count, 1, &mut || true).expect("nobody stops it")
+    fn layout(groups: Option<&[u32]>, times: &[i64], count: usize) -> SortLayout {
+        SortLayout::new(groups, times, count, 1, &mut || true).expect("nobody stops it")
     }
 
-    fn hops(times: &[i64], hop: &Hop) -> Result<Frames, Refusal> {
-        super::hops(times, None, &laid(None, times, 0), hop)
+    fn hops(times: &[i64], hop: &Hop) -> Result<WindowList, Refusal> {
+        super::hops(times, None, &layout(None, times, 0), hop)
     }
 
     #[test]
@@ -277,8 +288,8 @@ mod tests {
     #[test]
     fn sessions_end_where_the_gap_is_exceeded() {
         let (times, groups) = ([9, 0, 2, 4, 20, i64::MAX], [0, 0, 0, 1, 0, 0]);
-        let laid = laid(Some(&groups), &times, 2);
-        let found = sessions(&times, Some(&groups), &laid, 7);
+        let layout = layout(Some(&groups), &times, 2);
+        let found = sessions(&times, Some(&groups), &layout, 7);
         assert_eq!(found.starts, [0, 20, i64::MAX, 4]);
         assert_eq!(found.ends, [9, 20, i64::MAX, 4]);
         assert_eq!(found.groups, [0, 0, 0, 1]);

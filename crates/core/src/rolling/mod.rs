@@ -37,19 +37,19 @@ use std::sync::Arc;
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::{Deferred, Ledger};
-use crate::aggregate::sketch::Request as Sketched;
+use crate::aggregate::sketch::SketchRequest;
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind, Visitor, plan};
 use crate::monoid::{Entry, Monoid};
 pub use frame_bounds::{Closed, Length, Span, Ties};
 pub use output::Output;
-use output::Piece;
-use parallel::Crew;
+use output::OutputChunk;
+use parallel::ThreadScope;
 pub use partials::Lifted;
 use partitioned::Table;
-pub use query_points::Moments;
+pub use query_points::QueryPoints;
 use query_points::{Ranges, Step, Steps};
-use scatter::{Columns, Places, into_marks};
-pub use sort_layout::{Laid, in_order};
+use scatter::{AnswerPositions, Columns, into_marks};
+pub use sort_layout::{SortLayout, in_order};
 use sorted_view::Sorted;
 
 /// What to compute. Columns of numbers have no objects, so any `T` will do. Columns,
@@ -66,7 +66,7 @@ pub struct Request<'a, T = i64> {
     /// Order of arrival: each row sees only rows that arrived no later.
     pub arrival: Option<&'a [i64]>,
     /// Answers at other moments than at each row.
-    pub at: Option<Moments<'a>>,
+    pub at: Option<QueryPoints<'a>>,
     /// Rows of the table before this one are seen by others and not answered themselves:
     /// what stands for them in the results says nothing.
     pub history: usize,
@@ -115,7 +115,9 @@ impl<'a, T> Request<'a, T> {
 
     /// How many answers there are per span and aggregation.
     pub fn answer_count(&self) -> usize {
-        self.at.map_or(self.times, |moments| moments.times).len()
+        self.at
+            .map_or(self.times, |query_points| query_points.times)
+            .len()
     }
 
     /// Refuses more rows, or moments, than it may have.
@@ -125,8 +127,8 @@ impl<'a, T> Request<'a, T> {
 
     /// Codes of groups are below this.
     fn group_count(&self) -> usize {
-        let moments = self.at.and_then(|moments| moments.groups);
-        let codes = [self.groups, moments].into_iter().flatten();
+        let query_points = self.at.and_then(|query_points| query_points.groups);
+        let codes = [self.groups, query_points].into_iter().flatten();
         let last = codes.filter_map(|codes| codes.iter().copied().reduce(u32::max));
         last.max().map_or(0, |code| code as usize + 1)
     }
@@ -147,16 +149,16 @@ pub enum Error {
     Interrupted,
     /// The caller's [`Sink`] or [`Slides`] does not go on, and knows why.
     Refused,
-    /// More rows, or moments, than [`MOST_ROWS`].
+    /// More rows, or moments, than [`MAX_ROWS`].
     TooManyRows { rows: usize },
 }
 
 /// Places and counts of rows are kept in 32 bits.
-pub const MOST_ROWS: usize = u32::MAX as usize;
+pub const MAX_ROWS: usize = u32::MAX as usize;
 
 /// Refuses more rows than a request takes.
 pub fn check_rows(rows: usize) -> Result<(), Error> {
-    match rows <= MOST_ROWS {
+    match rows <= MAX_ROWS {
         true => Ok(()),
         false => Err(Error::TooManyRows { rows }),
     }
@@ -172,17 +174,17 @@ pub fn rolling(
     request: Request<'_>,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<Output>>, Error> {
-    rolling_laid(request, None, proceed)
+    rolling_with_layout(request, None, proceed)
 }
 
-/// The same of a table that has been put in order before, if it is `laid`; there is no
+/// The same of a table that has been put in order before, if it is `layout`; there is no
 /// order of arrival then.
 ///
 /// # Panics
 /// Likewise; and if it was another table.
-pub fn rolling_laid(
+pub fn rolling_with_layout(
     request: Request<'_>,
-    laid: Option<&Laid>,
+    layout: Option<&SortLayout>,
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<Output>>, Error> {
     request.check()?;
@@ -192,19 +194,19 @@ pub fn rolling_laid(
     if is_bound {
         let mut columns = Columns::new(&request);
         let sizes = [request.answer_count()];
-        let mut pieces = columns.pieces(&sizes).remove(0);
-        rolling_sorted(&request, &Sorted::of(&request), &mut pieces, proceed)?;
-        let marks = vec![into_marks(pieces)];
+        let mut chunks = columns.chunks(&sizes).remove(0);
+        rolling_sorted(&request, &Sorted::of(&request), &mut chunks, proceed)?;
+        let marks = vec![into_marks(chunks)];
         let threads = 1;
-        let crew = &mut Crew { threads, proceed };
-        return columns.finish(&Places::new(None, &sizes), marks, crew);
+        let scope = &mut ThreadScope { threads, proceed };
+        return columns.finish(&AnswerPositions::new(None, &sizes), marks, scope);
     }
-    Table::new(&request, laid, proceed)?.answer(proceed)
+    Table::new(&request, layout, proceed)?.answer(proceed)
 }
 
 /// How an aggregation is answered over a whole table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum KernelKind {
     Counts,
     Sums,
     Extremes,
@@ -220,13 +222,13 @@ pub enum Way {
     Combines,
 }
 
-impl Way {
+impl KernelKind {
     pub fn of(kind: Kind) -> Self {
-        match kernels::way(kind) {
-            Some(way) => way,
+        match kernels::kernel_kind(kind) {
+            Some(kernel) => kernel,
             None if kind.is_holistic() => Self::Values,
             None if matches!(kind, Kind::ArgMin | Kind::ArgMax) => Self::Places,
-            None if matches!(kind, Kind::Sketch(Sketched::Distinct { .. })) => Self::Registers,
+            None if matches!(kind, Kind::Sketch(SketchRequest::Distinct { .. })) => Self::Registers,
             None => Self::Combines,
         }
     }
@@ -236,7 +238,7 @@ impl Way {
 fn rolling_sorted(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
-    pieces: &mut [Vec<Piece<'_>>],
+    chunks: &mut [Vec<OutputChunk<'_>>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     // Kernels look at the ends of windows, and a table without rows has none.
@@ -249,18 +251,18 @@ fn rolling_sorted(
         .into_iter()
         .partition(|(_, agg)| whole && kernels::knows(agg, request.columns));
     if !fast.is_empty() {
-        kernels::answer(request, sorted, &fast, pieces, proceed)?;
+        kernels::answer(request, sorted, &fast, chunks, proceed)?;
     }
     if !holistic.is_empty() {
-        holistic::answer(request, sorted, &holistic, pieces, proceed)?;
+        holistic::answer(request, sorted, &holistic, chunks, proceed)?;
     }
     if !others.is_empty() {
-        combine(request, sorted, others, None, pieces, proceed)?;
+        combine(request, sorted, others, None, chunks, proceed)?;
     }
     for one in fast {
         // By itself: which components it shares must not depend on other groups either.
         if let Some(groups) = kernels::beyond(&one.1, request.columns, sorted) {
-            combine(request, sorted, vec![one], Some(&groups), pieces, proceed)?;
+            combine(request, sorted, vec![one], Some(&groups), chunks, proceed)?;
         }
     }
     Ok(())
@@ -273,12 +275,12 @@ fn combine(
     sorted: &Sorted<'_>,
     asked: Vec<(usize, AggSpec)>,
     only: Option<&[bool]>,
-    pieces: &mut [Vec<Piece<'_>>],
+    chunks: &mut [Vec<OutputChunk<'_>>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     let (places, aggs): (Vec<usize>, Vec<AggSpec>) = asked.into_iter().unzip();
     let mut sink = Picked {
-        pieces,
+        chunks,
         places,
         history: request.history,
         overflow: request.overflow,
@@ -385,14 +387,14 @@ fn run<T: Element, A: Aggregation<T>>(
     let mut answers = Answers {
         sink,
         row: Vec::new(),
-        countdown: PATIENCE,
+        countdown: ROWS_PER_CHECK,
         proceed,
     };
     if request.arrival.is_some() {
-        let moments = request.at.unwrap_or(Moments::of_rows(request));
+        let query_points = request.at.unwrap_or(QueryPoints::of_rows(request));
         for (rows, steps) in Steps::new(request, sorted).groups() {
             let group = Group::new(request, aggregation, rows)?;
-            as_of::answer(&group, &steps, &moments, request.spans, &mut answers)?;
+            as_of::answer(&group, &steps, &query_points, request.spans, &mut answers)?;
         }
         return Ok(());
     }
@@ -478,7 +480,7 @@ fn dtypes(request: &Request<'_>) -> Vec<DType> {
 
 /// Pieces of some of the result columns: those of the aggregations in these places.
 struct Picked<'a, 'p> {
-    pieces: &'a mut [Vec<Piece<'p>>],
+    chunks: &'a mut [Vec<OutputChunk<'p>>],
     places: Vec<usize>,
     history: usize,
     overflow: Overflow,
@@ -493,7 +495,7 @@ impl Sink<i64> for Picked<'_, '_> {
         }
         for (&agg, answer) in self.places.iter().zip(answers) {
             if self.again {
-                self.pieces[span][agg].clear(row);
+                self.chunks[span][agg].clear(row);
             }
             match *answer {
                 Answer::Overflow(value) if self.overflow == Overflow::Fail => {
@@ -504,8 +506,8 @@ impl Sink<i64> for Picked<'_, '_> {
                         value,
                     });
                 }
-                Answer::Overflow(value) => self.pieces[span][agg].note_overflow(row, value),
-                _ => self.pieces[span][agg].set(row, answer),
+                Answer::Overflow(value) => self.chunks[span][agg].note_overflow(row, value),
+                _ => self.chunks[span][agg].set(row, answer),
             }
         }
         Ok(())
@@ -521,7 +523,7 @@ struct Answers<'a, T, S> {
 }
 
 /// Rows between two questions whether to go on.
-const PATIENCE: u32 = 4096;
+const ROWS_PER_CHECK: u32 = 4096;
 
 impl<T, S: Sink<T>> Answers<'_, T, S> {
     /// Lowers a partial for the rows that [`Self::put`] is called with next.
@@ -533,7 +535,7 @@ impl<T, S: Sink<T>> Answers<'_, T, S> {
     fn put(&mut self, span: usize, row: usize) -> Result<(), Error> {
         self.countdown -= 1;
         if self.countdown == 0 {
-            self.countdown = PATIENCE;
+            self.countdown = ROWS_PER_CHECK;
             if !(self.proceed)() {
                 return Err(Error::Interrupted);
             }

@@ -1,10 +1,10 @@
 //! Result columns, filled in any order of rows.
 //!
 //! A column begins [`Blank`], with room for every number. Each part of a table fills a
-//! [`Piece`] of it and leaves [`Marks`]: what there is beside the numbers.
+//! [`OutputChunk`] of it and leaves [`Marks`]: what there is beside the numbers.
 
 use crate::aggregate::native::Lower;
-use crate::aggregate::sketch::Request;
+use crate::aggregate::sketch::SketchRequest;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use crate::memory::zeroed;
 
@@ -57,11 +57,11 @@ impl Blank {
                 Lower::F64(_) | Lower::Word(_) => float(),
             },
             Kind::Sketch(request) => match request {
-                Request::Bloom { .. } | Request::Counts { .. } => Self::Bytes,
-                Request::Distinct { .. } => integer(),
-                Request::Hitters { .. } => Self::List(of),
-                Request::Quantiles { shares, .. } if shares.is_single() => float(),
-                Request::Quantiles { .. } => Self::List(DType::F64),
+                SketchRequest::Bloom { .. } | SketchRequest::Counts { .. } => Self::Bytes,
+                SketchRequest::Distinct { .. } => integer(),
+                SketchRequest::Hitters { .. } => Self::List(of),
+                SketchRequest::Quantiles { shares, .. } if shares.is_single() => float(),
+                SketchRequest::Quantiles { .. } => Self::List(DType::F64),
             },
             Kind::Count
             | Kind::MinCount
@@ -85,24 +85,28 @@ impl Blank {
     }
 
     /// Pieces of so many rows each, one behind the other.
-    pub fn pieces(&mut self, sizes: &[usize]) -> Vec<Piece<'_>> {
+    pub fn chunks(&mut self, sizes: &[usize]) -> Vec<OutputChunk<'_>> {
         match self {
             Self::I64(values) => lend(values, sizes)
-                .map(|(values, valid)| Piece::I64 {
+                .map(|(values, valid)| OutputChunk::I64 {
                     values,
                     valid,
                     beyond: Vec::new(),
                 })
                 .collect(),
             Self::F64(values) => lend(values, sizes)
-                .map(|(values, valid)| Piece::F64 { values, valid })
+                .map(|(values, valid)| OutputChunk::F64 { values, valid })
                 .collect(),
             Self::List(_) => {
-                let lists = sizes.iter().map(|rows| Piece::List(Runs::new(*rows)));
+                let lists = sizes
+                    .iter()
+                    .map(|rows| OutputChunk::List(ListValues::new(*rows)));
                 lists.collect()
             }
             Self::Bytes => {
-                let bytes = sizes.iter().map(|rows| Piece::Bytes(Runs::new(*rows)));
+                let bytes = sizes
+                    .iter()
+                    .map(|rows| OutputChunk::Bytes(ListValues::new(*rows)));
                 bytes.collect()
             }
         }
@@ -122,12 +126,12 @@ fn lend<'a, V>(
 
 /// Several values per row: `ranges[i]` says where those of row i lie.
 #[derive(Debug)]
-pub(super) struct Runs<V> {
+pub(super) struct ListValues<V> {
     pub ranges: Vec<(usize, usize)>,
     pub values: Vec<V>,
 }
 
-impl<V> Runs<V> {
+impl<V> ListValues<V> {
     /// None in any row.
     fn new(rows: usize) -> Self {
         Self {
@@ -145,7 +149,7 @@ impl<V> Runs<V> {
 
 /// Some rows of a result column, all missing at first.
 #[derive(Debug)]
-pub(super) enum Piece<'a> {
+pub(super) enum OutputChunk<'a> {
     I64 {
         values: &'a mut [i64],
         valid: Bitmap,
@@ -156,8 +160,8 @@ pub(super) enum Piece<'a> {
         values: &'a mut [f64],
         valid: Bitmap,
     },
-    List(Runs<u64>),
-    Bytes(Runs<u8>),
+    List(ListValues<u64>),
+    Bytes(ListValues<u8>),
 }
 
 /// What a piece holds beside numbers of the column.
@@ -166,11 +170,11 @@ pub(super) enum Marks {
     Valid(Bitmap),
     /// Likewise, and the rows whose integer does not fit.
     Fits(Bitmap, Vec<(usize, i128)>),
-    List(Runs<u64>),
-    Bytes(Runs<u8>),
+    List(ListValues<u64>),
+    Bytes(ListValues<u8>),
 }
 
-impl Piece<'_> {
+impl OutputChunk<'_> {
     pub fn into_marks(self) -> Marks {
         match self {
             Self::I64 { valid, beyond, .. } => Marks::Fits(valid, beyond),
@@ -289,18 +293,18 @@ impl Bitmap {
     }
 
     /// Bitmaps as one of so many rows, each from its place on.
-    pub(super) fn joined(pieces: &[Self], starts: &[usize], rows: usize) -> Self {
+    pub(super) fn joined(chunks: &[Self], starts: &[usize], rows: usize) -> Self {
         let mut joined = Self::new(rows);
-        for (piece, start) in pieces.iter().zip(starts) {
+        for (chunk, start) in chunks.iter().zip(starts) {
             let bytes = &mut joined.bytes[start / 8..];
-            for (at, byte) in piece.bytes.iter().enumerate() {
+            for (at, byte) in chunk.bytes.iter().enumerate() {
                 let [low, high] = (u16::from(*byte) << (start % 8)).to_le_bytes();
                 bytes[at] |= low;
                 if high != 0 {
                     bytes[at + 1] |= high;
                 }
             }
-            joined.set += piece.set;
+            joined.set += chunk.set;
         }
         joined
     }
@@ -332,15 +336,15 @@ mod tests {
         for sizes in [[0, 3, 13], [5, 8, 9], [8, 0, 24], [17, 1, 0], [1, 7, 8]] {
             let starts = [0, sizes[0], sizes[0] + sizes[1]];
             let rows = sizes.iter().sum();
-            let mut pieces = sizes.map(Bitmap::new);
+            let mut chunks = sizes.map(Bitmap::new);
             let mut expected = Bitmap::new(rows);
             for at in 0..sizes.len() {
                 for row in (0..sizes[at]).step_by(2) {
-                    pieces[at].set(row);
+                    chunks[at].set(row);
                     expected.set(starts[at] + row);
                 }
             }
-            assert_eq!(Bitmap::joined(&pieces, &starts, rows), expected);
+            assert_eq!(Bitmap::joined(&chunks, &starts, rows), expected);
         }
     }
 }

@@ -8,19 +8,19 @@ use std::time::Duration;
 use super::Error;
 
 /// How often the caller is asked whether to go on while others work.
-const PATIENCE: Duration = Duration::from_millis(5);
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Rows that are worth a thread.
-pub const LEAST: usize = 1 << 14;
+pub const MIN_ROWS_PER_THREAD: usize = 1 << 14;
 
 /// Who works on a request: the caller's thread, and others beside it.
-pub struct Crew<'a> {
+pub struct ThreadScope<'a> {
     pub threads: usize,
     /// Whether to go on; asked by the caller's thread alone.
     pub proceed: &'a mut dyn FnMut() -> bool,
 }
 
-impl Crew<'_> {
+impl ThreadScope<'_> {
     /// Does all jobs, and gives their results in order. Of several errors the one of the
     /// first job is given, whichever came first.
     pub fn each<J: Send, R: Send>(
@@ -34,7 +34,7 @@ impl Crew<'_> {
     /// The length of stretches of so many rows, one per thread that is worth it where each
     /// has to keep so many counts.
     pub fn stretch(&self, rows: usize, counts: usize) -> usize {
-        let worth = rows / LEAST.max(4 * counts);
+        let worth = rows / MIN_ROWS_PER_THREAD.max(4 * counts);
         rows.div_ceil(self.threads.min(worth).max(1)).max(1)
     }
 }
@@ -92,7 +92,7 @@ fn each_with<J: Send, R: Send>(
         queue.work(&work, proceed);
         while working.load(Ordering::Acquire) > 0 {
             queue.ask(proceed);
-            thread::park_timeout(PATIENCE);
+            thread::park_timeout(CHECK_INTERVAL);
         }
     });
     if queue.stop.into_inner() {
@@ -177,16 +177,25 @@ mod tests {
 
     #[test]
     fn stretches_are_worth_a_thread() {
-        let crew = |threads, rows, counts| {
+        let scope = |threads, rows, counts| {
             let proceed: &mut dyn FnMut() -> bool = &mut || true;
-            Crew { threads, proceed }.stretch(rows, counts)
+            ThreadScope { threads, proceed }.stretch(rows, counts)
         };
-        assert_eq!(crew(4, 0, 0), 1);
-        assert_eq!(crew(4, LEAST, 0), LEAST);
-        assert_eq!(crew(4, 2 * LEAST, 0), LEAST);
-        assert_eq!(crew(0, 8 * LEAST, 0), 8 * LEAST);
-        assert_eq!(crew(4, 8 * LEAST, 0), 2 * LEAST);
-        assert_eq!(crew(4, 8 * LEAST, LEAST), 4 * LEAST);
+        assert_eq!(scope(4, 0, 0), 1);
+        assert_eq!(scope(4, MIN_ROWS_PER_THREAD, 0), MIN_ROWS_PER_THREAD);
+        assert_eq!(scope(4, 2 * MIN_ROWS_PER_THREAD, 0), MIN_ROWS_PER_THREAD);
+        assert_eq!(
+            scope(0, 8 * MIN_ROWS_PER_THREAD, 0),
+            8 * MIN_ROWS_PER_THREAD
+        );
+        assert_eq!(
+            scope(4, 8 * MIN_ROWS_PER_THREAD, 0),
+            2 * MIN_ROWS_PER_THREAD
+        );
+        assert_eq!(
+            scope(4, 8 * MIN_ROWS_PER_THREAD, MIN_ROWS_PER_THREAD),
+            4 * MIN_ROWS_PER_THREAD
+        );
     }
 
     #[test]

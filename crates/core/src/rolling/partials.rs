@@ -94,17 +94,17 @@ impl Visitor<i64> for Folding<'_> {
             ranges: vec![(0, 0); request.answer_count()],
             bytes: Vec::new(),
         };
-        for (moment, (lo, hi)) in ranges.iter() {
+        for (point, (lo, hi)) in ranges.iter() {
             let mut writer = Writer::default();
             fold.slide(lo, hi).write(&mut writer);
             let written = writer.finish();
             let written = written.map_err(|error| Error::Damaged {
-                row: moment,
+                row: point,
                 why: error.0,
             })?;
             let start = out.bytes.len();
             out.bytes.extend_from_slice(&written);
-            out.ranges[moment] = (start, out.bytes.len());
+            out.ranges[point] = (start, out.bytes.len());
         }
         Ok(out)
     }

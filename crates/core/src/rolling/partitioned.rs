@@ -1,6 +1,6 @@
 //! A table put in order, cut into parts, and its answers brought back.
 //!
-//! Rows and moments are laid out by group and time ([`Layout`]). A part is some groups, or
+//! Rows and moments are laid out by group and time ([`Permutation`]). A part is some groups, or
 //! all of them for one span: a request of its own over slices of the columns. What a part
 //! answers depends on its groups alone, so that parts may be answered on several threads
 //! and the answers are the same as in one piece.
@@ -8,25 +8,25 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::output::Piece;
-use super::parallel::Crew;
-use super::scatter::{Columns, Places, into_marks};
-use super::sort_layout::{Gathered, Laid, Layout, cut};
+use super::output::OutputChunk;
+use super::parallel::ThreadScope;
+use super::scatter::{AnswerPositions, Columns, into_marks};
+use super::sort_layout::{Permutation, PermutedColumn, SortLayout, cut};
 use super::sorted_view::Sorted;
-use super::{Error, Moments, Output, Request, rolling_sorted};
+use super::{Error, Output, QueryPoints, Request, rolling_sorted};
 
 pub(super) struct Table<'a> {
     request: Request<'a>,
-    rows: Cow<'a, Layout>,
+    rows: Cow<'a, Permutation>,
     times: Cow<'a, [i64]>,
     arrival: Option<Cow<'a, [i64]>>,
-    columns: Vec<Gathered<'a>>,
-    asked: Option<Asked<'a>>,
+    columns: Vec<PermutedColumn<'a>>,
+    points: Option<PermutedPoints<'a>>,
 }
 
 /// The moments of a request.
-struct Asked<'a> {
-    layout: Layout,
+struct PermutedPoints<'a> {
+    permutation: Permutation,
     times: Cow<'a, [i64]>,
     since: Option<Cow<'a, [i64]>>,
     arrival: Option<Cow<'a, [i64]>>,
@@ -42,83 +42,83 @@ struct Part {
 impl<'a> Table<'a> {
     pub(super) fn new(
         request: &Request<'a>,
-        laid: Option<&'a Laid>,
+        layout: Option<&'a SortLayout>,
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Error> {
         let count = request.group_count();
-        let crew = &mut Crew {
+        let scope = &mut ThreadScope {
             threads: request.threads,
             proceed,
         };
         // As of arrival, rows count in the order of the table where that does not decide.
         let by_time = request.arrival.is_none();
         // Moments may be of groups that have no rows, which nobody has laid.
-        let laid = laid.filter(|laid| laid.layout.starts.len() > count);
-        let (rows, times) = match laid {
-            Some(laid) => (
-                Cow::Borrowed(&laid.layout),
-                laid.times(request.times).into(),
+        let layout = layout.filter(|layout| layout.permutation.starts.len() > count);
+        let (rows, times) = match layout {
+            Some(layout) => (
+                Cow::Borrowed(&layout.permutation),
+                layout.times(request.times).into(),
             ),
             None => {
-                let made = Layout::new(request.groups, request.times, count, by_time, crew)?;
+                let made = Permutation::new(request.groups, request.times, count, by_time, scope)?;
                 (Cow::Owned(made.0), made.1)
             }
         };
         let columns = request.columns.iter();
-        let columns = columns.map(|column| rows.column(column, crew));
+        let columns = columns.map(|column| rows.column(column, scope));
         let columns = columns.collect::<Result<_, _>>()?;
-        let asked = request
+        let points = request
             .at
-            .map(|moments| Asked::new(&moments, count, by_time, crew));
-        let arrival = request.arrival.map(|arrival| rows.gather(arrival, crew));
+            .map(|query_points| PermutedPoints::new(&query_points, count, by_time, scope));
+        let arrival = request.arrival.map(|arrival| rows.permute(arrival, scope));
         Ok(Self {
             request: *request,
             times,
             arrival: arrival.transpose()?,
             rows,
             columns,
-            asked: asked.transpose()?,
+            points: points.transpose()?,
         })
     }
 
     /// Where the answers lie.
-    fn layout(&self) -> &Layout {
-        self.asked
+    fn permutation(&self) -> &Permutation {
+        self.points
             .as_ref()
-            .map_or(&self.rows, |asked| &asked.layout)
+            .map_or(&self.rows, |points| &points.permutation)
     }
 
     pub(super) fn answer(
         self,
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Vec<Output>>, Error> {
-        let crew = &mut Crew {
+        let scope = &mut ThreadScope {
             threads: self.request.threads,
             proceed,
         };
         let groups = self.groups();
         let spans = self.spans(groups.len());
-        let starts = &self.layout().starts;
+        let starts = &self.permutation().starts;
         let size = |groups: &Range<usize>| starts[groups.end] - starts[groups.start];
         let sizes: Vec<usize> = groups.iter().map(size).collect();
         let mut columns = Columns::new(&self.request);
         let mut parts = Vec::new();
-        for (groups, pieces) in groups.into_iter().zip(columns.pieces(&sizes)) {
-            let mut pieces = pieces.into_iter();
+        for (groups, chunks) in groups.into_iter().zip(columns.chunks(&sizes)) {
+            let mut chunks = chunks.into_iter();
             for spans in &spans {
                 let part = Part {
                     groups: groups.clone(),
                     spans: spans.clone(),
                 };
-                parts.push((part, pieces.by_ref().take(spans.len()).collect()));
+                parts.push((part, chunks.by_ref().take(spans.len()).collect()));
             }
         }
-        let work = |(part, mut pieces): (Part, Vec<Vec<Piece<'_>>>),
+        let work = |(part, mut chunks): (Part, Vec<Vec<OutputChunk<'_>>>),
                     proceed: &mut dyn FnMut() -> bool| {
-            self.part(&part, &mut pieces, proceed)?;
-            Ok(into_marks(pieces))
+            self.part(&part, &mut chunks, proceed)?;
+            Ok(into_marks(chunks))
         };
-        let mut marks = crew.each(parts, work)?.into_iter();
+        let mut marks = scope.each(parts, work)?.into_iter();
         let of_groups = |_| marks.by_ref().take(spans.len()).flatten().collect();
         let marks = sizes.iter().map(of_groups).collect();
         let Self {
@@ -126,21 +126,24 @@ impl<'a> Table<'a> {
             times,
             arrival,
             columns: read,
-            asked,
+            points,
             ..
         } = self;
-        let layout = asked.map_or(rows, |asked| Cow::Owned(asked.layout));
+        let permutation = points.map_or(rows, |points| Cow::Owned(points.permutation));
         // What has been read makes room for what is brought back.
         drop((times, arrival, read));
-        let places = Places::new(layout.ranks.as_deref(), &sizes);
-        columns.finish(&places, marks, crew)
+        let positions = AnswerPositions::new(permutation.ranks.as_deref(), &sizes);
+        columns.finish(&positions, marks, scope)
     }
 
     /// Ranges of groups with about as many rows each.
     fn groups(&self) -> Vec<Range<usize>> {
         let rows = &self.rows.starts;
-        let asked = self.asked.as_ref().map(|asked| &asked.layout.starts);
-        let before = |group: usize| rows[group] + asked.map_or(0, |starts| starts[group]);
+        let points = self
+            .points
+            .as_ref()
+            .map(|points| &points.permutation.starts);
+        let before = |group: usize| rows[group] + points.map_or(0, |starts| starts[group]);
         cut(self.request.threads, rows.len() - 1, before)
     }
 
@@ -156,7 +159,7 @@ impl<'a> Table<'a> {
     fn part(
         &self,
         part: &Part,
-        pieces: &mut [Vec<Piece<'_>>],
+        chunks: &mut [Vec<OutputChunk<'_>>],
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
         let starts = &self.rows.starts[part.groups.start..=part.groups.end];
@@ -166,25 +169,25 @@ impl<'a> Table<'a> {
             .iter()
             .map(|column| column.slice(from, to))
             .collect();
-        let asked = self.asked.as_ref().map(|asked| asked.part(&part.groups));
-        let first = asked.as_ref().map_or(from, |(_, starts)| starts[0]);
+        let points = self.points.as_ref().map(|points| points.part(&part.groups));
+        let first = points.as_ref().map_or(from, |(_, starts)| starts[0]);
         let request = Request {
             times: &self.times[from..to],
             groups: None,
             columns: &columns,
             spans: &self.request.spans[part.spans.clone()],
             arrival: self.arrival.as_ref().map(|arrival| &arrival[from..to]),
-            at: asked.as_ref().map(|(moments, _)| *moments),
+            at: points.as_ref().map(|(query_points, _)| *query_points),
             history: self.request.history.saturating_sub(from),
             ..self.request
         };
-        let moments = asked.map(|(moments, starts)| {
+        let query_points = points.map(|(query_points, starts)| {
             let starts = starts.iter().map(|start| start - first).collect();
-            Sorted::in_order(starts, moments.times, None)
+            Sorted::in_order(starts, query_points.times, None)
         });
         let starts = starts.iter().map(|start| start - from).collect();
-        let sorted = Sorted::in_order(starts, request.times, moments);
-        rolling_sorted(&request, &sorted, pieces, proceed).map_err(|error| match error {
+        let sorted = Sorted::in_order(starts, request.times, query_points);
+        rolling_sorted(&request, &sorted, chunks, proceed).map_err(|error| match error {
             Error::Overflow {
                 span,
                 agg,
@@ -193,7 +196,7 @@ impl<'a> Table<'a> {
             } => Error::Overflow {
                 span: part.spans.start + span,
                 agg,
-                row: self.layout().row(first + row),
+                row: self.permutation().row(first + row),
                 value,
             },
             // Tables with lifted rows, which may be damaged, are not cut.
@@ -202,36 +205,42 @@ impl<'a> Table<'a> {
     }
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PermutedPoints<'a> {
     fn new(
-        moments: &Moments<'a>,
+        query_points: &QueryPoints<'a>,
         count: usize,
         by_time: bool,
-        crew: &mut Crew<'_>,
+        scope: &mut ThreadScope<'_>,
     ) -> Result<Self, Error> {
-        let (layout, times) = Layout::new(moments.groups, moments.times, count, by_time, crew)?;
-        let mut gather = |keys: Option<&'a [i64]>| {
-            let keys = keys.map(|keys| layout.gather(keys, crew));
+        let (permutation, times) = Permutation::new(
+            query_points.groups,
+            query_points.times,
+            count,
+            by_time,
+            scope,
+        )?;
+        let mut permute = |keys: Option<&'a [i64]>| {
+            let keys = keys.map(|keys| permutation.permute(keys, scope));
             keys.transpose()
         };
         Ok(Self {
             times,
-            since: gather(moments.since)?,
-            arrival: gather(moments.arrival)?,
-            layout,
+            since: permute(query_points.since)?,
+            arrival: permute(query_points.arrival)?,
+            permutation,
         })
     }
 
     /// The moments of some groups, and where each group starts among all.
-    fn part(&self, groups: &Range<usize>) -> (Moments<'_>, &[usize]) {
-        let starts = &self.layout.starts[groups.start..=groups.end];
+    fn part(&self, groups: &Range<usize>) -> (QueryPoints<'_>, &[usize]) {
+        let starts = &self.permutation.starts[groups.start..=groups.end];
         let range = starts[0]..starts[starts.len() - 1];
-        let moments = Moments {
+        let query_points = QueryPoints {
             times: &self.times[range.clone()],
             since: self.since.as_ref().map(|since| &since[range.clone()]),
             groups: None,
             arrival: self.arrival.as_ref().map(|arrival| &arrival[range]),
         };
-        (moments, starts)
+        (query_points, starts)
     }
 }

@@ -12,7 +12,7 @@ use super::sorted_view::Sorted;
 
 /// When to answer. All slices are as long as `times`.
 #[derive(Clone, Copy, Debug)]
-pub struct Moments<'a> {
+pub struct QueryPoints<'a> {
     /// Where windows end.
     pub times: &'a [i64],
     /// Where they begin, instead of a span's length before their end.
@@ -23,7 +23,7 @@ pub struct Moments<'a> {
     pub arrival: Option<&'a [i64]>,
 }
 
-impl<'a> Moments<'a> {
+impl<'a> QueryPoints<'a> {
     /// Every row of a table, as a moment.
     pub(super) fn of_rows<T>(request: &Request<'a, T>) -> Self {
         Self {
@@ -55,25 +55,25 @@ pub(super) struct Ranges<'a> {
 impl<'a> Ranges<'a> {
     /// The windows of a span; `None` if they are the rows' own, which need none.
     pub fn new<T>(request: &Request<'_, T>, sorted: &'a Sorted<'_>, span: Span) -> Option<Self> {
-        let moments = match request.at {
-            Some(moments) => moments,
+        let query_points = match request.at {
+            Some(query_points) => query_points,
             None if span.offset == 0 => return None,
-            None => Moments::of_rows(request),
+            None => QueryPoints::of_rows(request),
         };
         // The ends of the rows' own windows, moved, are in the order of the rows.
-        let asked = sorted.asked.as_deref().unwrap_or(sorted);
+        let points = sorted.points.as_deref().unwrap_or(sorted);
         let mut ranges = Self {
-            lo: Vec::with_capacity(moments.times.len()),
-            hi: Vec::with_capacity(moments.times.len()),
-            rows: asked.rows.as_deref(),
-            starts: &asked.starts,
+            lo: Vec::with_capacity(query_points.times.len()),
+            hi: Vec::with_capacity(query_points.times.len()),
+            rows: points.rows.as_deref(),
+            starts: &points.starts,
         };
-        let ends = sorted.starts.windows(2).zip(asked.starts.windows(2));
+        let ends = sorted.starts.windows(2).zip(points.starts.windows(2));
         for (rows, questions) in ends {
             let (mut lo, mut hi) = (rows[0], rows[0]);
             let before = |at: usize, end: i128| at < rows[1] && i128::from(sorted.times[at]) < end;
             for question in questions[0]..questions[1] {
-                let (from, to) = moments.interval(asked.row(question), span);
+                let (from, to) = query_points.interval(points.row(question), span);
                 while before(hi, to + 1) {
                     hi += 1;
                 }
@@ -108,9 +108,9 @@ impl<'a> Ranges<'a> {
         &self,
         only: Option<&[bool]>,
     ) -> impl Iterator<Item = (usize, impl Iterator<Item = (usize, (usize, usize))>)> {
-        let asked = move |group: usize| only.is_none_or(|only| only[group]);
+        let points = move |group: usize| only.is_none_or(|only| only[group]);
         let groups = self.starts.windows(2).enumerate();
-        let groups = groups.filter(move |(at, ends)| ends[0] < ends[1] && asked(*at));
+        let groups = groups.filter(move |(at, ends)| ends[0] < ends[1] && points(*at));
         groups
             .map(|(_, ends)| ends)
             .map(|ends| (self.lo[ends[0]], self.between(ends[0], ends[1])))
@@ -121,14 +121,14 @@ impl<'a> Ranges<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Arrive { row: usize },
-    Ask { moment: usize },
+    Query { point: usize },
 }
 
 /// Rows and moments in order of arrival: a moment sees the rows that arrived no later. So
 /// does a row that is its own moment: rows of equal arrival see one another.
 pub(super) struct Steps<'a> {
     rows: Order,
-    moments: Option<(Order, Moments<'a>)>,
+    query_points: Option<(Order, QueryPoints<'a>)>,
     arrival: &'a [i64],
 }
 
@@ -140,14 +140,16 @@ impl<'a> Steps<'a> {
             Order::within(sorted.rows().into_owned(), sorted.starts.clone(), arrival)
         };
         let arrival = request.arrival.expect("rows have an order of arrival");
-        let moments = request.at.zip(sorted.asked.as_deref());
-        let moments = moments.map(|(moments, asked)| {
-            let arrival = moments.arrival.expect("moments have an order of arrival");
-            (order(asked, arrival), moments)
+        let query_points = request.at.zip(sorted.points.as_deref());
+        let query_points = query_points.map(|(query_points, points)| {
+            let arrival = query_points
+                .arrival
+                .expect("moments have an order of arrival");
+            (order(points, arrival), query_points)
         });
         Self {
             rows: order(sorted, arrival),
-            moments,
+            query_points,
             arrival,
         }
     }
@@ -167,21 +169,21 @@ impl<'a> Steps<'a> {
 
     fn steps(&self, group: usize, rows: &[usize]) -> Vec<Step> {
         let arrive = |&row: &usize| Step::Arrive { row };
-        let Some((order, moments)) = &self.moments else {
-            let ask = |&row: &usize| Step::Ask { moment: row };
+        let Some((order, query_points)) = &self.query_points else {
+            let ask = |&row: &usize| Step::Query { point: row };
             let together = rows.chunk_by(|a, b| self.arrival[*a] == self.arrival[*b]);
             let both =
                 together.flat_map(|rows| rows.iter().map(arrive).chain(rows.iter().map(ask)));
             return both.collect();
         };
-        let by = moments.arrival.expect("there: `new` asked for it");
+        let by = query_points.arrival.expect("there: `new` asked for it");
         let mut steps = Vec::with_capacity(rows.len() + order.group(group).len());
         let mut next = 0;
-        for &moment in order.group(group) {
+        for &point in order.group(group) {
             let rest = &rows[next..];
-            let arrived = rest.partition_point(|row| self.arrival[*row] <= by[moment]);
+            let arrived = rest.partition_point(|row| self.arrival[*row] <= by[point]);
             steps.extend(rest[..arrived].iter().map(arrive));
-            steps.push(Step::Ask { moment });
+            steps.push(Step::Query { point });
             next += arrived;
         }
         steps

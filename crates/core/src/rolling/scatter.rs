@@ -2,8 +2,8 @@
 
 use std::vec::IntoIter;
 
-use super::output::{Bitmap, Blank, Marks, Output, Piece, Runs};
-use super::parallel::Crew;
+use super::output::{Bitmap, Blank, ListValues, Marks, Output, OutputChunk};
+use super::parallel::ThreadScope;
 use super::{Error, Request, dtypes};
 use crate::memory::zeroed;
 
@@ -20,15 +20,16 @@ impl Columns {
     }
 
     /// Pieces of so many rows each: of every piece, by span and aggregation.
-    pub fn pieces<'a>(&'a mut self, sizes: &[usize]) -> Vec<Vec<Vec<Piece<'a>>>> {
+    pub fn chunks<'a>(&'a mut self, sizes: &[usize]) -> Vec<Vec<Vec<OutputChunk<'a>>>> {
         let of_span = |blanks: &'a mut Vec<Blank>| {
-            let pieces = blanks.iter_mut().map(|blank| blank.pieces(sizes));
-            pieces.map(Vec::into_iter).collect()
+            let chunks = blanks.iter_mut().map(|blank| blank.chunks(sizes));
+            chunks.map(Vec::into_iter).collect()
         };
-        let mut columns: Vec<Vec<IntoIter<Piece<'a>>>> = self.0.iter_mut().map(of_span).collect();
+        let mut columns: Vec<Vec<IntoIter<OutputChunk<'a>>>> =
+            self.0.iter_mut().map(of_span).collect();
         let next = |columns: &mut Vec<IntoIter<_>>| {
-            let pieces = columns.iter_mut().filter_map(Iterator::next);
-            pieces.collect()
+            let chunks = columns.iter_mut().filter_map(Iterator::next);
+            chunks.collect()
         };
         let all = sizes.iter();
         all.map(|_| columns.iter_mut().map(next).collect())
@@ -38,16 +39,16 @@ impl Columns {
     /// The columns in the order of the table, with what each piece has left, likewise.
     pub fn finish(
         self,
-        places: &Places<'_>,
+        positions: &AnswerPositions<'_>,
         marks: Vec<Vec<Vec<Marks>>>,
-        crew: &mut Crew<'_>,
+        scope: &mut ThreadScope<'_>,
     ) -> Result<Vec<Vec<Output>>, Error> {
         let of_piece = |spans: Vec<Vec<Marks>>| spans.into_iter().map(Vec::into_iter).collect();
         let mut marks: Vec<Vec<IntoIter<Marks>>> = marks.into_iter().map(of_piece).collect();
         let mut of_span = |(span, blanks): (usize, Vec<Blank>)| {
             let mut join = |blank| {
-                let left = marks.iter_mut().filter_map(|piece| piece[span].next());
-                places.join(blank, left.collect(), crew)
+                let left = marks.iter_mut().filter_map(|chunk| chunk[span].next());
+                positions.join(blank, left.collect(), scope)
             };
             blanks.into_iter().map(&mut join).collect()
         };
@@ -56,21 +57,22 @@ impl Columns {
 }
 
 /// What is left of the pieces of a part, by span and aggregation.
-pub fn into_marks(pieces: Vec<Vec<Piece<'_>>>) -> Vec<Vec<Marks>> {
-    let of_span = |pieces: Vec<Piece<'_>>| pieces.into_iter().map(Piece::into_marks).collect();
-    pieces.into_iter().map(of_span).collect()
+pub fn into_marks(chunks: Vec<Vec<OutputChunk<'_>>>) -> Vec<Vec<Marks>> {
+    let of_span =
+        |chunks: Vec<OutputChunk<'_>>| chunks.into_iter().map(OutputChunk::into_marks).collect();
+    chunks.into_iter().map(of_span).collect()
 }
 
 /// Where the answers of a table lie.
 #[derive(Debug)]
-pub struct Places<'a> {
+pub struct AnswerPositions<'a> {
     /// The position of each answer; `None`: in order.
     ranks: Option<&'a [u32]>,
     /// Where the positions of each piece start, and the end of the last.
     bases: Vec<usize>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> AnswerPositions<'a> {
     /// In pieces of so many rows each.
     pub fn new(ranks: Option<&'a [u32]>, sizes: &[usize]) -> Self {
         let ends = sizes.iter().scan(0, |end, size| {
@@ -90,11 +92,16 @@ impl<'a> Places<'a> {
     /// The piece and the place in it of the answer at `row`.
     fn of(&self, row: usize) -> (usize, usize) {
         let position = self.ranks.map_or(row, |ranks| ranks[row] as usize);
-        let piece = self.bases.partition_point(|base| *base <= position) - 1;
-        (piece, position - self.bases[piece])
+        let chunk = self.bases.partition_point(|base| *base <= position) - 1;
+        (chunk, position - self.bases[chunk])
     }
 
-    fn join(&self, blank: Blank, marks: Vec<Marks>, crew: &mut Crew<'_>) -> Result<Output, Error> {
+    fn join(
+        &self,
+        blank: Blank,
+        marks: Vec<Marks>,
+        scope: &mut ThreadScope<'_>,
+    ) -> Result<Output, Error> {
         Ok(match blank {
             Blank::I64(values) => {
                 let parts = marks.into_iter().map(|marks| match marks {
@@ -103,8 +110,8 @@ impl<'a> Places<'a> {
                 });
                 let (bits, beyond) = parts.unzip();
                 Output::I64 {
-                    values: self.numbers(values, crew)?,
-                    valid: self.bits(bits, crew)?,
+                    values: self.numbers(values, scope)?,
+                    valid: self.bits(bits, scope)?,
                     beyond: self.beyond(beyond),
                 }
             }
@@ -114,8 +121,8 @@ impl<'a> Places<'a> {
                     _ => unreachable!("floats for another column"),
                 });
                 Output::F64 {
-                    values: self.numbers(values, crew)?,
-                    valid: self.bits(bits.collect(), crew)?,
+                    values: self.numbers(values, scope)?,
+                    valid: self.bits(bits.collect(), scope)?,
                 }
             }
             Blank::List(dtype) => {
@@ -123,7 +130,7 @@ impl<'a> Places<'a> {
                     Marks::List(lists) => lists,
                     _ => unreachable!("lists for another column"),
                 });
-                let Runs { ranges, values } = self.runs(lists);
+                let ListValues { ranges, values } = self.concatenated(lists);
                 Output::List {
                     ranges,
                     values,
@@ -135,7 +142,7 @@ impl<'a> Places<'a> {
                     Marks::Bytes(bytes) => bytes,
                     _ => unreachable!("bytes for another column"),
                 });
-                let Runs { ranges, values } = self.runs(bytes);
+                let ListValues { ranges, values } = self.concatenated(bytes);
                 Output::Bytes { ranges, values }
             }
         })
@@ -144,13 +151,13 @@ impl<'a> Places<'a> {
     fn numbers<V: Copy + Default + Send + Sync>(
         &self,
         answers: Vec<V>,
-        crew: &mut Crew<'_>,
+        scope: &mut ThreadScope<'_>,
     ) -> Result<Vec<V>, Error> {
         let Some(ranks) = self.ranks else {
             return Ok(answers);
         };
         let mut column = zeroed(answers.len());
-        let stretch = crew.stretch(answers.len(), 0);
+        let stretch = scope.stretch(answers.len(), 0);
         let jobs = column.chunks_mut(stretch).zip(ranks.chunks(stretch));
         let bring = |(slots, ranks): (&mut [V], &[u32]), _: &mut dyn FnMut() -> bool| {
             for (slot, rank) in slots.iter_mut().zip(ranks) {
@@ -158,16 +165,16 @@ impl<'a> Places<'a> {
             }
             Ok(())
         };
-        crew.each(jobs.collect(), bring)?;
+        scope.each(jobs.collect(), bring)?;
         Ok(column)
     }
 
     /// From rows of each piece, in any order, to rows of the table, in order.
-    fn beyond(&self, pieces: Vec<Vec<(usize, i128)>>) -> Vec<(usize, i128)> {
-        let all = pieces.into_iter().zip(&self.bases);
-        let positions = all.flat_map(|(piece, base)| {
+    fn beyond(&self, chunks: Vec<Vec<(usize, i128)>>) -> Vec<(usize, i128)> {
+        let all = chunks.into_iter().zip(&self.bases);
+        let positions = all.flat_map(|(chunk, base)| {
             let at = move |(row, value)| (base + row, value);
-            piece.into_iter().map(at)
+            chunk.into_iter().map(at)
         });
         let mut found: Vec<(usize, i128)> = positions.collect();
         found.sort_unstable();
@@ -181,20 +188,20 @@ impl<'a> Places<'a> {
         ranks.iter().enumerate().filter_map(of_row).collect()
     }
 
-    fn bits(&self, mut pieces: Vec<Bitmap>, crew: &mut Crew<'_>) -> Result<Bitmap, Error> {
-        let set = pieces.iter().map(|bits| bits.set).sum();
+    fn bits(&self, mut chunks: Vec<Bitmap>, scope: &mut ThreadScope<'_>) -> Result<Bitmap, Error> {
+        let set = chunks.iter().map(|bits| bits.set).sum();
         if set == self.len() {
             return Ok(Bitmap::full(set));
         }
-        let answers = match pieces.len() {
-            1 => pieces.remove(0),
-            _ => Bitmap::joined(&pieces, &self.bases, self.len()),
+        let answers = match chunks.len() {
+            1 => chunks.remove(0),
+            _ => Bitmap::joined(&chunks, &self.bases, self.len()),
         };
         let Some(ranks) = self.ranks else {
             return Ok(answers);
         };
         let mut bytes = vec![0; self.len().div_ceil(8)];
-        let stretch = crew.stretch(self.len(), 0).div_ceil(8);
+        let stretch = scope.stretch(self.len(), 0).div_ceil(8);
         let jobs = bytes.chunks_mut(stretch).zip(ranks.chunks(8 * stretch));
         let bring = |(bytes, ranks): (&mut [u8], &[u32]), _: &mut dyn FnMut() -> bool| {
             for (byte, ranks) in bytes.iter_mut().zip(ranks.chunks(8)) {
@@ -204,28 +211,28 @@ impl<'a> Places<'a> {
             }
             Ok(())
         };
-        crew.each(jobs.collect(), bring)?;
+        scope.each(jobs.collect(), bring)?;
         Ok(Bitmap { bytes, set })
     }
 
     /// The values of the pieces one behind the other, with ranges moved.
-    fn runs<V>(&self, pieces: impl Iterator<Item = Runs<V>>) -> Runs<V> {
-        let mut pieces: Vec<_> = pieces.collect();
-        if pieces.len() == 1 && self.ranks.is_none() {
-            return pieces.remove(0);
+    fn concatenated<V>(&self, chunks: impl Iterator<Item = ListValues<V>>) -> ListValues<V> {
+        let mut chunks: Vec<_> = chunks.collect();
+        if chunks.len() == 1 && self.ranks.is_none() {
+            return chunks.remove(0);
         }
         let (mut all, mut bases, mut of_pieces) = (Vec::new(), Vec::new(), Vec::new());
-        for Runs { ranges, values } in pieces {
+        for ListValues { ranges, values } in chunks {
             bases.push(all.len());
             of_pieces.push(ranges);
             all.extend(values);
         }
         let range = |row| {
-            let (piece, at) = self.of(row);
-            let (from, to) = of_pieces[piece][at];
-            (bases[piece] + from, bases[piece] + to)
+            let (chunk, at) = self.of(row);
+            let (from, to) = of_pieces[chunk][at];
+            (bases[chunk] + from, bases[chunk] + to)
         };
-        Runs {
+        ListValues {
             ranges: (0..self.len()).map(range).collect(),
             values: all,
         }

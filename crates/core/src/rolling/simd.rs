@@ -1,22 +1,22 @@
 //! The same code for wider vector registers, where the processor has them.
 
-/// What is compiled twice. [`Work::work`] and whatever is hot in it must be inlined.
-pub trait Work {
+/// What is compiled twice. [`SimdTask::run`] and whatever is hot in it must be inlined.
+pub trait SimdTask {
     type Out;
-    fn work(self) -> Self::Out;
+    fn run(self) -> Self::Out;
 }
 
 /// Does the work with AVX2 where there is AVX2; programs are built for processors
 /// without. With it, and fewer looks at the windows of a block, deviations went from 59 to
 /// 70 M rows/s (`cargo bench --bench rolling`).
-pub fn widest<W: Work>(work: W) -> W::Out {
+pub fn dispatch_simd<T: SimdTask>(task: T) -> T::Out {
     #[cfg(target_arch = "x86_64")]
     if is_wide() {
         // SAFETY: the processor has all that the function was compiled for.
         #[allow(unsafe_code)]
-        return unsafe { with_avx2(work) };
+        return unsafe { with_avx2(task) };
     }
-    work.work()
+    task.run()
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -30,24 +30,28 @@ fn is_wide() -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn with_avx2<W: Work>(work: W) -> W::Out {
-    work.work()
+fn with_avx2<T: SimdTask>(task: T) -> T::Out {
+    task.run()
 }
 
 /// Whether values ascend. Some thousand are looked at without a branch for each.
 pub fn is_sorted<T: PartialOrd>(values: &[T]) -> bool {
     const STRETCH: usize = 1024;
     let mut starts = (0..values.len()).step_by(STRETCH);
-    starts.all(|from| widest(Ascend(&values[from..values.len().min(from + STRETCH + 1)])))
+    starts.all(|from| {
+        dispatch_simd(IsSorted(
+            &values[from..values.len().min(from + STRETCH + 1)],
+        ))
+    })
 }
 
-struct Ascend<'a, T>(&'a [T]);
+struct IsSorted<'a, T>(&'a [T]);
 
-impl<T: PartialOrd> Work for Ascend<'_, T> {
+impl<T: PartialOrd> SimdTask for IsSorted<'_, T> {
     type Out = bool;
 
     #[inline(always)]
-    fn work(self) -> bool {
+    fn run(self) -> bool {
         let pairs = self.0.iter().zip(self.0.get(1..).unwrap_or_default());
         pairs.fold(true, |all, (a, b)| all & (a <= b))
     }

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::parallel::{Crew, LEAST};
+use super::parallel::{MIN_ROWS_PER_THREAD, ThreadScope};
 use super::simd::is_sorted;
 use super::{Error, check_rows};
 use crate::aggregate::column::{Column, Validity, Values};
@@ -27,17 +27,17 @@ pub fn in_order(groups: Option<&[u32]>, times: &[i64]) -> bool {
 
 /// A table put in order once, for all that is asked of it.
 #[derive(Debug)]
-pub struct Laid {
-    pub(super) layout: Layout,
+pub struct SortLayout {
+    pub(super) permutation: Permutation,
     /// By position; `None`: as they lie.
     times: Option<Vec<i64>>,
 }
 
-impl Laid {
+impl SortLayout {
     /// By group and time. Groups have codes in `0..count`.
     ///
     /// # Panics
-    /// As [`Layout::new`] does.
+    /// As [`Permutation::new`] does.
     pub fn new(
         groups: Option<&[u32]>,
         times: &[i64],
@@ -45,13 +45,13 @@ impl Laid {
         threads: usize,
         proceed: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Error> {
-        let mut crew = Crew { threads, proceed };
-        let (layout, times) = Layout::new(groups, times, count, true, &mut crew)?;
+        let mut scope = ThreadScope { threads, proceed };
+        let (permutation, times) = Permutation::new(groups, times, count, true, &mut scope)?;
         let times = match times {
             Cow::Borrowed(_) => None,
             Cow::Owned(times) => Some(times),
         };
-        Ok(Self { layout, times })
+        Ok(Self { permutation, times })
     }
 
     /// The times by position, of those it was made of.
@@ -62,21 +62,21 @@ impl Laid {
     /// The times of each group in turn.
     pub(super) fn groups<'a>(&'a self, given: &'a [i64]) -> impl Iterator<Item = &'a [i64]> {
         let times = self.times(given);
-        let ends = self.layout.starts.windows(2);
+        let ends = self.permutation.starts.windows(2);
         ends.map(move |ends| &times[ends[0]..ends[1]])
     }
 }
 
 /// Rows by group, then by time if that is asked for, then as in the table.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct Permutation {
     /// The position of each row; `None`: rows lie like that already.
     pub ranks: Option<Vec<u32>>,
     /// Where each group starts, and the end of the last.
     pub starts: Vec<usize>,
 }
 
-impl Layout {
+impl Permutation {
     /// The layout, and the times by position. Groups have codes in `0..count`.
     ///
     /// # Panics
@@ -86,25 +86,25 @@ impl Layout {
         times: &'a [i64],
         count: usize,
         by_time: bool,
-        crew: &mut Crew<'_>,
+        scope: &mut ThreadScope<'_>,
     ) -> Result<(Self, Cow<'a, [i64]>), Error> {
         check_rows(times.len())?;
-        let mut layout = match groups {
+        let mut permutation = match groups {
             None => Self {
                 ranks: None,
                 starts: vec![0, times.len()],
             },
-            Some(groups) => Self::by_group(groups, count, crew)?,
+            Some(groups) => Self::by_group(groups, count, scope)?,
         };
-        let mut gathered = layout.gather(times, crew)?;
-        if by_time && !layout.ascends(&gathered, crew)? {
-            layout.sort(gathered.to_mut(), crew)?;
+        let mut permuted = permutation.permute(times, scope)?;
+        if by_time && !permutation.ascends(&permuted, scope)? {
+            permutation.sort(permuted.to_mut(), scope)?;
         }
-        Ok((layout, gathered))
+        Ok((permutation, permuted))
     }
 
-    fn by_group(groups: &[u32], count: usize, crew: &mut Crew<'_>) -> Result<Self, Error> {
-        let stretch = crew.stretch(groups.len(), count);
+    fn by_group(groups: &[u32], count: usize, scope: &mut ThreadScope<'_>) -> Result<Self, Error> {
+        let stretch = scope.stretch(groups.len(), count);
         let count_each = |groups: &[u32], _: &mut dyn FnMut() -> bool| {
             let mut counts = vec![0; count];
             for &group in groups {
@@ -113,7 +113,7 @@ impl Layout {
             Ok(counts)
         };
         // How many rows of each group a stretch holds, then where the next of them goes.
-        let mut next = crew.each(groups.chunks(stretch).collect(), count_each)?;
+        let mut next = scope.each(groups.chunks(stretch).collect(), count_each)?;
         let mut starts = vec![0; count + 1];
         let mut rows = 0;
         for group in 0..count {
@@ -123,12 +123,12 @@ impl Layout {
             }
             starts[group + 1] = rows;
         }
-        let mut layout = Self {
+        let mut permutation = Self {
             ranks: None,
             starts,
         };
         if is_sorted(groups) {
-            return Ok(layout);
+            return Ok(permutation);
         }
         let mut ranks = zeroed(rows);
         let jobs = ranks.chunks_mut(stretch).zip(groups.chunks(stretch));
@@ -140,27 +140,27 @@ impl Layout {
             }
             Ok(())
         };
-        crew.each(jobs.zip(next).collect(), rank)?;
-        layout.ranks = Some(ranks);
-        Ok(layout)
+        scope.each(jobs.zip(next).collect(), rank)?;
+        permutation.ranks = Some(ranks);
+        Ok(permutation)
     }
 
     /// Whether times ascend in every group.
-    fn ascends(&self, times: &[i64], crew: &mut Crew<'_>) -> Result<bool, Error> {
+    fn ascends(&self, times: &[i64], scope: &mut ThreadScope<'_>) -> Result<bool, Error> {
         let ascend = |groups: Range<usize>, _: &mut dyn FnMut() -> bool| {
             let mut ends = self.starts[groups.start..=groups.end].windows(2);
             Ok(ends.all(|ends| is_sorted(&times[ends[0]..ends[1]])))
         };
-        let found = crew.each(self.shares(crew), ascend)?;
+        let found = scope.each(self.shares(scope), ascend)?;
         Ok(found.into_iter().all(|ascends| ascends))
     }
 
     /// Sorts each group by time, rows of equal time staying as they are.
-    fn sort(&mut self, times: &mut [i64], crew: &mut Crew<'_>) -> Result<(), Error> {
+    fn sort(&mut self, times: &mut [i64], scope: &mut ThreadScope<'_>) -> Result<(), Error> {
         let mut moved = zeroed(times.len());
         let (mut later, mut unmoved) = (times, &mut moved[..]);
         let mut jobs = Vec::new();
-        for groups in self.shares(crew) {
+        for groups in self.shares(scope) {
             let starts = &self.starts[groups.start..=groups.end];
             let rows = starts[starts.len() - 1] - starts[0];
             let (times, rest) = later.split_at_mut(rows);
@@ -181,25 +181,25 @@ impl Layout {
             }
             Ok(())
         };
-        crew.each(jobs, sort)?;
+        scope.each(jobs, sort)?;
         let Some(ranks) = &mut self.ranks else {
             self.ranks = Some(moved);
             return Ok(());
         };
-        let stretch = crew.stretch(ranks.len(), 0);
+        let stretch = scope.stretch(ranks.len(), 0);
         let follow = |ranks: &mut [u32], _: &mut dyn FnMut() -> bool| {
             for rank in ranks {
                 *rank = moved[*rank as usize];
             }
             Ok(())
         };
-        crew.each(ranks.chunks_mut(stretch).collect(), follow)?;
+        scope.each(ranks.chunks_mut(stretch).collect(), follow)?;
         Ok(())
     }
 
     /// Ranges of groups with about as many rows each.
-    fn shares(&self, crew: &Crew<'_>) -> Vec<Range<usize>> {
-        cut(crew.threads, self.starts.len() - 1, |group| {
+    fn shares(&self, scope: &ThreadScope<'_>) -> Vec<Range<usize>> {
+        cut(scope.threads, self.starts.len() - 1, |group| {
             self.starts[group]
         })
     }
@@ -214,17 +214,17 @@ impl Layout {
     }
 
     /// Values by position.
-    pub fn gather<'a, V: Word>(
+    pub fn permute<'a, V: Word>(
         &self,
         values: &'a [V],
-        crew: &mut Crew<'_>,
+        scope: &mut ThreadScope<'_>,
     ) -> Result<Cow<'a, [V]>, Error> {
         let Some(ranks) = &self.ranks else {
             return Ok(Cow::Borrowed(values));
         };
-        let mut gathered = zeroed(values.len());
-        let slots = Slots::of(&mut gathered);
-        let stretch = crew.stretch(values.len(), 0);
+        let mut permuted = zeroed(values.len());
+        let slots = Slots::of(&mut permuted);
+        let stretch = scope.stretch(values.len(), 0);
         let jobs = values.chunks(stretch).zip(ranks.chunks(stretch));
         let fill = |(values, ranks): (&[V], &[u32]), _: &mut dyn FnMut() -> bool| {
             for (value, rank) in values.iter().zip(ranks) {
@@ -232,16 +232,16 @@ impl Layout {
             }
             Ok(())
         };
-        crew.each(jobs.collect(), fill)?;
-        Ok(Cow::Owned(gathered))
+        scope.each(jobs.collect(), fill)?;
+        Ok(Cow::Owned(permuted))
     }
 
     /// A column by position.
     pub fn column<'a>(
         &self,
         column: &Column<'a, i64>,
-        crew: &mut Crew<'_>,
-    ) -> Result<Gathered<'a>, Error> {
+        scope: &mut ThreadScope<'_>,
+    ) -> Result<PermutedColumn<'a>, Error> {
         let bits = column.validity.map(|validity| match &self.ranks {
             None => Bits::Borrowed(validity),
             Some(ranks) => {
@@ -254,17 +254,17 @@ impl Layout {
             }
         });
         let numbers = match column.values {
-            Values::I64(values) => Numbers::I64(self.gather(values, crew)?),
-            Values::F64(values) => Numbers::F64(self.gather(values, crew)?),
+            Values::I64(values) => Numbers::I64(self.permute(values, scope)?),
+            Values::F64(values) => Numbers::F64(self.permute(values, scope)?),
             Values::Cells(_) => unreachable!("tables hold numbers"),
         };
-        Ok(Gathered { numbers, bits })
+        Ok(PermutedColumn { numbers, bits })
     }
 }
 
 /// A column whose position `i` holds the `i`th row of a layout.
 #[derive(Debug)]
-pub struct Gathered<'a> {
+pub struct PermutedColumn<'a> {
     numbers: Numbers<'a>,
     bits: Option<Bits<'a>>,
 }
@@ -281,7 +281,7 @@ enum Bits<'a> {
     Owned(Vec<u8>),
 }
 
-impl Gathered<'_> {
+impl PermutedColumn<'_> {
     pub fn slice(&self, from: usize, to: usize) -> Column<'_, i64> {
         let validity = self.bits.as_ref().map(|bits| match bits {
             Bits::Borrowed(validity) => Validity {
@@ -305,7 +305,7 @@ pub fn cut(threads: usize, count: usize, before: impl Fn(usize) -> usize) -> Vec
     let rows = before(count);
     let shares = match threads {
         0 | 1 => 1,
-        threads => (threads * SHARES).min(rows / LEAST),
+        threads => (threads * SHARES).min(rows / MIN_ROWS_PER_THREAD),
     };
     if shares < 2 {
         return std::iter::once(0..count).collect();
@@ -352,12 +352,12 @@ mod tests {
 
     #[test]
     fn more_rows_than_places_are_refused() {
-        use super::super::MOST_ROWS;
+        use super::super::MAX_ROWS;
         assert_eq!(check_rows(0), Ok(()));
-        assert_eq!(check_rows(MOST_ROWS), Ok(()));
+        assert_eq!(check_rows(MAX_ROWS), Ok(()));
         // The last place, and the count of all, still fit.
-        assert_eq!(u32::try_from(MOST_ROWS), Ok(u32::MAX));
-        let rows = MOST_ROWS + 1;
+        assert_eq!(u32::try_from(MAX_ROWS), Ok(u32::MAX));
+        let rows = MAX_ROWS + 1;
         assert_eq!(check_rows(rows), Err(Error::TooManyRows { rows }));
     }
 
@@ -366,27 +366,41 @@ mod tests {
         for sizes in [
             vec![],
             vec![0; 9],
-            vec![LEAST; 40],
-            vec![90 * LEAST, 1, 1, 0, 7 * LEAST, 0],
+            vec![MIN_ROWS_PER_THREAD; 40],
+            vec![
+                90 * MIN_ROWS_PER_THREAD,
+                1,
+                1,
+                0,
+                7 * MIN_ROWS_PER_THREAD,
+                0,
+            ],
         ] {
             let before = |group: usize| sizes[..group].iter().sum();
             for threads in [0, 1, 2, 5] {
                 let shares = cut(threads, sizes.len(), before);
                 let all = shares.iter().flat_map(Range::clone);
                 assert!(all.eq(0..sizes.len()), "{shares:?}");
-                let worth = before(sizes.len()) / LEAST;
+                let worth = before(sizes.len()) / MIN_ROWS_PER_THREAD;
                 let most = threads.max(1) * if threads > 1 { SHARES } else { 1 };
                 assert!(shares.len() <= most.min(worth.max(1)), "{shares:?}");
             }
         }
-        let even = vec![LEAST; 40];
+        let even = vec![MIN_ROWS_PER_THREAD; 40];
         let shares = cut(2, 40, |group| even[..group].iter().sum());
         assert_eq!(
             shares,
             (0..8).map(|at| at * 5..at * 5 + 5).collect::<Vec<_>>()
         );
         // A large group leaves nothing to the shares that it fills.
-        let uneven = [90 * LEAST, 1, 1, 0, 7 * LEAST, 0];
+        let uneven = [
+            90 * MIN_ROWS_PER_THREAD,
+            1,
+            1,
+            0,
+            7 * MIN_ROWS_PER_THREAD,
+            0,
+        ];
         let shares = cut(2, 6, |group| uneven[..group].iter().sum());
         assert_eq!(shares, [0..1, 1..6]);
     }

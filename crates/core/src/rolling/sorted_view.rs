@@ -16,7 +16,7 @@ pub struct Sorted<'a> {
     pub starts: Vec<usize>,
     pub times: Cow<'a, [i64]>,
     /// The moments of a request that has some, by the same groups.
-    pub asked: Option<Box<Self>>,
+    pub points: Option<Box<Self>>,
 }
 
 impl<'a> Sorted<'a> {
@@ -28,22 +28,22 @@ impl<'a> Sorted<'a> {
             None => Self::new,
             Some(_) => Self::by_group,
         };
-        let asked = request
+        let points = request
             .at
             .map(|moments| make(moments.groups, moments.times, count));
         Self {
-            asked: asked.map(Box::new),
+            points: points.map(Box::new),
             ..make(request.groups, request.times, count)
         }
     }
 
     /// Rows that lie in order already.
-    pub fn in_order(starts: Vec<usize>, times: &'a [i64], asked: Option<Self>) -> Self {
+    pub fn in_order(starts: Vec<usize>, times: &'a [i64], points: Option<Self>) -> Self {
         Self {
             rows: None,
             starts,
             times: Cow::Borrowed(times),
-            asked: asked.map(Box::new),
+            points: points.map(Box::new),
         }
     }
 
@@ -56,7 +56,7 @@ impl<'a> Sorted<'a> {
             rows: Some(rows),
             starts,
             times: Cow::Borrowed(times),
-            asked: None,
+            points: None,
         }
     }
 
@@ -71,7 +71,7 @@ impl<'a> Sorted<'a> {
             rows: Some(rows),
             starts,
             times,
-            asked: None,
+            points: None,
         }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Sorted<'a> {
         self.rows.as_ref().map_or(position, |rows| rows[position])
     }
 
-    fn gather<V: Copy>(&self, values: &'a [V]) -> Cow<'a, [V]> {
+    fn permute<V: Copy>(&self, values: &'a [V]) -> Cow<'a, [V]> {
         match &self.rows {
             None => Cow::Borrowed(values),
             Some(rows) => rows.iter().map(|row| values[*row]).collect(),
@@ -107,8 +107,8 @@ impl<'a> Sorted<'a> {
         });
         Dense {
             numbers: match column.values {
-                Values::I64(values) => Numbers::I64(self.gather(values)),
-                Values::F64(values) => Numbers::F64(self.gather(values)),
+                Values::I64(values) => Numbers::I64(self.permute(values)),
+                Values::F64(values) => Numbers::F64(self.permute(values)),
                 Values::Cells(_) => unreachable!("kernels know numbers only"),
             },
             presence: present.map(Presence::new),
@@ -156,7 +156,7 @@ impl Dense<'_> {
 #[derive(Debug)]
 pub struct Presence {
     pub present: Vec<bool>,
-    /// How many are there before each position, and in all: [`MOST_ROWS`](super::MOST_ROWS)
+    /// How many are there before each position, and in all: [`MAX_ROWS`](super::MAX_ROWS)
     /// fit.
     counts: Vec<u32>,
 }

@@ -4,7 +4,7 @@
 
 use crate::common::Random;
 use crate::common::definition::agrees;
-use slidewise_core::aggregate::sketch::Request;
+use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{
     AggSpec, Aggregation, Answer, Cell, DType, InvertibleVisitor, Kind, SelectiveVisitor, Visitor,
     plan, plan_invertible, plan_selective,
@@ -74,7 +74,7 @@ fn row(random: &mut Random, dtypes: &[DType]) -> Vec<Cell<i64>> {
 fn approximate(spec: &AggSpec) -> bool {
     matches!(
         spec.kind,
-        Kind::Sketch(Request::Quantiles { .. } | Request::Hitters { .. })
+        Kind::Sketch(SketchRequest::Quantiles { .. } | SketchRequest::Hitters { .. })
     )
 }
 

@@ -2,10 +2,10 @@
 
 use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
-use slidewise_core::aggregate::sketch::Request as Sketch;
+use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, Kind};
 use slidewise_core::rolling::partials::{Lifted, partials};
-use slidewise_core::rolling::{Closed, Error, Length, Moments, Output, Request, Span, rolling};
+use slidewise_core::rolling::{Closed, Error, Length, Output, QueryPoints, Request, Span, rolling};
 
 const BOTH: Span = Span {
     length: Length::Time(1),
@@ -24,7 +24,7 @@ fn aggs(random: &mut Random) -> Vec<AggSpec> {
         Kind::Collect,
         Kind::Count,
         Kind::MaxCount,
-        Kind::Sketch(Sketch::parse("approx_count_distinct:12").expect("a sketch")),
+        Kind::Sketch(SketchRequest::parse("approx_count_distinct:12").expect("a sketch")),
     ];
     let mut aggs: Vec<AggSpec> = kinds
         .into_iter()
@@ -105,7 +105,7 @@ fn folded_rows_answer_like_the_rows_they_stand_for() {
         let table = Table::new(random);
         let aggs = aggs(random);
         let (ends, since, groups) = asked(random);
-        let moments = Moments {
+        let query_times = QueryPoints {
             times: &ends,
             since: Some(&since),
             groups: Some(&groups),
@@ -114,7 +114,7 @@ fn folded_rows_answer_like_the_rows_they_stand_for() {
         let columns = [column(&table.values)];
         let whole = Request {
             groups: Some(&table.groups),
-            at: Some(moments),
+            at: Some(query_times),
             ..Request::new(&table.times, &columns, &aggs, &[BOTH])
         };
         let expected = rolling(whole, &mut || true).expect("answers");
@@ -132,7 +132,7 @@ fn folded_rows_answer_like_the_rows_they_stand_for() {
                 (froms, tos, groups)
             },
         );
-        let nodes = Moments {
+        let nodes = QueryPoints {
             times: &tos,
             since: Some(&froms),
             groups: Some(&fold_groups),

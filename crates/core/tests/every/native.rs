@@ -163,7 +163,7 @@ fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: Ties)
     )
     .unwrap();
     for ((outputs, many), span) in got.iter().zip(&many).zip(spans) {
-        for row in 0..table.moments().len() {
+        for row in 0..table.query_times().len() {
             let window = table.window(row, *span, ties);
             for ((output, again), agg) in outputs.iter().zip(many).zip(aggs) {
                 let Kind::Native(functions) = agg.kind else {

@@ -6,7 +6,7 @@ use crate::common::definition::{Row, agrees, by_definition, number};
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use slidewise_core::rolling::{
-    Closed, Error, Length, Moments, Output, Request, Span, Ties, rolling,
+    Closed, Error, Length, Output, QueryPoints, Request, Span, Ties, rolling,
 };
 
 /// Kinds with a kernel and, among them, some without.
@@ -113,15 +113,15 @@ impl Table {
     }
 
     /// The times at which answers are asked for.
-    pub(super) fn moments(&self) -> &[i64] {
+    pub(super) fn query_times(&self) -> &[i64] {
         let asked = self.asked.as_ref();
         asked.map_or(&self.times, |asked| &asked.times)
     }
 
-    fn group_asked(&self, moment: usize) -> u32 {
+    fn group_at(&self, point: usize) -> u32 {
         match &self.asked {
-            Some(asked) => asked.groups.as_ref().map_or(0, |groups| groups[moment]),
-            None => self.group(moment),
+            Some(asked) => asked.groups.as_ref().map_or(0, |groups| groups[point]),
+            None => self.group(point),
         }
     }
 
@@ -129,7 +129,7 @@ impl Table {
     pub(super) fn window(&self, row: usize, span: Span, ties: Ties) -> Vec<Row> {
         let place = |other: usize| (self.times[other], other);
         let mut rows: Vec<usize> = (0..self.times.len())
-            .filter(|&other| self.group(other) == self.group_asked(row))
+            .filter(|&other| self.group(other) == self.group_at(row))
             .filter(|&other| self.sees(row, other, span, ties))
             .collect();
         rows.sort_by_key(|&other| place(other));
@@ -142,7 +142,7 @@ impl Table {
     }
 
     fn sees(&self, row: usize, other: usize, span: Span, ties: Ties) -> bool {
-        let (now, time) = (self.moments()[row], self.times[other]);
+        let (now, time) = (self.query_times()[row], self.times[other]);
         let own = self.asked.is_none() && span.offset == 0;
         let age = i128::from(now) - i128::from(span.offset) - i128::from(time);
         let length = match span.length {
@@ -200,7 +200,7 @@ pub(super) fn request<'a>(
     Request {
         groups: table.groups.as_deref(),
         ties,
-        at: table.asked.as_ref().map(|asked| Moments {
+        at: table.asked.as_ref().map(|asked| QueryPoints {
             times: &asked.times,
             since: asked.since.as_deref(),
             groups: asked.groups.as_deref(),
@@ -331,7 +331,7 @@ fn check(seed: u64, table: &Table, aggs: &[AggSpec], spans: &[Span], ties: Ties)
         Err(error) => panic!("seed {seed}: {error:?}"),
     };
     for (outputs, span) in got.iter().zip(spans) {
-        for row in 0..table.moments().len() {
+        for row in 0..table.query_times().len() {
             let window = table.window(row, *span, ties);
             let cells = window.iter().filter_map(|row| number(&row[0]));
             let weight = cells.map(f64::abs).sum();

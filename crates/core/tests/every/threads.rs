@@ -2,9 +2,9 @@
 
 use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
-use slidewise_core::aggregate::sketch::Request as Sketched;
+use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, Kind};
-use slidewise_core::rolling::{Closed, Error, Length, Moments, Output, Request, Span, rolling};
+use slidewise_core::rolling::{Closed, Error, Length, Output, QueryPoints, Request, Span, rolling};
 
 const ROWS: usize = 40_000;
 
@@ -22,7 +22,7 @@ const KINDS: [Kind; 13] = [
     Kind::TopK { k: 3 },
     Kind::CountDistinct,
     Kind::Mode,
-    Kind::Sketch(Sketched::Bloom {
+    Kind::Sketch(SketchRequest::Bloom {
         bits: 64,
         hashes: 2,
     }),
@@ -136,13 +136,13 @@ fn answers_do_not_depend_on_the_number_of_threads() {
             span(Length::Time(300), 5),
         ];
         let asked = Table::new(&mut random, groups + 3, sorted);
-        let at = Moments {
+        let at = QueryPoints {
             times: &asked.times,
             since: None,
             groups: Some(&asked.groups),
             arrival: None,
         };
-        let arrived = Moments {
+        let arrived = QueryPoints {
             arrival: Some(&asked.arrival),
             ..at
         };

@@ -5,12 +5,12 @@ use crate::common::Random;
 use slidewise_core::aggregate::sketch::distinct::Registers;
 use slidewise_core::aggregate::sketch::hitters::Hitters;
 use slidewise_core::aggregate::sketch::quantiles::Quantiles;
-use slidewise_core::aggregate::sketch::{Request, Sketch, Sketcher, read_bloom, read_counts};
+use slidewise_core::aggregate::sketch::{Sketch, SketchRequest, Sketcher, read_bloom, read_counts};
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Writer};
 
-fn sketcher(request: &str, dtype: DType) -> (Request, Sketcher) {
-    let request = Request::parse(request).expect("a request");
+fn sketcher(request: &str, dtype: DType) -> (SketchRequest, Sketcher) {
+    let request = SketchRequest::parse(request).expect("a request");
     (request, Sketcher::new(request, dtype))
 }
 

@@ -1,18 +1,18 @@
 //! The monoid of one sketch over one column: entries are words, partials are sketches.
 
 use super::super::{Aggregation, Answer, Cell, DType};
-use super::{Request, Sketch, Sketcher};
+use super::{Sketch, SketchRequest, Sketcher};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Digest {
-    request: Request,
+    request: SketchRequest,
     sketcher: Sketcher,
 }
 
 impl Digest {
-    pub fn new(request: Request, dtype: DType) -> Self {
+    pub fn new(request: SketchRequest, dtype: DType) -> Self {
         Self {
             request,
             sketcher: Sketcher::new(request, dtype),

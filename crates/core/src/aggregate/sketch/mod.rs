@@ -25,7 +25,7 @@ use super::{Answer, Cell, DType, extreme_value, extreme_word};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 use distinct::Registers;
 use quantiles::{Quantiles, rank_of};
-pub use request::{Request, Shares};
+pub use request::{Shares, SketchRequest};
 
 /// Dense forms larger than this many words keep no more words than that as they are.
 const MOST_FEW: usize = 1 << 12;
@@ -78,13 +78,13 @@ impl Sketch {
 /// What is done to sketches of one make.
 #[derive(Clone, Copy, Debug)]
 pub struct Sketcher {
-    request: Request,
+    request: SketchRequest,
     /// Of the numbers, for quantiles.
     dtype: DType,
 }
 
 impl Sketcher {
-    pub fn new(request: Request, dtype: DType) -> Self {
+    pub fn new(request: SketchRequest, dtype: DType) -> Self {
         Self { request, dtype }
     }
 
@@ -102,11 +102,11 @@ impl Sketcher {
     fn doubles(&self) -> bool {
         matches!(
             self.request,
-            Request::Counts { .. } | Request::Quantiles { .. }
+            SketchRequest::Counts { .. } | SketchRequest::Quantiles { .. }
         )
     }
 
-    /// How many different words are counted exactly by [`Request::Distinct`].
+    /// How many different words are counted exactly by [`SketchRequest::Distinct`].
     pub fn exact_up_to(&self) -> usize {
         self.limit()
     }
@@ -114,24 +114,24 @@ impl Sketcher {
     /// How many words are kept as they are: no more than the dense form would take.
     fn limit(&self) -> usize {
         let words = match self.request {
-            Request::Bloom { bits, .. } => bits as usize / 64,
-            Request::Distinct { p } => (1 << p) / 8,
-            Request::Counts { hashes, buckets } => usize::from(hashes) * buckets as usize,
-            Request::Quantiles { k, .. } => return usize::from(k),
-            Request::Hitters { .. } => 0,
+            SketchRequest::Bloom { bits, .. } => bits as usize / 64,
+            SketchRequest::Distinct { p } => (1 << p) / 8,
+            SketchRequest::Counts { hashes, buckets } => usize::from(hashes) * buckets as usize,
+            SketchRequest::Quantiles { k, .. } => return usize::from(k),
+            SketchRequest::Hitters { .. } => 0,
         };
         words.clamp(LEAST_FEW, MOST_FEW)
     }
 
     fn dense(&self, words: &[u64]) -> Sketch {
         let mut sketch = match self.request {
-            Request::Bloom { bits, hashes } => Sketch::Bloom(Arc::new(bloom(bits, hashes))),
-            Request::Distinct { p } => Sketch::Distinct(Arc::new(Registers::new(p))),
-            Request::Counts { hashes, buckets } => {
+            SketchRequest::Bloom { bits, hashes } => Sketch::Bloom(Arc::new(bloom(bits, hashes))),
+            SketchRequest::Distinct { p } => Sketch::Distinct(Arc::new(Registers::new(p))),
+            SketchRequest::Counts { hashes, buckets } => {
                 Sketch::Counts(Arc::new(counts(hashes, buckets)))
             }
-            Request::Quantiles { k, .. } => Sketch::Quantiles(Arc::new(Quantiles::new(k))),
-            Request::Hitters { .. } => unreachable!("hitters are no words"),
+            SketchRequest::Quantiles { k, .. } => Sketch::Quantiles(Arc::new(Quantiles::new(k))),
+            SketchRequest::Hitters { .. } => unreachable!("hitters are no words"),
         };
         Self::absorb_dense(&mut sketch, words);
         sketch
@@ -253,14 +253,14 @@ impl Sketcher {
     }
 
     /// What `request` asks of a sketch, which may differ from what it was made for in
-    /// what [`Request::shares_with`] leaves open.
-    pub fn answer<T>(&self, request: Request, sketch: &Sketch) -> Answer<T> {
+    /// what [`SketchRequest::shares_with`] leaves open.
+    pub fn answer<T>(&self, request: SketchRequest, sketch: &Sketch) -> Answer<T> {
         match request {
-            Request::Distinct { .. } => Answer::I64(match (sketch, sketch.few()) {
+            SketchRequest::Distinct { .. } => Answer::I64(match (sketch, sketch.few()) {
                 (Sketch::Distinct(registers), _) => registers.estimate().round() as i64,
                 (_, few) => few.map_or(0, |words| words.len() as i64),
             }),
-            Request::Bloom { .. } | Request::Counts { .. } => {
+            SketchRequest::Bloom { .. } | SketchRequest::Counts { .. } => {
                 let dense = match sketch.few() {
                     Some(words) => self.dense(words),
                     None => sketch.clone(),
@@ -271,8 +271,8 @@ impl Sketcher {
                     _ => unreachable!("a sketch of this make"),
                 })
             }
-            Request::Quantiles { shares, .. } => self.quantiles(shares, sketch),
-            Request::Hitters { .. } => unreachable!("hitters are no words"),
+            SketchRequest::Quantiles { shares, .. } => self.quantiles(shares, sketch),
+            SketchRequest::Hitters { .. } => unreachable!("hitters are no words"),
         }
     }
 
@@ -337,23 +337,25 @@ impl Sketcher {
 
     fn read_dense(&self, input: &mut Reader<'_>) -> Result<Sketch> {
         Ok(match self.request {
-            Request::Bloom { bits, hashes } => {
+            SketchRequest::Bloom { bits, hashes } => {
                 let filter = read_bloom(input.take(bloom_bytes(bits))?)?;
                 if !filter.is_compatible(&bloom(bits, hashes)) {
                     return damaged("a Bloom filter of another make");
                 }
                 Sketch::Bloom(Arc::new(filter))
             }
-            Request::Counts { hashes, buckets } => {
+            SketchRequest::Counts { hashes, buckets } => {
                 let counts = read_counts(input.take(counts_bytes(hashes, buckets))?)?;
                 if counts.num_hashes() != hashes || counts.num_buckets() != buckets {
                     return damaged("a Count-Min sketch of another make");
                 }
                 Sketch::Counts(Arc::new(counts))
             }
-            Request::Distinct { p } => Sketch::Distinct(Arc::new(Registers::read(p, input)?)),
-            Request::Quantiles { k, .. } => Sketch::Quantiles(Arc::new(Quantiles::read(k, input)?)),
-            Request::Hitters { .. } => return damaged("hitters are no words"),
+            SketchRequest::Distinct { p } => Sketch::Distinct(Arc::new(Registers::read(p, input)?)),
+            SketchRequest::Quantiles { k, .. } => {
+                Sketch::Quantiles(Arc::new(Quantiles::read(k, input)?))
+            }
+            SketchRequest::Hitters { .. } => return damaged("hitters are no words"),
         })
     }
 }
@@ -396,7 +398,7 @@ impl Codec for Sketch {
     }
 }
 
-/// An empty filter. Its parameters have been checked ([`Request::parse`]).
+/// An empty filter. Its parameters have been checked ([`SketchRequest::parse`]).
 pub fn bloom(bits: u32, hashes: u16) -> BloomFilter {
     let builder = BloomFilterBuilder::with_size(u64::from(bits), hashes);
     builder.build().expect("a sound request")
@@ -431,7 +433,7 @@ pub fn read_bloom(bytes: &[u8]) -> Result<BloomFilter> {
     };
     let bits = u64::from(u32::from_le_bytes(words)) * 64;
     let asked = format!("bloom:{bits}:{}", u16::from_le_bytes(hashes));
-    let whole = Request::parse(&asked).is_some()
+    let whole = SketchRequest::parse(&asked).is_some()
         && [BLOOM_HEADER as u64, BLOOM_HEADER as u64 + 8 + bits / 8]
             .contains(&(bytes.len() as u64));
     if !whole {
@@ -450,7 +452,7 @@ pub fn read_counts(bytes: &[u8]) -> Result<Counts> {
         return damaged("a Count-Min sketch ends early");
     };
     let buckets = u32::from_le_bytes(buckets);
-    let sound = Request::parse(&format!("count_min:{hashes}:{buckets}")).is_some();
+    let sound = SketchRequest::parse(&format!("count_min:{hashes}:{buckets}")).is_some();
     if !sound || ![COUNTS_HEADER, counts_bytes(hashes, buckets)].contains(&bytes.len()) {
         return damaged(format!(
             "no Count-Min sketch has {} bytes of this form",

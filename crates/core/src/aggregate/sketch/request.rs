@@ -53,7 +53,7 @@ impl Shares {
 
 /// A sketch and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Request {
+pub enum SketchRequest {
     Bloom {
         bits: u32,
         hashes: u16,
@@ -76,7 +76,7 @@ pub enum Request {
     },
 }
 
-impl Request {
+impl SketchRequest {
     /// From the name and the parameters, separated by colons: "count_min:5:272".
     pub fn parse(text: &str) -> Option<Self> {
         let (name, rest) = text.split_once(':')?;

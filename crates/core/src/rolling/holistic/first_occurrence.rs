@@ -8,14 +8,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::multiset::Bag;
-use super::{Column, Request, Sorted};
+use super::multiset::WindowMultiset;
+use super::{Request, Sorted, WordColumn};
 use crate::aggregate::{AggSpec, Answer, Cell, Kind};
 
-pub(super) struct Firsts<'a> {
+pub(super) struct FirstOccurrence<'a> {
     request: &'a Request<'a>,
     sorted: &'a Sorted<'a>,
-    codes: &'a Column<'a>,
+    codes: &'a WordColumn<'a>,
     agg: usize,
     of: usize,
     /// The row of the same code before a position and behind it; [`NONE`] without one.
@@ -28,25 +28,25 @@ pub(super) struct Firsts<'a> {
 
 const NONE: usize = usize::MAX;
 
-/// Whether [`Firsts`] answers it: rows that are collected by a code.
+/// Whether [`FirstOccurrence`] answers it: rows that are collected by a code.
 pub(in crate::rolling) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
     let forward = request.arrival.is_none() && request.lifted.is_none();
     forward && agg.kind == Kind::Collect && agg.by.is_some()
 }
 
-impl<'a> Firsts<'a> {
+impl<'a> FirstOccurrence<'a> {
     pub(super) fn new(
         request: &'a Request<'a>,
         sorted: &'a Sorted<'a>,
-        codes: &'a Column<'a>,
-        (agg, asked): &(usize, AggSpec),
+        codes: &'a WordColumn<'a>,
+        (index, agg): &(usize, AggSpec),
     ) -> Self {
         let mut firsts = Self {
             request,
             sorted,
             codes,
-            agg: *agg,
-            of: asked.of.expect("there is a column to collect"),
+            agg: *index,
+            of: agg.of.expect("there is a column to collect"),
             before: vec![NONE; codes.words.len()],
             behind: vec![NONE; codes.words.len()],
             firsts: BTreeSet::new(),
@@ -78,7 +78,7 @@ impl<'a> Firsts<'a> {
     }
 }
 
-impl Bag for Firsts<'_> {
+impl WindowMultiset for FirstOccurrence<'_> {
     fn end(&self) -> usize {
         self.codes.words.len()
     }

@@ -1,17 +1,17 @@
 //! Quantiles, distinct counts and modes of every row's window.
 //!
-//! A window's values are kept in a [`Bag`] that rows enter and leave; nothing is
+//! A window's values are kept in a [`WindowMultiset`] that rows enter and leave; nothing is
 //! combined. What compares values (their rank among others, a code) is worked out before,
 //! by sorting or hashing a stretch of the column, so that entering and leaving touch a few
 //! words each:
 //!
-//! - quantiles: ranks as a set of bits, with a cursor at each quantile ([`Ranked`])
-//! - modes: counts by rank below a tree of maxima ([`Frequent`])
-//! - distinct counts: counts by code ([`Distinct`])
-//! - places of extremes: those that may still be one ([`Places`]); whole tables only
-//! - lists of different values: the first row of each code ([`Firsts`]); whole tables only
+//! - quantiles: ranks as a set of bits, with a cursor at each quantile ([`RankSet`])
+//! - modes: counts by rank below a tree of maxima ([`ModeTree`])
+//! - distinct counts: counts by code ([`DistinctCounts`])
+//! - places of extremes: those that may still be one ([`MonotonicDeque`]); whole tables only
+//! - lists of different values: the first row of each code ([`FirstOccurrence`]); whole tables only
 //! - estimated distinct counts: the registers of a sketch, each with what may become its
-//!   maximum ([`Registers`]); whole tables only
+//!   maximum ([`SlidingHll`]); whole tables only
 //!
 //! Whole table: two pointers move forward, so every row enters and leaves once. As of
 //! arrival: a window moves from one row's range of times to that of the next to arrive,
@@ -27,16 +27,16 @@ mod rank_chunk;
 mod sliding_hll;
 
 use super::frame_bounds::{Pointers, clamp};
-use super::output::Piece;
-use super::query_points::{Moments, Ranges, Step, Steps};
+use super::output::OutputChunk;
+use super::query_points::{QueryPoints, Ranges, Step, Steps};
 use super::sorted_view::{Dense, Numbers, Sorted};
-use super::{Error, Length, PATIENCE, Request, Span};
+use super::{Error, Length, ROWS_PER_CHECK, Request, Span};
 use crate::aggregate::holistic::word_of;
 use crate::aggregate::{AggSpec, DType, Kind};
-use first_occurrence::Firsts;
-use monotonic_deque::Places;
-use multiset::{Bag, Distinct, Frequent, Ranked};
-use sliding_hll::Registers;
+use first_occurrence::FirstOccurrence;
+use monotonic_deque::MonotonicDeque;
+use multiset::{DistinctCounts, ModeTree, RankSet, WindowMultiset};
+use sliding_hll::SlidingHll;
 
 /// Whether a bag answers what monoids could answer too, in more combines.
 pub(super) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
@@ -49,7 +49,7 @@ pub(super) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
 }
 
 /// Where an answer goes, and what was asked.
-type Asked = (usize, Kind);
+type IndexedKind = (usize, Kind);
 
 /// The values of a column as words that compare like them.
 #[derive(Debug)]
@@ -117,12 +117,12 @@ impl<'a> Words<'a> {
 
 /// A column and the type in which its values are given back.
 #[derive(Debug)]
-struct Column<'a> {
+struct WordColumn<'a> {
     words: Words<'a>,
     dtype: DType,
 }
 
-impl<'a> Column<'a> {
+impl<'a> WordColumn<'a> {
     fn new(dense: &'a Dense<'_>, dtype: DType) -> Self {
         Self {
             words: Words::new(dense),
@@ -132,14 +132,14 @@ impl<'a> Column<'a> {
 }
 
 /// Rows of a stretch beside those that several windows take.
-const LEAST_STRETCH: usize = 1 << 14;
+const MIN_CHUNK_ROWS: usize = 1 << 14;
 
-/// Answers what is asked; `pieces` by span and aggregation.
+/// Answers what is asked; `chunks` by span and aggregation.
 pub(super) fn answer(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
-    asked: &[(usize, AggSpec)],
-    pieces: &mut [Vec<Piece<'_>>],
+    aggs: &[(usize, AggSpec)],
+    chunks: &mut [Vec<OutputChunk<'_>>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     let steps = request.arrival.map(|_| Steps::new(request, sorted));
@@ -147,15 +147,15 @@ pub(super) fn answer(
         .as_ref()
         .map(|steps| by_time_and_arrival(request, steps));
     let sorted = by_arrival.as_ref().unwrap_or(sorted);
-    let mut run = Run {
+    let mut run = HolisticRun {
         request,
         sorted,
         steps: steps.as_ref(),
-        pieces,
+        chunks,
         proceed,
-        countdown: PATIENCE,
+        countdown: ROWS_PER_CHECK,
     };
-    let (places, asked): (Vec<_>, Vec<_>) = asked
+    let (places, aggs): (Vec<_>, Vec<_>) = aggs
         .iter()
         .copied()
         .partition(|(_, agg)| !agg.kind.is_holistic());
@@ -163,27 +163,27 @@ pub(super) fn answer(
         if sliding_hll::knows(request, &one.1) {
             let of = one.1.of.expect("there is a column of hashes");
             let dense = sorted.column(&request.columns[of]);
-            let column = Column::new(&dense, request.columns[of].dtype());
-            run.spans(&mut Registers::new(&column, one))?;
+            let column = WordColumn::new(&dense, request.columns[of].dtype());
+            run.spans(&mut SlidingHll::new(&column, one))?;
             continue;
         }
         let by = one.1.by.expect("there is a column to compare");
         let dense = sorted.column(&request.columns[by]);
-        let by = Column::new(&dense, request.columns[by].dtype());
+        let by = WordColumn::new(&dense, request.columns[by].dtype());
         if first_occurrence::knows(request, &one.1) {
-            run.spans(&mut Firsts::new(request, sorted, &by, one))?;
+            run.spans(&mut FirstOccurrence::new(request, sorted, &by, one))?;
             continue;
         }
-        run.spans(&mut Places::new(request, sorted, &by, one))?;
+        run.spans(&mut MonotonicDeque::new(request, sorted, &by, one))?;
     }
-    let mut columns: Vec<usize> = asked.iter().filter_map(|(_, agg)| agg.of).collect();
+    let mut columns: Vec<usize> = aggs.iter().filter_map(|(_, agg)| agg.of).collect();
     columns.sort_unstable();
     columns.dedup();
     for of in columns {
-        let here = asked.iter().filter(|(_, agg)| agg.of == Some(of));
-        let here: Vec<Asked> = here.map(|(index, agg)| (*index, agg.kind)).collect();
+        let here = aggs.iter().filter(|(_, agg)| agg.of == Some(of));
+        let here: Vec<IndexedKind> = here.map(|(index, agg)| (*index, agg.kind)).collect();
         let dense = sorted.column(&request.columns[of]);
-        let column = Column::new(&dense, request.columns[of].dtype());
+        let column = WordColumn::new(&dense, request.columns[of].dtype());
         run.column(&column, &here)?;
     }
     Ok(())
@@ -200,37 +200,37 @@ fn by_time_and_arrival<'a>(request: &Request<'a>, steps: &Steps<'a>) -> Sorted<'
         rows: Some(rows),
         starts,
         times,
-        asked: None,
+        points: None,
     }
 }
 
-struct Run<'a, 'b, 'c> {
+struct HolisticRun<'a, 'b, 'c> {
     request: &'a Request<'a>,
     sorted: &'b Sorted<'a>,
     /// What happens in order of arrival, if that counts.
     steps: Option<&'b Steps<'a>>,
-    pieces: &'b mut [Vec<Piece<'c>>],
+    chunks: &'b mut [Vec<OutputChunk<'c>>],
     proceed: &'b mut dyn FnMut() -> bool,
     countdown: u32,
 }
 
-impl Run<'_, '_, '_> {
+impl HolisticRun<'_, '_, '_> {
     /// Answers all that is asked of a column.
-    fn column(&mut self, column: &Column<'_>, asked: &[Asked]) -> Result<(), Error> {
-        let any = |of: fn(Kind) -> bool| asked.iter().any(|(_, kind)| of(*kind));
+    fn column(&mut self, column: &WordColumn<'_>, aggs: &[IndexedKind]) -> Result<(), Error> {
+        let any = |of: fn(Kind) -> bool| aggs.iter().any(|(_, kind)| of(*kind));
         if any(|kind| matches!(kind, Kind::Quantile(_))) {
-            self.spans(&mut Ranked::new(column, asked))?;
+            self.spans(&mut RankSet::new(column, aggs))?;
         }
         if any(|kind| kind == Kind::Mode) {
-            self.spans(&mut Frequent::new(column, asked))?;
+            self.spans(&mut ModeTree::new(column, aggs))?;
         }
         if any(|kind| kind == Kind::CountDistinct) {
-            self.spans(&mut Distinct::new(column, asked))?;
+            self.spans(&mut DistinctCounts::new(column, aggs))?;
         }
         Ok(())
     }
 
-    fn spans<B: Bag>(&mut self, bag: &mut B) -> Result<(), Error> {
+    fn spans<B: WindowMultiset>(&mut self, multiset: &mut B) -> Result<(), Error> {
         let positions = match self.steps {
             Some(_) => self.positions(),
             None => Vec::new(),
@@ -238,14 +238,14 @@ impl Run<'_, '_, '_> {
         for (index, span) in self.request.spans.iter().enumerate() {
             match (self.steps, span.length) {
                 (None, _) => match Ranges::new(self.request, self.sorted, *span) {
-                    Some(ranges) => self.ranges(bag, index, &ranges)?,
-                    None => self.whole(bag, index, *span)?,
+                    Some(ranges) => self.ranges(multiset, index, &ranges)?,
+                    None => self.whole(multiset, index, *span)?,
                 },
                 (Some(steps), Length::Time(_)) => {
-                    self.as_of(bag, (index, *span), steps, &positions)?;
+                    self.as_of(multiset, (index, *span), steps, &positions)?;
                 }
                 (Some(steps), Length::Rows(count)) => {
-                    self.youngest(bag, (index, count), steps, &positions)?;
+                    self.latest_rows(multiset, (index, count), steps, &positions)?;
                 }
             }
         }
@@ -262,111 +262,124 @@ impl Run<'_, '_, '_> {
         positions
     }
 
-    fn put<B: Bag>(&mut self, bag: &mut B, span: usize, row: usize) -> Result<(), Error> {
+    fn put<B: WindowMultiset>(
+        &mut self,
+        multiset: &mut B,
+        span: usize,
+        row: usize,
+    ) -> Result<(), Error> {
         self.countdown -= 1;
         if self.countdown == 0 {
-            self.countdown = PATIENCE;
+            self.countdown = ROWS_PER_CHECK;
             if !(self.proceed)() {
                 return Err(Error::Interrupted);
             }
         }
-        let pieces = &mut self.pieces[span];
-        bag.answers(&mut |agg, answer| pieces[agg].set(row, &answer));
+        let chunks = &mut self.chunks[span];
+        multiset.answers(&mut |agg, answer| chunks[agg].set(row, &answer));
         Ok(())
     }
 
-    fn whole<B: Bag>(&mut self, bag: &mut B, index: usize, span: Span) -> Result<(), Error> {
-        let mut window = Sliding::new(bag, self.sorted.times.len());
+    fn whole<B: WindowMultiset>(
+        &mut self,
+        multiset: &mut B,
+        index: usize,
+        span: Span,
+    ) -> Result<(), Error> {
+        let mut window = Sliding::new(multiset, self.sorted.times.len());
         for group in self.sorted.starts.windows(2) {
             let times = &self.sorted.times[group[0]..group[1]];
             let mut pointers = Pointers::new(times, span, self.request.ties);
             for position in 0..times.len() {
                 let (from, to) = pointers.at(position);
-                window.go(bag, (group[0] + from, group[0] + to));
-                self.put(bag, index, self.sorted.row(group[0] + position))?;
+                window.go(multiset, (group[0] + from, group[0] + to));
+                self.put(multiset, index, self.sorted.row(group[0] + position))?;
             }
         }
         Ok(())
     }
 
-    fn ranges<B: Bag>(
+    fn ranges<B: WindowMultiset>(
         &mut self,
-        bag: &mut B,
+        multiset: &mut B,
         index: usize,
         ranges: &Ranges<'_>,
     ) -> Result<(), Error> {
-        let mut window = Sliding::new(bag, self.sorted.times.len());
-        for (moment, range) in ranges.iter() {
-            window.go(bag, range);
-            self.put(bag, index, moment)?;
+        let mut window = Sliding::new(multiset, self.sorted.times.len());
+        for (point, range) in ranges.iter() {
+            window.go(multiset, range);
+            self.put(multiset, index, point)?;
         }
         Ok(())
     }
 
     /// Windows of time over the rows that have arrived.
-    fn as_of<B: Bag>(
+    fn as_of<B: WindowMultiset>(
         &mut self,
-        bag: &mut B,
+        multiset: &mut B,
         (index, span): (usize, Span),
         steps: &Steps<'_>,
         positions: &[usize],
     ) -> Result<(), Error> {
-        let moments = self.request.at.unwrap_or(Moments::of_rows(self.request));
+        let query_points = self
+            .request
+            .at
+            .unwrap_or(QueryPoints::of_rows(self.request));
         let mut arrived = vec![false; self.sorted.times.len()];
         for (group, (_, steps)) in self.sorted.starts.windows(2).zip(steps.groups()) {
             let times = &self.sorted.times[group[0]..group[1]];
-            let mut window = Moving::new(bag, group[0], group[1]);
+            let mut window = Moving::new(multiset, group[0], group[1]);
             for step in steps {
-                let moment = match step {
+                let point = match step {
                     Step::Arrive { row } => {
                         arrived[positions[row]] = true;
-                        window.arrive(bag, positions[row]);
+                        window.arrive(multiset, positions[row]);
                         continue;
                     }
-                    Step::Ask { moment } => moment,
+                    Step::Query { point } => point,
                 };
-                let (from, to) = match clamp(moments.interval(moment, span)) {
+                let (from, to) = match clamp(query_points.interval(point, span)) {
                     Some((lo, hi)) => (
                         times.partition_point(|time| *time < lo),
                         times.partition_point(|time| *time <= hi),
                     ),
                     None => (0, 0),
                 };
-                window.go(bag, (group[0] + from, group[0] + to), &arrived);
-                self.put(bag, index, moment)?;
+                window.go(multiset, (group[0] + from, group[0] + to), &arrived);
+                self.put(multiset, index, point)?;
             }
         }
         Ok(())
     }
 
     /// Windows of the `count` youngest rows among those that have arrived.
-    fn youngest<B: Bag>(
+    fn latest_rows<B: WindowMultiset>(
         &mut self,
-        bag: &mut B,
+        multiset: &mut B,
         (index, count): (usize, usize),
         steps: &Steps<'_>,
         positions: &[usize],
     ) -> Result<(), Error> {
         let mut arrived = vec![false; self.sorted.times.len()];
         for (group, (_, steps)) in self.sorted.starts.windows(2).zip(steps.groups()) {
-            bag.renew(group[0], group[1]);
+            multiset.renew(group[0], group[1]);
             let (mut oldest, mut held) = (group[1], 0);
             for step in steps {
                 let position = match step {
                     Step::Arrive { row } => positions[row],
-                    Step::Ask { moment } => {
-                        self.put(bag, index, moment)?;
+                    Step::Query { point } => {
+                        self.put(multiset, index, point)?;
                         continue;
                     }
                 };
                 arrived[position] = true;
                 if held < count {
-                    bag.enter(position);
+                    multiset.enter(position);
                     held += 1;
                     oldest = oldest.min(position);
                 } else if position > oldest {
-                    bag.enter(position);
-                    bag.leave(oldest);
+                    multiset.enter(position);
+                    multiset.leave(oldest);
                     let next = |at: &usize| arrived[*at];
                     oldest = (oldest + 1..).find(next).expect("one has just arrived");
                 }
@@ -385,8 +398,8 @@ struct Sliding {
 }
 
 impl Sliding {
-    fn new(bag: &mut impl Bag, count: usize) -> Self {
-        bag.renew(0, count.min(LEAST_STRETCH));
+    fn new(multiset: &mut impl WindowMultiset, count: usize) -> Self {
+        multiset.renew(0, count.min(MIN_CHUNK_ROWS));
         Self {
             lo: 0,
             hi: 0,
@@ -395,14 +408,14 @@ impl Sliding {
     }
 
     #[inline]
-    fn go(&mut self, bag: &mut impl Bag, (from, to): (usize, usize)) {
-        if to > bag.end() {
-            let end = from + 5 * (to - from) + LEAST_STRETCH;
-            bag.renew(from, end.min(self.count));
+    fn go(&mut self, multiset: &mut impl WindowMultiset, (from, to): (usize, usize)) {
+        if to > multiset.end() {
+            let end = from + 5 * (to - from) + MIN_CHUNK_ROWS;
+            multiset.renew(from, end.min(self.count));
             (self.lo, self.hi) = (from, from);
         }
-        (self.lo..from.min(self.hi)).for_each(|position| bag.leave(position));
-        (self.hi.max(from)..to).for_each(|position| bag.enter(position));
+        (self.lo..from.min(self.hi)).for_each(|position| multiset.leave(position));
+        (self.hi.max(from)..to).for_each(|position| multiset.enter(position));
         (self.lo, self.hi) = (from, to);
     }
 }
@@ -414,41 +427,46 @@ struct Moving {
 }
 
 impl Moving {
-    fn new(bag: &mut impl Bag, from: usize, to: usize) -> Self {
-        bag.renew(from, to);
+    fn new(multiset: &mut impl WindowMultiset, from: usize, to: usize) -> Self {
+        multiset.renew(from, to);
         Self { lo: from, hi: from }
     }
 
     /// A row arrives; it enters if the window is where it belongs.
-    fn arrive(&self, bag: &mut impl Bag, position: usize) {
+    fn arrive(&self, multiset: &mut impl WindowMultiset, position: usize) {
         if (self.lo..self.hi).contains(&position) {
-            bag.enter(position);
+            multiset.enter(position);
         }
     }
 
-    fn go(&mut self, bag: &mut impl Bag, (from, to): (usize, usize), arrived: &[bool]) {
+    fn go(
+        &mut self,
+        multiset: &mut impl WindowMultiset,
+        (from, to): (usize, usize),
+        arrived: &[bool],
+    ) {
         let there = |position: &usize| arrived[*position];
         let (lo, hi) = (self.lo, self.hi);
         if from >= hi || to <= lo {
             (lo..hi)
                 .filter(there)
-                .for_each(|position| bag.leave(position));
+                .for_each(|position| multiset.leave(position));
             (from..to)
                 .filter(there)
-                .for_each(|position| bag.enter(position));
+                .for_each(|position| multiset.enter(position));
         } else {
             (from..lo)
                 .filter(there)
-                .for_each(|position| bag.enter(position));
+                .for_each(|position| multiset.enter(position));
             (hi..to)
                 .filter(there)
-                .for_each(|position| bag.enter(position));
+                .for_each(|position| multiset.enter(position));
             (lo..from)
                 .filter(there)
-                .for_each(|position| bag.leave(position));
+                .for_each(|position| multiset.leave(position));
             (to..hi)
                 .filter(there)
-                .for_each(|position| bag.leave(position));
+                .for_each(|position| multiset.leave(position));
         }
         (self.lo, self.hi) = (from, to);
     }

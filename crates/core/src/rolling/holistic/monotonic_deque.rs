@@ -7,15 +7,15 @@
 
 use std::collections::VecDeque;
 
-use super::multiset::Bag;
-use super::{Column, Request, Sorted};
+use super::multiset::WindowMultiset;
+use super::{Request, Sorted, WordColumn};
 use crate::aggregate::holistic::NAN;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 
-pub(super) struct Places<'a> {
+pub(super) struct MonotonicDeque<'a> {
     request: &'a Request<'a>,
     sorted: &'a Sorted<'a>,
-    by: &'a Column<'a>,
+    by: &'a WordColumn<'a>,
     /// Where the answer goes, and the column it is of.
     agg: usize,
     of: usize,
@@ -24,32 +24,32 @@ pub(super) struct Places<'a> {
     candidates: VecDeque<(i64, usize)>,
 }
 
-/// Whether [`Places`] answers it.
+/// Whether [`MonotonicDeque`] answers it.
 pub(in crate::rolling) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
     let forward = request.arrival.is_none() && request.lifted.is_none();
     forward && matches!(agg.kind, Kind::ArgMin | Kind::ArgMax)
 }
 
-impl<'a> Places<'a> {
+impl<'a> MonotonicDeque<'a> {
     pub(super) fn new(
         request: &'a Request<'a>,
         sorted: &'a Sorted<'a>,
-        by: &'a Column<'a>,
-        (agg, asked): &(usize, AggSpec),
+        by: &'a WordColumn<'a>,
+        (index, agg): &(usize, AggSpec),
     ) -> Self {
         Self {
             request,
             sorted,
             by,
-            agg: *agg,
-            of: asked.of.expect("there is a column to pick from"),
-            min: asked.kind == Kind::ArgMin,
+            agg: *index,
+            of: agg.of.expect("there is a column to pick from"),
+            min: agg.kind == Kind::ArgMin,
             candidates: VecDeque::new(),
         }
     }
 }
 
-impl Bag for Places<'_> {
+impl WindowMultiset for MonotonicDeque<'_> {
     fn end(&self) -> usize {
         self.by.words.len()
     }

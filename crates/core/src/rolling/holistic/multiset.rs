@@ -2,14 +2,14 @@
 
 use super::bits::Bits;
 use super::codes::Codes;
-use super::rank_chunk::{NONE, Stretch};
-use super::{Asked, Column};
+use super::rank_chunk::{NONE, RankChunk};
+use super::{IndexedKind, WordColumn};
 use crate::aggregate::holistic::{NAN, Quantile, between, value_of};
 use crate::aggregate::{Answer, DType, Kind};
 
 /// The values of the rows of one window.
-pub(super) trait Bag {
-    /// Rows from here on cannot enter before [`Bag::renew`].
+pub(super) trait WindowMultiset {
+    /// Rows from here on cannot enter before [`WindowMultiset::renew`].
     fn end(&self) -> usize;
     /// Empties the bag and makes ready for the positions `from..to`.
     fn renew(&mut self, from: usize, to: usize);
@@ -22,10 +22,10 @@ pub(super) trait Bag {
 
 /// Quantiles: the values' places as a set of bits, and a cursor at each quantile that
 /// moves as rows come and go below it.
-pub(super) struct Ranked<'a> {
-    column: &'a Column<'a>,
-    asked: Vec<(usize, Quantile)>,
-    stretch: Stretch,
+pub(super) struct RankSet<'a> {
+    column: &'a WordColumn<'a>,
+    aggs: Vec<(usize, Quantile)>,
+    chunk: RankChunk,
     bits: Bits,
     cursors: Vec<Cursor>,
     count: usize,
@@ -41,18 +41,18 @@ struct Cursor {
     below: usize,
 }
 
-impl<'a> Ranked<'a> {
-    pub(super) fn new(column: &'a Column<'a>, asked: &[Asked]) -> Self {
-        let quantiles = asked.iter().filter_map(|(index, kind)| match kind {
+impl<'a> RankSet<'a> {
+    pub(super) fn new(column: &'a WordColumn<'a>, aggs: &[IndexedKind]) -> Self {
+        let quantiles = aggs.iter().filter_map(|(index, kind)| match kind {
             Kind::Quantile(quantile) => Some((*index, *quantile)),
             _ => None,
         });
-        let asked: Vec<_> = quantiles.collect();
+        let aggs: Vec<_> = quantiles.collect();
         Self {
             column,
-            cursors: vec![Cursor::default(); asked.len()],
-            asked,
-            stretch: Stretch::default(),
+            cursors: vec![Cursor::default(); aggs.len()],
+            aggs,
+            chunk: RankChunk::default(),
             bits: Bits::new(0),
             count: 0,
             nans: 0,
@@ -61,25 +61,25 @@ impl<'a> Ranked<'a> {
     }
 }
 
-impl Bag for Ranked<'_> {
+impl WindowMultiset for RankSet<'_> {
     fn end(&self) -> usize {
-        self.stretch.end()
+        self.chunk.end()
     }
 
     fn renew(&mut self, from: usize, to: usize) {
-        self.stretch.sort(&self.column.words, from, to, true);
-        self.bits = Bits::new(self.stretch.sorted.len());
+        self.chunk.sort(&self.column.words, from, to, true);
+        self.bits = Bits::new(self.chunk.sorted.len());
         self.count = 0;
         self.nans = 0;
         self.first_nan = match self.column.dtype {
-            DType::F64 => self.stretch.sorted.partition_point(|word| *word < NAN) as u32,
+            DType::F64 => self.chunk.sorted.partition_point(|word| *word < NAN) as u32,
             _ => NONE,
         };
     }
 
     #[inline]
     fn enter(&mut self, position: usize) {
-        let rank = self.stretch.rank(position);
+        let rank = self.chunk.rank(position);
         if rank == NONE {
             return;
         }
@@ -97,7 +97,7 @@ impl Bag for Ranked<'_> {
 
     #[inline]
     fn leave(&mut self, position: usize) {
-        let rank = self.stretch.rank(position);
+        let rank = self.chunk.rank(position);
         if rank == NONE {
             return;
         }
@@ -122,7 +122,7 @@ impl Bag for Ranked<'_> {
     #[inline]
     fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
         let dtype = self.column.dtype;
-        for ((index, quantile), cursor) in self.asked.iter().zip(&mut self.cursors) {
+        for ((index, quantile), cursor) in self.aggs.iter().zip(&mut self.cursors) {
             if self.count == 0 || self.nans > 0 {
                 let answer = quantile.answer(dtype, (self.count, self.nans), |_| 0);
                 put(*index, answer);
@@ -137,14 +137,14 @@ impl Bag for Ranked<'_> {
                 cursor.place = self.bits.before(cursor.place).expect("there are more");
                 cursor.below -= 1;
             }
-            let low = self.stretch.sorted[cursor.place];
+            let low = self.chunk.sorted[cursor.place];
             put(
                 *index,
                 match quantile.picks() {
                     true => value_of(low, dtype),
                     false => {
                         let next = (place.fraction > 0.0).then(|| self.bits.next(cursor.place));
-                        let high = next.flatten().map_or(low, |next| self.stretch.sorted[next]);
+                        let high = next.flatten().map_or(low, |next| self.chunk.sorted[next]);
                         Answer::F64(between(low, high, place.fraction, dtype))
                     }
                 },
@@ -154,22 +154,22 @@ impl Bag for Ranked<'_> {
 }
 
 /// The most frequent value: counts by place as the leaves of a tree of maxima.
-pub(super) struct Frequent<'a> {
-    column: &'a Column<'a>,
-    asked: Vec<usize>,
-    stretch: Stretch,
+pub(super) struct ModeTree<'a> {
+    column: &'a WordColumn<'a>,
+    aggs: Vec<usize>,
+    chunk: RankChunk,
     /// A complete binary tree; node 1 is the root, leaves start at `leaves`.
     most: Vec<u32>,
     leaves: usize,
 }
 
-impl<'a> Frequent<'a> {
-    pub(super) fn new(column: &'a Column<'a>, asked: &[Asked]) -> Self {
-        let modes = asked.iter().filter(|(_, kind)| *kind == Kind::Mode);
+impl<'a> ModeTree<'a> {
+    pub(super) fn new(column: &'a WordColumn<'a>, aggs: &[IndexedKind]) -> Self {
+        let modes = aggs.iter().filter(|(_, kind)| *kind == Kind::Mode);
         Self {
             column,
-            asked: modes.map(|(index, _)| *index).collect(),
-            stretch: Stretch::default(),
+            aggs: modes.map(|(index, _)| *index).collect(),
+            chunk: RankChunk::default(),
             most: Vec::new(),
             leaves: 0,
         }
@@ -189,27 +189,27 @@ impl<'a> Frequent<'a> {
     }
 }
 
-impl Bag for Frequent<'_> {
+impl WindowMultiset for ModeTree<'_> {
     fn end(&self) -> usize {
-        self.stretch.end()
+        self.chunk.end()
     }
 
     fn renew(&mut self, from: usize, to: usize) {
-        self.stretch.sort(&self.column.words, from, to, false);
-        self.leaves = self.stretch.sorted.len().next_power_of_two();
+        self.chunk.sort(&self.column.words, from, to, false);
+        self.leaves = self.chunk.sorted.len().next_power_of_two();
         self.most.clear();
         self.most.resize(2 * self.leaves, 0);
     }
 
     fn enter(&mut self, position: usize) {
-        let rank = self.stretch.rank(position);
+        let rank = self.chunk.rank(position);
         if rank != NONE {
             self.set(rank as usize, |count| count + 1);
         }
     }
 
     fn leave(&mut self, position: usize) {
-        let rank = self.stretch.rank(position);
+        let rank = self.chunk.rank(position);
         if rank != NONE {
             self.set(rank as usize, |count| count - 1);
         }
@@ -224,37 +224,35 @@ impl Bag for Frequent<'_> {
             while at < self.leaves {
                 at = 2 * at + usize::from(self.most[2 * at] < self.most[at]);
             }
-            answer = value_of(self.stretch.sorted[at - self.leaves], self.column.dtype);
+            answer = value_of(self.chunk.sorted[at - self.leaves], self.column.dtype);
         }
-        self.asked
+        self.aggs
             .iter()
             .for_each(|index| put(*index, answer.clone()));
     }
 }
 
 /// Distinct counts: how often each value is there, by its code.
-pub(super) struct Distinct<'a> {
+pub(super) struct DistinctCounts<'a> {
     codes: Codes<'a>,
-    asked: Vec<usize>,
+    aggs: Vec<usize>,
     counts: Vec<u32>,
     distinct: i64,
 }
 
-impl<'a> Distinct<'a> {
-    pub(super) fn new(column: &'a Column<'a>, asked: &[Asked]) -> Self {
-        let counted = asked
-            .iter()
-            .filter(|(_, kind)| *kind == Kind::CountDistinct);
+impl<'a> DistinctCounts<'a> {
+    pub(super) fn new(column: &'a WordColumn<'a>, aggs: &[IndexedKind]) -> Self {
+        let counted = aggs.iter().filter(|(_, kind)| *kind == Kind::CountDistinct);
         Self {
             codes: Codes::new(&column.words),
-            asked: counted.map(|(index, _)| *index).collect(),
+            aggs: counted.map(|(index, _)| *index).collect(),
             counts: Vec::new(),
             distinct: 0,
         }
     }
 }
 
-impl Bag for Distinct<'_> {
+impl WindowMultiset for DistinctCounts<'_> {
     fn end(&self) -> usize {
         self.codes.end()
     }
@@ -288,7 +286,7 @@ impl Bag for Distinct<'_> {
 
     #[inline]
     fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>)) {
-        self.asked
+        self.aggs
             .iter()
             .for_each(|index| put(*index, Answer::I64(self.distinct)));
     }

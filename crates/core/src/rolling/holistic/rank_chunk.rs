@@ -10,7 +10,7 @@ use crate::rolling::holistic::Words;
 pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Default)]
-pub(super) struct Stretch {
+pub(super) struct RankChunk {
     /// Positions `base..base + ranks.len()`.
     base: usize,
     /// Per position its place among the sorted values, [`NONE`] where there is none.
@@ -20,7 +20,7 @@ pub(super) struct Stretch {
     keys: Vec<u64>,
 }
 
-impl Stretch {
+impl RankChunk {
     pub(super) fn end(&self) -> usize {
         self.base + self.ranks.len()
     }
@@ -98,8 +98,8 @@ mod tests {
         let mixed: Vec<i64> = far.iter().copied().chain(ends).collect();
         for values in [&few[..], &near, &far, &ends, &mixed] {
             for apart in [false, true] {
-                let mut stretch = Stretch::default();
-                stretch.sort(&Words::of(values), 1, values.len(), apart);
+                let mut chunk = RankChunk::default();
+                chunk.sort(&Words::of(values), 1, values.len(), apart);
                 let mut expected: Vec<(i64, usize)> =
                     values.iter().copied().zip(0..).skip(1).collect();
                 expected.sort_unstable();
@@ -107,9 +107,9 @@ mod tests {
                 if !apart {
                     sorted.dedup();
                 }
-                assert_eq!(stretch.sorted, sorted);
+                assert_eq!(chunk.sorted, sorted);
                 for (place, (word, position)) in expected.into_iter().enumerate() {
-                    let rank = stretch.rank(position) as usize;
+                    let rank = chunk.rank(position) as usize;
                     assert_eq!(sorted[rank], word);
                     assert!(!apart || rank == place);
                 }

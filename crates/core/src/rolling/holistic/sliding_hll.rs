@@ -21,14 +21,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::multiset::Bag;
-use super::{Column, Request};
+use super::multiset::WindowMultiset;
+use super::{Request, WordColumn};
 use crate::aggregate::sketch::distinct::{estimate, place_of};
-use crate::aggregate::sketch::{Request as Asked, Sketcher};
+use crate::aggregate::sketch::{SketchRequest, Sketcher};
 use crate::aggregate::{AggSpec, Answer, DType, Kind};
 
-pub(super) struct Registers<'a> {
-    column: &'a Column<'a>,
+pub(super) struct SlidingHll<'a> {
+    column: &'a WordColumn<'a>,
     agg: usize,
     p: u32,
     /// Of each register: position in the table and the position that its hash holds.
@@ -39,20 +39,20 @@ pub(super) struct Registers<'a> {
     known: Option<i64>,
 }
 
-/// Whether [`Registers`] answers it.
+/// Whether [`SlidingHll`] answers it.
 pub(in crate::rolling) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
     let forward = request.arrival.is_none() && request.lifted.is_none();
-    forward && matches!(agg.kind, Kind::Sketch(Asked::Distinct { .. }))
+    forward && matches!(agg.kind, Kind::Sketch(SketchRequest::Distinct { .. }))
 }
 
-impl<'a> Registers<'a> {
-    pub(super) fn new(column: &'a Column<'a>, (agg, asked): &(usize, AggSpec)) -> Self {
-        let Kind::Sketch(request @ Asked::Distinct { p }) = asked.kind else {
+impl<'a> SlidingHll<'a> {
+    pub(super) fn new(column: &'a WordColumn<'a>, (index, agg): &(usize, AggSpec)) -> Self {
+        let Kind::Sketch(request @ SketchRequest::Distinct { p }) = agg.kind else {
             unreachable!("only distinct counts have registers");
         };
         Self {
             column,
-            agg: *agg,
+            agg: *index,
             p: u32::from(p),
             possible: Vec::new(),
             counts: [0; 66],
@@ -80,7 +80,7 @@ fn front(possible: &VecDeque<(usize, u8)>) -> u8 {
     possible.front().map_or(0, |(_, most)| *most)
 }
 
-impl Bag for Registers<'_> {
+impl WindowMultiset for SlidingHll<'_> {
     fn end(&self) -> usize {
         self.column.words.len()
     }
@@ -143,7 +143,7 @@ impl Bag for Registers<'_> {
 struct Recent {
     limit: usize,
     /// Where each was last.
-    last: HashMap<u64, usize, BuildHasherDefault<Itself>>,
+    last: HashMap<u64, usize, BuildHasherDefault<IdentityHasher>>,
     /// The oldest first; those that came again since are skipped.
     rows: VecDeque<(u64, usize)>,
 }
@@ -202,9 +202,9 @@ impl Recent {
 
 /// The hash of a hash.
 #[derive(Default)]
-struct Itself(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Itself {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -246,7 +246,7 @@ mod tests {
                 .collect();
             let groups: Vec<u32> = (0..rows as u32).map(|row| row * 3 / rows as u32).collect();
             let times: Vec<i64> = (0..rows as i64).collect();
-            let request = Asked::Distinct { p };
+            let request = SketchRequest::Distinct { p };
             let spans = lengths.map(|length| Span {
                 length: Length::Time(length),
                 offset: 0,
@@ -262,11 +262,11 @@ mod tests {
                 by: None,
                 ddof: 0,
             }];
-            let asked = Request {
+            let whole = Request {
                 groups: Some(&groups),
                 ..Request::new(&times, &columns, &aggs, &spans)
             };
-            let outputs = rolling(asked, &mut || true).expect("no integer overflows");
+            let outputs = rolling(whole, &mut || true).expect("no integer overflows");
             let sketcher = Sketcher::new(request, DType::I64);
             for (length, output) in lengths.iter().zip(&outputs) {
                 let Output::I64 { values, .. } = &output[0] else {

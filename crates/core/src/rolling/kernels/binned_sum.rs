@@ -21,9 +21,9 @@
 /// Bits between a term and the coarse unit, and between the two units.
 const BITS: i32 = 40;
 /// So many terms may be added to a bias; their sum stays below 2⁵¹ units.
-pub(super) const ROOM: usize = 1 << 10;
+pub(super) const BIN_CAPACITY: usize = 1 << 10;
 /// So many terms at most in a window: sums of coarse units must fit into int64.
-pub(super) const MOST: usize = 1 << 22;
+pub(super) const MAX_TERMS: usize = 1 << 22;
 
 /// Where terms lie.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@
 //!
 //! - counts and sums of integers: differences of running sums, which are exact
 //! - sums of floats, moments: differences of running sums on a grid, exact too ([`running`])
-//! - extremes, and what no grid takes: two stacks, nothing subtracted ([`flip`])
+//! - extremes, and what no grid takes: two stacks, nothing subtracted ([`stacks`])
 //! - first and last: a look at the ends
 //! - functions compiled elsewhere: two stacks over records side by side ([`native`])
 
@@ -21,13 +21,13 @@ mod sink;
 mod two_stacks;
 
 use super::frame_bounds::{Closed, Pointers};
-use super::output::Piece;
+use super::output::OutputChunk;
 use super::sorted_view::{Dense, Presence, Sorted};
-use super::{Error, Ranges, Request, Span, Way};
+use super::{Error, KernelKind, Ranges, Request, Span};
 use crate::aggregate::column::{Column, Values};
 use crate::aggregate::{AggSpec, Kind};
 use native::{Native, Records};
-use parts::{Asked, Part, What, part};
+use parts::{FoldKind, IndexedAgg, Part, part};
 use sink::Sink;
 
 /// Rows answered together: what is folded for them stays in the cache.
@@ -80,14 +80,14 @@ fn small(count: usize) -> f64 {
 }
 
 /// What a kernel does for an aggregation, if there is one.
-pub(super) fn way(kind: Kind) -> Option<Way> {
-    Some(match What::of(kind)? {
-        What::Count => Way::Counts,
-        What::Sum => Way::Sums,
-        What::Extreme { .. } => Way::Extremes,
-        What::Moments => Way::Moments,
-        What::End { .. } => Way::Ends,
-        What::Native(_) => Way::Combines,
+pub(super) fn kernel_kind(kind: Kind) -> Option<KernelKind> {
+    Some(match FoldKind::of(kind)? {
+        FoldKind::Count => KernelKind::Counts,
+        FoldKind::Sum => KernelKind::Sums,
+        FoldKind::Extreme { .. } => KernelKind::Extremes,
+        FoldKind::Moments => KernelKind::Moments,
+        FoldKind::End { .. } => KernelKind::Ends,
+        FoldKind::Native(_) => KernelKind::Combines,
     })
 }
 
@@ -96,7 +96,7 @@ pub(super) fn knows(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
     let cells = agg
         .of
         .is_some_and(|of| matches!(columns[of].values, Values::Cells(_)));
-    What::of(agg.kind).is_some() && !cells
+    FoldKind::of(agg.kind).is_some() && !cells
 }
 
 /// The groups, if there are any, whose values are too large for the kernel of an
@@ -112,9 +112,9 @@ pub(super) fn beyond(
         return None;
     };
     // Neither must sums overflow, nor squares of distances from any pivot.
-    let most = match What::of(agg.kind)? {
-        What::Sum => 1e290,
-        What::Moments => 1e150,
+    let most = match FoldKind::of(agg.kind)? {
+        FoldKind::Sum => 1e290,
+        FoldKind::Moments => 1e150,
         _ => return None,
     };
     if !any_beyond(values, most) {
@@ -143,29 +143,29 @@ fn any_beyond(values: &[f64], most: f64) -> bool {
     chunks.any(|chunk| chunk.iter().fold(false, |any, value| any | beyond(value)))
 }
 
-/// Answers the aggregations that are known, over whole tables; `pieces` by span and
+/// Answers the aggregations that are known, over whole tables; `chunks` by span and
 /// aggregation.
 pub(super) fn answer(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
-    asked: &[Asked],
-    pieces: &mut [Vec<Piece<'_>>],
+    aggs: &[IndexedAgg],
+    chunks: &mut [Vec<OutputChunk<'_>>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     let columns: Vec<Option<Dense<'_>>> = (0..request.columns.len())
         .map(|column| {
-            let used = asked.iter().any(|(_, agg)| agg.of == Some(column));
+            let used = aggs.iter().any(|(_, agg)| agg.of == Some(column));
             used.then(|| sorted.column(&request.columns[column]))
         })
         .collect();
-    let records = records(asked, &columns);
+    let records = records(aggs, &columns);
     for (index, span) in request.spans.iter().enumerate() {
-        let pieces = &mut pieces[index];
-        for (at, _) in asked {
-            pieces[*at].assume_all();
+        let chunks = &mut chunks[index];
+        for (at, _) in aggs {
+            chunks[*at].assume_all();
         }
-        let mut parts = plan(asked, &columns, &records);
-        answer_span(request, sorted, (index, *span), &mut parts, pieces, proceed)?;
+        let mut parts = plan(aggs, &columns, &records);
+        answer_span(request, sorted, (index, *span), &mut parts, chunks, proceed)?;
     }
     Ok(())
 }
@@ -174,9 +174,9 @@ pub(super) fn answer(
 type Lifted<'a> = (Option<usize>, Records<'a>);
 
 /// Columns as records, each once for all spans.
-fn records<'a>(asked: &[Asked], columns: &'a [Option<Dense<'a>>]) -> Vec<Lifted<'a>> {
+fn records<'a>(aggs: &[IndexedAgg], columns: &'a [Option<Dense<'a>>]) -> Vec<Lifted<'a>> {
     let mut all: Vec<Lifted<'a>> = Vec::new();
-    for (_, agg) in asked {
+    for (_, agg) in aggs {
         let Kind::Native(functions) = agg.kind else {
             continue;
         };
@@ -192,29 +192,29 @@ fn records<'a>(asked: &[Asked], columns: &'a [Option<Dense<'a>>]) -> Vec<Lifted<
 
 /// The parts that answer what is asked, each fold once.
 fn plan<'a>(
-    asked: &[Asked],
+    aggs: &[IndexedAgg],
     columns: &'a [Option<Dense<'a>>],
     records: &'a [Lifted<'a>],
 ) -> Vec<Box<dyn Part + 'a>> {
-    let mut plan: Vec<(What, Option<usize>, Vec<Asked>)> = Vec::new();
-    for &(index, agg) in asked {
-        let what = What::of(agg.kind).expect("asked for what is known");
+    let mut plan: Vec<(FoldKind, Option<usize>, Vec<IndexedAgg>)> = Vec::new();
+    for &(index, agg) in aggs {
+        let fold = FoldKind::of(agg.kind).expect("asked for what is known");
         match plan
             .iter_mut()
-            .find(|part| (part.0, part.1) == (what, agg.of))
+            .find(|part| (part.0, part.1) == (fold, agg.of))
         {
             Some((_, _, answers)) => answers.push((index, agg)),
-            None => plan.push((what, agg.of, vec![(index, agg)])),
+            None => plan.push((fold, agg.of, vec![(index, agg)])),
         }
     }
     plan.into_iter()
-        .map(|(what, of, asked)| match what {
-            What::Native(functions) => {
+        .map(|(fold, of, aggs)| match fold {
+            FoldKind::Native(functions) => {
                 let mut all = records.iter();
                 let found = all.find(|one| one.0 == of && one.1.are_of(&functions));
-                Native::boxed(&found.expect("records of all functions").1, asked)
+                Native::boxed(&found.expect("records of all functions").1, aggs)
             }
-            _ => part(what, of.and_then(|of| columns[of].as_ref()), asked),
+            _ => part(fold, of.and_then(|of| columns[of].as_ref()), aggs),
         })
         .collect()
 }
@@ -224,7 +224,7 @@ fn answer_span(
     sorted: &Sorted<'_>,
     (index, span): (usize, Span),
     parts: &mut [Box<dyn Part + '_>],
-    pieces: &mut [Piece<'_>],
+    chunks: &mut [OutputChunk<'_>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
     let ranges = Ranges::new(request, sorted, span);
@@ -239,7 +239,7 @@ fn answer_span(
         }
         let end = start + lo.len();
         let mut sink = Sink {
-            pieces,
+            chunks,
             span: index,
             history: request.history,
             rows: rows.map(|rows| &rows[start..end]),

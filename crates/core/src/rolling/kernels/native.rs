@@ -13,7 +13,7 @@
 //! worst by one combine per row.
 
 use super::ops::Number;
-use super::parts::{Asked, Part};
+use super::parts::{IndexedAgg, Part};
 use super::sink::Sink;
 use super::{Block, Counts};
 use crate::aggregate::DType;
@@ -25,14 +25,14 @@ use crate::rolling::sorted_view::{Dense, Numbers};
 #[derive(Debug)]
 pub(super) struct Records<'a> {
     functions: Functions,
-    held: Held<'a>,
+    source: RecordSource<'a>,
     /// How many there are.
     len: usize,
     counts: Counts<'a>,
 }
 
 #[derive(Debug)]
-enum Held<'a> {
+enum RecordSource<'a> {
     /// The values are the records, and all are there.
     Column(&'a Numbers<'a>),
     Lifted(Vec<u64>),
@@ -47,7 +47,7 @@ impl<'a> Records<'a> {
         if matches!(functions.lift, Lift::Store) && words == 1 && len == rows {
             return Self {
                 functions,
-                held: Held::Column(&column.numbers),
+                source: RecordSource::Column(&column.numbers),
                 len,
                 counts: Counts(None),
             };
@@ -60,7 +60,7 @@ impl<'a> Records<'a> {
         });
         Self {
             functions,
-            held: Held::Lifted(lifted),
+            source: RecordSource::Lifted(lifted),
             len,
             counts,
         }
@@ -71,25 +71,27 @@ impl<'a> Records<'a> {
     }
 
     fn first(&self) -> *const u64 {
-        match &self.held {
-            Held::Column(Numbers::I64(values)) => values.as_ptr().cast(),
-            Held::Column(Numbers::F64(values)) => values.as_ptr().cast(),
-            Held::Lifted(words) => words.as_ptr(),
+        match &self.source {
+            RecordSource::Column(Numbers::I64(values)) => values.as_ptr().cast(),
+            RecordSource::Column(Numbers::F64(values)) => values.as_ptr().cast(),
+            RecordSource::Lifted(words) => words.as_ptr(),
         }
     }
 
     /// Copies one of them.
     fn write(&self, at: usize, out: &mut [u64]) {
-        match &self.held {
-            Held::Column(Numbers::I64(values)) => out[0] = values[at].bits(),
-            Held::Column(Numbers::F64(values)) => out[0] = values[at].bits(),
-            Held::Lifted(words) => out.copy_from_slice(&words[at * out.len()..][..out.len()]),
+        match &self.source {
+            RecordSource::Column(Numbers::I64(values)) => out[0] = values[at].bits(),
+            RecordSource::Column(Numbers::F64(values)) => out[0] = values[at].bits(),
+            RecordSource::Lifted(words) => {
+                out.copy_from_slice(&words[at * out.len()..][..out.len()])
+            }
         }
     }
 }
 
 /// So many words are folded ahead of the windows at hand, and stay in the cache.
-const AHEAD: usize = 1 << 13;
+const WORDS_AHEAD: usize = 1 << 13;
 
 /// The folds of windows over records, one after the other.
 #[derive(Debug)]
@@ -132,7 +134,7 @@ impl Stacks {
         });
         assert!(inside && ahead && ordered && out.len() == lo.len() * self.words);
         if lo.first().is_some_and(|lo| *lo < self.mid) {
-            self.forget(hi[0].min(self.hi) - 1);
+            self.drop_backs(hi[0].min(self.hi) - 1);
         }
         let mut at = 0;
         while at < lo.len() {
@@ -149,7 +151,7 @@ impl Stacks {
                 // most likely be behind `mid`.
                 let more = match until < lo.len() {
                     true => 0,
-                    false => (mid - lo[at]).min(AHEAD / self.words),
+                    false => (mid - lo[at]).min(WORDS_AHEAD / self.words),
                 };
                 let ahead = end.max((mid + more).min(records.len));
                 self.flip(records, lo[at], mid, ahead);
@@ -222,9 +224,9 @@ impl Stacks {
     }
 
     /// Drops what lies behind `mid` before a position, now and then.
-    fn forget(&mut self, to: usize) {
+    fn drop_backs(&mut self, to: usize) {
         let words = self.words;
-        if to < self.first + 2 * AHEAD / words {
+        if to < self.first + 2 * WORDS_AHEAD / words {
             return;
         }
         let kept = (to - self.first) * words..(self.hi - self.first) * words;
@@ -277,11 +279,11 @@ pub(super) struct Native<'a> {
     /// The record of each window, and what it is lowered to.
     folds: Vec<u64>,
     lowered: Vec<u64>,
-    asked: Vec<Asked>,
+    aggs: Vec<IndexedAgg>,
 }
 
 impl<'a> Native<'a> {
-    pub(super) fn boxed(records: &'a Records<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
+    pub(super) fn boxed(records: &'a Records<'a>, aggs: Vec<IndexedAgg>) -> Box<dyn Part + 'a> {
         Box::new(Self {
             records,
             stacks: Stacks::new(&records.functions),
@@ -289,14 +291,14 @@ impl<'a> Native<'a> {
             hi: Vec::new(),
             folds: Vec::new(),
             lowered: Vec::new(),
-            asked,
+            aggs,
         })
     }
 
     fn put(&self, block: &Block<'_>, sink: &mut Sink<'_, '_>) {
         let (words, counts) = (self.records.functions.words, self.records.counts);
         let numbers = self.lowered.iter().copied();
-        for (index, _) in &self.asked {
+        for (index, _) in &self.aggs {
             match self.records.functions.lower {
                 Lower::Record => {
                     let folds = self.folds.chunks_exact(words);

@@ -7,7 +7,7 @@ use super::prefix_sums::Terms;
 use super::two_stacks::Scan;
 use crate::aggregate::twofold::{Twofold, two_sum};
 use crate::aggregate::{DType, extreme_word};
-use crate::rolling::output::Piece;
+use crate::rolling::output::OutputChunk;
 
 /// A number as a kernel sees it.
 pub(super) trait Number: Copy + Sized {
@@ -15,7 +15,7 @@ pub(super) trait Number: Copy + Sized {
     fn bits(self) -> u64;
     fn of_bits(bits: u64) -> Self;
     /// Where a result column keeps values of this type.
-    fn column<'p>(piece: &'p mut Piece<'_>) -> &'p mut [Self];
+    fn column<'p>(chunk: &'p mut OutputChunk<'_>) -> &'p mut [Self];
     fn to_f64(self) -> f64;
     /// `self − pivot`, rounded once.
     fn distance(self, pivot: Self) -> f64;
@@ -35,9 +35,9 @@ impl Number for i64 {
     fn of_bits(bits: u64) -> Self {
         bits as i64
     }
-    fn column<'p>(piece: &'p mut Piece<'_>) -> &'p mut [Self] {
-        match piece {
-            Piece::I64 { values, .. } => values,
+    fn column<'p>(chunk: &'p mut OutputChunk<'_>) -> &'p mut [Self] {
+        match chunk {
+            OutputChunk::I64 { values, .. } => values,
             _ => unreachable!("integers for another column"),
         }
     }
@@ -70,9 +70,9 @@ impl Number for f64 {
     fn of_bits(bits: u64) -> Self {
         f64::from_bits(bits)
     }
-    fn column<'p>(piece: &'p mut Piece<'_>) -> &'p mut [Self] {
-        match piece {
-            Piece::F64 { values, .. } => values,
+    fn column<'p>(chunk: &'p mut OutputChunk<'_>) -> &'p mut [Self] {
+        match chunk {
+            OutputChunk::F64 { values, .. } => values,
             _ => unreachable!("floats for another column"),
         }
     }
@@ -255,11 +255,11 @@ impl Terms<1> for Sum<'_> {
         sum
     }
     #[inline(always)]
-    fn is_spent(&self, _sums: [f64; 1], _answer: f64, _count: f64, _least: f64) -> bool {
+    fn has_cancelled(&self, _sums: [f64; 1], _answer: f64, _count: f64, _least: f64) -> bool {
         false
     }
     #[inline(always)]
-    fn look(&self, lo: usize, hi: usize, _count: f64) -> f64 {
+    fn fold_rows(&self, lo: usize, hi: usize, _count: f64) -> f64 {
         let mut sum = Twofold::EMPTY;
         self.each(lo..hi, |[term]| sum = sum.plus_within(term));
         sum.value()
@@ -341,7 +341,7 @@ pub(super) struct Moments<'a, V> {
 pub(super) type Distances = [f64; 4];
 
 /// How much of `second` may be left of `second − first²/n` before a flip is due.
-const WEAR: f64 = 1.0 / 32.0;
+const MIN_REMAINDER: f64 = 1.0 / 32.0;
 
 impl<'a, V: Number> Moments<'a, V> {
     pub(super) fn new(values: Values<'a, V>, counts: Counts<'a>) -> Self {
@@ -362,7 +362,7 @@ impl<'a, V: Number> Moments<'a, V> {
 impl<V: Number> Scan for Moments<'_, V> {
     type Fold = Distances;
     type Lowered = f64;
-    const WEARS: bool = true;
+    const REBASES: bool = true;
 
     #[inline(always)]
     fn identity(&self) -> Distances {
@@ -412,8 +412,8 @@ impl<V: Number> Scan for Moments<'_, V> {
     }
     /// A window without any deviation is worn too, unless the pivot is its one value.
     #[inline(always)]
-    fn is_worn(&self, fold: Distances, squares: f64, count: f64) -> bool {
-        squares < WEAR * fold[1] * count
+    fn needs_rebase(&self, fold: Distances, squares: f64, count: f64) -> bool {
+        squares < MIN_REMAINDER * fold[1] * count
     }
 }
 
@@ -454,12 +454,12 @@ impl<V: Number> Terms<2> for Moments<'_, V> {
         }
     }
     #[inline(always)]
-    fn is_spent(&self, sums: [f64; 2], squares: f64, count: f64, least: f64) -> bool {
-        let is_worn = squares < WEAR * (sums[1] * count);
-        (is_worn | (sums[1] < least * count)) & (count >= 2.0)
+    fn has_cancelled(&self, sums: [f64; 2], squares: f64, count: f64, least: f64) -> bool {
+        let needs_rebase = squares < MIN_REMAINDER * (sums[1] * count);
+        (needs_rebase | (sums[1] < least * count)) & (count >= 2.0)
     }
     #[inline(always)]
-    fn look(&self, lo: usize, hi: usize, count: f64) -> f64 {
+    fn fold_rows(&self, lo: usize, hi: usize, count: f64) -> f64 {
         let mut near = *self;
         near.begin(lo, hi);
         // Several sums of each, so that none waits for the last row's.

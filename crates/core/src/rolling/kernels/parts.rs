@@ -4,19 +4,19 @@ use std::mem::take;
 use std::ops::Range;
 
 use super::ops::{Extreme, Moments, Number, Sum, Values};
-use super::prefix_sums::{Running, Terms};
+use super::prefix_sums::{PrefixSums, Terms};
 use super::sink::Sink;
-use super::two_stacks::{Flip, Scan};
+use super::two_stacks::{Scan, TwoStacks};
 use super::{Block, Counts};
 use crate::aggregate::native::Functions;
 use crate::aggregate::{AggSpec, Kind, extreme_value};
 use crate::rolling::Error;
-use crate::rolling::simd::{Work, widest};
+use crate::rolling::simd::{SimdTask, dispatch_simd};
 use crate::rolling::sorted_view::{Dense, Numbers};
 
 /// What is folded. Aggregations that need the same of one column share a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum FoldKind {
     Count,
     Sum,
     Extreme { min: bool },
@@ -25,7 +25,7 @@ pub(super) enum What {
     Native(Functions),
 }
 
-impl What {
+impl FoldKind {
     /// `None` if there is no kernel for it.
     pub(super) fn of(kind: Kind) -> Option<Self> {
         Some(match kind {
@@ -54,74 +54,74 @@ trait Kernel {
 
 impl<K: Kernel> Part for K {
     fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
-        widest(Run(self, block, sink))
+        dispatch_simd(KernelTask(self, block, sink))
     }
 }
 
-struct Run<'a, 'b, 'p, K>(&'a mut K, &'a Block<'a>, &'a mut Sink<'b, 'p>);
+struct KernelTask<'a, 'b, 'p, K>(&'a mut K, &'a Block<'a>, &'a mut Sink<'b, 'p>);
 
-impl<K: Kernel> Work for Run<'_, '_, '_, K> {
+impl<K: Kernel> SimdTask for KernelTask<'_, '_, '_, K> {
     type Out = Result<(), Error>;
 
     #[inline(always)]
-    fn work(self) -> Self::Out {
+    fn run(self) -> Self::Out {
         self.0.run(self.1, self.2)
     }
 }
 
 /// An aggregation and its place among those asked for.
-pub(super) type Asked = (usize, AggSpec);
+pub(super) type IndexedAgg = (usize, AggSpec);
 
 /// `dense` is the column; none for a count of rows.
 pub(super) fn part<'a>(
-    what: What,
+    fold: FoldKind,
     dense: Option<&'a Dense<'a>>,
-    asked: Vec<Asked>,
+    aggs: Vec<IndexedAgg>,
 ) -> Box<dyn Part + 'a> {
     let counts = Counts(dense.and_then(|dense| dense.presence.as_ref()));
     match dense.map(|dense| &dense.numbers) {
         Some(Numbers::I64(values)) => {
             let values = Values::new(values, counts);
-            match what {
-                What::Sum => ExactSum::boxed(values, counts, asked),
-                what => of_number(what, values, counts, asked),
+            match fold {
+                FoldKind::Sum => ExactSum::boxed(values, counts, aggs),
+                fold => of_number(fold, values, counts, aggs),
             }
         }
         Some(Numbers::F64(values)) => {
             let values = Values::new(values, counts);
-            match what {
-                What::Sum => Summed::boxed(Sum(values), counts, asked),
-                what => of_number(what, values, counts, asked),
+            match fold {
+                FoldKind::Sum => Summed::boxed(Sum(values), counts, aggs),
+                fold => of_number(fold, values, counts, aggs),
             }
         }
-        None => Box::new(Count { counts, asked }),
+        None => Box::new(Count { counts, aggs }),
     }
 }
 
 fn of_number<'a, V: Number + 'a>(
-    what: What,
+    fold: FoldKind,
     values: Values<'a, V>,
     counts: Counts<'a>,
-    asked: Vec<Asked>,
+    aggs: Vec<IndexedAgg>,
 ) -> Box<dyn Part + 'a> {
-    match what {
-        What::Extreme { min } => Extremes::boxed(Extreme { values, min }, counts, asked),
-        What::Moments => Summed::<_, 2>::boxed(Moments::new(values, counts), counts, asked),
-        What::End { last } => End::boxed(values, counts, last, asked),
-        What::Count | What::Sum => Box::new(Count { counts, asked }),
-        What::Native(_) => unreachable!("records answer these"),
+    match fold {
+        FoldKind::Extreme { min } => Extremes::boxed(Extreme { values, min }, counts, aggs),
+        FoldKind::Moments => Summed::<_, 2>::boxed(Moments::new(values, counts), counts, aggs),
+        FoldKind::End { last } => End::boxed(values, counts, last, aggs),
+        FoldKind::Count | FoldKind::Sum => Box::new(Count { counts, aggs }),
+        FoldKind::Native(_) => unreachable!("records answer these"),
     }
 }
 
 struct Count<'a> {
     counts: Counts<'a>,
-    asked: Vec<Asked>,
+    aggs: Vec<IndexedAgg>,
 }
 
 impl Kernel for Count<'_> {
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
-        for (index, _) in &self.asked {
+        for (index, _) in &self.aggs {
             let windows = block.windows();
             match self.counts.0 {
                 None => sink.numbers(*index, windows.map(|(lo, hi)| (hi - lo) as i64)),
@@ -147,7 +147,7 @@ struct ExactSum<'a> {
     sums: Vec<f64>,
     floats: Vec<f64>,
     counts: Counts<'a>,
-    asked: Vec<Asked>,
+    aggs: Vec<IndexedAgg>,
 }
 
 /// The running sum of a column up to `at`, and those of a block from there on to `end`.
@@ -240,7 +240,11 @@ fn reach_both(values: Values<'_, i64>, young: &mut Prefix, old: &mut Prefix) {
 }
 
 impl<'a> ExactSum<'a> {
-    fn boxed(values: Values<'a, i64>, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
+    fn boxed(
+        values: Values<'a, i64>,
+        counts: Counts<'a>,
+        aggs: Vec<IndexedAgg>,
+    ) -> Box<dyn Part + 'a> {
         Box::new(Self {
             values,
             young: Prefix::new(),
@@ -249,7 +253,7 @@ impl<'a> ExactSum<'a> {
             sums: Vec::new(),
             floats: Vec::new(),
             counts,
-            asked,
+            aggs,
         })
     }
 
@@ -300,8 +304,8 @@ impl Kernel for ExactSum<'_> {
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         let narrow = self.bring(block);
-        let is_mean = |(_, agg): &Asked| agg.kind == Kind::Mean;
-        if self.asked.iter().any(is_mean) {
+        let is_mean = |(_, agg): &IndexedAgg| agg.kind == Kind::Mean;
+        if self.aggs.iter().any(is_mean) {
             // Written down before they are divided, which vector registers do.
             let (mut sums, mut floats) = (take(&mut self.sums), take(&mut self.floats));
             match narrow {
@@ -311,7 +315,7 @@ impl Kernel for ExactSum<'_> {
             self.counts.write_down(block, &mut floats);
             (self.sums, self.floats) = (sums, floats);
         }
-        for (index, agg) in &self.asked {
+        for (index, agg) in &self.aggs {
             match (narrow, agg.kind) {
                 (true, Kind::Sum) => sink.numbers(*index, self.narrow(block)),
                 (false, Kind::Sum) => sink.wide_integers(*index, self.wide(block))?,
@@ -350,7 +354,7 @@ struct End<'a, V> {
     last: bool,
     /// Where to look for the end at a position, if some values are missing.
     places: Option<Vec<usize>>,
-    asked: Vec<Asked>,
+    aggs: Vec<IndexedAgg>,
 }
 
 impl<'a, V: Number + 'a> End<'a, V> {
@@ -358,7 +362,7 @@ impl<'a, V: Number + 'a> End<'a, V> {
         values: Values<'a, V>,
         counts: Counts<'a>,
         last: bool,
-        asked: Vec<Asked>,
+        aggs: Vec<IndexedAgg>,
     ) -> Box<dyn Part + 'a> {
         let places = values.present.map(|present| match last {
             false => nearest(present.iter().copied().enumerate().rev()),
@@ -369,7 +373,7 @@ impl<'a, V: Number + 'a> End<'a, V> {
             counts,
             last,
             places,
-            asked,
+            aggs,
         })
     }
 
@@ -397,7 +401,7 @@ fn nearest(present: impl ExactSizeIterator<Item = (usize, bool)>) -> Vec<usize> 
 impl<V: Number> Kernel for End<'_, V> {
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
-        for (index, _) in &self.asked {
+        for (index, _) in &self.aggs {
             let all = self.values.all;
             let windows = block.windows();
             match (&self.places, self.last, block.own) {
@@ -413,19 +417,23 @@ impl<V: Number> Kernel for End<'_, V> {
 
 /// The greatest or the least value of each window, by two stacks.
 struct Extremes<'a, V: Number> {
-    flip: Flip<'a, Extreme<'a, V>>,
+    stacks: TwoStacks<'a, Extreme<'a, V>>,
     words: Vec<i64>,
     counts: Counts<'a>,
-    asked: Vec<Asked>,
+    aggs: Vec<IndexedAgg>,
 }
 
 impl<'a, V: Number + 'a> Extremes<'a, V> {
-    fn boxed(extreme: Extreme<'a, V>, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
+    fn boxed(
+        extreme: Extreme<'a, V>,
+        counts: Counts<'a>,
+        aggs: Vec<IndexedAgg>,
+    ) -> Box<dyn Part + 'a> {
         Box::new(Self {
-            flip: Flip::new(extreme, counts),
+            stacks: TwoStacks::new(extreme, counts),
             words: Vec::new(),
             counts,
-            asked,
+            aggs,
         })
     }
 }
@@ -434,9 +442,9 @@ impl<V: Number> Kernel for Extremes<'_, V> {
     #[inline(always)]
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error> {
         self.words.resize(block.lo.len(), 0);
-        self.flip.answer(block, &mut self.words);
-        let min = self.flip.scan.min;
-        for (index, _) in &self.asked {
+        self.stacks.answer(block, &mut self.words);
+        let min = self.stacks.scan.min;
+        for (index, _) in &self.aggs {
             let value = |word: &i64| V::of_bits(extreme_value(*word, V::DTYPE, min));
             sink.numbers(*index, self.words.iter().map(value));
             sink.leave_out(*index, block, self.counts, 1);
@@ -447,22 +455,22 @@ impl<V: Number> Kernel for Extremes<'_, V> {
 
 /// What running sums answer.
 struct Summed<'a, S: Scan, const K: usize> {
-    running: Running<'a, S, K>,
+    running: PrefixSums<'a, S, K>,
     /// How many values each window holds, and what it is lowered to.
     floats: Vec<f64>,
     lowered: Vec<f64>,
     counts: Counts<'a>,
-    asked: Vec<Asked>,
+    aggs: Vec<IndexedAgg>,
 }
 
 impl<'a, S: Finish + Terms<K> + 'a, const K: usize> Summed<'a, S, K> {
-    fn boxed(terms: S, counts: Counts<'a>, asked: Vec<Asked>) -> Box<dyn Part + 'a> {
+    fn boxed(terms: S, counts: Counts<'a>, aggs: Vec<IndexedAgg>) -> Box<dyn Part + 'a> {
         Box::new(Self {
-            running: Running::new(terms, counts),
+            running: PrefixSums::new(terms, counts),
             floats: Vec::new(),
             lowered: Vec::new(),
             counts,
-            asked,
+            aggs,
         })
     }
 }
@@ -474,10 +482,14 @@ impl<S: Finish + Terms<K>, const K: usize> Kernel for Summed<'_, S, K> {
         self.lowered.resize(block.lo.len(), 0.0);
         self.running.answer(block, &self.floats, &mut self.lowered);
         let fewest = self.floats.iter().copied().fold(f64::INFINITY, f64::min);
-        for (index, agg) in &self.asked {
+        for (index, agg) in &self.aggs {
             let counts = self.floats.iter().copied();
             let lowered = self.lowered.iter().copied().zip(counts);
-            let least = self.running.flip.scan.finish((*index, agg), lowered, sink);
+            let least = self
+                .running
+                .stacks
+                .scan
+                .finish((*index, agg), lowered, sink);
             if fewest < least as f64 {
                 sink.leave_out(*index, block, self.counts, least);
             }
@@ -491,7 +503,7 @@ trait Finish {
     /// Gives how many values an answer takes.
     fn finish(
         &self,
-        asked: (usize, &AggSpec),
+        aggs: (usize, &AggSpec),
         lowered: impl ExactSizeIterator<Item = (f64, f64)>,
         sink: &mut Sink<'_, '_>,
     ) -> usize;

@@ -15,7 +15,7 @@
 //!
 //! Each begins with a look at all rows of a window. Where that comes too often, or the
 //! terms are beyond any grid (NaN, infinities, the largest and the smallest floats), two
-//! stacks ([`Flip`]) answer. When an epoch begins is decided by the rows and windows of a
+//! stacks ([`TwoStacks`]) answer. When an epoch begins is decided by the rows and windows of a
 //! group alone: a window that shares nothing with the one before it begins another.
 //!
 //! Methods: differences of prefix sums, over binned sums ([`super::binned_sum`] cites them)
@@ -25,9 +25,9 @@
 
 use std::ops::Range;
 
-use super::binned_sum::{Grid, MOST, ROOM, Units};
+use super::binned_sum::{BIN_CAPACITY, Grid, MAX_TERMS, Units};
 use super::ops::{Number, Values};
-use super::two_stacks::{Flip, Scan};
+use super::two_stacks::{Scan, TwoStacks};
 use super::{Block, Counts};
 
 /// What is added up over rows: `K` terms for each, which share a grid or its square.
@@ -69,16 +69,16 @@ pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
     /// From the sums of a window with so many values.
     fn answer(&self, sums: [f64; K], count: f64) -> f64;
     /// Whether digits have cancelled; `least` is what a sum of squares must reach.
-    fn is_spent(&self, sums: [f64; K], answer: f64, count: f64, least: f64) -> bool;
+    fn has_cancelled(&self, sums: [f64; K], answer: f64, count: f64, least: f64) -> bool;
     /// The answer for rows with so many values, by looking at each.
-    fn look(&self, lo: usize, hi: usize, count: f64) -> f64;
+    fn fold_rows(&self, lo: usize, hi: usize, count: f64) -> f64;
 }
 
 /// Rows of windows that are looked at one by one: where digits have cancelled, and until
 /// a longer one shares rows with the one before it.
-const FEW: usize = 8;
+const SHORT_ROWS: usize = 8;
 /// Rows looked at to begin epochs, for each row of the windows so far.
-const PATIENCE: usize = 32;
+const RESCANS_PER_ROW: usize = 32;
 
 /// Biased sums up to a row: coarse ones, then fine ones.
 type Sums<const K: usize> = [[f64; K]; 2];
@@ -96,7 +96,7 @@ impl<const K: usize> Side<K> {
     fn new() -> Self {
         Self {
             anchor: 0,
-            sums: vec![[[0.0; K]; 2]; ROOM + 1],
+            sums: vec![[[0.0; K]; 2]; BIN_CAPACITY + 1],
             filled: 0,
         }
     }
@@ -106,7 +106,7 @@ impl<const K: usize> Side<K> {
         self.sums[0] = start;
     }
 
-    /// Sums up to a row, which is at most [`ROOM`] rows from the anchor.
+    /// Sums up to a row, which is at most [`BIN_CAPACITY`] rows from the anchor.
     #[inline(always)]
     fn reach(&mut self, row: usize, terms: impl Terms<K>) {
         let from = self.anchor + self.filled;
@@ -180,8 +180,8 @@ fn add_up<'s, const K: usize>(
     }
 }
 
-pub(super) struct Running<'a, T: Scan, const K: usize> {
-    pub(super) flip: Flip<'a, T>,
+pub(super) struct PrefixSums<'a, T: Scan, const K: usize> {
+    pub(super) stacks: TwoStacks<'a, T>,
     counts: Counts<'a>,
     grids: [Grid; K],
     /// The end of the last window.
@@ -191,7 +191,7 @@ pub(super) struct Running<'a, T: Scan, const K: usize> {
     /// What windows that begin up to here may rely on.
     mid: usize,
     /// Two stacks answer up to `mid`.
-    is_wild: bool,
+    in_fallback: bool,
     /// Some terms have lost digits.
     is_inexact: bool,
     /// All rows before it are known to fit.
@@ -209,23 +209,23 @@ pub(super) struct Running<'a, T: Scan, const K: usize> {
     looked: usize,
 }
 
-impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
+impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
     pub(super) fn new(terms: T, counts: Counts<'a>) -> Self {
         Self {
-            flip: Flip::new(terms, counts),
+            stacks: TwoStacks::new(terms, counts),
             counts,
             grids: [Grid::ZERO; K],
             end: 0,
             is_idle: true,
             mid: 0,
-            is_wild: false,
+            in_fallback: false,
             is_inexact: false,
             seen: 0,
             between: [[0; 2]; K],
             young: Side::new(),
             old: Side::new(),
-            pairs: vec![[[0.0; K]; 2]; ROOM],
-            sums: vec![[0.0; K]; ROOM],
+            pairs: vec![[[0.0; K]; 2]; BIN_CAPACITY],
+            sums: vec![[0.0; K]; BIN_CAPACITY],
             since: 0,
             looked: 0,
         }
@@ -236,19 +236,19 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
     pub(super) fn answer(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) {
         let (last, mut at) = (block.lo.len() - 1, 0);
         let apart = block.lo[last] >= block.hi[0] && self.apart(block);
-        let long = block.hi[last] - block.lo[0] > MOST;
+        let long = block.hi[last] - block.lo[0] > MAX_TERMS;
         while at <= last {
             let (lo, hi) = (block.lo[at], block.hi[at]);
             let fresh = lo >= self.end && hi > lo;
             if fresh {
                 (self.is_idle, self.since, self.looked) = (true, lo, 0);
             }
-            if fresh || (self.is_idle && hi - lo <= FEW) {
-                lowered[at] = self.flip.scan.look(lo, hi, counts[at]);
+            if fresh || (self.is_idle && hi - lo <= SHORT_ROWS) {
+                lowered[at] = self.stacks.scan.fold_rows(lo, hi, counts[at]);
                 (self.end, at) = (hi, at + 1);
                 continue;
             }
-            if self.is_idle || lo > self.mid || (hi - lo > MOST && !self.is_wild) {
+            if self.is_idle || lo > self.mid || (hi - lo > MAX_TERMS && !self.in_fallback) {
                 self.begin(lo, hi);
                 self.is_idle = false;
             }
@@ -256,15 +256,15 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
             if apart {
                 until = at + 1 + self.shared(&block.lo[at + 1..until], &block.hi[at..until]);
             }
-            if !self.is_wild && long {
+            if !self.in_fallback && long {
                 let mut windows = block.windows().take(until).skip(at + 1);
                 until = windows
-                    .position(|(lo, hi)| hi - lo > MOST)
+                    .position(|(lo, hi)| hi - lo > MAX_TERMS)
                     .map_or(until, |k| at + 1 + k);
             }
             let part = block.between(at, until);
-            at += if self.is_wild {
-                self.wild(&part, &mut lowered[at..until]);
+            at += if self.in_fallback {
+                self.fallback(&part, &mut lowered[at..until]);
                 part.lo.len()
             } else {
                 self.run(&part, &counts[at..until], &mut lowered[at..until])
@@ -300,15 +300,15 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
         let mut count = block.lo.len();
         if self.refused(hi).is_some() {
             self.begin(lo, hi);
-            if self.is_wild {
-                self.wild(&block.between(0, 1), &mut lowered[..1]);
+            if self.in_fallback {
+                self.fallback(&block.between(0, 1), &mut lowered[..1]);
                 return 1;
             }
             count = block.lo.partition_point(|lo| *lo <= self.mid);
         }
         self.follow(lo, hi);
         let room = |ends: &[usize], side: &Side<K>| {
-            let most = side.anchor + ROOM;
+            let most = side.anchor + BIN_CAPACITY;
             match ends[ends.len() - 1] <= most {
                 true => ends.len(),
                 false => ends.partition_point(|end| *end <= most),
@@ -320,7 +320,7 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
             count = block.hi[..count].partition_point(|hi| *hi <= bad);
         }
         let block = block.between(0, count);
-        let terms = self.flip.scan;
+        let terms = self.stacks.scan;
         reach_both(
             (&mut self.young, block.hi[count - 1]),
             (&mut self.old, block.lo[count - 1]),
@@ -328,17 +328,18 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
             &mut self.pairs,
         );
         self.seen = block.hi[count - 1];
-        let spent = self.join(&block, &counts[..count], &mut lowered[..count]);
-        let Some(at) = spent.and_then(|first| self.mend(first, &block, &mut lowered[..count]))
+        let cancelled = self.join(&block, &counts[..count], &mut lowered[..count]);
+        let Some(at) =
+            cancelled.and_then(|first| self.recompute_short(first, &block, &mut lowered[..count]))
         else {
             return count;
         };
         self.begin(block.lo[at], block.hi[at]);
-        if self.is_wild {
-            self.flip
+        if self.in_fallback {
+            self.stacks
                 .answer(&block.between(at, at + 1), &mut lowered[at..=at]);
         } else {
-            let terms = &self.flip.scan;
+            let terms = &self.stacks.scan;
             lowered[at] = terms.answer(self.sums(self.between), counts[at]);
         }
         at + 1
@@ -351,7 +352,7 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
         let exact = T::CANCELS && !self.is_inexact;
         let fits = |term: f64| grid.takes(term) & (!exact | grid.holds(term));
         let rows = self.seen..end.max(self.seen);
-        let terms = self.flip.scan;
+        let terms = self.stacks.scan;
         let mut all = true;
         terms.each(rows.clone(), |terms| all &= fits(terms[0]));
         if all {
@@ -371,18 +372,18 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
     /// Brings the anchors to a window.
     #[inline(always)]
     fn follow(&mut self, lo: usize, hi: usize) {
-        let terms = self.flip.scan;
+        let terms = self.stacks.scan;
         let start = self.start();
         for (side, end, sign) in [(&mut self.young, hi, 1), (&mut self.old, lo, -1)] {
-            while end > side.anchor + ROOM {
-                side.reach(side.anchor + ROOM, terms);
-                let sums = side.sums[ROOM];
+            while end > side.anchor + BIN_CAPACITY {
+                side.reach(side.anchor + BIN_CAPACITY, terms);
+                let sums = side.sums[BIN_CAPACITY];
                 for (of, grid) in self.grids.iter().enumerate() {
                     let units = grid.units([sums[0][of], sums[1][of]]);
                     self.between[of][0] += sign * units[0];
                     self.between[of][1] += sign * units[1];
                 }
-                side.begin(side.anchor + ROOM, start);
+                side.begin(side.anchor + BIN_CAPACITY, start);
             }
         }
     }
@@ -400,8 +401,8 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
     #[inline(always)]
     fn join(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) -> Option<usize> {
         let between = self.floats(self.between);
-        let terms = self.flip.scan;
-        let least = self.grids[K - 1].limit * SMALL;
+        let terms = self.stacks.scan;
+        let least = self.grids[K - 1].limit * MIN_SQUARES;
         let (young, old) = (&self.young.sums[..], &self.old.sums[..]);
         let (first_young, first_old) = (self.young.anchor, self.old.anchor);
         let sums = |(lo, hi)| window(between, &young[hi - first_young], &old[lo - first_old]);
@@ -418,37 +419,45 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
             }
             for ((slot, &count), sums) in lowered.iter_mut().zip(counts).zip(all) {
                 *slot = terms.answer(*sums, count);
-                any |= terms.is_spent(*sums, *slot, count, least);
+                any |= terms.has_cancelled(*sums, *slot, count, least);
             }
         }
         if !any {
             return None;
         }
-        (0..lowered.len()).find(|at| self.is_spent(between, block, *at, lowered[*at]))
+        (0..lowered.len()).find(|at| self.has_cancelled(between, block, *at, lowered[*at]))
     }
 
-    fn is_spent(&self, between: Sums<K>, block: &Block<'_>, at: usize, answer: f64) -> bool {
+    fn has_cancelled(&self, between: Sums<K>, block: &Block<'_>, at: usize, answer: f64) -> bool {
         let (lo, hi) = (block.lo[at], block.hi[at]);
         let young = &self.young.sums[hi - self.young.anchor];
         let old = &self.old.sums[lo - self.old.anchor];
         let (sums, count) = (window(between, young, old), self.counts.float(lo, hi));
-        let least = self.grids[K - 1].limit * SMALL;
-        self.flip.scan.is_spent(sums, answer, count, least)
+        let least = self.grids[K - 1].limit * MIN_SQUARES;
+        self.stacks.scan.has_cancelled(sums, answer, count, least)
     }
 
     /// Looks at all rows of short windows from `first` on whose digits have cancelled;
     /// gives the first long one.
-    fn mend(&self, first: usize, block: &Block<'_>, lowered: &mut [f64]) -> Option<usize> {
+    fn recompute_short(
+        &self,
+        first: usize,
+        block: &Block<'_>,
+        lowered: &mut [f64],
+    ) -> Option<usize> {
         let between = self.floats(self.between);
         for (at, answer) in lowered.iter_mut().enumerate().skip(first) {
-            if !self.is_spent(between, block, at, *answer) {
+            if !self.has_cancelled(between, block, at, *answer) {
                 continue;
             }
             let (lo, hi) = (block.lo[at], block.hi[at]);
-            if hi - lo > FEW {
+            if hi - lo > SHORT_ROWS {
                 return Some(at);
             }
-            *answer = self.flip.scan.look(lo, hi, self.counts.float(lo, hi));
+            *answer = self
+                .stacks
+                .scan
+                .fold_rows(lo, hi, self.counts.float(lo, hi));
         }
         None
     }
@@ -470,21 +479,21 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
     #[inline(never)]
     fn begin(&mut self, lo: usize, hi: usize) {
         self.looked += hi - lo;
-        let tired = self.looked > PATIENCE * (hi - self.since) + 4096;
+        let over_budget = self.looked > RESCANS_PER_ROW * (hi - self.since) + 4096;
         self.seen = hi;
-        (self.mid, self.is_inexact, self.is_wild) = (usize::MAX, false, false);
+        (self.mid, self.is_inexact, self.in_fallback) = (usize::MAX, false, false);
         if lo == hi {
             self.grids = [Grid::ZERO; K];
             self.between = [[0; 2]; K];
             self.anchor(lo, hi);
             return;
         }
-        if hi - lo > MOST || tired {
-            self.be_wild(lo, if tired { usize::MAX } else { hi - 1 });
+        if hi - lo > MAX_TERMS || over_budget {
+            self.start_fallback(lo, if over_budget { usize::MAX } else { hi - 1 });
             return;
         }
-        self.flip.scan.begin(lo, hi);
-        let terms = self.flip.scan;
+        self.stacks.scan.begin(lo, hi);
+        let terms = self.stacks.scan;
         let (mut most, mut strange) = (0.0, false);
         terms.each(lo..hi, |terms| {
             let size = terms[0].abs();
@@ -500,11 +509,11 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
             last
         };
         if strange {
-            self.be_wild(lo, last(&|size| !size.is_finite()));
+            self.start_fallback(lo, last(&|size| !size.is_finite()));
             return;
         }
         let Some(grid) = Grid::new(most) else {
-            self.be_wild(lo, hi - 1);
+            self.start_fallback(lo, hi - 1);
             return;
         };
         let mut exact = true;
@@ -528,23 +537,23 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
 
     /// Windows beyond any grid.
     #[inline(never)]
-    fn wild(&mut self, block: &Block<'_>, lowered: &mut [f64]) {
-        self.flip.answer(block, lowered);
+    fn fallback(&mut self, block: &Block<'_>, lowered: &mut [f64]) {
+        self.stacks.answer(block, lowered);
     }
 
-    fn be_wild(&mut self, lo: usize, mid: usize) {
-        (self.is_wild, self.mid) = (true, mid);
-        self.flip.restart(lo);
+    fn start_fallback(&mut self, lo: usize, mid: usize) {
+        (self.in_fallback, self.mid) = (true, mid);
+        self.stacks.restart(lo);
     }
 
     /// The sums over rows.
     fn total(&self, lo: usize, hi: usize) -> [Units; K] {
         let mut total = [[0; 2]; K];
         let start = self.start();
-        for from in (lo..hi).step_by(ROOM) {
+        for from in (lo..hi).step_by(BIN_CAPACITY) {
             let mut sums = start;
-            let rows = from..hi.min(from + ROOM);
-            self.flip.scan.each(rows, |terms| sums = add(sums, terms));
+            let rows = from..hi.min(from + BIN_CAPACITY);
+            self.stacks.scan.each(rows, |terms| sums = add(sums, terms));
             for (of, grid) in self.grids.iter().enumerate() {
                 let units = grid.units([sums[0][of], sums[1][of]]);
                 for level in 0..2 {
@@ -558,7 +567,7 @@ impl<'a, const K: usize, T: Terms<K>> Running<'a, T, K> {
 
 /// What a sum of squares must reach, for each value and in parts of the greatest square,
 /// for what its terms lost not to count.
-const SMALL: f64 = 1.0 / (1 << 28) as f64;
+const MIN_SQUARES: f64 = 1.0 / (1 << 28) as f64;
 
 #[inline(always)]
 fn window<const K: usize>(between: Sums<K>, young: &Sums<K>, old: &Sums<K>) -> [f64; K] {

@@ -1,7 +1,7 @@
 //! Running sums against a look at every window, over data that ends epochs in all ways.
 
 use super::ops::{Moments, Sum, Values};
-use super::prefix_sums::{Running, Terms};
+use super::prefix_sums::{PrefixSums, Terms};
 use super::{Block, Counts};
 use crate::aggregate::twofold::Twofold;
 use crate::rolling::sorted_view::Presence;
@@ -67,7 +67,7 @@ fn answers<'a, T: Terms<K>, const K: usize>(
     (lo, hi): (&[usize], &[usize]),
     random: &mut Random,
 ) -> Vec<f64> {
-    let mut running = Running::new(terms, counts);
+    let mut running = PrefixSums::new(terms, counts);
     let mut answers = vec![0.0; lo.len()];
     let mut at = 0;
     while at < lo.len() {

@@ -2,12 +2,12 @@
 
 use super::ops::Number;
 use super::{Block, Counts};
-use crate::rolling::output::Piece;
+use crate::rolling::output::OutputChunk;
 use crate::rolling::{Error, Overflow};
 
 /// Result columns of one span, all values there unless left out.
 pub(super) struct Sink<'a, 'p> {
-    pub(super) pieces: &'a mut [Piece<'p>],
+    pub(super) chunks: &'a mut [OutputChunk<'p>],
     pub(super) span: usize,
     /// Rows of the table before this one may overflow: nobody asked for them.
     pub(super) history: usize,
@@ -28,7 +28,7 @@ impl Sink<'_, '_> {
         index: usize,
         values: impl ExactSizeIterator<Item = V>,
     ) {
-        let column = V::column(&mut self.pieces[index]);
+        let column = V::column(&mut self.chunks[index]);
         match self.rows {
             None => {
                 let slots = &mut column[self.start..self.start + values.len()];
@@ -53,7 +53,7 @@ impl Sink<'_, '_> {
         for (at, (record, there)) in records.enumerate() {
             if there {
                 let row = self.row(at);
-                self.pieces[index].put_record(row, record);
+                self.chunks[index].put_record(row, record);
             }
         }
     }
@@ -78,11 +78,11 @@ impl Sink<'_, '_> {
                         value,
                     });
                 }
-                self.pieces[index].leave_out(row);
-                self.pieces[index].note_overflow(row, value);
+                self.chunks[index].leave_out(row);
+                self.chunks[index].note_overflow(row, value);
                 continue;
             };
-            i64::column(&mut self.pieces[index])[row] = fits;
+            i64::column(&mut self.chunks[index])[row] = fits;
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl Sink<'_, '_> {
         for (at, (lo, hi)) in block.windows().enumerate() {
             if few((lo, hi)) {
                 let row = self.row(at);
-                self.pieces[index].leave_out(row);
+                self.chunks[index].leave_out(row);
             }
         }
     }

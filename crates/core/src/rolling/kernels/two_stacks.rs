@@ -26,8 +26,8 @@ pub(super) trait Scan: Copy {
     type Fold: Copy;
     /// What a window's fold is lowered to.
     type Lowered: Copy + Default;
-    /// Whether folds may lose digits, see [`Self::is_worn`]; only then do counts matter.
-    const WEARS: bool = false;
+    /// Whether folds may lose digits, see [`Self::needs_rebase`]; only then do counts matter.
+    const REBASES: bool = false;
 
     fn identity(&self) -> Self::Fold;
     /// `fold ⊗ value[at]`.
@@ -66,13 +66,13 @@ pub(super) trait Scan: Copy {
     fn renew(&mut self, _lo: usize, _hi: usize, _fresh: bool) {}
     /// Whether a fold has lost so many digits that what it is lowered to takes a flip.
     #[inline(always)]
-    fn is_worn(&self, _fold: Self::Fold, _lowered: Self::Lowered, _count: f64) -> bool {
+    fn needs_rebase(&self, _fold: Self::Fold, _lowered: Self::Lowered, _count: f64) -> bool {
         false
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Flip<'a, S: Scan> {
+pub(super) struct TwoStacks<'a, S: Scan> {
     pub(super) scan: S,
     counts: Counts<'a>,
     /// `suffixes[k]` folds `base + k..mid`; the last is the identity.
@@ -86,7 +86,7 @@ pub(super) struct Flip<'a, S: Scan> {
     backs: Vec<S::Fold>,
 }
 
-impl<'a, S: Scan> Flip<'a, S> {
+impl<'a, S: Scan> TwoStacks<'a, S> {
     pub(super) fn new(scan: S, counts: Counts<'a>) -> Self {
         let identity = scan.identity();
         Self {
@@ -153,8 +153,8 @@ impl<'a, S: Scan> Flip<'a, S> {
         for from in (0..lo.len()).step_by(LANES) {
             let until = lo.len().min(from + LANES);
             let windows = (&lo[from..until], &hi[from..until]);
-            if let Some(worn) = self.join(windows, first, &mut lowered[from..until]) {
-                let at = from + worn;
+            if let Some(rebased) = self.join(windows, first, &mut lowered[from..until]) {
+                let at = from + rebased;
                 self.flip(lo[at], hi[at], false);
                 let count = self.counts.float(lo[at], hi[at]);
                 lowered[at] = self.scan.lower(self.suffixes[0], count);
@@ -177,14 +177,21 @@ impl<'a, S: Scan> Flip<'a, S> {
         let (suffixes, backs) = (&self.suffixes[..], &self.backs[..]);
         let fold = |lo: usize, hi: usize| {
             let fold = scan.join(suffixes[lo - base], backs[hi - first]);
-            (fold, if S::WEARS { counts.float(lo, hi) } else { 0.0 })
+            (
+                fold,
+                if S::REBASES {
+                    counts.float(lo, hi)
+                } else {
+                    0.0
+                },
+            )
         };
         let mut any = false;
         for ((slot, &lo), &hi) in lowered.iter_mut().zip(lo).zip(hi) {
             let (fold, count) = fold(lo, hi);
             *slot = scan.lower(fold, count);
-            if S::WEARS {
-                any |= scan.is_worn(fold, *slot, count);
+            if S::REBASES {
+                any |= scan.needs_rebase(fold, *slot, count);
             }
         }
         if !any {
@@ -193,7 +200,7 @@ impl<'a, S: Scan> Flip<'a, S> {
         let mut windows = lowered.iter().zip(lo).zip(hi);
         windows.position(|((lowered, &lo), &hi)| {
             let (fold, count) = fold(lo, hi);
-            self.scan.is_worn(fold, *lowered, count)
+            self.scan.needs_rebase(fold, *lowered, count)
         })
     }
 
@@ -207,7 +214,7 @@ impl<'a, S: Scan> Flip<'a, S> {
         let count = self.counts.float(lo, hi);
         let fold = self.scan.join(self.suffixes[lo - self.base], self.back);
         let lowered = self.scan.lower(fold, count);
-        if !self.scan.is_worn(fold, lowered, count) {
+        if !self.scan.needs_rebase(fold, lowered, count) {
             return lowered;
         }
         self.flip(lo, hi, false);
@@ -221,7 +228,7 @@ impl<'a, S: Scan> Flip<'a, S> {
         let whole = self.suffixes[0];
         let count = self.counts.float(lo, hi);
         let lowered = self.scan.lower(whole, count);
-        if self.scan.is_worn(whole, lowered, count) {
+        if self.scan.needs_rebase(whole, lowered, count) {
             // From very far off, the first look only comes near.
             self.scan.renew(lo, hi, false);
             self.fold_suffixes(lo, hi);
