@@ -11,37 +11,37 @@ from slidewise.window.planner import WindowPlan
 from slidewise.window.time_codec import Clock
 
 __all__ = [
+    "ArrowArray",
     "Bloom",
-    "Column",
     "CountMin",
-    "Laid",
+    "SortLayout",
     "Spec",
     "Window",
     "__version__",
     "algorithms",
     "commutes",
     "hashes",
-    "hops",
-    "in_order",
-    "lay",
+    "hop_windows",
+    "kernel_kind",
     "obeys_law",
     "partials",
     "rolling",
-    "rolling_own",
-    "sessions",
+    "rolling_udaf",
+    "rows_are_sorted",
+    "session_windows",
+    "sort_rows",
     "subtracts_exactly",
-    "way",
 ]
 
 # Times, groups and arrival.
 _Rows = tuple[object, object | None, object | None]
 # Times, where windows begin, groups and arrival.
-_Moments = tuple[object, object | None, object | None, object | None]
+_QueryPoints = tuple[object, object | None, object | None, object | None]
 
 __version__: str
 
 @final
-class Column:
+class ArrowArray:
     def __arrow_c_array__(
         self, requested_schema: object | None = None
     ) -> tuple[object, object]: ...
@@ -120,7 +120,7 @@ class Window:
 def algorithms() -> list[
     tuple[str, bool, str | None, bool, bool, list[tuple[str, int, list[int] | None]]]
 ]: ...
-def hashes(array: object) -> Column: ...
+def hashes(array: object) -> ArrowArray: ...
 def commutes(kind: str, feeds: int) -> bool: ...
 def obeys_law(law: str, aggs: Sequence[tuple[str, bool]], feeds: int) -> bool: ...
 def subtracts_exactly(aggs: Sequence[tuple[str, bool]], floats: bool) -> bool: ...
@@ -130,41 +130,41 @@ def rolling(
     aggs: Sequence[tuple[str, int, int, int]],
     windows: Sequence[tuple[str, int, str, int]],
     ties: str,
-    moments: _Moments | None,
+    query_points: _QueryPoints | None,
     natives: Sequence[Compiled],
     history: int,
     lifted: object | None,
     threads: int,
-    laid: Laid | None,
+    layout: SortLayout | None,
     fails: bool,
-) -> tuple[list[list[Column]], list[tuple[int, int, int, int]]]: ...
+) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
 def partials(
     rows: _Rows,
     columns: Sequence[object],
     aggs: Sequence[tuple[str, int, int, int]],
-    moments: _Moments,
+    query_points: _QueryPoints,
     natives: Sequence[Compiled],
     lifted: object | None,
-) -> Column: ...
-def rolling_own(
+) -> ArrowArray: ...
+def rolling_udaf(
     rows: _Rows,
     values: list[Any],
     functions: Functions,
     windows: Sequence[tuple[str, int, str, int]],
     ties: str,
-    moments: _Moments | None,
+    query_points: _QueryPoints | None,
     history: int,
 ) -> list[list[Any]]: ...
 
 @final
-class Laid: ...
+class SortLayout: ...
 
-def lay(rows: _Rows, threads: int) -> Laid: ...
-def hops(
-    rows: _Rows, laid: Laid, length: int, every: int, offset: int, empty: bool
-) -> tuple[Column, Column, Column, Column]: ...
-def in_order(rows: _Rows) -> bool: ...
-def way(kind: str, number: int) -> str: ...
-def sessions(
-    rows: _Rows, laid: Laid, gap: int
-) -> tuple[Column, Column, Column, Column]: ...
+def sort_rows(rows: _Rows, threads: int) -> SortLayout: ...
+def hop_windows(
+    rows: _Rows, layout: SortLayout, length: int, every: int, offset: int, empty: bool
+) -> tuple[ArrowArray, ArrowArray, ArrowArray, ArrowArray]: ...
+def rows_are_sorted(rows: _Rows) -> bool: ...
+def kernel_kind(kind: str, number: int) -> str: ...
+def session_windows(
+    rows: _Rows, layout: SortLayout, gap: int
+) -> tuple[ArrowArray, ArrowArray, ArrowArray, ArrowArray]: ...

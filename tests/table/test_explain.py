@@ -107,4 +107,4 @@ def test_the_core_knows_a_way_for_each_kind() -> None:
         "skewness": "combines",
         "native:0": "combines",
     }
-    assert {kind: _core.way(kind, 0) for kind in ways} == ways
+    assert {kind: _core.kernel_kind(kind, 0) for kind in ways} == ways

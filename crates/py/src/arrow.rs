@@ -10,7 +10,7 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
-use slidewise_core::aggregate::column::{Column as CoreColumn, Validity, Values};
+use slidewise_core::aggregate::column::{Column, Validity, Values};
 
 use crate::errors::spec;
 use crate::scalars::described;
@@ -87,13 +87,13 @@ impl Numbers {
         }
     }
 
-    pub(crate) fn column<T>(&self) -> CoreColumn<'_, T> {
+    pub(crate) fn column<T>(&self) -> Column<'_, T> {
         let (values, nulls) = match self {
             Self::I64(array) => (Values::I64(array.values()), array.nulls()),
             Self::F64(array) => (Values::F64(array.values()), array.nulls()),
         };
         let validity = nulls.filter(|nulls| nulls.null_count() > 0);
-        CoreColumn {
+        Column {
             values,
             validity: validity.map(|nulls| Validity {
                 bits: nulls.validity(),
@@ -106,16 +106,16 @@ impl Numbers {
 /// An Arrow array for Python: `pyarrow.array(column)` reads it without a copy.
 #[pyclass(frozen, module = "slidewise._core")]
 #[derive(Debug)]
-pub(crate) struct Column(ArrayRef);
+pub(crate) struct ArrowArray(ArrayRef);
 
-impl Column {
+impl ArrowArray {
     pub(crate) fn new(data: ArrayData) -> Self {
         Self(make_array(data))
     }
 }
 
 #[pymethods]
-impl Column {
+impl ArrowArray {
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -137,6 +137,10 @@ impl Column {
     }
 
     fn __repr__(&self) -> String {
-        format!("Column({}, {} values)", self.0.data_type(), self.0.len())
+        format!(
+            "ArrowArray({}, {} values)",
+            self.0.data_type(),
+            self.0.len()
+        )
     }
 }

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString};
 use twox_hash::XxHash64;
 
-use crate::arrow::{Column, Numbers, import};
+use crate::arrow::{ArrowArray, Numbers, import};
 use crate::errors::{noted, spec};
 use crate::scalars::{described, is_exact_fraction, is_numpy_bool, plain};
 
@@ -130,7 +130,7 @@ pub(crate) fn of_numbers(numbers: &Numbers) -> Int64Array {
 
 /// The hashes of an Arrow array of int64, uint64, float64, large text or large binary.
 #[pyfunction]
-pub(crate) fn hashes(array: &Bound<'_, PyAny>) -> PyResult<Column> {
+pub(crate) fn hashes(array: &Bound<'_, PyAny>) -> PyResult<ArrowArray> {
     let array = make_array(import(array)?);
     let hashed: Int64Array = match array.data_type() {
         DataType::Int64 => array.as_primitive::<Int64Type>().unary(of_int),
@@ -144,5 +144,5 @@ pub(crate) fn hashes(array: &Bound<'_, PyAny>) -> PyResult<Column> {
             .collect(),
         other => return Err(PyTypeError::new_err(format!("no hashes of {other}"))),
     };
-    Ok(Column::new(hashed.to_data()))
+    Ok(ArrowArray::new(hashed.to_data()))
 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use slidewise_core::rolling::hop_windows::{self, Hop, Refusal, WindowList};
 use slidewise_core::rolling::{QueryPoints, SortLayout as CoreLayout};
 
-use crate::arrow::{Column, Numbers, import_codes};
+use crate::arrow::{ArrowArray, Numbers, import_codes};
 use crate::errors::told;
 use crate::signals::watch_signals;
 
@@ -144,12 +144,12 @@ pub(crate) fn check(
 
 /// Whether rows lie by key, and by time within each key.
 #[pyfunction]
-pub(crate) fn in_order(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<bool> {
+pub(crate) fn rows_are_sorted(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<bool> {
     let keys = Keys::of_rows(&rows)?;
-    Ok(py.detach(|| slidewise_core::rolling::in_order(keys.groups(), keys.times())))
+    Ok(py.detach(|| slidewise_core::rolling::rows_are_sorted(keys.groups(), keys.times())))
 }
 
-type Columns = (Column, Column, Column, Column);
+type Columns = (ArrowArray, ArrowArray, ArrowArray, ArrowArray);
 
 /// A table put in order once, for its windows and their answers.
 #[pyclass(frozen, module = "slidewise._core")]
@@ -167,7 +167,11 @@ impl SortLayout {
 
 /// Puts rows in order by key and time.
 #[pyfunction]
-pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>, threads: usize) -> PyResult<SortLayout> {
+pub(crate) fn sort_rows(
+    py: Python<'_>,
+    rows: RowsTuple<'_>,
+    threads: usize,
+) -> PyResult<SortLayout> {
     let keys = Keys::of_rows(&rows)?;
     let count = keys.group_count(0)?;
     let mut interrupt = None;
@@ -180,8 +184,8 @@ pub(crate) fn lay(py: Python<'_>, rows: RowsTuple<'_>, threads: usize) -> PyResu
 }
 
 /// The windows on a grid that hold a row: starts, ends, groups, and a row of each group.
-#[pyfunction(name = "hops")]
-pub(crate) fn hop_frames(
+#[pyfunction(name = "hop_windows")]
+pub(crate) fn hop_window_columns(
     py: Python<'_>,
     rows: RowsTuple<'_>,
     layout: &SortLayout,
@@ -207,8 +211,8 @@ pub(crate) fn hop_frames(
 }
 
 /// Windows from the first to the last of rows at most `gap` apart, likewise.
-#[pyfunction(name = "sessions")]
-pub(crate) fn session_frames(
+#[pyfunction(name = "session_windows")]
+pub(crate) fn session_window_columns(
     py: Python<'_>,
     rows: RowsTuple<'_>,
     layout: &SortLayout,
@@ -235,10 +239,10 @@ fn found(
     layout.check(keys.len())?;
     let windows = py.detach(|| find(&keys, &layout.0)).map_err(refused)?;
     Ok((
-        Column::new(Int64Array::from(windows.starts).into()),
-        Column::new(Int64Array::from(windows.ends).into()),
-        Column::new(UInt32Array::from(windows.groups).into()),
-        Column::new(Int64Array::from(windows.rows).into()),
+        ArrowArray::new(Int64Array::from(windows.starts).into()),
+        ArrowArray::new(Int64Array::from(windows.ends).into()),
+        ArrowArray::new(UInt32Array::from(windows.groups).into()),
+        ArrowArray::new(Int64Array::from(windows.rows).into()),
     ))
 }
 

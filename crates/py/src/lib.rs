@@ -60,19 +60,19 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<arrow::Column>()?;
+    module.add_class::<arrow::ArrowArray>()?;
     module.add_class::<spec::Spec>()?;
     module.add_class::<window::Window>()?;
     module.add_class::<keys::SortLayout>()?;
     module.add_class::<sketches::Bloom>()?;
     module.add_class::<sketches::CountMin>()?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
-    module.add_function(wrap_pyfunction!(udaf_tables::rolling_own_column, module)?)?;
-    module.add_function(wrap_pyfunction!(keys::hop_frames, module)?)?;
-    module.add_function(wrap_pyfunction!(keys::session_frames, module)?)?;
-    module.add_function(wrap_pyfunction!(keys::in_order, module)?)?;
-    module.add_function(wrap_pyfunction!(keys::lay, module)?)?;
-    module.add_function(wrap_pyfunction!(tables::way, module)?)?;
+    module.add_function(wrap_pyfunction!(udaf_tables::rolling_udaf_column, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::hop_window_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::session_window_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::rows_are_sorted, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::sort_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::kernel_kind, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::commutes, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::obeys_law, module)?)?;

@@ -7,7 +7,7 @@ use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{DataType, Field};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use slidewise_core::aggregate::column::{Column as Values, Validity};
+use slidewise_core::aggregate::column::{Column, Validity};
 use slidewise_core::aggregate::native::Functions;
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::rolling::output::Bitmap;
@@ -16,7 +16,7 @@ use slidewise_core::rolling::{
     Closed, KernelKind, Length, Output, Overflow, Request, Span, Ties, rolling_with_layout,
 };
 
-use crate::arrow::{Column, Numbers};
+use crate::arrow::{ArrowArray, Numbers};
 use crate::errors::told;
 use crate::keys::{self, Keys, QueryPointsTuple, RowsTuple, SortLayout};
 use crate::native;
@@ -52,7 +52,7 @@ pub(crate) fn rolling_columns<'py>(
     threads: usize,
     layout: Option<&SortLayout>,
     fails: bool,
-) -> PyResult<(Vec<Vec<Column>>, Vec<BeyondTuple>)> {
+) -> PyResult<(Vec<Vec<ArrowArray>>, Vec<BeyondTuple>)> {
     let inputs = Inputs::read((rows, query_points), columns, aggs, natives, lifted)?;
     if inputs.lifted.is_some() {
         inputs.must_fold()?;
@@ -98,7 +98,7 @@ pub(crate) fn rolling_columns<'py>(
 /// How the core answers an aggregation over a whole table: `slidewise.table.explain` has the
 /// words for it.
 #[pyfunction]
-pub(crate) fn way(kind: &str, number: u32) -> &'static str {
+pub(crate) fn kernel_kind(kind: &str, number: u32) -> &'static str {
     match Kind::parse(kind, number).map_or(KernelKind::Combines, KernelKind::of) {
         KernelKind::Counts => "counts",
         KernelKind::Sums => "sums",
@@ -123,7 +123,7 @@ pub(crate) fn partial_column<'py>(
     query_points: QueryPointsTuple<'py>,
     natives: &Bound<'py, PyAny>,
     lifted: Option<Bound<'py, PyAny>>,
-) -> PyResult<Column> {
+) -> PyResult<ArrowArray> {
     let inputs = Inputs::read((rows, Some(query_points)), columns, aggs, natives, lifted)?;
     inputs.must_fold()?;
     let both_ends = Span {
@@ -136,7 +136,7 @@ pub(crate) fn partial_column<'py>(
     let folded = py
         .detach(|| partials(request))
         .map_err(|error| told(py, error, None))?;
-    Ok(Column::new(sketched(&folded.ranges, &folded.bytes)))
+    Ok(ArrowArray::new(sketched(&folded.ranges, &folded.bytes)))
 }
 
 /// What a request is made of, in memory that Python lends.
@@ -189,12 +189,12 @@ impl Inputs {
         Ok(())
     }
 
-    fn views(&self) -> Vec<Values<'_, i64>> {
+    fn views(&self) -> Vec<Column<'_, i64>> {
         self.columns.iter().map(Numbers::column).collect()
     }
 
     /// By one thread, of all rows; equal times are peers.
-    fn request<'a>(&'a self, columns: &'a [Values<'a, i64>], spans: &'a [Span]) -> Request<'a> {
+    fn request<'a>(&'a self, columns: &'a [Column<'a, i64>], spans: &'a [Span]) -> Request<'a> {
         Request {
             groups: self.rows.groups(),
             arrival: self.rows.arrival(),
@@ -294,7 +294,7 @@ pub(crate) fn read_ties(ties: &str) -> PyResult<Ties> {
     }
 }
 
-fn export(output: Output) -> PyResult<Column> {
+fn export(output: Output) -> PyResult<ArrowArray> {
     let data = match output {
         Output::I64 { values, valid, .. } => primitive::<Int64Type>(values, valid),
         Output::F64 { values, valid } => primitive::<Float64Type>(values, valid),
@@ -305,7 +305,7 @@ fn export(output: Output) -> PyResult<Column> {
         } => lists(&ranges, &values, dtype)?,
         Output::Bytes { ranges, values } => sketched(&ranges, &values),
     };
-    Ok(Column::new(data))
+    Ok(ArrowArray::new(data))
 }
 
 fn primitive<P: ArrowPrimitiveType>(values: Vec<P::Native>, valid: Bitmap) -> ArrayData {

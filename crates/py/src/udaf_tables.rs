@@ -21,9 +21,9 @@ use crate::untyped::Untyped;
 ///
 /// The arguments are those of `rolling`, with the values of one column as Python objects
 /// (None where missing) and the functions of the aggregation.
-#[pyfunction(name = "rolling_own")]
+#[pyfunction(name = "rolling_udaf")]
 #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
-pub(crate) fn rolling_own_column<'py>(
+pub(crate) fn rolling_udaf_column<'py>(
     py: Python<'py>,
     rows: RowsTuple<'py>,
     values: &Bound<'py, PyList>,

@@ -87,7 +87,9 @@ def ends_between(job: Query, keys: pa.Table) -> pa.Table:
     shift = (job.grid.offset + job.grid.length) % every
     try:
         steps = (last, codes, None)
-        found = _core.hops(steps, _core.lay(steps, 1), every, every, shift, True)
+        found = _core.hop_windows(
+            steps, _core.sort_rows(steps, 1), every, every, shift, True
+        )
     except (MemoryError, OverflowError) as error:
         raise SpecError(
             "empty=True: a key comes back after too many windows without rows "

@@ -162,7 +162,7 @@ def explain_spec(table: Any, spec: Spec, *, threads: int | None = None) -> str:
 def _lines(request: KernelCall, threads: int | None) -> Iterator[str]:
     spec = request.spec
     count = len(request.times.ticks)
-    ordered = _core.in_order(request.rows)
+    ordered = _core.rows_are_sorted(request.rows)
     verb = "hopping" if spec.is_hopping else "rolling"
     group = f"windows of their own per {', '.join(spec.by)}" if spec.by else "one group"
     yield f"{verb} over {spec.on}: {count:,} rows, {group}, {_order(request, ordered)}"

@@ -205,11 +205,11 @@ def find_windows(request: KernelCall, spec: Spec) -> Windows:
     length = window_ticks(window.as_length, request.times)
     try:
         if window.is_session:
-            found = _core.sessions(request.rows, request.laid, length)
+            found = _core.session_windows(request.rows, request.laid, length)
         else:
             every = window_ticks(window.as_every, request.times)
             shift = window_ticks(window.as_offset, request.times)
-            found = _core.hops(
+            found = _core.hop_windows(
                 request.rows, request.laid, length, every, shift % every, spec.empty
             )
     except OverflowError as error:

@@ -132,13 +132,13 @@ class KernelCall:
         return (self.times.ticks, self.groups, arrival)
 
     @cached_property
-    def laid(self) -> _core.Laid:
+    def laid(self) -> _core.SortLayout:
         """The rows in order: once for their windows and for what these are asked."""
-        return _core.lay(self.rows, self._threads)
+        return _core.sort_rows(self.rows, self._threads)
 
     def way(self, kind: str, of: int, number: int) -> str:
         """What the core does for a call."""
-        way = _core.way(kind, number)
+        way = _core.kernel_kind(kind, number)
         whole = of >= 0 and pa.types.is_integer(self._feeds.columns[of].type)
         return "whole sums" if way == "sums" and whole else way
 
@@ -232,7 +232,7 @@ class KernelCall:
             if isinstance(agg, CustomAggregation) and agg not in self._own:
                 assert agg.of is not None, "a Spec does not let this through"
                 values = self._columns.of(agg.of, where=agg.where)
-                answers = _core.rolling_own(
+                answers = _core.rolling_udaf(
                     self.rows,
                     values.original.to_pylist(),
                     agg.functions,

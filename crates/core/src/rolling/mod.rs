@@ -49,7 +49,7 @@ use partitioned::Table;
 pub use query_points::QueryPoints;
 use query_points::{Ranges, Step, Steps};
 use scatter::{AnswerPositions, Columns, into_marks};
-pub use sort_layout::{SortLayout, in_order};
+pub use sort_layout::{SortLayout, rows_are_sorted};
 use sorted_view::Sorted;
 
 /// What to compute. Columns of numbers have no objects, so any `T` will do. Columns,
@@ -190,7 +190,7 @@ pub fn rolling_with_layout(
     request.check()?;
     // Which rows are lifted, and which are history, their places in the table say.
     let is_bound = request.lifted.is_some()
-        || (request.history > 0 && !in_order(request.groups, request.times));
+        || (request.history > 0 && !rows_are_sorted(request.groups, request.times));
     if is_bound {
         let mut columns = Columns::new(&request);
         let sizes = [request.answer_count()];

@@ -17,7 +17,7 @@ use crate::memory::{Slots, Word, zeroed};
 const SHARES: usize = 4;
 
 /// Whether rows lie by group, and by time in each.
-pub fn in_order(groups: Option<&[u32]>, times: &[i64]) -> bool {
+pub fn rows_are_sorted(groups: Option<&[u32]>, times: &[i64]) -> bool {
     let Some(groups) = groups else {
         return is_sorted(times);
     };
