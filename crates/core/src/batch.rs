@@ -102,12 +102,12 @@ impl<M: Monoid> Batch<M> {
     }
 
     /// Under [`Ties::Combine`], makes one entry of each time. Wants a sorted batch.
-    pub fn settle_ties(&mut self, monoid: &M, ties: Ties) {
+    pub fn combine_ties(&mut self, monoid: &M, ties: Ties) {
         let repeats = |pair: &[i64]| pair[0] == pair[1];
         if ties == Ties::Keep || !self.times.windows(2).any(repeats) {
             return;
         }
-        let mut settled = Self::with_capacity(self.len());
+        let mut combined = Self::with_capacity(self.len());
         let mut open: Option<(i64, Entry<M>)> = None;
         for (time, entry) in std::mem::take(self).into_entries() {
             open = Some(match open {
@@ -116,15 +116,15 @@ impl<M: Monoid> Batch<M> {
                     (at, Entry::from_partial(monoid, whole))
                 }
                 Some((at, older)) => {
-                    settled.push(at, older);
+                    combined.push(at, older);
                     (time, entry)
                 }
                 None => (time, entry),
             });
         }
         if let Some((time, entry)) = open {
-            settled.push(time, entry);
+            combined.push(time, entry);
         }
-        *self = settled;
+        *self = combined;
     }
 }

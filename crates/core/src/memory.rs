@@ -46,7 +46,7 @@ fn advise<T>(_column: &[T]) {}
 ///
 /// # Safety
 /// Each pattern of 64 bits must be a value of the type, and `bits` must give the pattern of
-/// its value: [`Slots`] lends columns as words.
+/// its value: [`SharedColumn`] lends columns as words.
 #[allow(unsafe_code)]
 pub unsafe trait Word: Copy + Default + Send + Sync {
     fn bits(self) -> u64;
@@ -72,12 +72,12 @@ unsafe impl Word for f64 {
 
 /// A column that several threads fill, each slots of its own.
 #[derive(Clone, Copy, Debug)]
-pub struct Slots<'a, V> {
+pub struct SharedColumn<'a, V> {
     words: &'a [AtomicU64],
     of: PhantomData<V>,
 }
 
-impl<'a, V: Word> Slots<'a, V> {
+impl<'a, V: Word> SharedColumn<'a, V> {
     #[allow(unsafe_code)]
     pub fn of(column: &'a mut [V]) -> Self {
         const { assert!(size_of::<V>() == 8 && align_of::<V>() == align_of::<AtomicU64>()) }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn slots_are_those_of_the_column() {
         let mut column = [0.0; 3];
-        let slots = Slots::of(&mut column);
+        let slots = SharedColumn::of(&mut column);
         std::thread::scope(|scope| {
             scope.spawn(|| slots.put(2, -0.0));
             slots.put(0, f64::INFINITY);

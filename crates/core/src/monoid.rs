@@ -14,7 +14,7 @@ use std::fmt::Debug;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// Storage for one entry's value: a raw input, or a handle into a [`Slab`].
-pub trait Slot: Clone + Default + Debug + PartialEq + Send + Codec {
+pub trait HandleSlot: Clone + Default + Debug + PartialEq + Send + Codec {
     fn from_handle(handle: u32) -> Self;
     fn handle(&self) -> u32;
 
@@ -27,7 +27,7 @@ pub trait Slot: Clone + Default + Debug + PartialEq + Send + Codec {
 /// An associative operation with an identity, over partials lifted from inputs.
 pub trait Monoid: Clone + Send + 'static {
     /// The raw value of one entry.
-    type In: Slot;
+    type In: HandleSlot;
     /// The aggregate of a run of entries.
     type Partial: Clone + Debug + Send + Codec;
 
@@ -220,7 +220,7 @@ impl<P> Slab<P> {
     }
 }
 
-impl Slot for i64 {
+impl HandleSlot for i64 {
     fn slide_up(slots: &mut [Self], from: usize, to: usize, by: usize) {
         slots.copy_within(from..to, from + by);
     }
@@ -232,7 +232,7 @@ impl Slot for i64 {
     }
 }
 
-impl Slot for f64 {
+impl HandleSlot for f64 {
     fn slide_up(slots: &mut [Self], from: usize, to: usize, by: usize) {
         slots.copy_within(from..to, from + by);
     }
@@ -244,7 +244,7 @@ impl Slot for f64 {
     }
 }
 
-impl<const K: usize> Slot for [u64; K]
+impl<const K: usize> HandleSlot for [u64; K]
 where
     [u64; K]: Default,
 {
@@ -261,7 +261,7 @@ where
     }
 }
 
-impl Slot for Box<[u64]> {
+impl HandleSlot for Box<[u64]> {
     fn from_handle(handle: u32) -> Self {
         Box::new([u64::from(handle)])
     }

@@ -4,7 +4,7 @@ use std::mem::transmute;
 
 use pyo3::prelude::*;
 use slidewise_core::aggregate::native::{
-    Binary, Functions, Lift, LiftF64, LiftI64, Lower, LowerF64, LowerI64, MOST_WORDS,
+    Binary, Functions, Lift, LiftF64, LiftI64, Lower, LowerF64, LowerI64, MAX_WORDS,
 };
 use slidewise_core::aggregate::{DType, Kind};
 
@@ -20,7 +20,7 @@ pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
     let inverse: Option<usize> = compiled.getattr("inverse_address")?.extract()?;
     let mut addresses = [Some(combine), inverse].into_iter().flatten();
     let there = addresses.all(|address| address != 0) && (lift.0.is_none() || lift.1 != 0);
-    if !there || !(1..=MOST_WORDS).contains(&words) {
+    if !there || !(1..=MAX_WORDS).contains(&words) {
         return Err(broken("a native aggregation without functions"));
     }
     let commutative: bool = compiled.getattr("commutative")?.extract()?;

@@ -79,7 +79,7 @@ pub(crate) fn restoring<R>(store: &Store, read: impl FnOnce() -> R) -> R {
 
 /// What is in a slot, and whose partial it is if it is one.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct StoredObject {
     pub(crate) object: Option<Py<PyAny>>,
     pub(crate) owner: Option<u16>,
 }
@@ -88,7 +88,7 @@ pub(crate) struct Held {
 pub(crate) const KEY: u16 = u16::MAX;
 
 #[derive(Debug, Default)]
-struct Slots {
+struct ObjectSlots {
     objects: Vec<Option<Py<PyAny>>>,
     free: Vec<u32>,
     /// The tokens of keys.
@@ -104,7 +104,7 @@ struct Slots {
 /// garbage collection finds it either free or held by its own thread all along.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    slots: Mutex<Slots>,
+    slots: Mutex<ObjectSlots>,
     freed: Freed,
     /// The slot of every key. Looking in it may run a user's `__hash__` and `__eq__`, so
     /// it lies outside the lock. An entry may outlive its token, but not its slot.
@@ -114,7 +114,7 @@ pub(crate) struct Store {
 impl Store {
     /// A store with slots for objects that [`Store::fill`] brings, and gaps.
     pub(crate) fn reserved(present: impl Iterator<Item = bool>) -> Self {
-        let mut slots = Slots::default();
+        let mut slots = ObjectSlots::default();
         for (present, slot) in present.zip(0..) {
             slots.objects.push(None);
             if !present {
@@ -127,12 +127,12 @@ impl Store {
         }
     }
 
-    pub(crate) fn fill(&self, held: Vec<Held>) {
+    pub(crate) fn fill(&self, stored: Vec<StoredObject>) {
         let mut slots = lock(&self.slots);
-        if held.iter().any(|held| held.owner.is_some()) {
-            slots.owners = held.iter().map(|held| held.owner).collect();
+        if stored.iter().any(|stored| stored.owner.is_some()) {
+            slots.owners = stored.iter().map(|stored| stored.owner).collect();
         }
-        slots.objects = held.into_iter().map(|held| held.object).collect();
+        slots.objects = stored.into_iter().map(|stored| stored.object).collect();
     }
 
     pub(crate) fn add(&self, object: Py<PyAny>) -> PyResult<Object> {
@@ -205,7 +205,7 @@ impl Store {
     }
 
     /// Takes keys out of the index whose last token is gone.
-    fn forget_keys(&self, py: Python<'_>, freed: &[u32]) {
+    fn drop_keys(&self, py: Python<'_>, freed: &[u32]) {
         let Some(index) = self.index.get() else {
             return;
         };
@@ -218,14 +218,14 @@ impl Store {
             };
             let Some(object) = object else { continue };
             let (object, index) = (object.bind(py), index.bind(py));
-            let forget = || -> PyResult<()> {
+            let remove = || -> PyResult<()> {
                 let found = index.get_item(object)?;
                 if found.map(|slot| slot.extract::<u32>()).transpose()? == Some(*slot) {
                     index.del_item(object)?;
                 }
                 Ok(())
             };
-            if let Err(error) = forget() {
+            if let Err(error) = remove() {
                 error.write_unraisable(py, Some(object));
             }
         }
@@ -289,11 +289,11 @@ impl Store {
     }
 
     /// All objects by slot.
-    pub(crate) fn objects(&self, py: Python<'_>) -> Vec<Held> {
+    pub(crate) fn objects(&self, py: Python<'_>) -> Vec<StoredObject> {
         let slots = lock(&self.slots);
         let cloned = slots.objects.iter().enumerate();
         cloned
-            .map(|(at, object)| Held {
+            .map(|(at, object)| StoredObject {
                 object: object.as_ref().map(|object| object.clone_ref(py)),
                 owner: slots.owners.get(at).copied().flatten(),
             })
@@ -307,7 +307,7 @@ impl Store {
         if freed.is_empty() {
             return;
         }
-        self.forget_keys(py, &freed);
+        self.drop_keys(py, &freed);
         let mut slots = lock(&self.slots);
         let mut garbage = Vec::with_capacity(freed.len());
         for slot in freed {
@@ -316,7 +316,7 @@ impl Store {
             slots.free.push(slot);
         }
         if slots.free.len() == slots.objects.len() {
-            *slots = Slots::default();
+            *slots = ObjectSlots::default();
         }
         drop(slots);
         drop(garbage);

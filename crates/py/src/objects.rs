@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use slidewise_core::snapshot::{Codec, Damaged, Reader, Result, Writer, damaged};
 
 use crate::errors::snapshot as refused;
-use crate::object_store::{Held, KEY, Store, canonical};
+use crate::object_store::{KEY, Store, StoredObject, canonical};
 use crate::udaf::{Udaf, UdafCalls};
 
 /// How deep lists, tuples and dicts may nest.
@@ -43,14 +43,14 @@ mod tag {
 /// Writes a table of objects: its length in bytes, then every slot.
 pub(crate) fn write(
     py: Python<'_>,
-    objects: &[Held],
+    objects: &[StoredObject],
     udaf_calls: Option<&UdafCalls<'_, '_>>,
     out: &mut Writer,
 ) -> PyResult<()> {
     let mut table = Writer::default();
     (objects.len() as u64).write(&mut table);
-    for held in objects {
-        match (&held.object, held.owner, udaf_calls) {
+    for stored in objects {
+        match (&stored.object, stored.owner, udaf_calls) {
             (None, ..) => tag::GAP.write(&mut table),
             (Some(key), Some(KEY), _) => {
                 tag::KEY.write(&mut table);
@@ -290,7 +290,7 @@ impl Table<'_> {
         py: Python<'_>,
         udafs: &[Udaf],
         store: &Store,
-    ) -> PyResult<Vec<Held>> {
+    ) -> PyResult<Vec<StoredObject>> {
         let udaf_calls = UdafCalls {
             py,
             udafs,
@@ -304,13 +304,13 @@ impl Table<'_> {
             .map(|present| {
                 if !present {
                     u8::read(&mut input).map_err(refused)?;
-                    return Ok(Held {
+                    return Ok(StoredObject {
                         object: None,
                         owner: None,
                     });
                 }
                 let (owner, built) = build_slot(&udaf_calls, &mut input)?;
-                Ok(Held {
+                Ok(StoredObject {
                     object: Some(built.unbind()),
                     owner,
                 })

@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::errors::{broken, snapshot as refused};
 use crate::inputs::{DTYPES, Role, Type, named};
 use crate::locking::Access;
-use crate::object_store::{Held, Object, Store, restoring};
+use crate::object_store::{Object, Store, StoredObject, restoring};
 use crate::objects;
 use crate::spec::Spec;
 use crate::state::{Parts, State, Types};
@@ -60,7 +60,7 @@ type Read<'py> = (
     bool,
 );
 
-type Objects = Vec<Held>;
+type Objects = Vec<StoredObject>;
 
 /// A window as of one moment: another thread may change it at any other.
 struct Written {
@@ -91,8 +91,8 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
     }
     // Still under the lock, so that no slot is filled anew in between. A store without a
     // spec that needs one was made for an object that was refused.
-    let held = access.spec().holds_objects().then(|| access.store());
-    let objects = held.flatten().map(|store| store.objects(py));
+    let stored = access.spec().holds_objects().then(|| access.store());
+    let objects = stored.flatten().map(|store| store.objects(py));
     let (dtypes, migrated) = (state.dtypes.clone(), state.window.cause().is_some());
     let (spec, clock) = access.seen(py);
     drop(state);
@@ -143,12 +143,12 @@ pub(crate) fn copied(
     drop(state);
     let written = written(py, access)?;
     let objects = written.objects.unwrap_or_default().into_iter();
-    let objects = objects.map(|held| {
-        let object = held.object.map(&each).transpose()?;
-        Ok(Held { object, ..held })
+    let objects = objects.map(|stored| {
+        let object = stored.object.map(&each).transpose()?;
+        Ok(StoredObject { object, ..stored })
     });
     let objects: Objects = objects.collect::<PyResult<_>>()?;
-    let store = Store::reserved(objects.iter().map(|held| held.object.is_some()));
+    let store = Store::reserved(objects.iter().map(|stored| stored.object.is_some()));
     store.fill(objects);
     let mut input = Reader::new(&written.body);
     let state = restoring(&store, || {

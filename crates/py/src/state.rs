@@ -161,13 +161,13 @@ impl State {
         }
         // What is in order goes in pieces whose copies stay in the cache. The window
         // sorts what it is given, so it does not matter if this is not the last word.
-        let piece = if times.is_sorted() {
-            PIECE
+        let chunk = if times.is_sorted() {
+            BULK_CHUNK_ROWS
         } else {
             times.len().max(1)
         };
-        for (at, times) in times.chunks(piece).enumerate() {
-            let from = at * piece;
+        for (at, times) in times.chunks(chunk).enumerate() {
+            let from = at * chunk;
             let columns: Vec<_> = columns
                 .iter()
                 .map(|column| column.slice(from, times.len()))
@@ -374,4 +374,4 @@ fn fits(cell: &Cell<Object>, dtype: Option<Type>) -> bool {
 }
 
 /// Entries per piece of a bulk insert in order.
-const PIECE: usize = 1 << 14;
+const BULK_CHUNK_ROWS: usize = 1 << 14;

@@ -31,9 +31,9 @@ const fn power(exponent: i64) -> f64 {
 const DOWN: f64 = power(-64);
 const UP: f64 = power(64);
 /// From here on a sum is beyond, once it is made smaller.
-const LEAST: f64 = power(1023 - 64);
+const MIN_BEYOND: f64 = power(1023 - 64);
 /// And from here on it is wide: twice as much would leave the floats.
-const MOST: f64 = power(1022);
+const MIN_WIDE: f64 = power(1022);
 /// What brings a low part into the range of 32 bits: it is at most 2⁻⁵³ of a high one.
 const NARROW: f64 = power(-900);
 const WIDEN: f64 = power(900);
@@ -106,14 +106,15 @@ impl Beyond {
     }
 
     fn twofold(self) -> Twofold {
-        if self.high.abs() < LEAST {
+        if self.high.abs() < MIN_BEYOND {
             return Twofold {
                 sum: self.high * UP + 0.0,
                 error: self.low * UP,
             };
         }
-        if self.high.abs() >= MOST {
-            let [high, low] = [self.high, self.low].map(|part| times_power(part, 64 - FAR));
+        if self.high.abs() >= MIN_WIDE {
+            let [high, low] =
+                [self.high, self.low].map(|part| times_power(part, 64 - FAR_EXPONENT));
             return Wide { high, low }.twofold();
         }
         let low = (self.low * NARROW) as f32;
@@ -133,18 +134,18 @@ impl Beyond {
 }
 
 /// A sum of products that is beyond even [`Beyond`]: its high and its low part, both
-/// 2^[`FAR`] times smaller.
+/// 2^[`FAR_EXPONENT`] times smaller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wide {
     high: f64,
     low: f64,
 }
 
-const FAR: i64 = 1200;
+const FAR_EXPONENT: i64 = 1200;
 /// Says in the NaN that a sum is wide.
 const MARK: u64 = 1 << 40;
 /// The low part goes into 32 bits in parts of the high one, of which it is at most 2⁻⁵³.
-const SHARE: f64 = power(53);
+const SHARE_SCALE: f64 = power(53);
 
 impl Wide {
     pub(super) fn is(sum: Twofold) -> bool {
@@ -162,7 +163,7 @@ impl Wide {
         if plain.is_finite() {
             return Twofold::new(plain + 0.0);
         }
-        let [x, y] = [x, y].map(|half| times_power(half, -FAR / 2));
+        let [x, y] = [x, y].map(|half| times_power(half, -FAR_EXPONENT / 2));
         Self {
             high: x * y * (4.0 * weight),
             low: 0.0,
@@ -175,7 +176,7 @@ impl Wide {
         match (Self::is(sum), Beyond::of(sum)) {
             (true, _) => {
                 let wide = Self::decoded(sum);
-                (wide.high + wide.low, FAR)
+                (wide.high + wide.low, FAR_EXPONENT)
             }
             (false, Some(beyond)) => (beyond.high + beyond.low, 64),
             (false, None) => (sum.value(), 0),
@@ -204,7 +205,7 @@ impl Wide {
         let share = f64::from(f32::from_bits(sum.sum.to_bits() as u32));
         Self {
             high: sum.error,
-            low: share * (sum.error / SHARE),
+            low: share * (sum.error / SHARE_SCALE),
         }
     }
 
@@ -214,16 +215,17 @@ impl Wide {
             return Some(Self::decoded(sum));
         }
         let Beyond { high, low } = Beyond::reach(sum)?;
-        let [high, low] = [high, low].map(|part| times_power(part, 64 - FAR));
+        let [high, low] = [high, low].map(|part| times_power(part, 64 - FAR_EXPONENT));
         Some(Self { high, low })
     }
 
     fn twofold(self) -> Twofold {
-        if self.high.abs() < power(1086 - FAR) {
-            let [high, low] = [self.high, self.low].map(|part| times_power(part, FAR - 64));
+        if self.high.abs() < power(1086 - FAR_EXPONENT) {
+            let [high, low] =
+                [self.high, self.low].map(|part| times_power(part, FAR_EXPONENT - 64));
             return Beyond { high, low }.twofold();
         }
-        let share = (self.low / self.high * SHARE) as f32;
+        let share = (self.low / self.high * SHARE_SCALE) as f32;
         Twofold {
             sum: f64::from_bits(f64::NAN.to_bits() | MARK | u64::from(share.to_bits())),
             error: self.high,

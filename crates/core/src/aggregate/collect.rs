@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::{Aggregation, Answer, Cell};
-use crate::monoid::{Entry, Monoid, Slot};
+use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
 /// A value that can be collected and stored.
@@ -126,7 +126,7 @@ fn balanced<T: Clone>(values: &[T]) -> Seq<T> {
     }
 }
 
-impl<T: Element> Slot for Seq<T>
+impl<T: Element> HandleSlot for Seq<T>
 where
     Self: Default,
 {

@@ -96,8 +96,8 @@ impl<T: Clone> Column<'_, T> {
 }
 
 /// Entries of all rows, at the given times. The way for any aggregation and column;
-/// hot ones copy whole columns instead, see [`Aggregation::gather`].
-pub fn gather_rows<T: Clone, A: Aggregation<T>>(
+/// hot ones copy whole columns instead, see [`Aggregation::stage_columns`].
+pub fn stage_rows<T: Clone, A: Aggregation<T>>(
     aggregation: &A,
     times: Vec<i64>,
     columns: &[Column<'_, T>],
@@ -114,7 +114,7 @@ pub fn gather_rows<T: Clone, A: Aggregation<T>>(
 }
 
 /// A batch of raw values only.
-pub fn gather_raw<A: crate::monoid::Monoid>(times: Vec<i64>, values: Vec<A::In>) -> Batch<A> {
+pub fn stage_raw<A: crate::monoid::Monoid>(times: Vec<i64>, values: Vec<A::In>) -> Batch<A> {
     Batch {
         times,
         values,

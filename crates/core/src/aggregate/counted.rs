@@ -102,11 +102,11 @@ impl<T> Aggregation<T> for CountedSumF64 {
             _ => Answer::F64(partial.sum.value()),
         });
     }
-    fn gather(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
+    fn stage_columns(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
     where
         T: Clone,
     {
-        let batch = SumF64.gather(times, columns);
+        let batch = SumF64.stage_columns(times, columns);
         let lifted = batch.lifted.into_iter();
         Batch {
             times: batch.times,

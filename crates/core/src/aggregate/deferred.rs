@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::collect::Element;
 use super::{Aggregation, Answer, Cell};
-use crate::monoid::{Entry, Invertible, Monoid, Slot};
+use crate::monoid::{Entry, HandleSlot, Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// What a pending term is waiting for.
@@ -297,7 +297,7 @@ impl<T: Element> Codec for Term<T> {
     }
 }
 
-impl<T: Element> Slot for Term<T> {
+impl<T: Element> HandleSlot for Term<T> {
     /// Every partial is an input, so a term is never promoted.
     fn from_handle(_: u32) -> Self {
         Self::default()
@@ -320,14 +320,14 @@ struct Made<T> {
     limit: usize,
 }
 
-const LEAST_LIMIT: usize = 1 << 12;
+const MIN_LEDGER_LIMIT: usize = 1 << 12;
 
 impl<T> Default for Ledger<T> {
     fn default() -> Self {
         Self {
             made: Mutex::new(Made {
                 nodes: VecDeque::new(),
-                limit: LEAST_LIMIT,
+                limit: MIN_LEDGER_LIMIT,
             }),
             leaves: AtomicU64::new(0),
         }
@@ -352,7 +352,7 @@ impl<T: Clone> Ledger<T> {
                 let node = node.upgrade();
                 node.is_some_and(|node| node.ready().is_none())
             });
-            made.limit = LEAST_LIMIT.max(2 * made.nodes.len());
+            made.limit = MIN_LEDGER_LIMIT.max(2 * made.nodes.len());
         }
         made.nodes.push_back(Arc::downgrade(node));
     }

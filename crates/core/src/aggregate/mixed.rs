@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::collect::{Element, Seq, one};
 use super::deferred::{Deferred, Ledger, Term};
-use super::native::{Held, MOST_WORDS, Native};
+use super::native::{CountedRecord, MAX_WORDS, Native};
 use super::record::{Record, RecordPlan};
 use super::sketch::hitters::Hitters;
 use super::sketch::{Sketch, SketchRequest, Sketcher};
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
-use crate::monoid::{Entry, Invertible, Monoid, Slot};
+use crate::monoid::{Entry, HandleSlot, Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 type Words = Box<[u64]>;
@@ -27,7 +27,7 @@ pub struct Mixed<T> {
     sketched: Vec<Sketched>,
     counted: Vec<Counted>,
     /// Native aggregations and their columns, in order of request.
-    natives: Vec<(Native<MOST_WORDS>, usize)>,
+    natives: Vec<(Native<MAX_WORDS>, usize)>,
     /// The user's own aggregations and their columns, in order of request.
     udafs: Vec<(Deferred<T>, usize)>,
     ledger: Arc<Ledger<T>>,
@@ -68,7 +68,7 @@ pub struct Part<T> {
     sequences: Vec<Seq<Cell<T>>>,
     sketches: Vec<Sketch>,
     hitters: Vec<Arc<Hitters<T>>>,
-    natives: Vec<Held<MOST_WORDS>>,
+    natives: Vec<CountedRecord<MAX_WORDS>>,
     terms: Vec<Term<T>>,
 }
 
@@ -235,7 +235,7 @@ where
             sequences: vec![Seq::Empty; self.collected.len()],
             sketches: vec![Sketch::Nothing; self.sketched.len()],
             hitters: vec![Arc::default(); self.counted.len()],
-            natives: vec![Held::NOTHING; self.natives.len()],
+            natives: vec![CountedRecord::NOTHING; self.natives.len()],
             terms: vec![Term::default(); self.udafs.len()],
         }
     }
@@ -292,7 +292,7 @@ where
                 .map(|counted| Hitters::read(counted.most as usize, input).map(Arc::new))
                 .collect::<Result<_>>()?,
             natives: (0..self.natives.len())
-                .map(|_| Held::read(input))
+                .map(|_| CountedRecord::read(input))
                 .collect::<Result<_>>()?,
             terms: (0..self.udafs.len())
                 .map(|_| Term::read(input))
@@ -379,7 +379,7 @@ fn hitters<T: Clone>(found: &Hitters<T>, k: u32) -> Answer<T> {
     )
 }
 
-impl<T: Element> Slot for Part<T>
+impl<T: Element> HandleSlot for Part<T>
 where
     Cell<T>: Element,
 {

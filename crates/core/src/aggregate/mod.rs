@@ -28,12 +28,12 @@ use std::sync::Arc;
 use crate::batch::Batch;
 use crate::monoid::{Entry, Invertible, Law, Monoid, Selective};
 use collect::{Collect, Element};
-use column::{Column, gather_rows};
+use column::{Column, stage_rows};
 use counted::CountedSumF64;
 use deferred::{Deferred, Ledger, Term};
 use holistic::Quantile;
 use mixed::Mixed;
-use native::{MOST_WORDS, Native, SMALL_WORDS};
+use native::{MAX_WORDS, Native, SMALL_WORDS};
 use record::{Record, RecordPlan};
 use sketch::SketchRequest;
 use sketch::digest::Digest;
@@ -275,11 +275,11 @@ pub trait Aggregation<T>: Monoid {
     fn answers(&self, partial: &Self::Partial, out: &mut Vec<Answer<T>>);
 
     /// Entries of all rows of `columns`, in their order.
-    fn gather(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
+    fn stage_columns(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
     where
         T: Clone,
     {
-        gather_rows(self, times, columns)
+        stage_rows(self, times, columns)
     }
 
     /// The terms that wait for a user's function, if there can be any.
@@ -354,7 +354,7 @@ where
                 return visitor.visit(Native::<SMALL_WORDS>::new(functions));
             }
             (Kind::Native(functions), Some(_)) if dtypes.len() == 1 => {
-                return visitor.visit(Native::<MOST_WORDS>::new(functions));
+                return visitor.visit(Native::<MAX_WORDS>::new(functions));
             }
             (Kind::Sketch(request), Some(dtype)) if dtypes.len() == 1 && only.by.is_none() => {
                 return visitor.visit(Digest::new(request, dtype));

@@ -17,10 +17,10 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 /// Up to so many words, records lie in windows as they are, whatever the algorithm.
 pub const SMALL_WORDS: usize = 4;
 /// The largest record, in words.
-pub const MOST_WORDS: usize = 16;
+pub const MAX_WORDS: usize = 16;
 
 /// So much below the largest that sums of many do not overflow.
-const MOST_COUNTED: u64 = 1 << 48;
+const MAX_COUNT: u64 = 1 << 48;
 
 /// Of the older (or the whole), the younger (or the oldest), and where to write.
 pub type Binary = unsafe extern "C" fn(*const u64, *const u64, *mut u64);
@@ -54,7 +54,7 @@ pub enum Lower {
 /// Functions that may be called with records of so many words.
 #[derive(Clone, Copy, Debug)]
 pub struct Functions {
-    /// The size of a record in words, from 1 to [`MOST_WORDS`].
+    /// The size of a record in words, from 1 to [`MAX_WORDS`].
     pub(crate) words: usize,
     commutative: bool,
     pub(crate) lift: Lift,
@@ -65,7 +65,7 @@ pub struct Functions {
 
 impl Functions {
     /// # Panics
-    /// If there are no words, or more than [`MOST_WORDS`].
+    /// If there are no words, or more than [`MAX_WORDS`].
     ///
     /// # Safety
     /// Given pointers to `words` words each, aligned, of which the last is for writing and
@@ -81,7 +81,7 @@ impl Functions {
         lower: Lower,
         inverse: Option<Binary>,
     ) -> Self {
-        assert!((1..=MOST_WORDS).contains(&words), "{words} words");
+        assert!((1..=MAX_WORDS).contains(&words), "{words} words");
         Self {
             words,
             commutative,
@@ -174,12 +174,12 @@ impl Hash for Functions {
 
 /// A record, and of how many values it is; nothing if of none.
 #[derive(Clone, Copy, Debug)]
-pub struct Held<const N: usize> {
+pub struct CountedRecord<const N: usize> {
     count: u64,
     words: [u64; N],
 }
 
-impl<const N: usize> Held<N> {
+impl<const N: usize> CountedRecord<N> {
     pub const NOTHING: Self = Self {
         count: 0,
         words: [0; N],
@@ -192,13 +192,13 @@ impl<const N: usize> Held<N> {
 
 /// Of as many values: the last bits of floats depend on grouping, and which words are
 /// floats nobody knows here.
-impl<const N: usize> PartialEq for Held<N> {
+impl<const N: usize> PartialEq for CountedRecord<N> {
     fn eq(&self, other: &Self) -> bool {
         self.count == other.count
     }
 }
 
-impl<const N: usize> Codec for Held<N> {
+impl<const N: usize> Codec for CountedRecord<N> {
     const MIN_BYTES: usize = 8;
     fn write(&self, out: &mut Writer) {
         self.count.write(out);
@@ -209,7 +209,7 @@ impl<const N: usize> Codec for Held<N> {
     fn read(input: &mut Reader<'_>) -> Result<Self> {
         match u64::read(input)? {
             0 => Ok(Self::NOTHING),
-            count if count <= MOST_COUNTED => Ok(Self {
+            count if count <= MAX_COUNT => Ok(Self {
                 count,
                 words: <[u64; N]>::read(input)?,
             }),
@@ -231,33 +231,41 @@ impl<const N: usize> Native<N> {
     }
 
     /// The record of a row's cell.
-    pub fn one<T>(&self, cell: &Cell<T>) -> Held<N> {
-        cell.bits().map_or(Held::NOTHING, |bits| self.lifted(bits))
+    pub fn one<T>(&self, cell: &Cell<T>) -> CountedRecord<N> {
+        cell.bits()
+            .map_or(CountedRecord::NOTHING, |bits| self.lifted(bits))
     }
 
     #[inline]
-    fn lifted(&self, bits: u64) -> Held<N> {
-        let mut held = Held {
+    fn lifted(&self, bits: u64) -> CountedRecord<N> {
+        let mut record = CountedRecord {
             count: 1,
             words: [0; N],
         };
-        self.0.lift_into(bits, &mut held.words);
-        held
+        self.0.lift_into(bits, &mut record.words);
+        record
     }
 
     #[inline]
-    fn apply(&self, function: Binary, count: u64, a: &Held<N>, b: &Held<N>) -> Held<N> {
-        let mut held = Held {
+    fn apply(
+        &self,
+        function: Binary,
+        count: u64,
+        a: &CountedRecord<N>,
+        b: &CountedRecord<N>,
+    ) -> CountedRecord<N> {
+        let mut record = CountedRecord {
             count,
             words: [0; N],
         };
-        self.0.apply(function, &a.words, &b.words, &mut held.words);
-        held
+        self.0
+            .apply(function, &a.words, &b.words, &mut record.words);
+        record
     }
 
     #[allow(unsafe_code)]
-    pub fn answer<T>(&self, held: &Held<N>) -> Answer<T> {
-        let Some(words) = held.words() else {
+    pub fn answer<T>(&self, record: &CountedRecord<N>) -> Answer<T> {
+        let Some(words) = record.words() else {
             return Answer::Null;
         };
         match self.0.lower {
@@ -278,40 +286,40 @@ impl<const N: usize> Native<N> {
 
 impl<const N: usize> Monoid for Native<N> {
     type In = [u64; 1];
-    type Partial = Held<N>;
+    type Partial = CountedRecord<N>;
     const SMALL: usize = 16;
 
     fn commutative(&self) -> bool {
         self.0.commutative
     }
-    fn identity(&self) -> Held<N> {
-        Held::NOTHING
+    fn identity(&self) -> CountedRecord<N> {
+        CountedRecord::NOTHING
     }
-    fn lift(&self, value: &[u64; 1]) -> Held<N> {
+    fn lift(&self, value: &[u64; 1]) -> CountedRecord<N> {
         self.lifted(value[0])
     }
     #[inline]
-    fn combine(&self, a: &Held<N>, b: &Held<N>) -> Held<N> {
+    fn combine(&self, a: &CountedRecord<N>, b: &CountedRecord<N>) -> CountedRecord<N> {
         match (a.count, b.count) {
             (0, _) => *b,
             (_, 0) => *a,
             (older, younger) => self.apply(self.0.combine, older + younger, a, b),
         }
     }
-    fn unlift(&self, partial: Held<N>) -> std::result::Result<[u64; 1], Held<N>> {
+    fn unlift(&self, partial: CountedRecord<N>) -> std::result::Result<[u64; 1], CountedRecord<N>> {
         match (self.0.lift, partial.count) {
             (Lift::Store, 1) => Ok([partial.words[0]]),
             _ => Err(partial),
         }
     }
-    fn same(&self, a: &Held<N>, b: &Held<N>) -> bool {
+    fn same(&self, a: &CountedRecord<N>, b: &CountedRecord<N>) -> bool {
         a == b
     }
 
     /// Goes to and fro between two records, so that none is made anew.
-    fn fold(&self, run: &[[u64; 1]]) -> Held<N> {
+    fn fold(&self, run: &[[u64; 1]]) -> CountedRecord<N> {
         let Some(([first], rest)) = run.split_first() else {
-            return Held::NOTHING;
+            return CountedRecord::NOTHING;
         };
         let (mut acc, mut one, mut out) = (self.lifted(*first).words, [0; N], [0; N]);
         for [bits] in rest {
@@ -319,7 +327,7 @@ impl<const N: usize> Monoid for Native<N> {
             self.0.apply(self.0.combine, &acc, &one, &mut out);
             std::mem::swap(&mut acc, &mut out);
         }
-        Held {
+        CountedRecord {
             count: run.len() as u64,
             words: acc,
         }
@@ -328,9 +336,9 @@ impl<const N: usize> Monoid for Native<N> {
 
 /// Of functions that bring an inverse.
 impl<const N: usize> Invertible for Native<N> {
-    fn inverse(&self, whole: &Held<N>, oldest: &Held<N>) -> Held<N> {
+    fn inverse(&self, whole: &CountedRecord<N>, oldest: &CountedRecord<N>) -> CountedRecord<N> {
         match (self.0.inverse, whole.count.saturating_sub(oldest.count)) {
-            (_, 0) => Held::NOTHING,
+            (_, 0) => CountedRecord::NOTHING,
             (Some(inverse), rest) if oldest.count > 0 => self.apply(inverse, rest, whole, oldest),
             _ => *whole,
         }
@@ -341,10 +349,10 @@ impl<T, const N: usize> Aggregation<T> for Native<N> {
     fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
         match row[0].bits() {
             Some(bits) => Entry::Raw([bits]),
-            None => Entry::Lifted(Held::NOTHING),
+            None => Entry::Lifted(CountedRecord::NOTHING),
         }
     }
-    fn answers(&self, partial: &Held<N>, out: &mut Vec<Answer<T>>) {
+    fn answers(&self, partial: &CountedRecord<N>, out: &mut Vec<Answer<T>>) {
         out.push(self.answer(partial));
     }
 }

@@ -10,7 +10,7 @@ use super::component::Component;
 use super::lower::Lower;
 use super::op::Op;
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
-use crate::monoid::{Entry, Invertible, Law, Monoid, Selective, Slot};
+use crate::monoid::{Entry, HandleSlot, Invertible, Law, Monoid, Selective};
 use crate::snapshot::{Codec, Reader, Result, damaged};
 
 /// A row or a partial as words: an array where the size is small, boxed otherwise.
@@ -325,7 +325,7 @@ pub struct Record<R, P> {
     storage: std::marker::PhantomData<fn() -> (R, P)>,
 }
 
-impl<R: Words + Slot, P: Words> Record<R, P> {
+impl<R: Words + HandleSlot, P: Words> Record<R, P> {
     pub fn new(plan: RecordPlan) -> Self {
         Self {
             plan: Arc::new(plan),
@@ -352,7 +352,7 @@ impl<R: Words + Slot, P: Words> Record<R, P> {
     }
 }
 
-impl<R: Words + Slot, P: Words> Monoid for Record<R, P> {
+impl<R: Words + HandleSlot, P: Words> Monoid for Record<R, P> {
     type In = R;
     type Partial = P;
     const SMALL: usize = 16;
@@ -427,7 +427,7 @@ impl<R: Words + Slot, P: Words> Monoid for Record<R, P> {
 }
 
 /// Of records of a [`RecordPlan::invertible`] plan.
-impl<R: Words + Slot, P: Words> Invertible for Record<R, P> {
+impl<R: Words + HandleSlot, P: Words> Invertible for Record<R, P> {
     fn inverse(&self, whole: &P, oldest: &P) -> P {
         let mut out = P::zeroed(self.plan.words);
         for component in &self.plan.components {
@@ -445,7 +445,7 @@ impl<R: Words + Slot, P: Words> Invertible for Record<R, P> {
 }
 
 /// Of records of a [`RecordPlan::selective`] plan.
-impl<R: Words + Slot, P: Words> Selective for Record<R, P> {
+impl<R: Words + HandleSlot, P: Words> Selective for Record<R, P> {
     fn outdoes(&self, younger: &P, older: &P) -> bool {
         self.combine(older, younger).as_ref() == younger.as_ref()
     }
@@ -461,7 +461,7 @@ fn sized<W: Words>(words: W, least: usize) -> Result<W> {
     Ok(words)
 }
 
-impl<T, R: Words + Slot, P: Words> Aggregation<T> for Record<R, P> {
+impl<T, R: Words + HandleSlot, P: Words> Aggregation<T> for Record<R, P> {
     fn entry(&self, row: &[Cell<T>]) -> Entry<Self> {
         let missing = row.iter().any(|cell| matches!(cell, Cell::Null));
         if missing {

@@ -1,7 +1,7 @@
 //! The hottest aggregations, each with an instantiation of its own: the sum of integers,
 //! the sum of floats, and one maximum that serves min and max of both.
 
-use super::column::{Column, Values, gather_raw, gather_rows};
+use super::column::{Column, Values, stage_raw, stage_rows};
 use super::twofold::Twofold;
 use super::{Aggregation, Answer, Cell, DType, extreme_value, extreme_word};
 use crate::batch::Batch;
@@ -101,7 +101,7 @@ impl<T> Aggregation<T> for SumI64 {
             (sum, true) => Answer::integer(sum),
         });
     }
-    fn gather(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
+    fn stage_columns(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
     where
         T: Clone,
     {
@@ -109,8 +109,8 @@ impl<T> Aggregation<T> for SumI64 {
             Column {
                 values: Values::I64(values),
                 validity: None,
-            } => gather_raw(times, values.to_vec()),
-            _ => gather_rows(self, times, columns),
+            } => stage_raw(times, values.to_vec()),
+            _ => stage_rows(self, times, columns),
         }
     }
 }
@@ -172,7 +172,7 @@ impl<T> Aggregation<T> for SumF64 {
             Answer::F64(partial.value())
         });
     }
-    fn gather(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
+    fn stage_columns(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
     where
         T: Clone,
     {
@@ -180,8 +180,8 @@ impl<T> Aggregation<T> for SumF64 {
             Column {
                 values: Values::F64(values),
                 validity: None,
-            } => gather_raw(times, values.iter().map(|value| value + 0.0).collect()),
-            _ => gather_rows(self, times, columns),
+            } => stage_raw(times, values.iter().map(|value| value + 0.0).collect()),
+            _ => stage_rows(self, times, columns),
         }
     }
 }
@@ -273,7 +273,7 @@ impl<T> Aggregation<T> for Extreme {
             Answer::Null
         });
     }
-    fn gather(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
+    fn stage_columns(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
     where
         T: Clone,
     {
@@ -282,18 +282,18 @@ impl<T> Aggregation<T> for Extreme {
             Column {
                 values: Values::I64(values),
                 validity: None,
-            } => gather_raw(
+            } => stage_raw(
                 times,
                 values.iter().map(|value| word(*value as u64)).collect(),
             ),
             Column {
                 values: Values::F64(values),
                 validity: None,
-            } => gather_raw(
+            } => stage_raw(
                 times,
                 values.iter().map(|value| word(value.to_bits())).collect(),
             ),
-            _ => gather_rows(self, times, columns),
+            _ => stage_rows(self, times, columns),
         }
     }
 }

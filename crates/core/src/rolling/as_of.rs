@@ -11,7 +11,7 @@ use crate::aggregate::collect::Element;
 use crate::window::fiba::Fiba;
 use crate::window::{Ties, Window};
 
-type Tree<A> = Fiba<A, 64, 32>;
+type ArrivalTree<A> = Fiba<A, 64, 32>;
 
 /// Answers all spans for a group whose rows are in order of arrival, as its `steps` say.
 pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
@@ -44,7 +44,7 @@ fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
     spans: &[Span],
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
-    let mut tree = Tree::new(group.aggregation.clone(), Ties::Keep);
+    let mut tree = ArrivalTree::new(group.aggregation.clone(), Ties::Keep);
     let mut arrivals = group.times.iter().zip(&group.entries);
     for step in steps {
         let Step::Query { point } = *step else {
@@ -74,7 +74,7 @@ fn by_rows<T: Element, A: Aggregation<T>, S: Sink<T>>(
     (index, count): (usize, usize),
     answers: &mut Answers<'_, T, S>,
 ) -> Result<(), Error> {
-    let mut tree = Tree::new(group.aggregation.clone(), Ties::Keep);
+    let mut tree = ArrivalTree::new(group.aggregation.clone(), Ties::Keep);
     let mut arrivals = group.times.iter().zip(&group.entries);
     for step in steps {
         let Step::Query { point } = *step else {

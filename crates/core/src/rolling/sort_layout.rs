@@ -11,7 +11,7 @@ use super::parallel::{MIN_ROWS_PER_THREAD, ThreadScope};
 use super::simd::is_sorted;
 use super::{Error, check_rows};
 use crate::aggregate::column::{Column, Validity, Values};
-use crate::memory::{Slots, Word, zeroed};
+use crate::memory::{SharedColumn, Word, zeroed};
 
 /// Shares of groups per thread.
 const SHARES: usize = 4;
@@ -223,7 +223,7 @@ impl Permutation {
             return Ok(Cow::Borrowed(values));
         };
         let mut permuted = zeroed(values.len());
-        let slots = Slots::of(&mut permuted);
+        let slots = SharedColumn::of(&mut permuted);
         let stretch = scope.stretch(values.len(), 0);
         let jobs = values.chunks(stretch).zip(ranks.chunks(stretch));
         let fill = |(values, ranks): (&[V], &[u32]), _: &mut dyn FnMut() -> bool| {

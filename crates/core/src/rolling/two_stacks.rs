@@ -65,13 +65,13 @@ pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
 /// one per leaf, for a few combines more.
 pub(super) enum Fold<'a, M: Monoid> {
     Stacks(TwoStacks<'a, M>),
-    Tree(Tree<'a, M>),
+    FibaFold(FibaFold<'a, M>),
 }
 
 impl<'a, M: Monoid> Fold<'a, M> {
     pub fn new(monoid: &'a M, entries: &'a [Entry<M>]) -> Self {
         if monoid.wide() {
-            return Self::Tree(Tree::new(monoid, entries));
+            return Self::FibaFold(FibaFold::new(monoid, entries));
         }
         Self::Stacks(TwoStacks::new(monoid, entries))
     }
@@ -80,20 +80,20 @@ impl<'a, M: Monoid> Fold<'a, M> {
     pub fn slide(&mut self, lo: usize, hi: usize) -> M::Partial {
         match self {
             Self::Stacks(stacks) => stacks.slide(lo, hi),
-            Self::Tree(tree) => tree.slide(lo, hi),
+            Self::FibaFold(tree) => tree.slide(lo, hi),
         }
     }
 }
 
 /// The fold over a range whose ends only move forward, its entries in a tree by place.
-pub(super) struct Tree<'a, M: Monoid> {
+pub(super) struct FibaFold<'a, M: Monoid> {
     entries: &'a [Entry<M>],
     window: Fiba<M, 64, 32>,
     lo: usize,
     hi: usize,
 }
 
-impl<'a, M: Monoid> Tree<'a, M> {
+impl<'a, M: Monoid> FibaFold<'a, M> {
     fn new(monoid: &M, entries: &'a [Entry<M>]) -> Self {
         Self {
             entries,

@@ -254,12 +254,12 @@ where
         Ok(())
     }
     fn insert_many(&mut self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Granted<()> {
-        let mut batch = self.window.monoid().gather(times, columns);
+        let mut batch = self.window.monoid().stage_columns(times, columns);
         batch.sort();
         if let Some(first) = batch.times.first() {
             self.window.admits(*first)?;
         }
-        batch.settle_ties(self.window.monoid(), self.ties);
+        batch.combine_ties(self.window.monoid(), self.ties);
         self.window.insert_batch(batch);
         Ok(())
     }

@@ -79,7 +79,7 @@ impl<M: Monoid> Daba<M> {
         } else {
             monoid.combine(&monoid.combine(oldest, &sum_r), &sum_a)
         };
-        self.forget_unneeded();
+        self.release_unneeded();
     }
 
     /// The reversal starts, with its first step: l_A is still empty.
@@ -95,12 +95,12 @@ impl<M: Monoid> Daba<M> {
         if self.items.is_caching() {
             self.r_plus_a = sum_r;
         }
-        self.forget_unneeded();
+        self.release_unneeded();
     }
 
     /// The fold of R and A may be all that holds on to something.
     #[inline]
-    fn forget_unneeded(&mut self) {
+    fn release_unneeded(&mut self) {
         if needs_drop::<M::Partial>() && !self.at.is_shrinking() {
             self.r_plus_a = self.items.monoid.identity();
         }

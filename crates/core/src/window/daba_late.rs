@@ -70,7 +70,7 @@ impl<M: Monoid> DabaLate<M> {
     }
 
     /// Moves on what the youngest has left behind by the bound.
-    fn settle(&mut self) {
+    fn move_overdue(&mut self) {
         let Some(youngest) = self.young.youngest() else {
             return;
         };
@@ -120,7 +120,7 @@ impl<M: Monoid> Window<M> for DabaLate<M> {
             return;
         }
         self.young.insert(time, entry);
-        self.settle();
+        self.move_overdue();
     }
 
     fn insert_batch(&mut self, batch: Batch<M>) {
@@ -131,7 +131,7 @@ impl<M: Monoid> Window<M> for DabaLate<M> {
             return;
         }
         self.young.insert_batch(batch);
-        self.settle();
+        self.move_overdue();
     }
 
     fn evict(&mut self) -> Option<i64> {

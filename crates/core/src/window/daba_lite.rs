@@ -67,12 +67,12 @@ impl<M: Monoid> DabaLite<M> {
         let younger = self.slots.at::<PLAIN>(a + 1).clone();
         let youngest = self.slots.at::<PLAIN>(a);
         *youngest = self.monoid.combine(youngest, &younger);
-        self.forget_unneeded();
+        self.release_unneeded();
     }
 
     /// The fold of R and A may be all that holds on to something.
     #[inline]
-    fn forget_unneeded(&mut self) {
+    fn release_unneeded(&mut self) {
         if needs_drop::<M::Partial>() && !self.at.is_shrinking() {
             self.agg_ra = self.monoid.identity();
         }
@@ -86,7 +86,7 @@ impl<M: Monoid> DabaLite<M> {
         let (l, _) = self.at.shrink();
         let oldest = self.slots.get_mut(l);
         *oldest = self.monoid.combine(oldest, &self.agg_ra);
-        self.forget_unneeded();
+        self.release_unneeded();
     }
 
     fn fixup(&mut self) {

@@ -22,13 +22,13 @@ pub(super) struct Dyadic<P> {
     pub tail: u64,
 }
 
-const LEAST: u32 = 3;
+const MIN_LOG: u32 = 3;
 
 impl<P: Clone + Debug> Dyadic<P> {
     pub fn new(blank: P) -> Self {
         Self {
-            log: LEAST,
-            nodes: vec![blank; 2 << LEAST],
+            log: MIN_LOG,
+            nodes: vec![blank; 2 << MIN_LOG],
             head: 0,
             tail: 0,
         }
@@ -73,7 +73,7 @@ impl<P: Clone + Debug> Dyadic<P> {
     /// Drops the oldest values up to a position. Those that own memory are let go, and the
     /// folds over them.
     pub fn drop_until(&mut self, position: u64, blank: &P) {
-        const FEW: u64 = 64;
+        const SHRUNK_ENTRIES: u64 = 64;
         if needs_drop::<P>() {
             for gone in self.head..position {
                 // Those it is the first of; the others it is in went before.
@@ -84,8 +84,8 @@ impl<P: Clone + Debug> Dyadic<P> {
             }
         }
         self.head = position;
-        if self.tail - self.head <= FEW && self.log > 10 {
-            self.resize(LEAST + 4, blank.clone());
+        if self.tail - self.head <= SHRUNK_ENTRIES && self.log > 10 {
+            self.resize(MIN_LOG + 4, blank.clone());
         }
     }
 
@@ -190,7 +190,7 @@ impl<P: Clone + Debug> Dyadic<P> {
         if head >= 1 << 62 {
             return damaged(format!("a window that starts at position {head}"));
         }
-        let log = count.next_power_of_two().ilog2().max(LEAST);
+        let log = count.next_power_of_two().ilog2().max(MIN_LOG);
         *self = Self {
             log,
             nodes: vec![monoid.identity(); 2 << log],

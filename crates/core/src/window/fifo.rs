@@ -104,7 +104,7 @@ impl<P: Clone> QueryCache<P> {
 
     /// To be called by whatever changes the window.
     #[inline]
-    pub fn forget(&mut self) {
+    pub fn invalidate(&mut self) {
         self.answer = None;
     }
 

@@ -111,7 +111,7 @@ impl<M: Monoid> FlatFat<M> {
 
     /// Makes a leaf ⊥, given that the marks or the span say so too. What owns memory is
     /// let go, above the leaf as well.
-    pub fn forget(&mut self, slot: usize) {
+    pub fn clear_leaf(&mut self, slot: usize) {
         if needs_drop::<M::Partial>() {
             let mut node = self.capacity() + slot;
             while node > 0 {
@@ -459,7 +459,7 @@ impl<M: Monoid> Fifo<M> for FlatFatQueue<M> {
         self.front = self.slot(1);
         self.len -= 1;
         self.fat.set_span(self.front, self.len);
-        self.fat.forget(slot);
+        self.fat.clear_leaf(slot);
         self.change(slot);
         if self.len < self.fat.capacity() / 8 && self.fat.capacity() > self.least {
             self.resize(self.fat.capacity() / 2);

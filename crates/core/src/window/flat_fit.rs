@@ -36,7 +36,7 @@ use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-const LEAST: usize = 8;
+const MIN_CAPACITY: usize = 8;
 
 #[derive(Clone, Debug)]
 pub struct FlatFit<M: Monoid> {
@@ -52,8 +52,8 @@ pub struct FlatFit<M: Monoid> {
 impl<M: Monoid> FlatFit<M> {
     pub fn new(monoid: M) -> Self {
         Self {
-            partials: vec![monoid.identity(); LEAST],
-            pointers: vec![0; LEAST],
+            partials: vec![monoid.identity(); MIN_CAPACITY],
+            pointers: vec![0; MIN_CAPACITY],
             positions: Vec::new(),
             head: 0,
             tail: 0,
@@ -101,7 +101,7 @@ impl<M: Monoid> Fifo<M> for FlatFit<M> {
     }
 
     fn evict_many(&mut self, count: usize) {
-        const FEW: usize = 64;
+        const SHRUNK_ENTRIES: usize = 64;
         let head = self.head + count as u64;
         if needs_drop::<M::Partial>() {
             for position in self.head..head {
@@ -110,8 +110,8 @@ impl<M: Monoid> Fifo<M> for FlatFit<M> {
             }
         }
         self.head = head;
-        if self.len() <= FEW && self.partials.len() > 16 * FEW {
-            self.resize(2 * FEW);
+        if self.len() <= SHRUNK_ENTRIES && self.partials.len() > 16 * SHRUNK_ENTRIES {
+            self.resize(2 * SHRUNK_ENTRIES);
             self.positions = Vec::new();
         }
     }
@@ -192,7 +192,7 @@ impl<M: Monoid> Fifo<M> for FlatFit<M> {
 
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
         let count = input.length::<u64>()?;
-        self.resize(count.next_power_of_two().max(LEAST));
+        self.resize(count.next_power_of_two().max(MIN_CAPACITY));
         (self.head, self.tail) = (0, count as u64);
         for position in 0..count {
             let pointer = u64::read(input)?;

@@ -57,7 +57,7 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
     pub fn evict_oldest(&mut self, count: usize) {
         if count > 0 {
             self.fifo.evict_many(count.min(self.fifo.len()));
-            self.forget(count);
+            self.drop_oldest(count);
         }
     }
 
@@ -152,7 +152,7 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
     }
 
     /// Forgets the times and values of the `count` oldest entries.
-    fn forget(&mut self, count: usize) {
+    fn drop_oldest(&mut self, count: usize) {
         if count == 1 {
             self.times.evict(|| 0);
             self.values.evict(M::In::default);
@@ -263,7 +263,7 @@ impl<M: Monoid, F: Fifo<M>> Window<M> for InOrder<M, F> {
         if !self.fifo.is_empty() {
             self.fifo.evict();
         }
-        self.forget(1);
+        self.drop_oldest(1);
         Some(time)
     }
 

@@ -92,14 +92,14 @@ impl<M: Monoid> Items<M> {
 
     #[inline(always)]
     pub fn insert<const PLAIN: bool>(&mut self, val: M::Partial, b: usize) {
-        self.cache.forget();
+        self.cache.invalidate();
         let agg = join(&self.monoid, self.sum_b(b), Some(&val));
         self.queue.push_as::<PLAIN>(Item { val, agg });
     }
 
     #[inline(always)]
     pub fn evict<const PLAIN: bool>(&mut self) {
-        self.cache.forget();
+        self.cache.invalidate();
         self.queue.evict_as::<PLAIN>(|| Item {
             val: self.monoid.identity(),
             agg: self.monoid.identity(),

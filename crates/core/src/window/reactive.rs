@@ -36,7 +36,7 @@ use super::{Batch, Refused, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-const LEAST: usize = 8;
+const MIN_CAPACITY: usize = 8;
 
 #[derive(Clone, Debug)]
 pub struct Reactive<M: Monoid> {
@@ -55,8 +55,8 @@ impl<M: Monoid> Reactive<M> {
     pub fn new(monoid: M, ties: Ties) -> Self {
         Self {
             ties,
-            fat: FlatFat::with_capacity(monoid, LEAST),
-            times: vec![0; LEAST],
+            fat: FlatFat::with_capacity(monoid, MIN_CAPACITY),
+            times: vec![0; MIN_CAPACITY],
             front: 0,
             span: 0,
             tuples: 0,
@@ -157,7 +157,7 @@ impl<M: Monoid> Reactive<M> {
         }
         for at in to..self.span {
             let slot = self.slot(at);
-            self.fat.forget(slot);
+            self.fat.clear_leaf(slot);
             self.change(slot);
         }
         self.span = to;
@@ -204,9 +204,9 @@ impl<M: Monoid> Reactive<M> {
             }
         }
         self.fat.set_span(self.front, self.span);
-        self.fat.forget(slot);
+        self.fat.clear_leaf(slot);
         self.change(slot);
-        if 4 * self.tuples < self.capacity() && self.capacity() > LEAST {
+        if 4 * self.tuples < self.capacity() && self.capacity() > MIN_CAPACITY {
             self.resize(self.capacity() / 2);
         }
     }
@@ -313,7 +313,7 @@ impl<M: Monoid> Window<M> for Reactive<M> {
         if self.span > 0 && !(held(0) && held(self.span - 1)) {
             return Err("a hole at an end".into());
         }
-        if capacity > LEAST && 4 * self.tuples < capacity {
+        if capacity > MIN_CAPACITY && 4 * self.tuples < capacity {
             return Err(format!("{} entries in {capacity}", self.tuples));
         }
         let times: Vec<i64> = (0..self.span).map(|at| self.time(at)).collect();
@@ -356,8 +356,8 @@ impl<M: Monoid> Window<M> for Reactive<M> {
         let span = input.length::<i64>()?;
         let (capacity, front) = (u64::read(input)?, u64::read(input)?);
         let fits = capacity.is_power_of_two()
-            && capacity >= LEAST as u64
-            && (capacity == LEAST as u64 || capacity / 4 <= span as u64);
+            && capacity >= MIN_CAPACITY as u64
+            && (capacity == MIN_CAPACITY as u64 || capacity / 4 <= span as u64);
         if !fits || span as u64 > capacity || front >= capacity {
             return damaged(format!("{span} of {capacity} leaves from {front} on"));
         }

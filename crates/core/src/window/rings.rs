@@ -16,7 +16,7 @@
 //! A full ring is followed by one of twice the size; one that is more than eight times
 //! too large, by a smaller one. So there are at most log₂ n rings.
 
-pub const SMALLEST: usize = 16;
+pub const MIN_RING: usize = 16;
 /// So many evictions go by between two looks at what is to be done: whether a ring is
 /// passed or too large. Up to twice as many entries may be moved then, to give back a ring
 /// far too large for them.
@@ -59,7 +59,7 @@ pub struct Rings<P> {
 
 /// The capacity of a ring for so many entries.
 pub fn fitting(len: usize) -> usize {
-    len.next_power_of_two().max(SMALLEST)
+    len.next_power_of_two().max(MIN_RING)
 }
 
 /// Whether a ring of `cap` slots is far too large for `len` entries.
@@ -81,7 +81,7 @@ pub fn runs_back<P>(slots: &mut [P], first: usize, last: usize, each: &mut impl 
 impl<P> Rings<P> {
     /// One empty ring of at least `cap` slots.
     pub fn new(cap: usize, start: usize) -> Self {
-        Self::of(Ring::new(cap.max(SMALLEST), start))
+        Self::of(Ring::new(cap.max(MIN_RING), start))
     }
 
     /// One ring whose slots are all filled.

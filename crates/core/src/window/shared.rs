@@ -95,7 +95,7 @@ impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
     }
 
     /// How many entries each range holds, the longest first.
-    fn held(&self) -> impl Iterator<Item = usize> {
+    fn range_lengths(&self) -> impl Iterator<Item = usize> {
         let tail = self.window.times().tail();
         self.order
             .iter()
@@ -105,12 +105,12 @@ impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
     fn count(&mut self) {
         let mut counts = std::mem::take(&mut self.counts);
         counts.clear();
-        counts.extend(self.held());
+        counts.extend(self.range_lengths());
         self.counts = counts;
     }
 
     /// Takes note that ranges begin elsewhere.
-    fn settle(&mut self) {
+    fn reorder_ranges(&mut self) {
         let begins = &self.begins;
         if !self.order.is_sorted_by_key(|range| begins[*range]) {
             self.order.sort_by_key(|range| begins[*range]);
@@ -127,7 +127,7 @@ impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
         for begin in &mut self.begins {
             *begin = head.max(*begin);
         }
-        self.settle();
+        self.reorder_ranges();
     }
 }
 
@@ -157,7 +157,7 @@ impl<M: Monoid, F: Shared<M>> Window<M> for SharedWindow<M, F> {
         for (begin, reach) in self.begins.iter_mut().zip(reaches) {
             *begin = reach.begin(times, *begin);
         }
-        self.settle();
+        self.reorder_ranges();
     }
 
     fn evict(&mut self) -> Option<i64> {
@@ -211,7 +211,7 @@ impl<M: Monoid, F: Shared<M>> Window<M> for SharedWindow<M, F> {
     fn clear(&mut self) {
         self.window.clear();
         self.begins.fill(self.window.times().head());
-        self.settle();
+        self.reorder_ranges();
     }
 
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial)) {
@@ -236,7 +236,7 @@ impl<M: Monoid, F: Shared<M>> Window<M> for SharedWindow<M, F> {
         if !rising || !numbers.into_iter().eq(0..self.begins.len()) {
             return Err(format!("ranges in order {:?}", self.order));
         }
-        let counts: Vec<usize> = self.held().collect();
+        let counts: Vec<usize> = self.range_lengths().collect();
         if !self.window.structure().holds(&counts) {
             return Err(format!(
                 "the structure answers for other ranges than {counts:?}"
@@ -271,7 +271,7 @@ impl<M: Monoid, F: Shared<M>> Window<M> for SharedWindow<M, F> {
         }
         let begins = &self.begins;
         self.order.sort_by_key(|range| begins[*range]);
-        self.settle();
+        self.reorder_ranges();
         self.check().or_else(damaged)
     }
 

@@ -128,7 +128,7 @@ impl<M: Invertible> SlickDequeInv<M> {
         fold(&self.monoid, rest.filter(|value| self.monoid.undoes(value)))
     }
 
-    fn forget_stuck(&mut self, head: usize) {
+    fn evict_stuck(&mut self, head: usize) {
         while !self.places.is_empty() && *self.places.get(self.places.head()) < head {
             self.places.evict(|| 0);
             self.stuck.evict();
@@ -178,7 +178,7 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
         } else {
             self.values.evict_many(count, || self.monoid.identity());
         }
-        self.forget_stuck(head);
+        self.evict_stuck(head);
     }
 
     fn query(&mut self) -> M::Partial {

@@ -71,7 +71,7 @@ impl<M: Monoid> Fifo<M> for TwoStacks<M> {
 
     #[inline]
     fn insert(&mut self, val: M::Partial) {
-        self.cache.forget();
+        self.cache.invalidate();
         let top = self.back.last().map(|item| &item.agg);
         let agg = join(&self.monoid, top, Some(&val));
         self.back.push(Item { val, agg });
@@ -79,7 +79,7 @@ impl<M: Monoid> Fifo<M> for TwoStacks<M> {
 
     #[inline]
     fn evict(&mut self) {
-        self.cache.forget();
+        self.cache.invalidate();
         if self.front.is_empty() {
             self.flip();
         }

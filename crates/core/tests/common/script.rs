@@ -303,7 +303,7 @@ where
                 batch.push(*time, Entry::Raw(*value));
             }
             batch.sort();
-            batch.settle_ties(window.monoid(), ties);
+            batch.combine_ties(window.monoid(), ties);
             window.insert_batch(batch);
         }
         Op::InsertMissing(time) => {

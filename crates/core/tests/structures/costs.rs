@@ -230,7 +230,7 @@ fn inserts_in_bulk<const L: usize, const F: usize>() {
                 }
                 batch.sort();
                 let spent = combines(|| {
-                    batch.settle_ties(&Affine::<0>, Ties::Combine);
+                    batch.combine_ties(&Affine::<0>, Ties::Combine);
                     window.insert_batch(batch);
                     window.query();
                 });

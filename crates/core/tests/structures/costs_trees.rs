@@ -265,7 +265,7 @@ fn fiba_inserts_in_bulk_sharing_paths() {
                         batch.push(youngest - back, Entry::Raw(back));
                     }
                     batch.sort();
-                    batch.settle_ties(&Affine::<0>, Ties::Combine);
+                    batch.combine_ties(&Affine::<0>, Ties::Combine);
                     let spent = combines(|| tree.insert_batch(batch));
                     let shared = 1.0 + (1.0 + d as f64 / m as f64).log2() / (arity as f64).log2();
                     let bound = by_distance(arity, d) + m as f64 * shared * node(arity) / 2.0;

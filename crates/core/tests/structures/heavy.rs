@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use slidewise_core::monoid::{Monoid, Slot};
+use slidewise_core::monoid::{HandleSlot, Monoid};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 
 thread_local! {
@@ -75,7 +75,7 @@ impl<O: Own> Codec for Heavy<O> {
     }
 }
 
-impl<O: Own> Slot for Heavy<O> {
+impl<O: Own> HandleSlot for Heavy<O> {
     fn from_handle(handle: u32) -> Self {
         i64::from(handle).into()
     }

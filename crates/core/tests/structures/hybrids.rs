@@ -115,7 +115,7 @@ fn step<M: Monoid<In = i64>>(
             };
             assert_eq!(window.admits(first), model.late(first));
             if model.late(first).is_ok() {
-                batch.settle_ties(&model.oracle.monoid().clone(), ties);
+                batch.combine_ties(&model.oracle.monoid().clone(), ties);
                 window.insert_batch(batch.clone());
                 model.oracle.insert_batch(batch);
                 model.age();

@@ -22,8 +22,8 @@
 
 use crate::snapshot::{Reader, Result, Writer, damaged};
 
-pub const LEAST_P: u8 = 4;
-pub const MOST_P: u8 = 18;
+pub const MIN_P: u8 = 4;
+pub const MAX_P: u8 = 18;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registers(Box<[u8]>);

@@ -28,8 +28,8 @@ use quantiles::{Quantiles, rank_of};
 pub use request::{Shares, SketchRequest};
 
 /// Dense forms larger than this many words keep no more words than that as they are.
-const MOST_FEW: usize = 1 << 12;
-const LEAST_FEW: usize = 16;
+const MAX_EXACT: usize = 1 << 12;
+const MIN_EXACT: usize = 16;
 const SIGN: u64 = 1 << 63;
 
 pub type Counts = CountMinSketch<i64>;
@@ -120,7 +120,7 @@ impl Sketcher {
             SketchRequest::Quantiles { k, .. } => return usize::from(k),
             SketchRequest::Hitters { .. } => 0,
         };
-        words.clamp(LEAST_FEW, MOST_FEW)
+        words.clamp(MIN_EXACT, MAX_EXACT)
     }
 
     fn dense(&self, words: &[u64]) -> Sketch {
@@ -161,7 +161,7 @@ impl Sketcher {
         }
     }
 
-    fn settled(&self, words: Vec<u64>) -> Sketch {
+    fn of_sorted(&self, words: Vec<u64>) -> Sketch {
         match words[..] {
             [] => Sketch::Nothing,
             [word] => Sketch::One(word),
@@ -176,7 +176,7 @@ impl Sketcher {
         if !self.doubles() {
             words.dedup();
         }
-        self.settled(words)
+        self.of_sorted(words)
     }
 
     pub fn absorb(&self, sketch: &mut Sketch, word: u64) {
@@ -203,7 +203,7 @@ impl Sketcher {
         match (a.few(), b.few()) {
             (Some([]), _) => b.clone(),
             (_, Some([])) => a.clone(),
-            (Some(one), Some(other)) => self.settled(self.union(one, other)),
+            (Some(one), Some(other)) => self.of_sorted(self.union(one, other)),
             (Some(words), None) | (None, Some(words)) => {
                 let mut sketch = if a.few().is_none() { a } else { b }.clone();
                 Self::absorb_dense(&mut sketch, words);
@@ -412,7 +412,7 @@ pub fn counts(hashes: u8, buckets: u32) -> Counts {
 const BLOOM_HEADER: usize = 24;
 const COUNTS_HEADER: usize = 16;
 /// So much below the largest that sums of many do not overflow.
-const MOST_COUNTED: i64 = 1 << 48;
+const MAX_COUNT: i64 = 1 << 48;
 
 /// Of a filter that is not empty; an empty one is its header.
 fn bloom_bytes(bits: u32) -> usize {
@@ -473,7 +473,7 @@ fn adds_up(bytes: &[u8], buckets: usize) -> bool {
     });
     let words: Vec<i64> = words.collect();
     let (total, counters) = (words[0], &words[1..]);
-    (1..=MOST_COUNTED).contains(&total)
+    (1..=MAX_COUNT).contains(&total)
         && counters.iter().all(|count| (0..=total).contains(count))
         && counters.chunks(buckets).all(|row| {
             let sum: i128 = row.iter().copied().map(i128::from).sum();

@@ -26,10 +26,10 @@
 
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-pub const LEAST_K: u16 = 8;
-pub const MOST_K: u16 = 1 << 14;
-const MOST_LEVELS: u64 = 48;
-const LEAST_CAPACITY: usize = 8;
+pub const MIN_K: u16 = 8;
+pub const MAX_K: u16 = 1 << 14;
+const MAX_LEVELS: u64 = 48;
+const MIN_LEVEL_CAPACITY: usize = 8;
 
 #[derive(Clone, Debug)]
 pub struct Quantiles {
@@ -92,7 +92,7 @@ impl Quantiles {
     fn capacity(&self, level: usize) -> usize {
         let depth = self.levels.len() - 1 - level;
         let share = f64::from(self.k) * (2.0_f64 / 3.0).powi(depth as i32);
-        (share.ceil() as usize).max(LEAST_CAPACITY)
+        (share.ceil() as usize).max(MIN_LEVEL_CAPACITY)
     }
 
     fn room(&self) -> usize {
@@ -173,7 +173,7 @@ impl Quantiles {
     pub fn read(k: u16, input: &mut Reader<'_>) -> Result<Self> {
         let [count, least, most, flips] = <[u64; 4]>::read(input)?;
         let height = u64::read(input)?;
-        if !(1..=MOST_LEVELS).contains(&height) {
+        if !(1..=MAX_LEVELS).contains(&height) {
             return damaged(format!("a quantile sketch of {height} levels"));
         }
         let mut levels = Vec::new();

@@ -3,8 +3,8 @@
 use super::{distinct, quantiles};
 
 /// The most bits of a Bloom filter, and of the counters of a Count-Min sketch: 16 MiB.
-const MOST_BITS: u32 = 1 << 27;
-const MOST_SHARES: usize = 8;
+const MAX_BITS: u32 = 1 << 27;
+const MAX_SHARES: usize = 8;
 
 /// Shares of the values, from 0 to 1, in steps of 2⁻³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub struct Shares {
     count: u8,
     /// Whether one was asked for as such, and not as a list of one.
     single: bool,
-    shares: [u32; MOST_SHARES],
+    shares: [u32; MAX_SHARES],
 }
 
 impl Shares {
@@ -32,8 +32,8 @@ impl Shares {
             .split_terminator(',')
             .map(|share| share.parse().ok())
             .collect::<Option<_>>()?;
-        let mut shares = [0; MOST_SHARES];
-        if given.is_empty() || given.len() > MOST_SHARES {
+        let mut shares = [0; MAX_SHARES];
+        if given.is_empty() || given.len() > MAX_SHARES {
             return None;
         }
         for (share, given) in shares.iter_mut().zip(&given) {
@@ -107,16 +107,16 @@ impl SketchRequest {
     fn is_sound(self) -> bool {
         match self {
             Self::Bloom { bits, hashes } => {
-                (64..=MOST_BITS).contains(&bits) && bits % 64 == 0 && (1..=64).contains(&hashes)
+                (64..=MAX_BITS).contains(&bits) && bits % 64 == 0 && (1..=64).contains(&hashes)
             }
-            Self::Distinct { p } => (distinct::LEAST_P..=distinct::MOST_P).contains(&p),
+            Self::Distinct { p } => (distinct::MIN_P..=distinct::MAX_P).contains(&p),
             Self::Counts { hashes, buckets } => {
                 let counters = u32::from(hashes).checked_mul(buckets);
                 (1..=64).contains(&hashes)
                     && buckets >= 3
-                    && counters.is_some_and(|counters| counters <= MOST_BITS / 64)
+                    && counters.is_some_and(|counters| counters <= MAX_BITS / 64)
             }
-            Self::Quantiles { k, .. } => (quantiles::LEAST_K..=quantiles::MOST_K).contains(&k),
+            Self::Quantiles { k, .. } => (quantiles::MIN_K..=quantiles::MAX_K).contains(&k),
             Self::Hitters { k, most } => 1 <= k && k <= most && most <= 1 << 16,
         }
     }

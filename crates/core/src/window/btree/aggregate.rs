@@ -98,7 +98,7 @@ fn own_inner<M: Monoid>(
 
 /// Repairs the changed nodes of a spine, and what the nodes below them inherit.
 #[inline(always)]
-fn settle_spine<M: Monoid, const E: usize, const K: usize>(
+fn refresh_spine<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,
     nodes: &mut Nodes<M::Partial, E, K>,
     spine: &mut Spine<M::Partial>,
@@ -115,7 +115,7 @@ fn settle_spine<M: Monoid, const E: usize, const K: usize>(
             rung.note_edge(nodes.times(rung.id), side);
             rung.own = own(monoid, nodes, rung.id, side);
             if needs_drop::<M::Partial>() {
-                nodes.forget_agg(rung.id);
+                nodes.drop_agg(rung.id);
             }
         }
         rung.agg = match parent {
@@ -216,7 +216,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// The pass down: the root, then the spines towards the fingers.
     #[inline]
-    pub(in crate::window) fn settle(&mut self) {
+    pub(in crate::window) fn refresh_spines(&mut self) {
         let stale = (self.left.stale, self.right.stale);
         let height = self.left.height();
         if (stale.0 | stale.1) >> height != 0 {
@@ -230,10 +230,10 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let below = (1 << height) - 1;
         if self.fingers.is_some() {
             if stale.0 & below != 0 {
-                settle_spine(&self.monoid, &mut self.nodes, &mut self.left, Kind::Left);
+                refresh_spine(&self.monoid, &mut self.nodes, &mut self.left, Kind::Left);
             }
             if stale.1 & below != 0 {
-                settle_spine(&self.monoid, &mut self.nodes, &mut self.right, Kind::Right);
+                refresh_spine(&self.monoid, &mut self.nodes, &mut self.right, Kind::Right);
             }
         }
         (self.left.stale, self.right.stale) = (0, 0);

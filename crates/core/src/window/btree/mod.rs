@@ -134,7 +134,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         };
         let root = tree.nodes.allocate(0);
         tree.plant(root);
-        tree.settle();
+        tree.refresh_spines();
         tree
     }
 
@@ -231,7 +231,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             let top = self.rebalance_for_insert(node);
             self.refresh(top);
         }
-        self.settle();
+        self.refresh_spines();
     }
 
     /// Whether an entry can be appended at the right finger and nothing else changes.
@@ -261,14 +261,14 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         } else {
             self.evict_inner(node, at);
         }
-        self.settle();
+        self.refresh_spines();
         self.give_back();
     }
 
     /// A leaf is all that is left of a large tree: its memory goes back.
     pub(in crate::window) fn give_back(&mut self) {
-        const FEW: usize = 64;
-        if !self.nodes.is_leaf(self.root) || self.nodes.capacity() <= FEW {
+        const KEPT_NODES: usize = 64;
+        if !self.nodes.is_leaf(self.root) || self.nodes.capacity() <= KEPT_NODES {
             return;
         }
         let (mut times, mut values) = (Vec::new(), Vec::new());
@@ -278,7 +278,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let root = self.nodes.allocate(0);
         self.nodes.fill(root, &times, &mut values, &[]);
         self.plant(root);
-        self.settle();
+        self.refresh_spines();
     }
 
     /// The oldest entry.

@@ -201,7 +201,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// Lets go of the Π↑ of a node that keeps another aggregate.
-    pub fn forget_agg(&mut self, id: Id) {
+    pub fn drop_agg(&mut self, id: Id) {
         if needs_drop::<P>() {
             let (partial, count) = (self.blank.clone(), 0);
             self.set_agg(self.parent(id), self.position(id), Agg { partial, count });

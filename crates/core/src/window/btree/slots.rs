@@ -14,8 +14,8 @@ pub(super) fn few() {
 /// most streams go on.
 #[inline(always)]
 pub(super) fn prefix(times: &[i64], holds: impl Fn(i64) -> bool) -> usize {
-    const FEW: usize = 16;
-    if times.len() > FEW {
+    const SHORT_SCAN: usize = 16;
+    if times.len() > SHORT_SCAN {
         return times.partition_point(|time| holds(*time));
     }
     let mut at = times.len();

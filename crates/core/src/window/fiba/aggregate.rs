@@ -4,9 +4,9 @@
 //! right finger. Structural code changes contents and marks what is stale; `repair`
 //! recomputes it level by level, down each spine as far as it was touched.
 
-use super::leaf::Piece;
+use super::leaf::RunSlice;
 use super::tree::{Child, Id, Spine, Stale, Tree};
-use crate::monoid::{Monoid, Slot};
+use crate::monoid::{HandleSlot, Monoid};
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     pub(super) fn lift_slot(&self, slot: &M::In, promoted: bool) -> M::Partial {
@@ -57,8 +57,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.fold_slots(&leaf.values[from..to], promoted)
     }
 
-    pub(super) fn fold_piece(&self, piece: Piece<'_, M::In>) -> M::Partial {
-        let Piece { run, from, to } = piece;
+    pub(super) fn fold_slice(&self, slice: RunSlice<'_, M::In>) -> M::Partial {
+        let RunSlice { run, from, to } = slice;
         let first = run.promoted.partition_point(|&at| (at as usize) < from);
         let promoted = run.promoted[first..].iter().map(|&at| at as usize);
         let promoted = promoted.take_while(|&at| at < to).map(|at| at - from);
@@ -180,7 +180,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// Folds the left finger as a whole, for the slot at its front.
     pub(super) fn fold_head(&mut self) {
-        self.forget_all_suffix();
+        self.drop_all_suffix();
         let start = self.left_leaf().start();
         self.suffix[start] = self.fold_leaf(self.left[0], start, self.flip);
         self.known = start + 1;
@@ -189,7 +189,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// Folds the left finger from `flip` back.
     pub(super) fn rebuild_suffix(&mut self) {
         self.known = self.flip;
-        self.forget_all_suffix();
+        self.drop_all_suffix();
         let leaf = &self.leaves[self.left[0] as usize];
         let (start, flip) = (leaf.start(), self.flip);
         // The far end of a large window is not in cache: fetch its lines side by side.
@@ -219,7 +219,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     /// Lets go of the folds of another finger, if they hold anything.
-    fn forget_all_suffix(&mut self) {
+    fn drop_all_suffix(&mut self) {
         if std::mem::needs_drop::<M::Partial>() {
             self.suffix.fill(self.monoid.identity());
         }
@@ -262,7 +262,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// The fold over times in `lo..=hi`; nothing may be staged.
     pub(super) fn answer_range(&self, lo: i64, hi: i64) -> M::Partial {
-        if self.settled_len() == 0 {
+        if self.tree_len() == 0 {
             return self.monoid.identity();
         }
         if lo <= self.left_leaf().first_time() && hi >= self.right_leaf().last_time() {

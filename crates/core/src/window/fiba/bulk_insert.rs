@@ -2,7 +2,7 @@
 //! sites, and up again splitting what overflows. (Bulk FiBA §5, one pass of recursion in
 //! place of a queue of treelets per level.)
 
-use super::leaf::Piece;
+use super::leaf::RunSlice;
 use super::search::{count_before, gallop};
 use super::tree::{Child, Children, Id, Siblings, Spine, Tree};
 use crate::monoid::Monoid;
@@ -12,12 +12,12 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     ///
     /// Finger search from the nearer end finds the lowest spine node above all sites;
     /// one recursive pass goes down to the sites and up again, sharing the paths.
-    pub(super) fn insert_late(&mut self, piece: Piece<'_, M::In>) {
-        let (lo, hi) = (piece.times()[0], piece.times()[piece.len() - 1]);
+    pub(super) fn insert_late(&mut self, slice: RunSlice<'_, M::In>) {
+        let (lo, hi) = (slice.times()[0], slice.times()[slice.len() - 1]);
         let (level, id, spine) = self.lowest_spine_node(|key| lo >= key, |key| hi < key);
         self.stale.mark(level, spine);
         self.stale.mark_finger(spine);
-        let siblings = self.insert_below(level, id, spine, piece);
+        let siblings = self.insert_below(level, id, spine, slice);
         self.add_above(level, spine, siblings);
         self.find_spines();
     }
@@ -28,7 +28,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         level: usize,
         id: Id,
         spine: Spine,
-        mut rest: Piece<'_, M::In>,
+        mut rest: RunSlice<'_, M::In>,
     ) -> Siblings<M::Partial> {
         if level == 0 {
             return self.interleave(id, spine, rest);
@@ -45,14 +45,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 Some(next) => gallop(rest.times(), |time| *time < next.key),
                 None => rest.len(),
             };
-            let (piece, behind) = rest.split(count);
+            let (slice, behind) = rest.split(count);
             rest = behind;
-            if level == 1 && self.spill(id, spine, at, piece) {
+            if level == 1 && self.spill(id, spine, at, slice) {
                 continue;
             }
             let child = self.children(id)[at].id;
-            let siblings = self.insert_below(level - 1, child, spine.of_child(at, arity), piece);
-            self.note_inserted(level, id, spine, at, &siblings, piece);
+            let siblings = self.insert_below(level - 1, child, spine.of_child(at, arity), slice);
+            self.note_inserted(level, id, spine, at, &siblings, slice);
             let split = siblings.len();
             self.children_mut(id).splice(at + 1..at + 1, siblings);
             at += split;
@@ -97,18 +97,18 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         spine: Spine,
         at: usize,
         siblings: &[Child<M::Partial>],
-        piece: Piece<'_, M::In>,
+        slice: RunSlice<'_, M::In>,
     ) {
         let child_spine = spine.of_child(at, self.children(id).len());
         let still_last = child_spine.right && siblings.is_empty();
         if child_spine.left || still_last {
             return;
         }
-        let few = piece.len() < if level == 1 { L / 4 } else { F / 4 };
-        let plain = siblings.is_empty() && piece.run.promoted.is_empty();
+        let few = slice.len() < if level == 1 { L / 4 } else { F / 4 };
+        let plain = siblings.is_empty() && slice.run.promoted.is_empty();
         let (agg, count) = if self.monoid.commutative() && few && plain {
             let child = &self.children(id)[at];
-            let agg = self.monoid.combine(&child.agg, &self.fold_piece(piece));
+            let agg = self.monoid.combine(&child.agg, &self.fold_slice(slice));
             (agg, self.count_of(child.id, level - 1))
         } else {
             self.summary(self.children(id)[at].id, level - 1)

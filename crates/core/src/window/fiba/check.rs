@@ -1,9 +1,9 @@
 //! Looking at a tree: walking its entries, checking its invariants, showing its shape.
 
-use super::late_buffer::Stage;
+use super::late_buffer::LateBuffer;
 use super::leaf::Leaf;
 use super::tree::{Id, Spine, Tree};
-use crate::monoid::{Entry, Monoid, Slot};
+use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::Ties;
 use crate::window::shape::{Kind, Node, Shape};
 
@@ -15,12 +15,12 @@ fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     pub(super) fn oldest(&self) -> Option<i64> {
-        let settled = (self.settled_len() > 0).then(|| self.left_leaf().first_time());
+        let settled = (self.tree_len() > 0).then(|| self.left_leaf().first_time());
         settled.map(|time| time.min(self.staged.oldest))
     }
 
     pub(super) fn youngest(&self) -> Option<i64> {
-        (self.settled_len() > 0).then(|| self.right_leaf().last_time().max(self.staged.youngest))
+        (self.tree_len() > 0).then(|| self.right_leaf().last_time().max(self.staged.youngest))
     }
 
     /// Leaves in order.
@@ -63,8 +63,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             "two roots".into()
         })?;
         let count = self.check_node(height, self.left[height], Spine::ROOT)?.1;
-        require(count == self.settled_len(), || {
-            format!("{count} entries, {} counted", self.settled_len())
+        require(count == self.tree_len(), || {
+            format!("{count} entries, {} counted", self.tree_len())
         })?;
         self.check_order()?;
         self.check_staged()?;
@@ -180,11 +180,11 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     fn check_staged(&self) -> Verdict {
-        let Stage {
+        let LateBuffer {
             entries,
             oldest,
             youngest,
-            gathering,
+            stages_all,
             ..
         } = &self.staged;
         let times = entries.iter().map(|(time, _)| *time);
@@ -195,22 +195,22 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             format!("staged {bounds:?}, not {oldest}..={youngest}")
         })?;
         let least = match self.youngest() {
-            _ if *gathering => i64::MAX,
+            _ if *stages_all => i64::MAX,
             Some(youngest) => youngest,
             None => i64::MIN,
         };
         require(self.bound >= least, || {
             format!("bound {} below {least}", self.bound)
         })?;
-        if entries.is_empty() && !gathering {
+        if entries.is_empty() && !stages_all {
             return Ok(());
         }
         require(self.height() > 0, || "staged beside a single leaf".into())?;
-        require(!gathering || self.monoid.commutative(), || {
+        require(!stages_all || self.monoid.commutative(), || {
             "gathering what does not commute".into()
         })?;
         let last = self.right_leaf().last_time();
-        require(*gathering || *youngest < last, || {
+        require(*stages_all || *youngest < last, || {
             format!("staged younger than {last}")
         })
     }

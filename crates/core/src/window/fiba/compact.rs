@@ -8,12 +8,12 @@
 //! entry that was inserted for itself. So an entry is moved half a time, and what is held is
 //! what the window needed for at most three times its entries.
 
-use super::leaf::{Leaf, Run};
+use super::leaf::{Leaf, SortedRun};
 use super::tree::{Children, Id, Spare, Tree};
-use crate::monoid::{Monoid, Slab, Slot};
+use crate::monoid::{HandleSlot, Monoid, Slab};
 
 /// Nodes are moved when so small a share of the entries is left.
-const SHARE: usize = 3;
+const MAX_SHRINKAGE: usize = 3;
 
 /// What is in use of a tree's memory.
 struct Kept<M: Monoid, const L: usize> {
@@ -26,13 +26,13 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// To be called before an eviction that may free a leaf.
     #[inline]
     pub(super) fn note_size(&mut self) {
-        self.most = self.most.max(self.settled_len());
+        self.most = self.most.max(self.tree_len());
     }
 
     /// To be called after it, when nothing is stale.
     #[inline]
     pub(super) fn compact_if_few(&mut self) {
-        if self.settled_len() < self.most / SHARE && self.leaves.len() > Self::SPARE_LEAVES {
+        if self.tree_len() < self.most / MAX_SHRINKAGE && self.leaves.len() > Self::SPARE_LEAVES {
             self.compact();
         }
     }
@@ -41,7 +41,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     #[cold]
     #[inline(never)]
     fn compact(&mut self) {
-        self.most = self.settled_len();
+        self.most = self.tree_len();
         let mut kept = Kept {
             leaves: Vec::with_capacity(self.most.div_ceil(L) + 1),
             inners: Vec::new(),
@@ -53,7 +53,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         kept.inners.shrink_to_fit();
         (self.leaves, self.inners, self.slab) = (kept.leaves, kept.inners, kept.slab);
         self.spare = Spare::default();
-        (self.arrived, self.scratch) = (Run::default(), Run::default());
+        (self.arrived, self.scratch) = (SortedRun::default(), SortedRun::default());
         (self.left[height], self.right[height]) = (root, root);
         for level in (0..height).rev() {
             let child = |children: &Children<_>, at: usize| children[at].id;
@@ -99,8 +99,8 @@ mod tests {
 
     type Sums = Fiba<SumF64, 64, 32>;
 
-    const MANY: i64 = 1 << 20;
-    const FEW: i64 = 1000;
+    const FILLED: i64 = 1 << 20;
+    const LEFT: i64 = 1000;
 
     /// Numbers that look drawn at random.
     fn draws(mut state: u64) -> impl FnMut(u64) -> u64 {
@@ -138,19 +138,22 @@ mod tests {
         other
     }
 
-    /// Evicts until `FEW` are left, in one of several ways.
+    /// Evicts until `LEFT` are left, in one of several ways.
     fn shrink(window: &mut Sums, way: &str) {
         let mut draw = draws(5);
         match way {
-            "oldest" => (FEW..MANY).for_each(|_| assert!(window.evict().is_some())),
-            "youngest" => (FEW..MANY).for_each(|time| assert!(window.evict_at(time))),
-            "at once" => assert_eq!(window.evict_until(MANY - FEW - 1), (MANY - FEW) as usize),
-            "in bulks" => (0..MANY - FEW).step_by(777).for_each(|time| {
+            "oldest" => (LEFT..FILLED).for_each(|_| assert!(window.evict().is_some())),
+            "youngest" => (LEFT..FILLED).for_each(|time| assert!(window.evict_at(time))),
+            "at once" => assert_eq!(
+                window.evict_until(FILLED - LEFT - 1),
+                (FILLED - LEFT) as usize
+            ),
+            "in bulks" => (0..FILLED - LEFT).step_by(777).for_each(|time| {
                 window.evict_until(time);
             }),
             _ => {
-                let mut left: Vec<i64> = (0..MANY).collect();
-                while left.len() > FEW as usize {
+                let mut left: Vec<i64> = (0..FILLED).collect();
+                while left.len() > LEFT as usize {
                     let at = draw(left.len() as u64) as usize;
                     assert!(window.evict_at(left.swap_remove(at)));
                 }
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn a_window_keeps_memory_for_what_is_left() {
         for way in ["oldest", "youngest", "at once", "in bulks", "anywhere"] {
-            let mut window = filled(0..MANY);
+            let mut window = filled(0..FILLED);
             let large = window.bytes();
             shrink(&mut window, way);
             window.check().unwrap();

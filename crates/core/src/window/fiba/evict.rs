@@ -1,6 +1,6 @@
 //! Eviction: at the front, in bulk by cutting along a boundary, and anywhere.
 
-use super::leaf::Run;
+use super::leaf::SortedRun;
 use super::tree::{Id, Spine, Tree};
 use crate::monoid::Monoid;
 
@@ -23,7 +23,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             if std::mem::needs_drop::<M::In>() {
                 leaf.values[start] = M::In::default();
             }
-            self.forget_suffix(start, start + 1);
+            self.drop_suffix(start, start + 1);
             self.evicted += 1;
             return Some(time);
         }
@@ -32,17 +32,17 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     #[inline(never)]
     fn evict_otherwise(&mut self) -> Option<i64> {
-        if self.settled_len() == 0 {
+        if self.tree_len() == 0 {
             return None;
         }
         if self.staged.oldest <= self.left_leaf().first_time() {
-            self.settle();
+            self.flush_staged();
         }
         let id = self.left[0];
         let (at, time) = (self.left_leaf().start(), self.left_leaf().first_time());
         self.release_slots(id, at, at + 1);
         self.leaf_mut(id).pop_front();
-        self.forget_suffix(at, at + 1);
+        self.drop_suffix(at, at + 1);
         let (start, end) = (self.leaf(id).start(), self.leaf(id).end());
         self.evicted += 1;
         if start == end {
@@ -57,7 +57,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// Lets go of folds over evicted entries, if they hold anything.
     #[inline]
-    fn forget_suffix(&mut self, from: usize, to: usize) {
+    fn drop_suffix(&mut self, from: usize, to: usize) {
         if std::mem::needs_drop::<M::Partial>() {
             self.suffix[from..to].fill(self.monoid.identity());
         }
@@ -98,8 +98,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
         self.repair();
         if self.height() == 0 {
-            self.settle();
-            self.gather(false);
+            self.flush_staged();
+            self.set_stages_all(false);
         }
     }
 
@@ -107,17 +107,17 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// Evicts all entries with times up to `time` in O(log m), m their number.
     pub(super) fn evict_until(&mut self, time: i64) -> usize {
-        if self.settled_len() == 0 {
+        if self.tree_len() == 0 {
             return 0;
         }
         if self.staged.oldest <= time || time >= self.right_leaf().last_time() {
-            self.settle();
+            self.flush_staged();
         }
         if time < self.left_leaf().first_time() {
             return 0;
         }
         if time >= self.right_leaf().last_time() {
-            let count = self.settled_len();
+            let count = self.tree_len();
             self.clear();
             return count;
         }
@@ -136,7 +136,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let id = self.left[0];
         let start = self.left_leaf().start();
         let count = self.trim(id, time);
-        self.forget_suffix(start, start + count);
+        self.drop_suffix(start, start + count);
         let start = self.left_leaf().start();
         if start >= self.flip {
             self.flip_leaf();
@@ -305,7 +305,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             let children = self.children(self.right[level + 1]);
             let last = children.len() - 1;
             self.right[level] = children[last].id;
-            self.forget_child(self.right[level + 1], last);
+            self.drop_child_agg(self.right[level + 1], last);
         }
         self.find_left_below(from);
     }
@@ -313,12 +313,12 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     fn find_left_below(&mut self, level: usize) {
         for below in (0..level.min(self.height())).rev() {
             self.left[below] = self.children(self.left[below + 1])[0].id;
-            self.forget_child(self.left[below + 1], 0);
+            self.drop_child_agg(self.left[below + 1], 0);
         }
     }
 
     /// Lets go of what is kept of a child that came to a spine, if it holds anything.
-    fn forget_child(&mut self, parent: Id, at: usize) {
+    fn drop_child_agg(&mut self, parent: Id, at: usize) {
         if std::mem::needs_drop::<M::Partial>() {
             self.children_mut(parent)[at].agg = self.monoid.identity();
         }
@@ -383,16 +383,16 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         key
     }
 
-    fn share_leaves(&mut self, left: Id, right: Id, all: &Run<M::In>) -> Option<i64> {
+    fn share_leaves(&mut self, left: Id, right: Id, all: &SortedRun<M::In>) -> Option<i64> {
         let most = (L * 3 / 4).max(2 * Self::MIN_LEAF);
         if all.len() <= most {
-            self.leaf_mut(left).extend(all.piece(0, all.len()));
+            self.leaf_mut(left).extend(all.slice(0, all.len()));
             self.free_leaf(right);
             return None;
         }
         let half = all.len().div_ceil(2);
-        self.leaf_mut(left).extend(all.piece(0, half));
-        self.leaf_mut(right).extend(all.piece(half, all.len()));
+        self.leaf_mut(left).extend(all.slice(0, half));
+        self.leaf_mut(right).extend(all.slice(half, all.len()));
         Some(all.times[half])
     }
 
@@ -400,7 +400,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// Evicts the first entry of that time; nothing may be staged.
     pub(super) fn evict_at(&mut self, time: i64) -> bool {
-        if self.settled_len() == 0 {
+        if self.tree_len() == 0 {
             return false;
         }
         if time == self.left_leaf().first_time() {
@@ -415,7 +415,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.evicted += 1;
         self.stale.mark(level, spine);
         self.stale.mark_finger(spine);
-        self.mend_above(level, spine);
+        self.fix_underflow_above(level, spine);
         self.collapse_root();
         self.finish_eviction();
         self.compact_if_few();
@@ -434,7 +434,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             let arity = self.children(id).len();
             let child = self.children(id)[at].id;
             if self.remove_below(level - 1, child, spine.of_child(at, arity), time) {
-                self.mend(level, id, spine, at);
+                self.fix_underflow(level, id, spine, at);
                 return true;
             }
             at += 1;
@@ -457,7 +457,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// After an entry left child `at` of a node of `level`: merges the child if it is
     /// underfull, and brings up to date what the node keeps of it.
-    fn mend(&mut self, level: usize, id: Id, spine: Spine, at: usize) {
+    fn fix_underflow(&mut self, level: usize, id: Id, spine: Spine, at: usize) {
         let arity = self.children(id).len();
         let child = self.children(id)[at].id;
         if self.is_empty_node(child, level - 1) {
@@ -481,14 +481,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     /// Mends upwards from the spine node of `level` as far as nodes underflow.
-    fn mend_above(&mut self, mut level: usize, spine: Spine) {
+    fn fix_underflow_above(&mut self, mut level: usize, spine: Spine) {
         while level < self.height() {
             let id = self.spine_node(level, spine);
             if !self.is_empty_node(id, level) && !self.is_underfull(id, level, spine) {
                 break;
             }
             let (parent, parent_spine, at) = self.parent_on_spine(level, spine);
-            self.mend(level + 1, parent, parent_spine, at);
+            self.fix_underflow(level + 1, parent, parent_spine, at);
             level += 1;
             self.stale.mark(level, parent_spine);
             self.stale.mark_finger(parent_spine);

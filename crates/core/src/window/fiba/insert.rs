@@ -1,7 +1,7 @@
 //! Insertion at the right finger; what is late is staged, or goes in by way of `sites`.
-use super::leaf::{Piece, Run};
+use super::leaf::{RunSlice, SortedRun};
 use super::tree::{Child, Id, Siblings, Tree};
-use crate::monoid::{Entry, Monoid, Slot};
+use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::{Batch, Ties};
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
@@ -23,7 +23,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             return;
         }
         match entry {
-            Entry::Raw(value) if self.staged.gathering => self.stage(time, value),
+            Entry::Raw(value) if self.staged.stages_all => self.stage(time, value),
             entry => self.insert_otherwise(time, entry),
         }
     }
@@ -32,7 +32,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     fn insert_otherwise(&mut self, time: i64, entry: Entry<M>) {
         let value = match entry {
             Entry::Raw(value) => value,
-            Entry::Lifted(partial) if !self.staged.gathering && self.is_youngest(time) => {
+            Entry::Lifted(partial) if !self.staged.stages_all && self.is_youngest(time) => {
                 return self.append_lifted(time, partial);
             }
             late => return self.insert_one(time, late),
@@ -122,14 +122,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         if self.should_stage(&batch) {
             return self.stage_batch(batch);
         }
-        self.settle();
-        let run = Run::from_batch(batch, &mut self.slab);
+        self.flush_staged();
+        let run = SortedRun::from_batch(batch, &mut self.slab);
         self.insert_run(&run);
     }
 
     /// Inserts a run in order, ties settled; nothing may be staged.
-    pub(super) fn insert_run(&mut self, run: &Run<M::In>) {
-        let late = match self.settled_len() {
+    pub(super) fn insert_run(&mut self, run: &SortedRun<M::In>) {
+        let late = match self.tree_len() {
             0 => 0,
             _ => {
                 let youngest = self.right_leaf().last_time();
@@ -141,10 +141,10 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         };
         if late > 0 {
             self.stale.tail = true;
-            self.insert_late(run.piece(0, late));
+            self.insert_late(run.slice(0, late));
         }
         self.repair();
-        self.append_run(run.piece(late, run.len()));
+        self.append_run(run.slice(late, run.len()));
     }
 
     fn insert_one(&mut self, time: i64, entry: Entry<M>) {
@@ -154,7 +154,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     /// Entries younger than all: whole leaves at a time.
-    fn append_run(&mut self, mut rest: Piece<'_, M::In>) {
+    fn append_run(&mut self, mut rest: RunSlice<'_, M::In>) {
         self.inserted += rest.len() as u64;
         while !rest.is_empty() {
             if self.right_leaf().is_full() {
@@ -162,16 +162,16 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             }
             let id = self.right[0];
             let room = L - self.leaf(id).end();
-            let (piece, behind) = rest.split(room.min(rest.len()));
-            self.leaf_mut(id).extend(piece);
+            let (slice, behind) = rest.split(room.min(rest.len()));
+            self.leaf_mut(id).extend(slice);
             // A leaf that closes next is folded then; its tail would be lost work.
             if behind.is_empty() || self.height() == 0 {
-                let part = self.fold_piece(piece);
+                let part = self.fold_slice(slice);
                 self.tail = self.monoid.combine(&self.tail, &part);
             }
             rest = behind;
         }
-        self.gather(self.staged.gathering);
+        self.set_stages_all(self.staged.stages_all);
     }
 
     // -- the right end ---------------------------------------------------------------

@@ -10,8 +10,8 @@ impl<M: Monoid, const L: usize, const F: usize> Fiba<M, L, F> {
         let monoid = &self.monoid;
         match &mut self.form {
             Form::Tree(tree) => {
-                tree.settle();
-                if tree.settled_len() > 0 {
+                tree.flush_staged();
+                if tree.tree_len() > 0 {
                     let root = tree.left[tree.height()];
                     let visit = &mut |time, entry: Entry<M>| visit(time, entry.partial(monoid));
                     tree.visit_between(tree.height(), root, (lo, hi), visit);

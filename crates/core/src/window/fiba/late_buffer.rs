@@ -1,19 +1,19 @@
 //! Late entries, waiting to go in together.
 
-use super::leaf::Run;
+use super::leaf::SortedRun;
 use super::tree::Tree;
-use crate::monoid::{Entry, Monoid, Slot};
+use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::{Batch, Ties};
 
 /// Late entries wait for company, a leaf full of it at least: a bulk insert of many costs
 /// far less per entry. A large window lets more of them wait, so that those of one leaf
 /// come together.
-const MOST_STAGED: usize = 1 << 14;
+const MAX_STAGED: usize = 1 << 14;
 const STAGED_SHARE: usize = 256;
 
 /// Entries in order of arrival that are not in the tree yet.
 #[derive(Clone, Debug)]
-pub(super) struct Stage<M: Monoid> {
+pub(super) struct LateBuffer<M: Monoid> {
     pub(super) entries: Vec<(i64, M::In)>,
     /// The least time and the greatest, `MAX` and `MIN` without entries.
     pub(super) oldest: i64,
@@ -22,20 +22,20 @@ pub(super) struct Stage<M: Monoid> {
     pub(super) agg: M::Partial,
     /// Late entries are the rule: whatever arrives is staged. A test for "late" would be
     /// mispredicted all the time.
-    pub(super) gathering: bool,
+    pub(super) stages_all: bool,
     /// Of what arrived since `since` entries were in the tree: how many were late.
     pub(super) late: u64,
     pub(super) since: u64,
 }
 
-impl<M: Monoid> Stage<M> {
+impl<M: Monoid> LateBuffer<M> {
     pub(super) fn new(monoid: &M) -> Self {
         Self {
             entries: Vec::new(),
             oldest: i64::MAX,
             youngest: i64::MIN,
             agg: monoid.identity(),
-            gathering: false,
+            stages_all: false,
             late: 0,
             since: 0,
         }
@@ -47,7 +47,7 @@ impl<M: Monoid> Stage<M> {
         if monoid.commutative() {
             monoid.absorb(&mut self.agg, &value);
         }
-        self.late += u64::from(time < self.youngest || !self.gathering);
+        self.late += u64::from(time < self.youngest || !self.stages_all);
         self.oldest = self.oldest.min(time);
         self.youngest = self.youngest.max(time);
         self.entries.push((time, value));
@@ -68,9 +68,9 @@ impl<M: Monoid> Stage<M> {
     fn judge(&mut self, inserted: u64, enough: usize) -> bool {
         let arrivals = self.arrivals(inserted);
         if arrivals < enough as u64 {
-            return self.gathering;
+            return self.stages_all;
         }
-        let share = if self.gathering { 8 } else { 4 };
+        let share = if self.stages_all { 8 } else { 4 };
         let often = self.late >= arrivals / share;
         self.late = 0;
         self.since = inserted;
@@ -90,19 +90,19 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
         self.staged.push(&self.monoid, time, value);
         if self.staged.entries.len() >= L {
-            self.settle_if_many();
+            self.flush_if_many();
         }
     }
 
     #[inline]
-    pub(super) fn settle_if_many(&mut self) {
+    pub(super) fn flush_if_many(&mut self) {
         if self.staged.entries.len() >= self.most_staged() {
-            self.settle();
+            self.flush_staged();
         }
     }
 
     fn most_staged(&self) -> usize {
-        (self.settled_len() / STAGED_SHARE).clamp(L, MOST_STAGED)
+        (self.tree_len() / STAGED_SHARE).clamp(L, MAX_STAGED)
     }
 
     /// Whether a batch should wait for company, as single late entries do: it is small
@@ -138,20 +138,20 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         staged
             .entries
             .extend(batch.times.into_iter().zip(batch.values));
-        self.gather(true);
-        self.settle_if_many();
+        self.set_stages_all(true);
+        self.flush_if_many();
     }
 
     /// Moves what is staged into the tree.
     #[inline]
-    pub(super) fn settle(&mut self) {
+    pub(super) fn flush_staged(&mut self) {
         if !self.staged.entries.is_empty() {
-            self.settle_some();
+            self.flush_some();
         }
     }
 
     #[inline(never)]
-    fn settle_some(&mut self) {
+    fn flush_some(&mut self) {
         let mut entries = self.staged.take_sorted(&self.monoid);
         let mut run = std::mem::take(&mut self.arrived);
         self.join_run(&mut run, &entries);
@@ -162,12 +162,12 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         run.clear();
         self.arrived = run;
         let often = self.staged.judge(self.inserted, L);
-        self.gather(often && self.monoid.commutative() && self.height() > 0);
+        self.set_stages_all(often && self.monoid.commutative() && self.height() > 0);
     }
 
     /// Whether to stage all that arrives, or only what is late.
-    pub(super) fn gather(&mut self, all: bool) {
-        self.staged.gathering = all;
+    pub(super) fn set_stages_all(&mut self, all: bool) {
+        self.staged.stages_all = all;
         let finger = self.right_leaf();
         self.bound = if all || finger.len() == 0 {
             i64::MAX
@@ -177,7 +177,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     /// Appends values in order of time to a run; those of one time combine if they should.
-    fn join_run(&mut self, run: &mut Run<M::In>, entries: &[(i64, M::In)]) {
+    fn join_run(&mut self, run: &mut SortedRun<M::In>, entries: &[(i64, M::In)]) {
         let repeats = |pair: &[(i64, M::In)]| pair[0].0 == pair[1].0;
         if self.ties == Ties::Keep || !entries.windows(2).any(repeats) {
             run.times.extend(entries.iter().map(|(time, _)| *time));
@@ -195,7 +195,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     /// Combines a value behind the last of a run, which has its time.
-    fn join_last(&mut self, run: &mut Run<M::In>, time: i64, value: &M::In) {
+    fn join_last(&mut self, run: &mut SortedRun<M::In>, time: i64, value: &M::In) {
         let last = run.len() - 1;
         let promoted = run.is_promoted(last);
         let mut whole = self.lift_slot(&run.values[last], promoted);
@@ -216,7 +216,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 ///
 /// One pass over as many buckets as there are entries leaves all but bursts nearly
 /// sorted, and without a branch to mispredict; insertion does the rest while it is cheap.
-fn sort_arrivals<In: Slot>(entries: &mut Vec<(i64, In)>, oldest: i64, youngest: i64) {
+fn sort_arrivals<In: HandleSlot>(entries: &mut Vec<(i64, In)>, oldest: i64, youngest: i64) {
     if entries.is_sorted_by_key(|(time, _)| *time) {
         return;
     }
@@ -243,7 +243,7 @@ fn sort_arrivals<In: Slot>(entries: &mut Vec<(i64, In)>, oldest: i64, youngest: 
 }
 
 /// Insertion, until it has moved so much that a merge sort is better.
-fn finish_sorting<In: Slot>(entries: &mut [(i64, In)]) {
+fn finish_sorting<In: HandleSlot>(entries: &mut [(i64, In)]) {
     let mut budget = 8 * entries.len();
     for at in 1..entries.len() {
         let mut site = at;

@@ -1,18 +1,18 @@
 //! Fat leaves: the entries of a window, up to `L` of them side by side.
 
 use super::search::count_before;
-use crate::monoid::{Entry, Monoid, Slab, Slot};
+use crate::monoid::{Entry, HandleSlot, Monoid, Slab};
 use crate::window::Batch;
 
 /// Entries in order, with the positions (rising) of those whose slot is a handle.
 #[derive(Clone, Debug)]
-pub(super) struct Run<In> {
+pub(super) struct SortedRun<In> {
     pub(super) times: Vec<i64>,
     pub(super) values: Vec<In>,
     pub(super) promoted: Vec<u32>,
 }
 
-impl<In> Default for Run<In> {
+impl<In> Default for SortedRun<In> {
     fn default() -> Self {
         Self {
             times: Vec::new(),
@@ -22,9 +22,9 @@ impl<In> Default for Run<In> {
     }
 }
 
-impl<In: Slot> Run<In> {
-    pub(super) fn piece(&self, from: usize, to: usize) -> Piece<'_, In> {
-        Piece {
+impl<In: HandleSlot> SortedRun<In> {
+    pub(super) fn slice(&self, from: usize, to: usize) -> RunSlice<'_, In> {
+        RunSlice {
             run: self,
             from,
             to,
@@ -89,8 +89,8 @@ impl<In: Slot> Run<In> {
         self.promoted.pop_if(|at| *at as usize == self.times.len());
     }
 
-    pub(super) fn extend(&mut self, piece: Piece<'_, In>) {
-        let Piece { run, from, to } = piece;
+    pub(super) fn extend(&mut self, slice: RunSlice<'_, In>) {
+        let RunSlice { run, from, to } = slice;
         if !run.promoted.is_empty() {
             let (from, to, base) = (from as u32, to as u32, self.len() as u32);
             let within = run.promoted.iter().filter(|&&at| (from..to).contains(&at));
@@ -130,21 +130,21 @@ impl<In: Slot> Run<In> {
 
 /// A stretch of a run.
 #[derive(Debug)]
-pub(super) struct Piece<'a, In> {
-    pub(super) run: &'a Run<In>,
+pub(super) struct RunSlice<'a, In> {
+    pub(super) run: &'a SortedRun<In>,
     pub(super) from: usize,
     pub(super) to: usize,
 }
 
-impl<In> Clone for Piece<'_, In> {
+impl<In> Clone for RunSlice<'_, In> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<In> Copy for Piece<'_, In> {}
+impl<In> Copy for RunSlice<'_, In> {}
 
-impl<'a, In> Piece<'a, In> {
+impl<'a, In> RunSlice<'a, In> {
     pub(super) fn len(self) -> usize {
         self.to - self.from
     }
@@ -184,7 +184,7 @@ fn mask(from: usize, to: usize) -> u64 {
     (u64::MAX >> (64 - (to - from))) << from
 }
 
-impl<In: Slot, const L: usize> Leaf<In, L> {
+impl<In: HandleSlot, const L: usize> Leaf<In, L> {
     pub(super) fn new() -> Self {
         const { assert!(L >= 2 && L <= 64, "one bit per slot") };
         Self {
@@ -253,8 +253,8 @@ impl<In: Slot, const L: usize> Leaf<In, L> {
     }
 
     /// Writes a piece behind the last entry. There must be room.
-    pub(super) fn extend(&mut self, piece: Piece<'_, In>) {
-        let Piece { run, from, to } = piece;
+    pub(super) fn extend(&mut self, slice: RunSlice<'_, In>) {
+        let RunSlice { run, from, to } = slice;
         let (at, count) = (self.end(), to - from);
         self.times[at..at + count].copy_from_slice(&run.times[from..to]);
         self.values[at..at + count].clone_from_slice(&run.values[from..to]);
@@ -264,7 +264,7 @@ impl<In: Slot, const L: usize> Leaf<In, L> {
         self.end += count as u16;
     }
 
-    pub(super) fn copy_out(&self, from: usize, to: usize, run: &mut Run<In>) {
+    pub(super) fn copy_out(&self, from: usize, to: usize, run: &mut SortedRun<In>) {
         let base = run.len();
         run.copy(&self.times[from..to], &self.values[from..to]);
         let mut bits = self.promoted_in(from, to);

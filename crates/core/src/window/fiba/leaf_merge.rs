@@ -1,9 +1,9 @@
 //! Bulk insertion into one leaf: interleave, and spread over new leaves what overflows.
 
-use super::leaf::{Leaf, Piece, Run};
+use super::leaf::{Leaf, RunSlice, SortedRun};
 use super::search::gallop;
 use super::tree::{Id, Siblings, Spine, Tree};
-use crate::monoid::{Monoid, Slot};
+use crate::monoid::{HandleSlot, Monoid};
 use crate::window::Ties;
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
@@ -12,28 +12,28 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         &mut self,
         id: Id,
         spine: Spine,
-        piece: Piece<'_, M::In>,
+        slice: RunSlice<'_, M::In>,
     ) -> Siblings<M::Partial> {
         self.leaf_mut(id).compact();
-        if self.leaf(id).len() + piece.len() <= L {
-            self.interleave_in_place(id, piece);
+        if self.leaf(id).len() + slice.len() <= L {
+            self.interleave_in_place(id, slice);
             return Vec::new();
         }
         let mut scratch = std::mem::take(&mut self.scratch);
-        let siblings = if let Some(site) = self.only_gap(id, piece) {
+        let siblings = if let Some(site) = self.only_gap(id, slice) {
             let leaf = self.leaf(id);
             leaf.copy_out(0, leaf.end(), &mut scratch);
-            let (before, behind) = scratch.piece(0, scratch.len()).split(site);
-            self.inserted += piece.len() as u64;
+            let (before, behind) = scratch.slice(0, scratch.len()).split(site);
+            self.inserted += slice.len() as u64;
             self.distribute(
                 id,
                 spine,
-                &[before, piece, behind],
-                Some(site + piece.len()),
+                &[before, slice, behind],
+                Some(site + slice.len()),
             )
         } else {
-            self.merge(id, piece, &mut scratch);
-            self.distribute(id, spine, &[scratch.piece(0, scratch.len())], None)
+            self.merge(id, slice, &mut scratch);
+            self.distribute(id, spine, &[scratch.slice(0, scratch.len())], None)
         };
         scratch.clear();
         self.scratch = scratch;
@@ -42,11 +42,11 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// The site of a piece that goes into one gap of the leaf, and is all there is to
     /// insert or too much for any one leaf: more of the same may follow.
-    fn only_gap(&self, id: Id, piece: Piece<'_, M::In>) -> Option<usize> {
-        let times = piece.times();
+    fn only_gap(&self, id: Id, slice: RunSlice<'_, M::In>) -> Option<usize> {
+        let times = slice.times();
         let site = self.leaf(id).upper(times[0]);
         let one = self.leaf(id).upper(times[times.len() - 1]) == site;
-        let whole = piece.len() == piece.run.len() || piece.len() > L / 2;
+        let whole = slice.len() == slice.run.len() || slice.len() > L / 2;
         (one && whole && !self.joins(id, site, times[0])).then_some(site)
     }
 
@@ -58,15 +58,15 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         parent: Id,
         spine: Spine,
         at: usize,
-        piece: Piece<'_, M::In>,
+        slice: RunSlice<'_, M::In>,
     ) -> bool {
         let children = self.children(parent);
         let (arity, id) = (children.len(), children[at].id);
-        let crowd = self.leaf(id).len() + piece.len();
-        if crowd <= L || piece.len() > L / 4 || at + 1 >= arity {
+        let crowd = self.leaf(id).len() + slice.len();
+        if crowd <= L || slice.len() > L / 4 || at + 1 >= arity {
             return false;
         }
-        if spine.of_child(at + 1, arity).right || self.only_gap(id, piece).is_some() {
+        if spine.of_child(at + 1, arity).right || self.only_gap(id, slice).is_some() {
             return false;
         }
         let next = children[at + 1].id;
@@ -77,7 +77,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         };
         let mut scratch = std::mem::take(&mut self.scratch);
         self.leaf_mut(id).compact();
-        self.merge(id, piece, &mut scratch);
+        self.merge(id, slice, &mut scratch);
         self.leaf(next)
             .copy_out(0, self.leaf(next).end(), &mut scratch);
         self.share(parent, spine, at, &scratch, parts);
@@ -87,7 +87,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     /// Spreads entries evenly over children `at`, `at + 1` and, if `parts` is 3, a new one.
-    fn share(&mut self, parent: Id, spine: Spine, at: usize, all: &Run<M::In>, parts: usize) {
+    fn share(&mut self, parent: Id, spine: Spine, at: usize, all: &SortedRun<M::In>, parts: usize) {
         if parts == 3 {
             let new = self.new_leaf();
             let new = self.new_child(0, new);
@@ -101,13 +101,13 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             }
             let id = child.id;
             self.leaf_mut(id).reset();
-            self.leaf_mut(id).extend(all.piece(from, to));
+            self.leaf_mut(id).extend(all.slice(from, to));
             self.refresh(parent, at + part, 0, spine);
         }
     }
 
-    fn interleave_in_place(&mut self, id: Id, piece: Piece<'_, M::In>) {
-        let Piece { run, from, to } = piece;
+    fn interleave_in_place(&mut self, id: Id, slice: RunSlice<'_, M::In>) {
+        let RunSlice { run, from, to } = slice;
         let mut sites = [0_u8; 64];
         let mut fresh = 0;
         for at in from..to {
@@ -147,7 +147,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.ties == Ties::Combine && site > 0 && self.leaf(id).times[site - 1] == time
     }
 
-    fn join(&mut self, id: Id, slot: usize, run: &Run<M::In>, at: usize) {
+    fn join(&mut self, id: Id, slot: usize, run: &SortedRun<M::In>, at: usize) {
         let promoted = run.is_promoted(at);
         let younger = self.lift_slot(&run.values[at], promoted);
         self.combine_slot(id, slot, &younger);
@@ -157,8 +157,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     /// Appends leaf and piece, merged, to `merged`.
-    fn merge(&mut self, id: Id, piece: Piece<'_, M::In>, merged: &mut Run<M::In>) {
-        let Piece { run, from, to } = piece;
+    fn merge(&mut self, id: Id, slice: RunSlice<'_, M::In>, merged: &mut SortedRun<M::In>) {
+        let RunSlice { run, from, to } = slice;
         let mut taken = 0;
         let mut at = from;
         while at < to {
@@ -178,7 +178,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 Some(next) => at + gallop(&run.times[at..to], |time| time < next),
                 None => to,
             };
-            merged.extend(run.piece(at, upto));
+            merged.extend(run.slice(at, upto));
             self.inserted += (upto - at) as u64;
             (taken, at) = (site, upto);
         }
@@ -193,19 +193,19 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         &mut self,
         id: Id,
         spine: Spine,
-        pieces: &[Piece<'_, M::In>],
+        slices: &[RunSlice<'_, M::In>],
         cut: Option<usize>,
     ) -> Siblings<M::Partial> {
-        let total = pieces.iter().map(|piece| piece.len()).sum();
+        let total = slices.iter().map(|slice| slice.len()).sum();
         let sizes = leaf_sizes::<L>(total, cut);
         self.leaf_mut(id).reset();
-        extend_from_pieces(self.leaf_mut(id), pieces, 0, sizes[0]);
+        extend_from_slices(self.leaf_mut(id), slices, 0, sizes[0]);
         let mut from = sizes[0];
         let mut siblings = Vec::with_capacity(sizes.len() - 1);
         for (at, size) in sizes.iter().enumerate().skip(1) {
             let new = self.new_leaf();
             let leaf = self.leaf_mut(new);
-            extend_from_pieces(leaf, pieces, from, from + size);
+            extend_from_slices(leaf, slices, from, from + size);
             let mut child = self.new_child(self.leaf(new).first_time(), new);
             if !(spine.right && at + 1 == sizes.len()) {
                 (child.agg, child.count) = self.summary(new, 0);
@@ -218,15 +218,15 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 }
 
 /// Appends positions `from..to` of the pieces, counted end to end.
-fn extend_from_pieces<In: Slot, const L: usize>(
+fn extend_from_slices<In: HandleSlot, const L: usize>(
     leaf: &mut Leaf<In, L>,
-    pieces: &[Piece<'_, In>],
+    slices: &[RunSlice<'_, In>],
     mut from: usize,
     mut to: usize,
 ) {
-    for piece in pieces {
-        let len = piece.len();
-        let (before, _) = piece.split(to.min(len));
+    for slice in slices {
+        let len = slice.len();
+        let (before, _) = slice.split(to.min(len));
         let (_, within) = before.split(from.min(before.len()));
         if !within.is_empty() {
             leaf.extend(within);

@@ -150,8 +150,8 @@ impl<M: Monoid, const L: usize, const F: usize> Fiba<M, L, F> {
         let Form::Tree(tree) = &mut self.form else {
             return;
         };
-        tree.settle();
-        let entries = tree.settled_len();
+        tree.flush_staged();
+        let entries = tree.tree_len();
         if entries <= Self::SMALL / 2 && Self::SMALL > 0 {
             let mut small = Small::default();
             tree.for_each_entry(|time, entry| {
@@ -198,7 +198,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
     fn evict_at(&mut self, time: i64) -> bool {
         match &mut self.form {
             Form::Tree(tree) => {
-                tree.settle();
+                tree.flush_staged();
                 tree.evict_at(time)
             }
             Form::Small(small) => small.evict_at(time),
@@ -209,7 +209,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
     fn evict_until(&mut self, time: i64) -> usize {
         let (count, left) = match &mut self.form {
             Form::Small(small) => return small.evict_until(time),
-            Form::Tree(tree) => (tree.evict_until(time), tree.settled_len()),
+            Form::Tree(tree) => (tree.evict_until(time), tree.tree_len()),
         };
         if count > 0 && left <= 2 * L {
             self.shrink();
@@ -222,7 +222,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
         match &mut self.form {
             Form::Tree(tree) => {
                 if !self.monoid.commutative() {
-                    tree.settle();
+                    tree.flush_staged();
                 }
                 tree.answer()
             }
@@ -233,7 +233,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
     fn query_range(&mut self, lo: i64, hi: i64) -> M::Partial {
         match &mut self.form {
             Form::Tree(tree) => {
-                tree.settle();
+                tree.flush_staged();
                 tree.answer_range(lo, hi)
             }
             Form::Small(small) => small.fold(&self.monoid, lo, hi),
@@ -243,8 +243,8 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
     fn len(&mut self) -> usize {
         match &mut self.form {
             Form::Tree(tree) => {
-                tree.settle();
-                tree.settled_len()
+                tree.flush_staged();
+                tree.tree_len()
             }
             Form::Small(small) => small.len(),
         }
@@ -272,7 +272,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
         let monoid = &self.monoid;
         match &mut self.form {
             Form::Tree(tree) => {
-                tree.settle();
+                tree.flush_staged();
                 tree.for_each_entry(|time, entry| visit(time, entry.partial(monoid)));
             }
             Form::Small(small) => {
@@ -317,7 +317,7 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
     fn shape(&mut self) -> Option<Shape<M::Partial>> {
         match &mut self.form {
             Form::Tree(tree) => {
-                tree.settle();
+                tree.flush_staged();
                 Some(tree.shape())
             }
             Form::Small(small) => {

@@ -4,7 +4,7 @@
 //! Preorder by level; the height is read first and bounds the depth of reading.
 
 use super::Form;
-use super::leaf::{Leaf, Run};
+use super::leaf::{Leaf, SortedRun};
 use super::path::Path;
 use super::small::Small;
 use super::tree::{Child, Id, Spine, Tree};
@@ -78,7 +78,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     fn write_staged(&self, out: &mut Writer) {
         let staged = &self.staged;
-        u8::from(staged.gathering).write(out);
+        u8::from(staged.stages_all).write(out);
         staged.late.write(out);
         staged.arrivals(self.inserted).write(out);
         (staged.entries.len() as u16).write(out);
@@ -153,7 +153,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     fn read_staged(&mut self, input: &mut Reader<'_>) -> Result<()> {
-        let gathering = match u8::read(input)? {
+        let stages_all = match u8::read(input)? {
             0 => false,
             1 => true,
             tag => return damaged(format!("unknown way of staging {tag}")),
@@ -166,8 +166,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             self.staged.push(&self.monoid, time, value);
         }
         self.staged.late = late;
-        self.gather(gathering);
-        if !self.staged.entries.is_empty() && self.settled_len() == 0 {
+        self.set_stages_all(stages_all);
+        if !self.staged.entries.is_empty() && self.tree_len() == 0 {
             return damaged("staged entries beside an empty tree");
         }
         Ok(())
@@ -211,7 +211,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             return damaged(format!("a leaf of slots {start}..{end}"));
         }
         let times: Vec<i64> = input.many(usize::from(end - start))?;
-        let mut run = Run::default();
+        let mut run = SortedRun::default();
         for time in times {
             let entry = Entry::read(&self.monoid, input)?;
             run.push_entry::<M>(time, entry, &mut self.slab);
@@ -220,7 +220,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let leaf: &mut Leaf<M::In, L> = self.leaf_mut(id);
         leaf.start = start;
         leaf.end = start;
-        leaf.extend(run.piece(0, run.len()));
+        leaf.extend(run.slice(0, run.len()));
         Ok(id)
     }
 }

@@ -1,7 +1,7 @@
 //! A handful of entries: folded for every query, which beats keeping any partial.
 //! Windows per key are mostly this small; this form takes a few dozen bytes.
 
-use crate::monoid::{Entry, Monoid, Slab, Slot};
+use crate::monoid::{Entry, HandleSlot, Monoid, Slab};
 use crate::window::{Batch, Ties};
 
 /// Promoted entries, only there if there are any. Bit `i` is entry `i`.

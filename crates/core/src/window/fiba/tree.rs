@@ -1,10 +1,10 @@
 //! The tree's memory: leaves and inner nodes in arenas, spines, deferred free list.
 
-use super::late_buffer::Stage;
-use super::leaf::{Leaf, Run};
+use super::late_buffer::LateBuffer;
+use super::leaf::{Leaf, SortedRun};
 use super::path::Path;
 use super::search::count_before;
-use crate::monoid::{Monoid, Slab, Slot};
+use crate::monoid::{HandleSlot, Monoid, Slab};
 use crate::window::Ties;
 
 pub(super) type Id = u32;
@@ -129,7 +129,7 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     pub(super) mid: M::Partial,
     /// The right finger (from `flip` on in a single leaf), and what is staged.
     pub(super) tail: M::Partial,
-    pub(super) staged: Stage<M>,
+    pub(super) staged: LateBuffer<M>,
     /// No entry is younger than this, and what is may be appended; `MAX` while all is
     /// staged.
     pub(super) bound: i64,
@@ -142,8 +142,8 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     pub(super) stale: Stale,
     /// Buffers, empty between operations: staged entries in order, and a leaf's entries
     /// while they are spread anew.
-    pub(super) arrived: Run<M::In>,
-    pub(super) scratch: Run<M::In>,
+    pub(super) arrived: SortedRun<M::In>,
+    pub(super) scratch: SortedRun<M::In>,
 }
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
@@ -174,14 +174,14 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             inner_agg: identity.clone(),
             mid: identity.clone(),
             tail: identity,
-            staged: Stage::new(&monoid),
+            staged: LateBuffer::new(&monoid),
             bound: i64::MAX,
             inserted: 0,
             evicted: 0,
             most: 0,
             stale: Stale::default(),
-            arrived: Run::default(),
-            scratch: Run::default(),
+            arrived: SortedRun::default(),
+            scratch: SortedRun::default(),
             monoid,
         }
     }
@@ -193,7 +193,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     #[inline]
-    pub(super) fn settled_len(&self) -> usize {
+    pub(super) fn tree_len(&self) -> usize {
         (self.inserted - self.evicted) as usize
     }
 

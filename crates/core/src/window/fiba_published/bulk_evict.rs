@@ -38,7 +38,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         } else {
             self.cut_below_right_spine(time);
         }
-        self.settle();
+        self.refresh_spines();
         self.len = self.counted();
         self.give_back();
         before - self.len
@@ -49,7 +49,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.discard(self.root);
         let root = self.nodes.allocate(0);
         self.plant(root);
-        self.settle();
+        self.refresh_spines();
         self.len = 0;
         self.give_back();
     }
@@ -141,9 +141,9 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             }
             self.nodes
                 .drop_front(step.node, step.cut + usize::from(gone));
-            let mend = self.mend(step);
-            gone = mend == Mend::Merged;
-            if mend == Mend::Moved {
+            let repair = self.fix_underflow(step);
+            gone = repair == Repair::Merged;
+            if repair == Repair::Moved {
                 affected = self.nodes.parent(step.neighbor);
             } else if affected != NONE && affected == step.neighbor {
                 self.touch(step.neighbor);
@@ -175,7 +175,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 ancestor: parent,
                 between: 0,
             };
-            if self.mend(&step) != Mend::Merged {
+            if self.fix_underflow(&step) != Repair::Merged {
                 self.touch(node);
                 return node;
             }
@@ -184,7 +184,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     }
 
     /// Brings a node of the new left spine back to its arity, with its neighbour's help.
-    fn mend(&mut self, step: &Step) -> Mend {
+    fn fix_underflow(&mut self, step: &Step) -> Repair {
         let Step {
             node,
             neighbor,
@@ -194,7 +194,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         } = *step;
         let arity = self.nodes.arity(node);
         if neighbor == NONE || arity >= self.min_arity {
-            return Mend::None;
+            return Repair::None;
         }
         let deficit = self.min_arity - arity;
         let surplus = self.nodes.arity(neighbor) - self.min_arity;
@@ -205,12 +205,12 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             self.nodes.exchange(ancestor, between, time, value);
             self.touch(neighbor);
             self.touch(ancestor);
-            return Mend::Moved;
+            return Repair::Moved;
         }
         self.nodes.prepend(node, separator, neighbor);
         self.nodes.release(node);
         self.set_left(neighbor);
-        Mend::Merged
+        Repair::Merged
     }
 
     /// Frees everything above a node of the right spine, and left of it.
@@ -243,7 +243,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mend {
+enum Repair {
     None,
     Moved,
     Merged,

@@ -56,7 +56,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             std::mem::swap(&mut treelets, &mut next);
             level += 1;
         }
-        self.settle();
+        self.refresh_spines();
     }
 
     /// Step 1: finds the node for every entry, never climbing higher than needed. Entries

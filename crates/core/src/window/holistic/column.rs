@@ -156,7 +156,7 @@ impl<T: Element> Values<T> {
         self.rows.evict_until(time);
         let left = self.rows.len();
         if left == 0 {
-            return self.forget();
+            return self.reset();
         }
         if rows.len() > 2 * left
             && self
@@ -164,7 +164,7 @@ impl<T: Element> Values<T> {
                 .as_ref()
                 .is_none_or(|_| self.dtype != DType::Object)
         {
-            self.forget();
+            self.reset();
             return self.enter_all();
         }
         for row in rows {
@@ -175,7 +175,7 @@ impl<T: Element> Values<T> {
     }
 
     /// Empties the structures over the values.
-    fn forget(&mut self) {
+    fn reset(&mut self) {
         self.nans = 0;
         if let Some(ranks) = &mut self.ranks {
             *ranks = Ranks::default();
@@ -205,7 +205,7 @@ impl<T: Element> Values<T> {
 
     pub(super) fn clear(&mut self) {
         self.rows.clear();
-        self.forget();
+        self.reset();
     }
 
     /// The rows of some times in order.

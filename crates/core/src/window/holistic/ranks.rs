@@ -162,7 +162,7 @@ impl Ranks {
         let child = node.children[at];
         self.remove_below(level - 1, child, word);
         if self.size(level - 1, child) < Self::least(level - 1) {
-            self.mend(level, id, at);
+            self.fix_underflow(level, id, at);
         }
     }
 
@@ -178,19 +178,19 @@ impl Ranks {
     }
 
     /// Joins a child that is too small with a neighbour, or evens the two out.
-    fn mend(&mut self, level: usize, id: u32, at: usize) {
+    fn fix_underflow(&mut self, level: usize, id: u32, at: usize) {
         let left = at.saturating_sub(1);
         let node = &self.inners[id as usize];
         let (a, b) = (node.children[left], node.children[left + 1]);
         let key = node.keys[left + 1];
-        let parted = if level == 1 {
+        let split = if level == 1 {
             self.even_leaves(a, b)
         } else {
             self.even_inners(a, b, key)
         };
         let node = &mut self.inners[id as usize];
         let both = node.totals[left] + node.totals[left + 1];
-        match parted {
+        match split {
             Some((key, total)) => {
                 node.keys[left + 1] = key;
                 node.totals[left] = both - total;
