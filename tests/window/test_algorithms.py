@@ -134,7 +134,7 @@ def test_a_late_insert_changes_nothing(algorithm, ties):
     w.insert(5, 1)
     w.insert(9, 2)
     before = contents(w)
-    late = "an entry at 8 is late: the youngest in the window is at 9"
+    late = "an entry at 8 is late: the latest in the window is at 9"
     with pytest.raises(sw.OutOfOrderError, match=late) as one:
         w.insert(8, 3)
     with pytest.raises(sw.OutOfOrderError, match=late) as many:
@@ -175,7 +175,7 @@ def test_evict_takes_the_oldest_only(algorithm):
     w = of(algorithm)
     w.insert_many([1, 4, 9], [1, 2, 3])
     before = contents(w)
-    inner = "entry at 4 is not the oldest, which"
+    inner = "entry at 4 is not the earliest, which"
     with pytest.raises(sw.OutOfOrderError, match=inner) as caught:
         w.evict(4)
     for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
@@ -236,7 +236,7 @@ def test_a_latency_bound():
         w.insert(11, 11)
     with pytest.raises(sw.OutOfOrderError, match="too late"):
         w.insert_many([31, 4], [31, 4])
-    with pytest.raises(sw.OutOfOrderError, match="entry at 9 is not the oldest"):
+    with pytest.raises(sw.OutOfOrderError, match="entry at 9 is not the earliest"):
         w.evict(9)
     with pytest.raises(sw.SpecError, match="or for what its latency= keeps open"):
         w.query(5, 30)

@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyList};
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell, Kind};
 
-use crate::errors::{ResultOverflowError, SlidewiseError, broken, noted};
+use crate::errors::{ResultOverflowError, SlidewiseError, internal_error, with_note};
 use crate::locking::{Access, Entered};
 use crate::object_store::{Object, Store};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
@@ -85,7 +85,7 @@ impl Access {
             spec: self.spec(),
             store: self.store(),
             restore,
-            truths: self.truths(),
+            bool_answers: self.bool_answers(),
         })
     }
 }
@@ -98,7 +98,7 @@ pub(crate) struct Lowering<'a, 'py> {
     /// Gives a time back in the kind it came in.
     pub(crate) restore: &'a dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
     /// Which answers are values of columns of bools.
-    pub(crate) truths: &'a [AtomicBool],
+    pub(crate) bool_answers: &'a [AtomicBool],
 }
 
 impl<'py> Lowering<'_, 'py> {
@@ -148,7 +148,7 @@ impl<'py> Lowering<'_, 'py> {
                 if self.spec.finished[at] {
                     let plan = self.spec.plan.bind(py);
                     let made = plan.call_method1("finish", (at, list));
-                    return made.map_err(|error| noted(py, error, "making an answer"));
+                    return made.map_err(|error| with_note(py, error, "making an answer"));
                 }
                 list.into_any()
             }
@@ -159,13 +159,13 @@ impl<'py> Lowering<'_, 'py> {
     fn record(&self, at: usize, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let plan = self.spec.plan.bind(self.py);
         let lowered = plan.call_method1("lower_native", (at, PyBytes::new(self.py, bytes)));
-        lowered.map_err(|error| noted(self.py, error, "lowering a record"))
+        lowered.map_err(|error| with_note(self.py, error, "lowering a record"))
     }
 
     /// The answer of one of the user's own aggregations.
     fn udaf(&self, at: usize, term: &Term<Object>) -> PyResult<Bound<'py, PyAny>> {
         let (Kind::Udaf { number, .. }, Some(store)) = (self.spec.aggs[at].kind, self.store) else {
-            return Err(broken("a term without an aggregation"));
+            return Err(internal_error("a term without an aggregation"));
         };
         let udaf_calls = UdafCalls {
             py: self.py,
@@ -181,7 +181,7 @@ impl<'py> Lowering<'_, 'py> {
     }
 
     fn is_truth(&self, at: usize) -> bool {
-        self.truths[at].load(Ordering::Relaxed)
+        self.bool_answers[at].load(Ordering::Relaxed)
     }
 
     fn truth(&self, int: i64) -> Bound<'py, PyAny> {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 
-use crate::errors::spec;
+use crate::errors::spec_error;
 use crate::scalars::described;
 
 const SCHEMA: &std::ffi::CStr = c"arrow_schema";
@@ -28,7 +28,7 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     // out and a released one left in its place; both capsules live to the end.
     let mut data = unsafe {
         if array.as_ref().is_released() || schema.as_ref().release().is_none() {
-            return Err(spec(format!(
+            return Err(spec_error(format!(
                 "the Arrow array of {} was taken before: its __arrow_c_array__ must make new \
                  capsules at every call; pyarrow.array() makes an array that does",
                 described(object)

@@ -9,7 +9,7 @@ use crate::arrow::Numbers;
 use crate::clock::Clock;
 use crate::columns::{BulkReader, for_each, native};
 use crate::dtype_inference::UntypedColumn;
-use crate::errors::{noted, prefixed};
+use crate::errors::{with_note, with_prefix};
 use crate::locking::Access;
 use crate::spec::Spec;
 
@@ -82,7 +82,7 @@ impl Access {
         let found = py
             .import("slidewise.window.bulk_input")?
             .call_method1("find_objects", (values, names, open))
-            .map_err(|error| noted(py, error, "reading the values of insert_many"))?;
+            .map_err(|error| with_note(py, error, "reading the values of insert_many"))?;
         let (values, sources): (Bound<'py, PyAny>, Vec<usize>) = found.extract()?;
         Ok((Some(values), self.wider_by(py, sources, "a value")?))
     }
@@ -103,7 +103,7 @@ impl Access {
         let read = py
             .import("slidewise.window.bulk_input")?
             .call_method1("read_times", (times, self.spec().plan.bind(py), known))
-            .map_err(|error| noted(py, error, "reading the times of insert_many"))?;
+            .map_err(|error| with_note(py, error, "reading the times of insert_many"))?;
         if read.is_none() {
             return self.iterate_times(times);
         }
@@ -148,5 +148,5 @@ impl Access {
 
 /// Adds the row to an error of our own.
 fn placed(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
-    prefixed(py, error, &format!("row {row}:"))
+    with_prefix(py, error, &format!("row {row}:"))
 }

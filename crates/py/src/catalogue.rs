@@ -7,7 +7,7 @@ use slidewise_core::aggregate::{
 use slidewise_core::monoid::Law;
 use slidewise_core::window::algorithm::{ALGORITHMS, Allowed, Facts};
 
-use crate::errors::broken;
+use crate::errors::internal_error;
 
 /// Name, in order only, law, whether it answers for parts and for many ranges at once,
 /// and parameters: name, default, allowed values.
@@ -62,7 +62,7 @@ fn name_of(law: Law) -> &'static str {
 #[pyfunction]
 pub(crate) fn obeys_law(law: &str, aggs: Vec<(String, bool)>, inputs: usize) -> PyResult<bool> {
     let found = LAWS.iter().find(|(name, _)| *name == law);
-    let (_, law) = found.ok_or_else(|| broken(&format!("no law {law:?}")))?;
+    let (_, law) = found.ok_or_else(|| internal_error(&format!("no law {law:?}")))?;
     Ok(obeys(*law, &all(&aggs)?, inputs.max(1)))
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn subtracts_exactly(aggs: Vec<(String, bool)>, floats: bool) -> PyRe
 #[pyfunction]
 pub(crate) fn commutes(kind: &str, inputs: usize) -> PyResult<bool> {
     let agg = any(kind, false).filter(|_| kind != "own");
-    let mut agg = agg.ok_or_else(|| broken("an aggregation of no kind"))?;
+    let mut agg = agg.ok_or_else(|| internal_error("an aggregation of no kind"))?;
     agg.by = agg.kind.takes_by().then_some(inputs - 1);
     Ok(order_is_free(agg, inputs))
 }
@@ -87,7 +87,7 @@ pub(crate) fn commutes(kind: &str, inputs: usize) -> PyResult<bool> {
 fn all(aggs: &[(String, bool)]) -> PyResult<Vec<AggSpec>> {
     let all = aggs.iter().map(|(kind, inverts)| any(kind, *inverts));
     let all: Option<Vec<AggSpec>> = all.collect();
-    all.ok_or_else(|| broken("an aggregation of no kind"))
+    all.ok_or_else(|| internal_error("an aggregation of no kind"))
 }
 
 /// An aggregation of a kind, over whatever column: that makes no difference to laws.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use slidewise_core::window::shared::Reach;
 
-use crate::errors::{noted, prefixed, spec};
+use crate::errors::{spec_error, with_note, with_prefix};
 
 /// A clock of `slidewise.window.time_codec`, with what the hot path needs of it. Windows share it,
 /// so the garbage collector is not shown what it holds: a plain object without cycles.
@@ -67,13 +67,13 @@ impl Clock {
             match time.extract::<i64>() {
                 Ok(ticks) => return Ok(ticks),
                 Err(error) if is_refusal(time.py(), &error) => {}
-                Err(error) => return Err(noted(time.py(), error, "reading a time")),
+                Err(error) => return Err(with_note(time.py(), error, "reading a time")),
             }
         }
         let py = time.py();
         let ticks = self.object.bind(py).call_method1("ticks", (time,));
         ticks
-            .map_err(|error| noted(py, error, "reading a time"))?
+            .map_err(|error| with_note(py, error, "reading a time"))?
             .extract()
     }
 
@@ -84,7 +84,7 @@ impl Clock {
             let restored = self.restore(py, kept);
             restored.map_err(|error| match kept == ticks {
                 true => error,
-                false => prefixed(py, error, "rounded down by granularity=,"),
+                false => with_prefix(py, error, "rounded down by granularity=,"),
             })?;
         }
         Ok(kept)
@@ -98,7 +98,7 @@ impl Clock {
         ticks
             .checked_sub(ticks.rem_euclid(self.granularity))
             .ok_or_else(|| {
-                spec(format!(
+                spec_error(format!(
                     "time {ticks} rounded down to a multiple of {} is beyond int64",
                     self.granularity
                 ))

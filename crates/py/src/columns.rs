@@ -12,7 +12,7 @@ use slidewise_core::aggregate::Cell;
 
 use crate::arrow::{self, Numbers};
 use crate::dtype_inference::UntypedColumn;
-use crate::errors::{noted, spec};
+use crate::errors::{spec_error, with_note};
 use crate::inputs::{InputColumn, Mask, Nan, Paired, Role};
 use crate::masks::masked;
 use crate::object_store::Store;
@@ -242,7 +242,7 @@ impl<'py> BulkReader<'_, 'py> {
         let module = self.py.import("slidewise.window.bulk_input")?;
         module
             .call_method1(name, arguments)
-            .map_err(|error| noted(self.py, error, "reading the values of insert_many"))
+            .map_err(|error| with_note(self.py, error, "reading the values of insert_many"))
     }
 
     /// Item by item, each for all roles.
@@ -396,7 +396,7 @@ fn refuse_lengths(times: usize, values: usize, name: Option<&str>) -> PyResult<(
         return Ok(());
     }
     let what = name.map_or_else(|| "values".to_owned(), |name| format!("column {name:?}"));
-    Err(spec(format!(
+    Err(spec_error(format!(
         "there are {times} times, but {what} has {values}: each entry needs one of both"
     )))
 }
@@ -439,7 +439,7 @@ pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
         return Ok(None);
     }
     let data = arrow::import(values)
-        .map_err(|error| noted(py, error, "importing an Arrow array in insert_many"))?;
+        .map_err(|error| with_note(py, error, "importing an Arrow array in insert_many"))?;
     Ok(match data.data_type() {
         DataType::Int64 => Some(Numbers::I64(data.into())),
         DataType::Float64 => Some(Numbers::F64(data.into())),
@@ -488,20 +488,20 @@ pub(crate) fn for_each<'py>(
     let doing = format!("reading the {what} of insert_many");
     let items = values.try_iter().map_err(|error| {
         if error.is_instance_of::<pyo3::exceptions::PyTypeError>(py) {
-            spec(format!(
+            spec_error(format!(
                 "insert_many takes {what} as an array, a Series, a list or another \
                  iterable, got {}",
                 described(values)
             ))
         } else {
-            noted(py, error, &doing)
+            with_note(py, error, &doing)
         }
     })?;
     for (row, item) in items.enumerate() {
         if row % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
             check_signals(py)?;
         }
-        let item = item.map_err(|error| noted(py, error, &format!("{doing} (item {row})")))?;
+        let item = item.map_err(|error| with_note(py, error, &format!("{doing} (item {row})")))?;
         visit(row, item)?;
     }
     Ok(())

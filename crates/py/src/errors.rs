@@ -13,20 +13,20 @@ pyo3::import_exception!(slidewise.errors, ResultOverflowError);
 pyo3::import_exception!(slidewise.errors, WindowBusyError);
 
 /// A request or a value that is wrong.
-pub(crate) fn spec(message: impl Into<String>) -> PyErr {
+pub(crate) fn spec_error(message: impl Into<String>) -> PyErr {
     SpecError::new_err(message.into())
 }
 
-pub(crate) fn busy(message: &'static str) -> PyErr {
+pub(crate) fn busy_error(message: &'static str) -> PyErr {
     WindowBusyError::new_err(message)
 }
 
-pub(crate) fn snapshot(damage: Damaged) -> PyErr {
+pub(crate) fn snapshot_error(damage: Damaged) -> PyErr {
     SnapshotError::new_err(damage.0)
 }
 
 /// A failure that only an error in slidewise can cause.
-pub(crate) fn broken(why: &str) -> PyErr {
+pub(crate) fn internal_error(why: &str) -> PyErr {
     SlidewiseError::new_err(format!(
         "{why}; this is an error in slidewise, please report it"
     ))
@@ -34,12 +34,12 @@ pub(crate) fn broken(why: &str) -> PyErr {
 
 /// Lets an exception of the user's own code pass, with a note that says what was being
 /// done. Errors of slidewise say that themselves.
-pub(crate) fn noted(py: Python<'_>, error: PyErr, doing: &str) -> PyErr {
-    noted_in(py, error, "slidewise.Window", doing)
+pub(crate) fn with_note(py: Python<'_>, error: PyErr, doing: &str) -> PyErr {
+    with_note_from(py, error, "slidewise.Window", doing)
 }
 
 /// The same for another caller than a window.
-pub(crate) fn noted_in(py: Python<'_>, error: PyErr, caller: &str, doing: &str) -> PyErr {
+pub(crate) fn with_note_from(py: Python<'_>, error: PyErr, caller: &str, doing: &str) -> PyErr {
     if !error.is_instance_of::<SlidewiseError>(py) {
         let mut note = format!("raised while {caller} was {doing}");
         if caller == "slidewise.Window" {
@@ -52,19 +52,21 @@ pub(crate) fn noted_in(py: Python<'_>, error: PyErr, caller: &str, doing: &str) 
 }
 
 /// An error of our own about a value, with what says where or which it is in front.
-pub(crate) fn prefixed(py: Python<'_>, error: PyErr, what: &str) -> PyErr {
+pub(crate) fn with_prefix(py: Python<'_>, error: PyErr, what: &str) -> PyErr {
     if error.is_instance_of::<SpecError>(py) {
-        return spec(format!("{what} {}", error.value(py)));
+        return spec_error(format!("{what} {}", error.value(py)));
     }
     error
 }
 
 /// What is raised for an error; `interrupt` is what [`crate::signals::watch_signals`] left.
-pub(crate) fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
+pub(crate) fn kernel_error(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
     match error {
-        Error::Interrupted => interrupt.unwrap_or_else(|| broken("a kernel stopped by itself")),
-        Error::Refused => broken("no answer of a kernel is refused"),
-        Error::TooManyRows { rows } => spec(format!(
+        Error::Interrupted => {
+            interrupt.unwrap_or_else(|| internal_error("a kernel stopped by itself"))
+        }
+        Error::Refused => internal_error("no answer of a kernel is refused"),
+        Error::TooManyRows { rows } => spec_error(format!(
             "a table has {rows} rows, and one call takes {MAX_ROWS} at most: cut it by key, \
              or write it to a file for slidewise rolling --memory"
         )),
@@ -84,9 +86,9 @@ pub(crate) fn told(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> Py
 fn overflow(py: Python<'_>, [span, agg, row]: [usize; 3], value: i128) -> PyErr {
     let raised = ResultOverflowError::new_err(format!("{value} does not fit int64"));
     let exception = raised.value(py);
-    let told = exception
+    let restored = exception
         .setattr("window", span)
         .and_then(|()| exception.setattr("aggregation", agg))
         .and_then(|()| exception.setattr("row", row));
-    told.err().unwrap_or(raised)
+    restored.err().unwrap_or(raised)
 }

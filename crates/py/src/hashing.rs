@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString};
 use twox_hash::XxHash64;
 
 use crate::arrow::{ArrowArray, Numbers, import};
-use crate::errors::{noted, spec};
+use crate::errors::{spec_error, with_note};
 use crate::scalars::{described, is_exact_fraction, is_numpy_bool, plain};
 
 /// Of integers and text, as that of Spark SQL's `xxhash64`.
@@ -89,7 +89,7 @@ fn int_of(int: &Bound<'_, PyInt>) -> PyResult<i64> {
 /// Numbers of other libraries.
 fn other(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     let kind = value.get_type();
-    let doing = |error| noted(value.py(), error, "converting a value");
+    let doing = |error| with_note(value.py(), error, "converting a value");
     if is_numpy_bool(value)? {
         let flag = value.is_truthy().map_err(doing)?;
         return Ok(Some(of_int(i64::from(flag))));
@@ -104,7 +104,7 @@ fn other(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
             return of_scalar(PyFloat::new(value.py(), float).as_any());
         }
     }
-    Err(spec(format!(
+    Err(spec_error(format!(
         "{} has no stable hash: bloom, approx_count_distinct, count_min and heavy_hitters \
          take ints, floats, bool, str and bytes; make it one of these first",
         described(value)

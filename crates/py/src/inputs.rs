@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use slidewise_core::aggregate::DType;
 
-use crate::errors::broken;
+use crate::errors::internal_error;
 
 /// What a feed's values are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,9 @@ pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyR
     let found = known.iter().find(|(known, _)| *known == name);
     match found {
         Some((_, value)) => Ok(*value),
-        None => Err(broken(&format!("a window's plan has {what} {name:?}"))),
+        None => Err(internal_error(&format!(
+            "a window's plan has {what} {name:?}"
+        ))),
     }
 }
 
@@ -165,7 +167,7 @@ pub(crate) fn read_input(
         Some(number) => Role::Udaf(
             number
                 .parse()
-                .map_err(|_| broken("a role without a number"))?,
+                .map_err(|_| internal_error("a role without a number"))?,
         ),
         None if typed.is_some() => Role::Typed,
         None => named("role", role, &ROLES)?,
@@ -188,7 +190,7 @@ pub(crate) fn read_input(
         NOTHING => None,
         TIME => Some(Paired::Time),
         column => Some(Paired::Column(
-            usize::try_from(column).map_err(|_| broken("a feed beside no column"))?,
+            usize::try_from(column).map_err(|_| internal_error("a feed beside no column"))?,
         )),
     };
     Ok(InputColumn {

@@ -7,7 +7,7 @@ use slidewise_core::rolling::hop_windows::{self, Hop, Refusal, WindowList};
 use slidewise_core::rolling::{QueryPoints, SortLayout as CoreLayout};
 
 use crate::arrow::{ArrowArray, Numbers, import_codes};
-use crate::errors::told;
+use crate::errors::kernel_error;
 use crate::signals::watch_signals;
 
 /// Times, groups and arrival.
@@ -179,7 +179,7 @@ pub(crate) fn sort_rows(
     let (groups, times) = (keys.groups(), keys.times());
     let layout = py.detach(|| CoreLayout::new(groups, times, count, threads, &mut proceed));
     drop(proceed);
-    let layout = layout.map_err(|error| told(py, error, interrupt))?;
+    let layout = layout.map_err(|error| kernel_error(py, error, interrupt))?;
     Ok(SortLayout(layout, keys.len()))
 }
 

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use crate::clock::Clock;
-use crate::errors::{broken, busy, noted, spec};
+use crate::errors::{busy_error, internal_error, spec_error, with_note};
 use crate::fast_path::FastPath;
 use crate::inputs::{Nan, Type};
 use crate::object_store::Store;
@@ -28,7 +28,7 @@ use crate::state::{Parts, State};
 
 /// The inside of `slidewise._core.Window`.
 pub(crate) struct Access {
-    make: Make,
+    specs: SpecChain,
     /// The objects, where a feed may hold some.
     store: OnceLock<Store>,
     /// Set with the first entry, and never changed.
@@ -36,16 +36,16 @@ pub(crate) struct Access {
     state: Mutex<State>,
     fast_path: AtomicU8,
     /// Which answers are values of columns of bools.
-    truths: Box<[AtomicBool]>,
+    bool_answers: Box<[AtomicBool]>,
     /// How many calls are running a user's code, in whatever thread.
     entered: AtomicUsize,
 }
 
 /// What a window was asked for, and behind it what that became when the first value of a
 /// column was an object.
-struct Make {
+struct SpecChain {
     spec: Py<Spec>,
-    wider: OnceLock<Box<Make>>,
+    wider: OnceLock<Box<SpecChain>>,
 }
 
 thread_local! {
@@ -69,14 +69,14 @@ impl Access {
     pub(crate) fn new(spec: Py<Spec>, parts: Parts) -> Self {
         let answers = spec.get().aggs.len();
         let access = Self {
-            make: Make {
+            specs: SpecChain {
                 spec,
                 wider: OnceLock::new(),
             },
             store: parts.store.map_or_else(OnceLock::new, OnceLock::from),
             clock: parts.clock.map_or_else(OnceLock::new, OnceLock::from),
             fast_path: AtomicU8::new(FastPath::No as u8),
-            truths: (0..answers).map(|_| AtomicBool::new(false)).collect(),
+            bool_answers: (0..answers).map(|_| AtomicBool::new(false)).collect(),
             state: Mutex::new(parts.state),
             entered: AtomicUsize::new(0),
         };
@@ -87,32 +87,32 @@ impl Access {
     }
 
     #[inline]
-    fn make(&self) -> &Make {
-        let mut make = &self.make;
-        while let Some(wider) = make.wider.get() {
-            make = wider;
+    fn current_spec(&self) -> &SpecChain {
+        let mut link = &self.specs;
+        while let Some(wider) = link.wider.get() {
+            link = wider;
         }
-        make
+        link
     }
 
     #[inline]
     pub(crate) fn spec(&self) -> &Spec {
-        self.make().spec.get()
+        self.current_spec().spec.get()
     }
 
     pub(crate) fn spec_object(&self) -> &Py<Spec> {
-        &self.make().spec
+        &self.current_spec().spec
     }
 
     /// All specs that the window has had.
     pub(crate) fn specs(&self) -> impl Iterator<Item = &Py<Spec>> {
-        let first = Some(&self.make);
-        let makes = std::iter::successors(first, |make| make.wider.get().map(|wider| &**wider));
-        makes.map(|make| &make.spec)
+        let first = Some(&self.specs);
+        let links = std::iter::successors(first, |link| link.wider.get().map(|wider| &**wider));
+        links.map(|link| &link.spec)
     }
 
-    pub(crate) fn truths(&self) -> &[AtomicBool] {
-        &self.truths
+    pub(crate) fn bool_answers(&self) -> &[AtomicBool] {
+        &self.bool_answers
     }
 
     pub(crate) fn store(&self) -> Option<&Store> {
@@ -126,11 +126,11 @@ impl Access {
 
     /// Goes over to another spec, under the lock.
     pub(crate) fn set_wider(&self, _locked: &mut State, spec: Py<Spec>) {
-        let make = Make {
+        let link = SpecChain {
             spec,
             wider: OnceLock::new(),
         };
-        let _ = self.make().wider.set(Box::new(make));
+        let _ = self.current_spec().wider.set(Box::new(link));
     }
 
     /// Makes a store where a wider spec holds objects.
@@ -149,7 +149,7 @@ impl Access {
     /// Decides what [`Access::insert`] may take the quick way from now on, and which
     /// answers are bools.
     pub(crate) fn choose_fast_path(&self, state: &State) {
-        for (agg, truth) in self.spec().aggs.iter().zip(&self.truths) {
+        for (agg, truth) in self.spec().aggs.iter().zip(&self.bool_answers) {
             let of = agg.of.filter(|_| Spec::answers_value(agg));
             let bools = of.is_some_and(|of| state.dtypes[of] == Some(Type::Bool));
             truth.store(bools, Ordering::Relaxed);
@@ -183,7 +183,7 @@ impl Access {
         }
         let own = self.address();
         if ENTERED.with_borrow(|windows| windows.contains(&own)) {
-            return Err(busy(
+            return Err(busy_error(
                 "the window was called from code that one of its own calls is running \
                  (an iterable, or a conversion of a value): finish that call first",
             ));
@@ -230,7 +230,7 @@ impl Access {
     }
 
     /// Spec and clock, to be asked for under the lock: both change under it only.
-    pub(crate) fn seen(&self, py: Python<'_>) -> (Py<Spec>, Option<Arc<Clock>>) {
+    pub(crate) fn spec_and_clock(&self, py: Python<'_>) -> (Py<Spec>, Option<Arc<Clock>>) {
         (self.spec_object().clone_ref(py), self.clock().cloned())
     }
 
@@ -242,7 +242,7 @@ impl Access {
             return Ok(Arc::clone(clock));
         }
         let made = self.spec().plan.bind(py).call_method1("clock", (time,));
-        let made = made.map_err(|error| noted(py, error, "reading a time"))?;
+        let made = made.map_err(|error| with_note(py, error, "reading a time"))?;
         let clock = Arc::new(Clock::read(made)?);
         if int {
             let _ = self.spec().int_clock.set(Arc::clone(&clock));
@@ -279,7 +279,7 @@ impl Access {
         if let (Some(from), Some(to), Some(lo), Some(hi)) = (from, to, lo, hi)
             && from > to
         {
-            return Err(spec(format!(
+            return Err(spec_error(format!(
                 "query(lo, hi) needs lo <= hi, got lo={} and hi={}",
                 lo.repr()?,
                 hi.repr()?
@@ -308,7 +308,7 @@ impl Access {
         let Some(clock) = clock else { return Ok(()) };
         match self.clock.get() {
             Some(kept) if kept.same(&clock) => Ok(()),
-            Some(_) => Err(busy(
+            Some(_) => Err(busy_error(
                 "another thread inserted the first entry just now, with times of another \
                  kind: try again",
             )),
@@ -323,5 +323,7 @@ impl Access {
 }
 
 fn poisoned() -> PyErr {
-    broken("this window met an internal error in an earlier call and cannot be used any more")
+    internal_error(
+        "this window met an internal error in an earlier call and cannot be used any more",
+    )
 }

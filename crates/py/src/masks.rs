@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat};
 
 use crate::arrow::Numbers;
-use crate::errors::spec as refused;
+use crate::errors::spec_error;
 use crate::inputs::{InputColumn, Mask, Nan};
 use crate::scalars::{described, is_numpy_bool, plain};
 use crate::spec::Spec;
@@ -43,7 +43,7 @@ fn holds(value: &Bound<'_, PyAny>, mask: Mask, nan: Nan) -> PyResult<bool> {
     if is_numpy_bool(&value)? {
         return value.is_truthy();
     }
-    Err(refused(format!(
+    Err(spec_error(format!(
         "where= takes a column of booleans, and {} is none",
         described(&value)
     )))

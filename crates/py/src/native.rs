@@ -8,7 +8,7 @@ use slidewise_core::aggregate::native::{
 };
 use slidewise_core::aggregate::{DType, Kind};
 
-use crate::errors::broken;
+use crate::errors::internal_error;
 
 /// Reads a `slidewise.aggregations.compiled.Compiled`, which has checked every signature, and which the
 /// caller keeps alive as long as the functions may be called.
@@ -21,7 +21,7 @@ pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
     let mut addresses = [Some(combine), inverse].into_iter().flatten();
     let there = addresses.all(|address| address != 0) && (lift.0.is_none() || lift.1 != 0);
     if !there || !(1..=MAX_WORDS).contains(&words) {
-        return Err(broken("a native aggregation without functions"));
+        return Err(internal_error("a native aggregation without functions"));
     }
     let commutative: bool = compiled.getattr("commutative")?.extract()?;
     let pointer = |address: usize| std::ptr::with_exposed_provenance::<()>(address);

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use slidewise_core::snapshot::{Codec, Damaged, Reader, Result, Writer, damaged};
 
-use crate::errors::snapshot as refused;
+use crate::errors::snapshot_error;
 use crate::object_store::{KEY, Store, StoredObject, canonical};
 use crate::udaf::{Udaf, UdafCalls};
 
@@ -62,7 +62,7 @@ pub(crate) fn write(
             (Some(object), ..) => write_value(object.bind(py), &mut table, DEPTH)?,
         }
     }
-    let table = table.finish().map_err(refused)?;
+    let table = table.finish().map_err(snapshot_error)?;
     (table.len() as u64).write(out);
     out.put(&table);
     Ok(())
@@ -94,7 +94,7 @@ fn write_partial(
                 udaf_calls.name(number)
             ),
         };
-        refused(Damaged(format!("{why}: {way_out}")))
+        snapshot_error(Damaged(format!("{why}: {way_out}")))
     })?;
     tag::PARTIAL.write(out);
     owner.write(out);
@@ -298,12 +298,12 @@ impl Table<'_> {
             caller: "slidewise.Window",
         };
         let mut input = Reader::new(self.bytes);
-        u64::read(&mut input).map_err(refused)?;
+        u64::read(&mut input).map_err(snapshot_error)?;
         let present = self.present.iter();
         present
             .map(|present| {
                 if !present {
-                    u8::read(&mut input).map_err(refused)?;
+                    u8::read(&mut input).map_err(snapshot_error)?;
                     return Ok(StoredObject {
                         object: None,
                         owner: None,
@@ -323,14 +323,14 @@ fn build_slot<'py>(
     udaf_calls: &UdafCalls<'_, 'py>,
     input: &mut Reader<'_>,
 ) -> PyResult<(Option<u16>, Bound<'py, PyAny>)> {
-    let tag = u8::read(input).map_err(refused)?;
+    let tag = u8::read(input).map_err(snapshot_error)?;
     if tag == tag::KEY {
         return Ok((Some(KEY), canonical(&build_value(udaf_calls.py, input)?)));
     }
     if tag != tag::PARTIAL && tag != tag::CODED {
         return Ok((None, build_tagged(udaf_calls.py, tag, input)?));
     }
-    let owner = u16::read(input).map_err(refused)?;
+    let owner = u16::read(input).map_err(snapshot_error)?;
     let partial = if tag == tag::PARTIAL {
         build_value(udaf_calls.py, input)?
     } else {
@@ -341,7 +341,7 @@ fn build_slot<'py>(
 
 /// Makes one value; the bytes have been skimmed, so the depth is known to be limited.
 fn build_value<'py>(py: Python<'py>, input: &mut Reader<'_>) -> PyResult<Bound<'py, PyAny>> {
-    let tag = u8::read(input).map_err(refused)?;
+    let tag = u8::read(input).map_err(snapshot_error)?;
     build_tagged(py, tag, input)
 }
 
@@ -354,13 +354,13 @@ fn build_tagged<'py>(
         tag::NONE => py.None().into_bound(py),
         tag::FALSE | tag::TRUE => PyBool::new(py, tag == tag::TRUE).to_owned().into_any(),
         tag::INT => i64::read(input)
-            .map_err(refused)?
+            .map_err(snapshot_error)?
             .into_pyobject(py)?
             .into_any(),
-        tag::FLOAT => PyFloat::new(py, f64::read(input).map_err(refused)?).into_any(),
-        tag::STR => PyString::new(py, read_text(input).map_err(refused)?).into_any(),
+        tag::FLOAT => PyFloat::new(py, f64::read(input).map_err(snapshot_error)?).into_any(),
+        tag::STR => PyString::new(py, read_text(input).map_err(snapshot_error)?).into_any(),
         tag::FORM => {
-            let text = read_text(input).map_err(refused)?;
+            let text = read_text(input).map_err(snapshot_error)?;
             py.import("slidewise.window.scalar_codec")?
                 .call_method1("read_form", (text,))?
         }
@@ -381,14 +381,14 @@ fn build_container<'py>(
     tag: u8,
     input: &mut Reader<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let count = u64::read(input).map_err(refused)?;
+    let count = u64::read(input).map_err(snapshot_error)?;
     if tag == tag::DICT {
         let dict = PyDict::new(py);
         for _ in 0..count {
             let key = build_value(py, input)?;
             let value = build_value(py, input)?;
             dict.set_item(key, value)
-                .map_err(|error| refused(Damaged(format!("a dict's key: {error}"))))?;
+                .map_err(|error| snapshot_error(Damaged(format!("a dict's key: {error}"))))?;
         }
         return Ok(dict.into_any());
     }
@@ -403,6 +403,6 @@ fn build_container<'py>(
 }
 
 fn sized_bytes<'a>(input: &mut Reader<'a>) -> PyResult<&'a [u8]> {
-    let length = input.length::<u8>().map_err(refused)?;
-    input.take(length).map_err(refused)
+    let length = input.length::<u8>().map_err(snapshot_error)?;
+    input.take(length).map_err(snapshot_error)
 }

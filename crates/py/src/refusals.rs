@@ -25,7 +25,7 @@ impl Access {
         let name = self.spec().algorithm_name(py);
         let text = if self.spec().is_shared() {
             format!(
-                "an entry at {at} is late: the youngest in the window is at {end}, and a \
+                "an entry at {at} is late: the latest in the window is at {end}, and a \
                  SharedWindow takes entries in order only; for late ones there is a Window \
                  per range"
             )
@@ -36,7 +36,7 @@ impl Access {
             )
         } else {
             format!(
-                "an entry at {at} is late: the youngest in the window is at {end}, and \
+                "an entry at {at} is late: the latest in the window is at {end}, and \
                  '{name}' takes entries in order only; algorithm='fiba' takes any order"
             )
         };
@@ -50,12 +50,12 @@ impl Access {
         let name = self.spec().algorithm_name(py);
         let text = if self.spec().is_shared() {
             format!(
-                "the entry at {at} is not the oldest, which is at {begin}, and a \
+                "the entry at {at} is not the earliest, which is at {begin}, and a \
                  SharedWindow evicts in order only"
             )
         } else {
             format!(
-                "the entry at {at} is not the oldest, which is at {begin}, and '{name}' \
+                "the entry at {at} is not the earliest, which is at {begin}, and '{name}' \
                  evicts in order only; algorithm='fiba' evicts anywhere"
             )
         };
@@ -71,7 +71,7 @@ impl Access {
             "the whole window only"
         };
         let (lo, hi) = (self.restore(py, lo)?.str()?, self.restore(py, hi)?.str()?);
-        Ok(crate::errors::spec(format!(
+        Ok(crate::errors::spec_error(format!(
             "'{name}' answers for {answered}, not for {lo} to {hi}; algorithms that answer \
              for any part of it are {}",
             answering_ranges(&name),
@@ -81,15 +81,19 @@ impl Access {
     /// Why an "auto" window went over to fiba, if it has: which refusal, and its times.
     pub(crate) fn migrated<'py>(&self, py: Python<'py>) -> PyResult<Option<Migrated<'py>>> {
         let cause = self.lock(py)?.window.cause();
-        let told = |ticks| self.restore(py, ticks);
+        let restored = |ticks| self.restore(py, ticks);
         let bound = |ticks| match ticks {
             i64::MIN | i64::MAX => Ok(py.None().into_bound(py)),
-            ticks => told(ticks),
+            ticks => restored(ticks),
         };
         Ok(match cause {
             None => None,
-            Some(Refused::Late { time, youngest }) => Some(("late", told(time)?, told(youngest)?)),
-            Some(Refused::Inner { time, oldest }) => Some(("inner", told(time)?, told(oldest)?)),
+            Some(Refused::Late { time, youngest }) => {
+                Some(("late", restored(time)?, restored(youngest)?))
+            }
+            Some(Refused::Inner { time, oldest }) => {
+                Some(("inner", restored(time)?, restored(oldest)?))
+            }
             Some(Refused::Range { lo, hi }) => Some(("range", bound(lo)?, bound(hi)?)),
         })
     }

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 
-use crate::errors::{noted, spec};
+use crate::errors::{spec_error, with_note};
 use crate::inputs::Role;
 use crate::scalars::{described, plain};
 use crate::spec::Spec;
@@ -15,7 +15,7 @@ impl Spec {
         if self.inputs.iter().all(|input| input.role == Role::Time) {
             return Ok(());
         }
-        Err(spec(format!(
+        Err(spec_error(format!(
             "{call} needs a value for every time, where a missing one is None; only \
              count() of rows does without"
         )))
@@ -49,7 +49,7 @@ pub(crate) fn lookup<'py>(
         Err(_) => match mapping.get_item(name) {
             Ok(value) => Some(value),
             Err(error) if error.is_instance_of::<pyo3::exceptions::PyKeyError>(py) => None,
-            Err(error) => return Err(noted(py, error, "reading a value")),
+            Err(error) => return Err(with_note(py, error, "reading a value")),
         },
     };
     found.ok_or_else(|| {

@@ -7,7 +7,7 @@ use slidewise_core::aggregate::sketch::{Counts, SketchRequest, read_bloom, read_
 
 use datasketches::bloom::BloomFilter;
 
-use crate::errors::{broken, snapshot as refused, spec};
+use crate::errors::{internal_error, snapshot_error, spec_error};
 use crate::hashing::of_value;
 
 /// The answer behind the bytes of a sketch.
@@ -18,14 +18,14 @@ pub(crate) fn answer<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     match kind {
         Kind::Sketch(SketchRequest::Bloom { .. }) => {
-            let filter = read_bloom(bytes).map_err(refused)?;
+            let filter = read_bloom(bytes).map_err(snapshot_error)?;
             Ok(Bound::new(py, Bloom(filter))?.into_any())
         }
         Kind::Sketch(SketchRequest::Counts { .. }) => {
-            let counts = read_counts(bytes).map_err(refused)?;
+            let counts = read_counts(bytes).map_err(snapshot_error)?;
             Ok(Bound::new(py, CountMin(counts))?.into_any())
         }
-        _ => Err(broken("bytes without a sketch")),
+        _ => Err(internal_error("bytes without a sketch")),
     }
 }
 
@@ -57,7 +57,7 @@ impl Bloom {
     ///     SnapshotError: If the bytes are no Bloom filter.
     #[classmethod]
     fn from_bytes(_class: &Bound<'_, PyType>, blob: &[u8]) -> PyResult<Self> {
-        read_bloom(blob).map(Self).map_err(refused)
+        read_bloom(blob).map(Self).map_err(snapshot_error)
     }
 
     /// The filter in the serialised form of Apache DataSketches.
@@ -99,7 +99,7 @@ impl Bloom {
         let mut union = self.0.clone();
         match union.union(&other.get().0) {
             Ok(()) => Ok(Self(union)),
-            Err(_) => Err(spec("these Bloom filters are of different sizes")),
+            Err(_) => Err(spec_error("these Bloom filters are of different sizes")),
         }
     }
 
@@ -144,7 +144,7 @@ impl CountMin {
     ///     SnapshotError: If the bytes are no Count-Min sketch.
     #[classmethod]
     fn from_bytes(_class: &Bound<'_, PyType>, blob: &[u8]) -> PyResult<Self> {
-        read_counts(blob).map(Self).map_err(refused)
+        read_counts(blob).map(Self).map_err(snapshot_error)
     }
 
     /// The sketch in the serialised form of Apache DataSketches.
@@ -181,7 +181,9 @@ impl CountMin {
         let mut sum = self.0.clone();
         match sum.merge(&other.get().0) {
             Ok(()) => Ok(Self(sum)),
-            Err(_) => Err(spec("these Count-Min sketches are of different sizes")),
+            Err(_) => Err(spec_error(
+                "these Count-Min sketches are of different sizes",
+            )),
         }
     }
 

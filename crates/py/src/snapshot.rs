@@ -15,7 +15,7 @@ use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::snapshot::{Damaged, Reader, Writer, open, seal};
 
 use crate::clock::Clock;
-use crate::errors::{broken, snapshot as refused};
+use crate::errors::{internal_error, snapshot_error};
 use crate::inputs::{DTYPES, Role, Type, named};
 use crate::locking::Access;
 use crate::object_store::{Object, Store, StoredObject, restoring};
@@ -39,7 +39,7 @@ pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<
         objects::write(py, &objects, udaf_calls.as_ref(), &mut payload)?;
     }
     payload.put(&written.body);
-    let payload = payload.finish().map_err(refused)?;
+    let payload = payload.finish().map_err(snapshot_error)?;
     let names = written.dtypes.iter().map(|dtype| name_of(*dtype));
     let names: Vec<Option<&str>> = names.collect();
     let clock = written.clock.map(|clock| clock.object(py).clone());
@@ -94,10 +94,10 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
     let stored = access.spec().holds_objects().then(|| access.store());
     let objects = stored.flatten().map(|store| store.objects(py));
     let (dtypes, migrated) = (state.dtypes.clone(), state.window.cause().is_some());
-    let (spec, clock) = access.seen(py);
+    let (spec, clock) = access.spec_and_clock(py);
     drop(state);
     Ok(Written {
-        body: body.finish().map_err(refused)?,
+        body: body.finish().map_err(snapshot_error)?,
         dtypes,
         objects,
         migrated,
@@ -113,7 +113,7 @@ fn work_out(py: Python<'_>, access: &Access, pending: &[Box<dyn Any>]) -> PyResu
     for term in pending {
         let term = term.downcast_ref::<Term<Object>>();
         let (Some(term), Some(udaf_calls)) = (term, &udaf_calls) else {
-            return Err(broken("a value without bytes"));
+            return Err(internal_error("a value without bytes"));
         };
         udaf_calls.force(term)?;
     }
@@ -128,7 +128,7 @@ pub(crate) fn copied(
 ) -> PyResult<(Py<Spec>, Parts)> {
     let state = access.lock(py)?;
     if !access.spec().holds_objects() {
-        let (spec, clock) = access.seen(py);
+        let (spec, clock) = access.spec_and_clock(py);
         let state = state.copied();
         let store = None;
         return Ok((
@@ -155,7 +155,7 @@ pub(crate) fn copied(
         let clock = written.clock.as_deref();
         State::read(written.spec.get(), written.dtypes, clock, &mut input)
     });
-    let state = state.map_err(refused)?;
+    let state = state.map_err(snapshot_error)?;
     store.index_keys(py)?;
     store.sweep(py);
     let (store, clock) = (Some(store), written.clock);
@@ -190,20 +190,20 @@ pub(crate) fn from_bytes<'py>(
     let py = blob.py();
     let bytes = blob.as_bytes();
     let (header, payload) = open(kind(shared), bytes)
-        .map_err(|why| refused(reader_of(shared, bytes).unwrap_or(why)))?;
+        .map_err(|why| snapshot_error(reader_of(shared, bytes).unwrap_or(why)))?;
     let read = read_header.call1((PyBytes::new(py, header),))?;
     let (spec, dtypes, clock, migrated) = read.extract::<Read<'_>>()?;
     let owner = spec.cast_into::<Spec>()?;
     let spec = owner.get();
     if spec.is_shared() != shared {
         let why = "the header is of another kind of window".to_owned();
-        return Err(refused(Damaged(why)));
+        return Err(snapshot_error(Damaged(why)));
     }
     let dtypes = read_types(spec, dtypes)?;
     let clock = clock.map(Clock::read).transpose()?.map(Arc::new);
     let mut input = Reader::new(payload);
     let objects = match spec.holds_objects() {
-        true => Some(objects::skim(&mut input, spec.udafs.len()).map_err(refused)?),
+        true => Some(objects::skim(&mut input, spec.udafs.len()).map_err(snapshot_error)?),
         false => None,
     };
     let store = objects
@@ -214,29 +214,29 @@ pub(crate) fn from_bytes<'py>(
         Some(store) => restoring(store, read),
         None => read(),
     };
-    let mut state = state.map_err(refused)?;
+    let mut state = state.map_err(snapshot_error)?;
     if migrated != state.window.cause().is_some() {
         let why = "the header and the window differ on what runs".to_owned();
-        return Err(refused(Damaged(why)));
+        return Err(snapshot_error(Damaged(why)));
     }
     if clock.is_none() && !state.window.is_empty() {
         let why = "entries without a kind of time".to_owned();
-        return Err(refused(Damaged(why)));
+        return Err(snapshot_error(Damaged(why)));
     }
     if let Some(clock) = &clock {
         for ticks in [state.window.oldest(), state.window.youngest()]
             .into_iter()
             .flatten()
         {
-            let told = clock.restore(py, ticks);
-            told.map_err(|error| refused(Damaged(error.value(py).to_string())))?;
+            let restored = clock.restore(py, ticks);
+            restored.map_err(|error| snapshot_error(Damaged(error.value(py).to_string())))?;
         }
     }
     if let (Some(store), Some(table)) = (&store, objects) {
         store.fill(table.build(py, &spec.udafs, store)?);
         store
             .index_keys(py)
-            .map_err(|error| refused(Damaged(error.value(py).to_string())))?;
+            .map_err(|error| snapshot_error(Damaged(error.value(py).to_string())))?;
         store.sweep(py);
     }
     Ok((
@@ -256,7 +256,7 @@ fn name_of(dtype: Option<Type>) -> Option<&'static str> {
 
 /// The types of the feeds; only numbers have a choice.
 fn read_types(spec: &Spec, names: Vec<Option<String>>) -> PyResult<Types> {
-    let wrong = || refused(Damaged("wrong column types".to_owned()));
+    let wrong = || snapshot_error(Damaged("wrong column types".to_owned()));
     if names.len() != spec.inputs.len() {
         return Err(wrong());
     }

@@ -13,7 +13,7 @@ use slidewise_core::window::Ties;
 use slidewise_core::window::algorithm::{Algorithm, Facts};
 
 use crate::clock::Clock;
-use crate::errors::broken;
+use crate::errors::internal_error;
 use crate::inputs::{InputColumn, InputTuple, NANS, Nan, Role, Type, named, read_input};
 use crate::native;
 use crate::udaf::Udaf;
@@ -133,7 +133,7 @@ impl Spec {
         if whole {
             return Ok(self);
         }
-        Err(broken("a window's plan does not fit together"))
+        Err(internal_error("a window's plan does not fit together"))
     }
 
     /// The algorithm of a window whose columns have these types.
@@ -231,7 +231,7 @@ fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {
     let given: Vec<(String, i64)> = plan.getattr("options")?.extract()?;
     let read = |name: &String| {
         let algorithm = Facts::find(name).and_then(|facts| facts.with(&given));
-        algorithm.ok_or_else(|| broken(&format!("a window's plan has algorithm {name:?}")))
+        algorithm.ok_or_else(|| internal_error(&format!("a window's plan has algorithm {name:?}")))
     };
     Ok([read(&names[0])?, read(&names[1])?])
 }
@@ -251,7 +251,8 @@ fn read_agg(
         _ => native::kind(kind, natives).or_else(|| Kind::parse(kind, *ddof)),
     };
     let spec = AggSpec {
-        kind: known.ok_or_else(|| broken(&format!("a window's plan has aggregation {kind:?}")))?,
+        kind: known
+            .ok_or_else(|| internal_error(&format!("a window's plan has aggregation {kind:?}")))?,
         of,
         by: column(*by),
         ddof: *ddof,
@@ -261,7 +262,7 @@ fn read_agg(
     if whole {
         Ok(spec)
     } else {
-        Err(broken(&format!(
+        Err(internal_error(&format!(
             "a window's plan lacks a column for {kind}"
         )))
     }

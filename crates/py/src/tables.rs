@@ -17,7 +17,7 @@ use slidewise_core::rolling::{
 };
 
 use crate::arrow::{ArrowArray, Numbers};
-use crate::errors::told;
+use crate::errors::kernel_error;
 use crate::keys::{self, Keys, QueryPointsTuple, RowsTuple, SortLayout};
 use crate::native;
 use crate::signals::watch_signals;
@@ -26,7 +26,7 @@ type AggTuple = (String, isize, isize, u32);
 /// Kind, length, closed and offset.
 pub(crate) type SpanTuple = (String, i64, String, i64);
 /// Window, aggregation, row and value.
-type BeyondTuple = (usize, usize, usize, i128);
+type OverflowTuple = (usize, usize, usize, i128);
 
 /// Rolling aggregations over columns.
 ///
@@ -52,8 +52,8 @@ pub(crate) fn rolling_columns<'py>(
     threads: usize,
     layout: Option<&SortLayout>,
     fails: bool,
-) -> PyResult<(Vec<Vec<ArrowArray>>, Vec<BeyondTuple>)> {
-    let inputs = Inputs::read((rows, query_points), columns, aggs, natives, lifted)?;
+) -> PyResult<(Vec<Vec<ArrowArray>>, Vec<OverflowTuple>)> {
+    let inputs = KernelInputs::read((rows, query_points), columns, aggs, natives, lifted)?;
     if inputs.lifted.is_some() {
         inputs.must_fold()?;
     }
@@ -124,7 +124,7 @@ pub(crate) fn partial_column<'py>(
     natives: &Bound<'py, PyAny>,
     lifted: Option<Bound<'py, PyAny>>,
 ) -> PyResult<ArrowArray> {
-    let inputs = Inputs::read((rows, Some(query_points)), columns, aggs, natives, lifted)?;
+    let inputs = KernelInputs::read((rows, Some(query_points)), columns, aggs, natives, lifted)?;
     inputs.must_fold()?;
     let both_ends = Span {
         length: Length::Time(1),
@@ -135,12 +135,12 @@ pub(crate) fn partial_column<'py>(
     let request = inputs.request(&views, &spans);
     let folded = py
         .detach(|| partials(request))
-        .map_err(|error| told(py, error, None))?;
+        .map_err(|error| kernel_error(py, error, None))?;
     Ok(ArrowArray::new(sketched(&folded.ranges, &folded.bytes)))
 }
 
 /// What a request is made of, in memory that Python lends.
-struct Inputs {
+struct KernelInputs {
     rows: Keys,
     query_points: Option<Keys>,
     columns: Vec<Numbers>,
@@ -148,7 +148,7 @@ struct Inputs {
     lifted: Option<LargeBinaryArray>,
 }
 
-impl Inputs {
+impl KernelInputs {
     fn read(
         (rows, query_points): (RowsTuple<'_>, Option<QueryPointsTuple<'_>>),
         columns: Vec<Bound<'_, PyAny>>,
@@ -237,7 +237,7 @@ fn compute(
     let answer =
         py.detach(|| rolling_with_layout(request, layout.map(|layout| &layout.0), &mut proceed));
     drop(proceed);
-    answer.map_err(|error| told(py, error, interrupt))
+    answer.map_err(|error| kernel_error(py, error, interrupt))
 }
 
 fn read_agg(

@@ -16,7 +16,7 @@ use slidewise_core::aggregate::Kind;
 use slidewise_core::aggregate::deferred::{Ledger, Term, UdafCall, UdafFunction};
 use slidewise_core::snapshot::Damaged;
 
-use crate::errors::{SlidewiseError, noted_in, snapshot as refused};
+use crate::errors::{SlidewiseError, snapshot_error, with_note_from};
 use crate::inputs::Nan;
 use crate::object_store::{Object, Store};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
@@ -133,7 +133,7 @@ pub(crate) struct UdafCalls<'a, 'py> {
 impl<'py> UdafCalls<'_, 'py> {
     pub(crate) fn noted(&self, error: PyErr, doing: &str, udaf: &Udaf) -> PyErr {
         let doing = format!("{doing} {}", udaf.name);
-        noted_in(self.py, error, self.caller, &doing)
+        with_note_from(self.py, error, self.caller, &doing)
     }
 
     /// A value as a partial. NaN goes on as it is where `nan=` has a say.
@@ -187,7 +187,7 @@ impl<'py> UdafCalls<'_, 'py> {
         let functions = udaf.functions()?;
         let (function, doing) = match call.function {
             UdafFunction::Combine => (Some(&functions.combine), "combining two partials of"),
-            UdafFunction::Inverse => (functions.inverse.as_ref(), "taking the oldest out of"),
+            UdafFunction::Inverse => (functions.inverse.as_ref(), "subtracting the earliest entry of"),
         };
         let function = function.ok_or_else(collected)?.bind(self.py);
         let operands = (self.get(first)?, self.get(second)?);
@@ -262,7 +262,7 @@ impl<'py> UdafCalls<'_, 'py> {
         let bytes = bytes.map_err(|error| self.noted(error, "encoding a partial of", udaf))?;
         bytes.cast_into::<PyBytes>().map(Some).map_err(|other| {
             let kind = other.into_inner().get_type().to_string();
-            refused(Damaged(format!(
+            snapshot_error(Damaged(format!(
                 "the codec of {} encoded a partial as {kind}, not as bytes",
                 udaf.name
             )))
@@ -273,7 +273,7 @@ impl<'py> UdafCalls<'_, 'py> {
         let udaf = &self.udafs[number];
         let functions = udaf.functions()?;
         let Some((_, decode)) = &functions.codec else {
-            return Err(refused(Damaged(format!(
+            return Err(snapshot_error(Damaged(format!(
                 "the partials were written by a codec, and {} has none",
                 udaf.name
             ))));

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use slidewise_core::rolling::{Error, Request, Slides, slides};
 
-use crate::errors::told;
+use crate::errors::kernel_error;
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::udaf::{Functions, Udaf, UdafCalls};
 
@@ -78,7 +78,7 @@ impl<'a, 'py> Eager<'a, 'py> {
         match slides(request, &mut self) {
             Ok(()) => {}
             Err(Error::Refused) => return Err(self.raised.take().expect("it says why")),
-            Err(error) => return Err(told(py, error, None)),
+            Err(error) => return Err(kernel_error(py, error, None)),
         }
         self.lists
             .into_iter()

@@ -7,7 +7,7 @@ use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::aggregate::{Answer, Cell};
 use slidewise_core::rolling::{Error, Request, Sink, Span, rolling_udaf};
 
-use crate::errors::{broken, told};
+use crate::errors::{internal_error, kernel_error};
 use crate::inputs::Nan;
 use crate::keys::{self, Keys, QueryPointsTuple, RowsTuple};
 use crate::object_store::{Object, Store};
@@ -88,7 +88,7 @@ pub(crate) fn rolling_udaf_column<'py>(
     match run {
         Ok(()) => {}
         Err(Error::Refused) => return Err(answers.raised.take().expect("it says why")),
-        Err(error) => return Err(told(py, error, interrupt)),
+        Err(error) => return Err(kernel_error(py, error, interrupt)),
     }
     let lists = answers.lists.into_iter();
     lists.map(|answers| PyList::new(py, answers)).collect()
@@ -130,7 +130,7 @@ impl Sink<Object> for Lowered<'_, '_> {
             return Ok(());
         }
         let [Answer::Term(term)] = answers else {
-            self.raised = Some(broken(&format!("{answers:?} is no term")));
+            self.raised = Some(internal_error(&format!("{answers:?} is no term")));
             return Err(Error::Refused);
         };
         if self.last.as_ref().is_none_or(|(last, _)| last != term) {

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 use slidewise_core::aggregate::Cell;
 
-use crate::errors::{noted, spec};
+use crate::errors::{spec_error, with_note};
 use crate::hashing;
 use crate::inputs::{Nan, Role, Type};
 use crate::object_store::{Object, Store, canonical};
@@ -74,7 +74,7 @@ pub(crate) fn read_key(
         match nan {
             Nan::Propagate => {}
             Nan::Skip => return Ok(Untyped::Null),
-            Nan::Raise => return Err(spec(NAN_RAISED.to_owned())),
+            Nan::Raise => return Err(spec_error(NAN_RAISED.to_owned())),
         }
     }
     store
@@ -82,9 +82,9 @@ pub(crate) fn read_key(
         .map(Untyped::Object)
         .map_err(|error| {
             if !error.is_instance_of::<PyTypeError>(value.py()) {
-                return noted(value.py(), error, "comparing a value with others");
+                return with_note(value.py(), error, "comparing a value with others");
             }
-            spec(format!(
+            spec_error(format!(
                 "{} cannot be a dict's key, and so not be told from others: {}",
                 described(value),
                 error.value(value.py()),
@@ -100,7 +100,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Untyped> {
         return integer(int);
     }
     let kind = value.get_type();
-    let doing = |error| noted(value.py(), error, "converting a value");
+    let doing = |error| with_note(value.py(), error, "converting a value");
     if is_numpy_bool(value)? {
         return Ok(Untyped::Bool(value.is_truthy().map_err(doing)?));
     }
@@ -121,7 +121,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Untyped> {
         "sum, min, max and the like take ints and floats; with dtype='object' they take \
          whatever compares and adds, and collect() takes any object"
     };
-    Err(spec(format!(
+    Err(spec_error(format!(
         "{} is not a number: {hint}",
         described(value)
     )))
@@ -150,9 +150,9 @@ impl TypeMismatch {
         let row = row.map(|row| format!("row {row}"));
         let place: Vec<String> = [column, row].into_iter().flatten().collect();
         if place.is_empty() {
-            return spec(self.0);
+            return spec_error(self.0);
         }
-        spec(format!("{}: {}", place.join(", "), self.0))
+        spec_error(format!("{}: {}", place.join(", "), self.0))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::errors::{prefixed, spec};
+use crate::errors::{spec_error, with_prefix};
 use crate::inputs::InputColumn;
 use crate::locking::Access;
 use crate::scalars::{described, is_object};
@@ -65,7 +65,7 @@ impl Access {
             .import("slidewise.window.window")?
             .getattr("_wider_spec")?;
         let wider = made.call1((plan, sources));
-        let wider = wider.map_err(|error| prefixed(py, error, what))?;
+        let wider = wider.map_err(|error| with_prefix(py, error, what))?;
         let wider: Option<Py<Spec>> = wider.extract()?;
         if wider.is_some() {
             self.ensure_store();
@@ -86,7 +86,7 @@ impl Access {
         };
         let types = state.widened(self.spec(), wider.get());
         types.ok_or_else(|| {
-            spec(
+            spec_error(
                 "an object came to a column without values, when numbers that would have \
                  to be kept with it were there already: create the window with \
                  dtype='object'",

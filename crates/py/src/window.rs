@@ -10,7 +10,7 @@ use pyo3::pyclass::PyVisit;
 use pyo3::types::{PyBytes, PyList, PyType};
 use slidewise_core::aggregate::Answer;
 
-use crate::errors::{EmptyWindowError, broken};
+use crate::errors::{EmptyWindowError, internal_error};
 use crate::inputs::{DTYPES, Role, Type};
 use crate::locking::Access;
 use crate::object_store::{Object, Store};
@@ -49,10 +49,10 @@ impl Contents {
     }
 
     fn take(&self) -> PyResult<Parts> {
-        let mut parts = self.0.lock().map_err(|_| broken("lost contents"))?;
+        let mut parts = self.0.lock().map_err(|_| internal_error("lost contents"))?;
         parts
             .take()
-            .ok_or_else(|| broken("contents were taken before"))
+            .ok_or_else(|| internal_error("contents were taken before"))
     }
 }
 
@@ -392,7 +392,7 @@ impl Window {
     ///     >>> w.check()
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let checked = self.0.lock(py)?.check();
-        checked.map_err(|why| broken(&format!("broken invariant: {why}")))
+        checked.map_err(|why| internal_error(&format!("broken invariant: {why}")))
     }
 
     /// Memory held, in bytes: the entries and the structure, without the collected
