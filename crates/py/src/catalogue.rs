@@ -5,7 +5,7 @@ use slidewise_core::aggregate::{
     AggSpec, DType, Kind, commutes as order_is_free, obeys, subtracts_exactly as exactly,
 };
 use slidewise_core::monoid::Law;
-use slidewise_core::window::algorithm::{ALGORITHMS, Allowed, Facts};
+use slidewise_core::window::algorithm::{ALGORITHMS, AlgorithmInfo, Allowed};
 
 use crate::errors::internal_error;
 
@@ -26,8 +26,8 @@ pub(crate) fn algorithms() -> Vec<Row> {
     ALGORITHMS.iter().map(row).collect()
 }
 
-fn row(facts: &Facts) -> Row {
-    let parameters = facts.parameters.iter().map(|parameter| {
+fn row(info: &AlgorithmInfo) -> Row {
+    let parameters = info.parameters.iter().map(|parameter| {
         let allowed = match parameter.allowed {
             Allowed::Flag => Some(vec![0, 1]),
             Allowed::OneOf(values) => Some(values.to_vec()),
@@ -35,13 +35,13 @@ fn row(facts: &Facts) -> Row {
         };
         (parameter.name, parameter.default, allowed)
     });
-    let law = facts.law().map(name_of);
+    let law = info.law().map(name_of);
     (
-        facts.name,
-        facts.in_order,
+        info.name,
+        info.in_order,
         law,
-        facts.ranges,
-        facts.shared(),
+        info.ranges,
+        info.shared(),
         parameters.collect(),
     )
 }

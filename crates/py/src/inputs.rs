@@ -172,14 +172,14 @@ pub(crate) fn read_input(
         None if typed.is_some() => Role::Typed,
         None => named("role", role, &ROLES)?,
     };
-    let asked = dtype
+    let requested = dtype
         .map(|name| named("dtype", name, &DTYPES))
         .transpose()?;
     let dtype = match role {
         // Bits are those of bools until there is another whole number.
         Role::Typed if typed == Some(Type::Int) => Some(Type::Bool),
         Role::Typed => typed,
-        Role::Number => asked.filter(|dtype| *dtype != Type::Object),
+        Role::Number => requested.filter(|dtype| *dtype != Type::Object),
         Role::Any | Role::Key | Role::Udaf(_) => Some(Type::Object),
         Role::Hash | Role::Presence | Role::Time => Some(Type::Int),
     };

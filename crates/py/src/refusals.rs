@@ -102,7 +102,7 @@ impl Access {
 pub(crate) type Migrated<'py> = (&'static str, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 fn answering_ranges(but: &str) -> String {
-    let names = ALGORITHMS.iter().filter(|facts| facts.ranges);
-    let names = names.map(|facts| facts.name).filter(|name| *name != but);
+    let names = ALGORITHMS.iter().filter(|info| info.ranges);
+    let names = names.map(|info| info.name).filter(|name| *name != but);
     names.collect::<Vec<_>>().join(", ")
 }

@@ -10,7 +10,7 @@ use slidewise_core::aggregate::native::{Functions, Lower};
 use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys};
 use slidewise_core::window::Ties;
-use slidewise_core::window::algorithm::{Algorithm, Facts};
+use slidewise_core::window::algorithm::{Algorithm, AlgorithmInfo};
 
 use crate::clock::Clock;
 use crate::errors::internal_error;
@@ -230,7 +230,7 @@ fn read_algorithms(plan: &Bound<'_, PyAny>) -> PyResult<[Algorithm; 2]> {
     let names: [String; 2] = plan.getattr("begins")?.extract()?;
     let given: Vec<(String, i64)> = plan.getattr("options")?.extract()?;
     let read = |name: &String| {
-        let algorithm = Facts::find(name).and_then(|facts| facts.with(&given));
+        let algorithm = AlgorithmInfo::find(name).and_then(|info| info.with(&given));
         algorithm.ok_or_else(|| internal_error(&format!("a window's plan has algorithm {name:?}")))
     };
     Ok([read(&names[0])?, read(&names[1])?])

@@ -187,7 +187,10 @@ impl<'py> UdafCalls<'_, 'py> {
         let functions = udaf.functions()?;
         let (function, doing) = match call.function {
             UdafFunction::Combine => (Some(&functions.combine), "combining two partials of"),
-            UdafFunction::Inverse => (functions.inverse.as_ref(), "subtracting the earliest entry of"),
+            UdafFunction::Inverse => (
+                functions.inverse.as_ref(),
+                "subtracting the earliest entry of",
+            ),
         };
         let function = function.ok_or_else(collected)?.bind(self.py);
         let operands = (self.get(first)?, self.get(second)?);

@@ -159,10 +159,10 @@ fn measure<W: Window<SumI64>>(mut window: W, n: usize) -> [Summary; 4] {
         window.insert(time as i64, value(time));
         let inserted = Instant::now();
         black_box(window.query());
-        let asked = Instant::now();
+        let before_query = Instant::now();
         parts[0].take(evicted - start);
         parts[1].take(inserted - evicted);
-        parts[2].take(asked - inserted);
+        parts[2].take(before_query - inserted);
         time += 1;
     }
     let [evicts, inserts, queries] = parts.map(Samples::summary);

@@ -44,8 +44,8 @@ fn main() {
         ),
     ] {
         if name.contains(&filter) {
-            let asked = Asked::of(&kinds);
-            report(name, LENGTHS.map(|length| table.rate(asked, &[length])));
+            let workload = Workload::of(&kinds);
+            report(name, LENGTHS.map(|length| table.rate(workload, &[length])));
         }
     }
     let sum = one(Kind::Sum);
@@ -55,19 +55,19 @@ fn main() {
         (4, "1000 keys, 4 threads"),
     ] {
         if name.contains(&filter) {
-            let asked = Asked {
+            let workload = Workload {
                 keyed: true,
                 threads,
-                ..Asked::of(&sum)
+                ..Workload::of(&sum)
             };
-            report(name, LENGTHS.map(|length| table.rate(asked, &[length])));
+            report(name, LENGTHS.map(|length| table.rate(workload, &[length])));
         }
     }
     let three = [(Kind::Sum, 0), (Kind::Max, 0), (Kind::Stddev, 0)];
     let name = "4 lengths, sum, max, sd";
     if name.contains(&filter) {
         let lengths = [100_000, 1_000_000, 10_000_000, 100_000_000];
-        report(name, [table.rate(Asked::of(&three), &lengths)]);
+        report(name, [table.rate(Workload::of(&three), &lengths)]);
     }
 }
 
@@ -78,14 +78,14 @@ fn report<const N: usize>(name: &str, rates: [f64; N]) {
 
 /// What is computed of a table.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct Workload<'a> {
     kinds: &'a [(Kind, usize)],
     keyed: bool,
     /// More than one are measured by wall time.
     threads: usize,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Workload<'a> {
     fn of(kinds: &'a [(Kind, usize)]) -> Self {
         Self {
             kinds,
@@ -132,13 +132,13 @@ impl Table {
     }
 
     /// M rows per second, the best of three calls.
-    fn rate(&self, asked: Asked<'_>, lengths: &[i64]) -> f64 {
+    fn rate(&self, workload: Workload<'_>, lengths: &[i64]) -> f64 {
         let columns =
             [Values::F64(&self.floats), Values::I64(&self.integers)].map(|values| Column {
                 values,
                 validity: None,
             });
-        let aggs: Vec<AggSpec> = asked
+        let aggs: Vec<AggSpec> = workload
             .kinds
             .iter()
             .map(|&(kind, of)| AggSpec {
@@ -157,17 +157,17 @@ impl Table {
             })
             .collect();
         // Columns that nobody asks for would be laid out, too.
-        let used = asked.kinds.iter().map(|(_, of)| of + 1).max();
+        let used = workload.kinds.iter().map(|(_, of)| of + 1).max();
         let columns = &columns[..used.expect("something is asked for")];
         let request = Request {
-            groups: asked.keyed.then_some(&self.keys[..]),
-            threads: asked.threads,
+            groups: workload.keyed.then_some(&self.keys[..]),
+            threads: workload.threads,
             ..Request::new(&self.times, columns, &aggs, &spans)
         };
         let spent = (0..3).map(|_| {
             let (cpu, wall) = (ThreadTime::now(), Instant::now());
             black_box(rolling(request, &mut || true)).expect("nothing overflows");
-            match asked.threads {
+            match workload.threads {
                 1 => cpu.elapsed(),
                 _ => wall.elapsed(),
             }

@@ -273,12 +273,12 @@ fn rolling_sorted(
 fn combine(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
-    asked: Vec<(usize, AggSpec)>,
+    indexed: Vec<(usize, AggSpec)>,
     only: Option<&[bool]>,
     chunks: &mut [Vec<OutputChunk<'_>>],
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    let (places, aggs): (Vec<usize>, Vec<AggSpec>) = asked.into_iter().unzip();
+    let (places, aggs): (Vec<usize>, Vec<AggSpec>) = indexed.into_iter().unzip();
     let mut sink = Picked {
         chunks,
         places,

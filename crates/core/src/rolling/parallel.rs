@@ -259,10 +259,10 @@ mod tests {
             }
             Err::<(), _>(Error::Interrupted)
         };
-        let mut asked = 0;
+        let mut calls = 0;
         let done = each(3, (0..9).collect(), wait, &mut || {
-            asked += 1;
-            asked < 100
+            calls += 1;
+            calls < 100
         });
         assert_eq!(done, Err(Error::Interrupted));
     }

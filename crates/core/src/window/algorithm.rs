@@ -80,7 +80,7 @@ impl Allowed {
 
 /// What a name stands for.
 #[derive(Debug)]
-pub struct Facts {
+pub struct AlgorithmInfo {
     pub name: &'static str,
     /// Takes entries in order only.
     pub in_order: bool,
@@ -91,7 +91,7 @@ pub struct Facts {
     make: fn(&[i64]) -> Algorithm,
 }
 
-impl Facts {
+impl AlgorithmInfo {
     /// The law it cannot do without.
     pub fn law(&self) -> Option<Law> {
         self.with(&[]).and_then(Algorithm::law)
@@ -103,7 +103,7 @@ impl Facts {
     }
 
     pub fn find(name: &str) -> Option<&'static Self> {
-        ALGORITHMS.iter().find(|facts| facts.name == name)
+        ALGORITHMS.iter().find(|info| info.name == name)
     }
 
     /// The algorithm with its parameters, of which those not given take their defaults;
@@ -121,7 +121,7 @@ impl Facts {
     }
 }
 
-const ANY_ORDER: Facts = Facts {
+const ANY_ORDER: AlgorithmInfo = AlgorithmInfo {
     name: "",
     in_order: false,
     ranges: true,
@@ -129,7 +129,7 @@ const ANY_ORDER: Facts = Facts {
     make: |_| Algorithm::Recalculate,
 };
 
-const IN_ORDER: Facts = Facts {
+const IN_ORDER: AlgorithmInfo = AlgorithmInfo {
     in_order: true,
     ranges: false,
     ..ANY_ORDER
@@ -150,39 +150,39 @@ const CACHING: &[Parameter] = &[Parameter {
 }];
 
 /// In the order in which they are shown.
-pub static ALGORITHMS: [Facts; 18] = [
-    Facts {
+pub static ALGORITHMS: [AlgorithmInfo; 18] = [
+    AlgorithmInfo {
         name: "fiba",
         make: |_| Algorithm::Fiba,
         ..ANY_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "daba_lite",
         make: |_| Algorithm::DabaLite,
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "two_stacks_lite",
         make: |_| Algorithm::TwoStacksLite,
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "subtract_on_evict",
         make: |_| Algorithm::SubtractOnEvict,
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "slick_deque",
         make: |_| Algorithm::SlickDeque,
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "amta",
         ranges: true,
         make: |_| Algorithm::Amta,
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "flat_fat",
         ranges: true,
         parameters: &[Parameter {
@@ -195,29 +195,29 @@ pub static ALGORITHMS: [Facts; 18] = [
         },
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "reactive",
         ranges: true,
         make: |_| Algorithm::Reactive,
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "b_int",
         ranges: true,
         make: |_| Algorithm::BInt,
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "flat_fit",
         make: |_| Algorithm::FlatFit,
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "daba_chain",
         make: |_| Algorithm::DabaChain,
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "daba_late",
         parameters: &[Parameter {
             name: "latency",
@@ -227,7 +227,7 @@ pub static ALGORITHMS: [Facts; 18] = [
         make: |given| Algorithm::DabaLate { bound: given[0] },
         ..ANY_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "btree",
         parameters: &[ARITY],
         make: |given| Algorithm::BTree {
@@ -235,7 +235,7 @@ pub static ALGORITHMS: [Facts; 18] = [
         },
         ..ANY_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "fiba_published",
         parameters: &[
             ARITY,
@@ -259,7 +259,7 @@ pub static ALGORITHMS: [Facts; 18] = [
         },
         ..ANY_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "daba",
         parameters: CACHING,
         make: |values| Algorithm::Daba {
@@ -267,7 +267,7 @@ pub static ALGORITHMS: [Facts; 18] = [
         },
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "aba",
         parameters: CACHING,
         make: |values| Algorithm::Aba {
@@ -275,7 +275,7 @@ pub static ALGORITHMS: [Facts; 18] = [
         },
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "two_stacks",
         parameters: CACHING,
         make: |values| Algorithm::TwoStacks {
@@ -283,7 +283,7 @@ pub static ALGORITHMS: [Facts; 18] = [
         },
         ..IN_ORDER
     },
-    Facts {
+    AlgorithmInfo {
         name: "recalculate",
         ..ANY_ORDER
     },

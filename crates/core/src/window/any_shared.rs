@@ -24,7 +24,7 @@ use crate::monoid::{Invertible, Selective};
 ///
 /// # Panics
 /// Like [`any::window`](super::any::window), and if the algorithm is not one that
-/// [`Facts`](super::algorithm::Facts) calls shared.
+/// [`AlgorithmInfo`](super::algorithm::AlgorithmInfo) calls shared.
 pub fn window<T: Element>(
     algorithm: Algorithm,
     ranges: usize,

@@ -516,11 +516,11 @@ impl<M: Monoid> Fifo<M> for FlatFatQueue<M> {
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
         let len = input.length::<M::Partial>()?;
         let (capacity, front) = (u64::read(input)?, u64::read(input)?);
-        let asked = capacity == self.least as u64;
+        let is_minimal = capacity == self.least as u64;
         let grown = capacity > self.least as u64
             && capacity.is_power_of_two()
             && capacity / 8 <= len as u64;
-        if !(asked || grown) || len as u64 > capacity || front >= capacity {
+        if !(is_minimal || grown) || len as u64 > capacity || front >= capacity {
             return damaged(format!("{len} of {capacity} leaves from {front} on"));
         }
         let capacity = capacity as usize;

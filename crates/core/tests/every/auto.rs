@@ -10,7 +10,7 @@ use crate::common::script::{Claims, Generator, Op, setting};
 use slidewise_core::aggregate::column::{Column, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind, obeys};
 use slidewise_core::snapshot::{Reader, Writer};
-use slidewise_core::window::algorithm::{ALGORITHMS, Facts};
+use slidewise_core::window::algorithm::{ALGORITHMS, AlgorithmInfo};
 use slidewise_core::window::any::{Algorithm, AnyWindow, window};
 use slidewise_core::window::{Refused, Ties, auto};
 
@@ -98,19 +98,19 @@ fn contents(window: &mut Any) -> Vec<(i64, Vec<Answer<i64>>)> {
 }
 
 /// What a structure that holds these times refuses of an operation.
-fn refusal(times: &[i64], facts: &Facts, op: &Op) -> Option<Refused> {
+fn refusal(times: &[i64], info: &AlgorithmInfo, op: &Op) -> Option<Refused> {
     let (oldest, youngest) = (*times.first()?, *times.last()?);
     let late = |time: i64| (time < youngest).then_some(Refused::Late { time, youngest });
     match op {
         Op::Insert(time, _) | Op::InsertMissing(time) => late(*time),
         Op::InsertMany(items) => late(items.iter().map(|(time, _)| *time).min()?),
         // The one that takes entries in order but lets any of them go.
-        Op::EvictAt(_) if facts.name == "reactive" => None,
+        Op::EvictAt(_) if info.name == "reactive" => None,
         Op::EvictAt(time) if *time != oldest && times.contains(time) => Some(Refused::Inner {
             time: *time,
             oldest,
         }),
-        Op::Range(lo, hi) if !facts.ranges => {
+        Op::Range(lo, hi) if !info.ranges => {
             let inside = times.iter().filter(|time| (lo..=hi).contains(time)).count();
             let (lo, hi) = (*lo, *hi);
             (inside != 0 && inside != times.len()).then_some(Refused::Range { lo, hi })
@@ -137,7 +137,7 @@ fn restored(window: &Any, fresh: &Any) -> Any {
 }
 
 /// Steps one script; gives whether the window went over.
-fn compare(first: &Facts, (kinds, dtype): (&[Kind], DType), ties: Ties, seed: u64) -> bool {
+fn compare(first: &AlgorithmInfo, (kinds, dtype): (&[Kind], DType), ties: Ties, seed: u64) -> bool {
     let begins = first.with(&[]).expect("it has defaults");
     let aggs = aggs(kinds);
     let fresh: Any = auto::window(begins, &aggs, &[dtype], ties);
@@ -179,15 +179,15 @@ fn whatever_it_begins_with_it_refuses_nothing_and_loses_nothing() {
     let first = setting("SLIDEWISE_SEED", 1);
     let scripts = setting("SLIDEWISE_SCRIPTS", 60);
     let (mut over, mut all) = (0, 0);
-    for facts in ALGORITHMS.iter().filter(|facts| facts.in_order) {
+    for info in ALGORITHMS.iter().filter(|info| info.in_order) {
         for (kinds, dtype) in REQUESTS {
-            let law = facts.law();
+            let law = info.law();
             if law.is_some_and(|law| !obeys(law, &aggs(kinds), 1)) {
                 continue;
             }
             for seed in first..first + scripts {
                 let ties = [Ties::Keep, Ties::Combine][seed as usize % 2];
-                over += u64::from(compare(facts, (kinds, dtype), ties, seed));
+                over += u64::from(compare(info, (kinds, dtype), ties, seed));
                 all += 1;
             }
         }
@@ -198,14 +198,14 @@ fn whatever_it_begins_with_it_refuses_nothing_and_loses_nothing() {
 #[test]
 fn what_it_begins_with_hands_over_half_way_through_anything() {
     let mut random = Random(7);
-    for facts in ALGORITHMS.iter().filter(|facts| facts.in_order) {
-        let (kinds, dtype) = match facts.law() {
+    for info in ALGORITHMS.iter().filter(|info| info.in_order) {
+        let (kinds, dtype) = match info.law() {
             None => (&[Kind::Collect][..], DType::I64),
             Some(law) if obeys(law, &aggs(&[Kind::Sum]), 1) => (&[Kind::Sum][..], DType::I64),
             Some(_) => (&[Kind::Max][..], DType::I64),
         };
         for entries in (0..200).chain([1000, 5000]) {
-            let begins = facts.with(&[]).expect("it has defaults");
+            let begins = info.with(&[]).expect("it has defaults");
             let mut auto: Any = auto::window(begins, &aggs(kinds), &[dtype], Ties::Keep);
             let evicted = random.below(entries as u64 + 1) as i64;
             for time in 0..entries {
@@ -218,7 +218,7 @@ fn what_it_begins_with_hands_over_half_way_through_anything() {
             let before = contents(&mut auto);
             auto.migrate(Refused::Range { lo: 0, hi: 1 });
             auto.check().unwrap();
-            assert_eq!(contents(&mut auto), before, "{} of {entries}", facts.name);
+            assert_eq!(contents(&mut auto), before, "{} of {entries}", info.name);
         }
     }
 }

@@ -211,16 +211,16 @@ fn compare(algorithm: Algorithm, claims: Claims, ties: Ties, seed: u64) {
 fn every_algorithm_gives_the_entries_in_order_whatever_fails() {
     for seed in 0..1000 {
         let ties = [Ties::Keep, Ties::Combine][seed as usize % 2];
-        for facts in &ALGORITHMS {
-            let Some(algorithm) = facts.with(&[]) else {
-                panic!("{} has no defaults", facts.name);
+        for info in &ALGORITHMS {
+            let Some(algorithm) = info.with(&[]) else {
+                panic!("{} has no defaults", info.name);
             };
-            let claims = match (facts.in_order, facts.ranges) {
+            let claims = match (info.in_order, info.ranges) {
                 (true, false) => Claims::WholeOnly,
                 (true, true) => Claims::InOrder,
                 (false, _) => Claims::AnyOrder,
             };
-            if facts.law() != Some(Law::Selection) {
+            if info.law() != Some(Law::Selection) {
                 compare(algorithm, claims, ties, seed);
             }
         }

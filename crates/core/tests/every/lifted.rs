@@ -74,7 +74,7 @@ impl Table {
 }
 
 /// What is asked: windows that begin and end outside the folds, or at their ends.
-fn asked(random: &mut Random) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
+fn queried(random: &mut Random) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
     let mut windows: Vec<(i64, i64)> = (0..50)
         .map(|_| {
             let since = random.pick(&[0, 3, 9, 10, 26, 27, 29, 30, 61, 81, 90]);
@@ -104,7 +104,7 @@ fn folded_rows_answer_like_the_rows_they_stand_for() {
         let random = &mut Random(seed);
         let table = Table::new(random);
         let aggs = aggs(random);
-        let (ends, since, groups) = asked(random);
+        let (ends, since, groups) = queried(random);
         let query_times = QueryPoints {
             times: &ends,
             since: Some(&since),

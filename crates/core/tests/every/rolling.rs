@@ -34,17 +34,17 @@ pub(super) struct Table {
     pub(super) groups: Option<Vec<u32>>,
     pub(super) cells: Vec<Cell<i64>>,
     pub(super) dtype: DType,
-    asked: Option<Asked>,
+    points: Option<Points>,
 }
 
 /// Other moments than the rows'.
-struct Asked {
+struct Points {
     times: Vec<i64>,
     since: Option<Vec<i64>>,
     groups: Option<Vec<u32>>,
 }
 
-impl Asked {
+impl Points {
     /// Some times are those of rows; some groups have no rows.
     fn new(random: &mut Random, times: &[i64], groups: Option<&[u32]>, scale: u64) -> Self {
         let count = random.pick(&[0, 1, 30, 200]) as usize;
@@ -52,11 +52,11 @@ impl Asked {
             0 if !times.is_empty() => times[random.below(times.len() as u64) as usize],
             _ => random.below(scale) as i64 - (scale / 2) as i64,
         };
-        let mut asked: Vec<i64> = (0..count).map(|_| time()).collect();
+        let mut points: Vec<i64> = (0..count).map(|_| time()).collect();
         // Explicit windows that go forward at both ends.
         let since = (random.below(3) == 0).then(|| {
-            asked.sort_unstable();
-            let mut since: Vec<i64> = asked
+            points.sort_unstable();
+            let mut since: Vec<i64> = points
                 .iter()
                 .map(|time| time.saturating_sub(random.below(9) as i64))
                 .collect();
@@ -65,7 +65,7 @@ impl Asked {
         });
         let codes = |_| random.below(count as u64 + 4) as u32 % 5;
         Self {
-            times: asked,
+            times: points,
             since,
             groups: groups.map(|_| (0..count).map(codes).collect()),
         }
@@ -97,14 +97,14 @@ impl Table {
                 _ => Cell::F64(float(random, special, row)),
             })
             .collect();
-        let asked =
-            (random.below(3) == 0).then(|| Asked::new(random, &times, groups.as_deref(), scale));
+        let points =
+            (random.below(3) == 0).then(|| Points::new(random, &times, groups.as_deref(), scale));
         Self {
             times,
             groups,
             cells,
             dtype,
-            asked,
+            points,
         }
     }
 
@@ -114,13 +114,13 @@ impl Table {
 
     /// The times at which answers are asked for.
     pub(super) fn query_times(&self) -> &[i64] {
-        let asked = self.asked.as_ref();
-        asked.map_or(&self.times, |asked| &asked.times)
+        let points = self.points.as_ref();
+        points.map_or(&self.times, |points| &points.times)
     }
 
     fn group_at(&self, point: usize) -> u32 {
-        match &self.asked {
-            Some(asked) => asked.groups.as_ref().map_or(0, |groups| groups[point]),
+        match &self.points {
+            Some(points) => points.groups.as_ref().map_or(0, |groups| groups[point]),
             None => self.group(point),
         }
     }
@@ -143,14 +143,17 @@ impl Table {
 
     fn sees(&self, row: usize, other: usize, span: Span, ties: Ties) -> bool {
         let (now, time) = (self.query_times()[row], self.times[other]);
-        let own = self.asked.is_none() && span.offset == 0;
+        let own = self.points.is_none() && span.offset == 0;
         let age = i128::from(now) - i128::from(span.offset) - i128::from(time);
         let length = match span.length {
             Length::Time(length) => i128::from(length),
             Length::Rows(_) if own => return (time, other) <= (now, row),
             Length::Rows(_) => return age >= 0,
         };
-        let since = self.asked.as_ref().and_then(|asked| asked.since.as_ref());
+        let since = self
+            .points
+            .as_ref()
+            .and_then(|points| points.since.as_ref());
         let length = since.map_or(length, |since| i128::from(now) - i128::from(since[row]));
         let (left, right) = match span.closed {
             Closed::Right => (false, true),
@@ -200,10 +203,10 @@ pub(super) fn request<'a>(
     Request {
         groups: table.groups.as_deref(),
         ties,
-        at: table.asked.as_ref().map(|asked| QueryPoints {
-            times: &asked.times,
-            since: asked.since.as_deref(),
-            groups: asked.groups.as_deref(),
+        at: table.points.as_ref().map(|points| QueryPoints {
+            times: &points.times,
+            since: points.since.as_deref(),
+            groups: points.groups.as_deref(),
             arrival: None,
         }),
         ..Request::new(&table.times, columns, aggs, spans)
@@ -360,7 +363,7 @@ fn variance_after_values_far_off() {
             groups: None,
             cells: values.map(Cell::I64).collect(),
             dtype: DType::I64,
-            asked: None,
+            points: None,
         };
         let agg = AggSpec {
             kind: Kind::Variance,
@@ -397,21 +400,21 @@ fn the_caller_can_stop_it() {
         groups: None,
         cells: Vec::new(),
         dtype: DType::I64,
-        asked: None,
+        points: None,
     };
     let spans = [Span {
         length: Length::Time(5),
         closed: Closed::Right,
         offset: 0,
     }];
-    let mut asked = 0;
+    let mut calls = 0;
     let stopped = rolling(
         request(&table, &columns, &[agg], &spans, Ties::Peers),
         &mut || {
-            asked += 1;
-            asked < 3
+            calls += 1;
+            calls < 3
         },
     );
     assert_eq!(stopped, Err(Error::Interrupted));
-    assert_eq!(asked, 3);
+    assert_eq!(calls, 3);
 }

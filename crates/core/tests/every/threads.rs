@@ -135,15 +135,15 @@ fn answers_do_not_depend_on_the_number_of_threads() {
             span(Length::Rows(7), 0),
             span(Length::Time(300), 5),
         ];
-        let asked = Table::new(&mut random, groups + 3, sorted);
+        let queried = Table::new(&mut random, groups + 3, sorted);
         let at = QueryPoints {
-            times: &asked.times,
+            times: &queried.times,
             since: None,
-            groups: Some(&asked.groups),
+            groups: Some(&queried.groups),
             arrival: None,
         };
         let arrived = QueryPoints {
-            arrival: Some(&asked.arrival),
+            arrival: Some(&queried.arrival),
             ..at
         };
         let whole = Request {
@@ -264,10 +264,10 @@ fn a_no_stops_every_thread() {
         threads: 3,
         ..Request::new(&table.times, &columns, &aggs, &spans)
     };
-    let mut asked = 0;
+    let mut queried = 0;
     let answer = rolling(request, &mut || {
-        asked += 1;
-        asked < 5
+        queried += 1;
+        queried < 5
     });
     assert_eq!(answer, Err(Error::Interrupted));
 }

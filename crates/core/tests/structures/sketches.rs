@@ -80,7 +80,7 @@ fn distinct_counts_err_as_stated_and_almost_without_bias() {
 
 #[test]
 fn quantiles_err_in_rank_as_stated_whatever_the_merges() {
-    let (mut beyond, mut asked) = (0, 0);
+    let (mut beyond, mut calls) = (0, 0);
     for trial in 0..150_u64 {
         let k = [64, 200][trial as usize % 2];
         let (_, sketcher) = sketcher(&format!("approx_quantile:{k}:0.5"), DType::I64);
@@ -108,13 +108,13 @@ fn quantiles_err_in_rank_as_stated_whatever_the_merges() {
             let below = sorted.partition_point(|word| *word < found) as f64;
             let upto = sorted.partition_point(|word| *word <= found) as f64;
             let wanted = share * count as f64;
-            asked += 1;
+            calls += 1;
             beyond += usize::from(below > wanted + bound || upto < wanted - bound);
         }
     }
     assert!(
-        beyond * 100 <= asked,
-        "{beyond} of {asked} answers beyond the bound"
+        beyond * 100 <= calls,
+        "{beyond} of {calls} answers beyond the bound"
     );
 }
 

@@ -432,8 +432,8 @@ pub fn read_bloom(bytes: &[u8]) -> Result<BloomFilter> {
         return damaged("a Bloom filter ends early");
     };
     let bits = u64::from(u32::from_le_bytes(words)) * 64;
-    let asked = format!("bloom:{bits}:{}", u16::from_le_bytes(hashes));
-    let whole = SketchRequest::parse(&asked).is_some()
+    let name = format!("bloom:{bits}:{}", u16::from_le_bytes(hashes));
+    let whole = SketchRequest::parse(&name).is_some()
         && [BLOOM_HEADER as u64, BLOOM_HEADER as u64 + 8 + bits / 8]
             .contains(&(bytes.len() as u64));
     if !whole {
