@@ -1,8 +1,7 @@
-//! The answers as of arrival: what a server would have said at each moment.
+//! Answers as of arrival: each query point sees only the rows that have arrived by then.
 //!
-//! Rows enter a window in their order of arrival, ties kept apart, and each asks for the
-//! range of times it sees; rows that arrive later are not there yet. Late rows are what
-//! FiBA is for: no row costs more than O(log n) combines.
+//! Rows enter a window in their order of arrival, ties kept apart, and each queries its
+//! range of times. FiBA takes late rows: no row costs more than O(log n) combines.
 
 use super::frame_bounds::clamp;
 use super::{Answers, Error, Group, Length, QueryPoints, Sink, Span, Step};
@@ -35,8 +34,8 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     Ok(())
 }
 
-/// All spans of time share one tree, which keeps every row: a row may arrive however
-/// late, and sees what had arrived of its own past.
+/// All spans of time share one tree, which keeps every row, since a row may be late by any
+/// distance.
 fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     steps: &[Step],
@@ -67,7 +66,7 @@ fn by_time<T: Element, A: Aggregation<T>, S: Sink<T>>(
     Ok(())
 }
 
-/// The `count` youngest by time among the arrived.
+/// Windows of the `count` latest rows by time among those that have arrived.
 fn by_rows<T: Element, A: Aggregation<T>, S: Sink<T>>(
     group: &Group<'_, A>,
     steps: &[Step],

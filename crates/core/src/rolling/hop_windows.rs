@@ -1,7 +1,7 @@
 //! Windows that a table's times call for: hops on a grid, and sessions between gaps.
 //!
-//! They are answered as [`QueryPoints`](super::QueryPoints): `ends` are the moments, `starts` what
-//! the windows reach back to.
+//! They are answered as [`QueryPoints`](super::QueryPoints): `ends` are their times, and
+//! `starts` is where the windows begin.
 
 use super::sort_layout::SortLayout;
 
@@ -34,12 +34,12 @@ pub enum Refusal {
     TooMany { count: i128 },
 }
 
-/// So many windows at most.
+/// The most windows of one call.
 pub const MAX_WINDOWS: usize = i32::MAX as usize;
-/// So many are not worth counting before they are made.
+/// Up to so many windows are made without being counted first.
 const MAX_UNCOUNTED: i128 = 1 << 20;
-/// What a window takes at least: where it begins and ends, its group and row, the
-/// positions of its rows, and an answer. Memory is asked for that much, and not touched.
+/// The least memory of a window: its start, end, group and row, the positions of its rows,
+/// and an answer. A test allocation of that size is made and not touched.
 const MIN_WINDOW_BYTES: usize = 64;
 
 impl WindowList {
@@ -114,7 +114,7 @@ impl Hop {
 }
 
 /// The windows `[start, end)` that hold a row, or lie between such windows if empty ones
-/// are asked for. The table has been `layout`.
+/// are wanted.
 pub fn hops(
     times: &[i64],
     groups: Option<&[u32]>,
@@ -130,7 +130,7 @@ pub fn hops(
         };
         let mut index = hop.first(first);
         let mut oldest = 0;
-        // Empty windows are known to lie between others when the next of those is found.
+        // The first of the empty windows that a later window may show to lie in between.
         let mut next_empty = None;
         loop {
             let start = hop.start(index);

@@ -1,17 +1,16 @@
 //! Rolling aggregates over whole columns: every row's window in one pass.
 //!
-//! The way of a call ([`rolling`]): rows are laid out by group and time, and cut into
-//! parts that threads share out ([`table`]); in each part, group by group
+//! A call ([`rolling`]) sorts the rows by group and time and cuts them into parts, which
+//! threads share ([`partitioned`]). Each part is answered group by group:
 //!
-//! - **numbers, whole table** ([`kernels`]): hot aggregations over columns as they are.
-//! - **whole table** ([`sliding`]): two pointers that only move forward give each row its
-//!   window as a range of rows ([`bounds`]), and a two-stacks fold answers it. Nothing is
-//!   ever subtracted, so any monoid will do. ≤ 3 combines per row and window, amortised.
-//! - **as of arrival** ([`as_of`]): rows enter a FiBA window in order of arrival and ask
-//!   for a range of times. O(log n) combines per row and window.
+//! - **numbers, whole table** ([`kernels`]): frequent aggregations over columns as they are.
+//! - **whole table** ([`two_stacks`]): two pointers that only move forward give each row its
+//!   window as a range of rows ([`frame_bounds`]), and a two-stacks fold answers it. Nothing
+//!   is subtracted, so any monoid will do. ≤ 3 combines per row and window, amortised.
+//! - **as of arrival** ([`as_of`]): rows enter a FiBA window in order of arrival and query
+//!   a range of times. O(log n) combines per row and window.
 //!
-//! What no monoid answers, quantiles and their like, has structures of its own
-//! ([`holistic`]).
+//! Quantiles and other holistic aggregations have structures of their own ([`holistic`]).
 //!
 //! Answers land in [`Output`] columns in the order of the table.
 
@@ -65,12 +64,12 @@ pub struct Request<'a, T = i64> {
     pub ties: Ties,
     /// Order of arrival: each row sees only rows that arrived no later.
     pub arrival: Option<&'a [i64]>,
-    /// Answers at other moments than at each row.
+    /// Query points, if answers are not wanted at each row.
     pub at: Option<QueryPoints<'a>>,
-    /// Rows of the table before this one are seen by others and not answered themselves:
-    /// what stands for them in the results says nothing.
+    /// The first rows of the table, which lie in windows of later rows and are not answered
+    /// themselves. Their values in the results mean nothing.
     pub history: usize,
-    /// Rows that stand for many. Nothing holistic may be asked then.
+    /// Partials of rows folded before. No aggregation may be holistic then.
     pub lifted: Option<Lifted<'a>>,
     /// Threads that may work, the caller's being one of them. Answers are the same to the
     /// last bit, however many.
@@ -89,8 +88,8 @@ pub enum Overflow {
 }
 
 impl<'a, T> Request<'a, T> {
-    /// Of one group whose rows are all there when they are asked for; rows of equal time
-    /// are peers, and one thread works.
+    /// One group without an order of arrival; rows of equal time are peers, and one thread
+    /// works.
     pub fn new(
         times: &'a [i64],
         columns: &'a [Column<'a, T>],
@@ -120,7 +119,7 @@ impl<'a, T> Request<'a, T> {
             .len()
     }
 
-    /// Refuses more rows, or moments, than it may have.
+    /// Refuses more than [`MAX_ROWS`] rows or query points.
     fn check(&self) -> Result<(), Error> {
         check_rows(self.times.len().max(self.answer_count()))
     }
@@ -145,15 +144,15 @@ pub enum Error {
     },
     /// The partial of a row is none of this aggregation.
     Damaged { row: usize, why: String },
-    /// The caller's `proceed` said no.
+    /// The caller's `proceed` returned false.
     Interrupted,
-    /// The caller's [`Sink`] or [`Slides`] does not go on, and knows why.
+    /// The caller's [`Sink`] or [`Slides`] has failed and holds the reason.
     Refused,
-    /// More rows, or moments, than [`MAX_ROWS`].
+    /// More than [`MAX_ROWS`] rows or query points.
     TooManyRows { rows: usize },
 }
 
-/// Places and counts of rows are kept in 32 bits.
+/// The most rows of a table: positions and counts are kept in 32 bits.
 pub const MAX_ROWS: usize = u32::MAX as usize;
 
 /// Refuses more rows than a request takes.
@@ -164,12 +163,12 @@ pub fn check_rows(rows: usize) -> Result<(), Error> {
     }
 }
 
-/// Answers per span and aggregation. `proceed` is asked every few thousand rows whether
-/// to go on.
+/// Answers per span and aggregation. `proceed` is called every few thousand rows; false
+/// stops the call.
 ///
 /// # Panics
-/// On requests that [`plan`] must not be asked for, and columns of different lengths. Codes
-/// of groups take memory up to the largest.
+/// On requests that [`plan`] does not take, and on columns of different lengths. Memory
+/// grows with the largest code of a group.
 pub fn rolling(
     request: Request<'_>,
     proceed: &mut dyn FnMut() -> bool,
@@ -188,7 +187,7 @@ pub fn rolling_with_layout(
     proceed: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<Output>>, Error> {
     request.check()?;
-    // Which rows are lifted, and which are history, their places in the table say.
+    // Lifted rows and history go by their positions in the table.
     let is_bound = request.lifted.is_some()
         || (request.history > 0 && !rows_are_sorted(request.groups, request.times));
     if is_bound {
@@ -212,13 +211,13 @@ pub enum KernelKind {
     Extremes,
     Moments,
     Ends,
-    /// By the values that a window holds.
+    /// A multiset of the window's values.
     Values,
-    /// By the rows that may still be the extreme one.
+    /// A monotonic deque of the rows that may become the extreme one.
     Places,
-    /// By those that may still be, in each register of a sketch.
+    /// The same per register of a sketch (sliding HyperLogLog).
     Registers,
-    /// By the combines of any monoid.
+    /// Combines of the aggregation's monoid.
     Combines,
 }
 
@@ -234,7 +233,7 @@ impl KernelKind {
     }
 }
 
-/// The same for rows, and moments, that lie by group and time.
+/// The same for rows and query points that are sorted by group and time.
 fn rolling_sorted(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
@@ -318,7 +317,7 @@ impl Visitor<i64> for Run<'_, '_, '_> {
     }
 }
 
-/// Whoever folds windows by means of its own, see [`slides`].
+/// A fold that the caller brings, see [`slides`].
 pub trait Slides {
     /// Windows from here on lie over other rows than those before.
     fn begin(&mut self);
@@ -363,8 +362,8 @@ pub fn slides<T>(request: &Request<'_, T>, to: &mut impl Slides) -> Result<(), E
     Ok(())
 }
 
-/// Rolling terms of one aggregation of the user's own, over the first column: `sink` gets
-/// the answers, and has them worked out before the next one comes.
+/// Rolling terms of one user-defined aggregation over the first column. `sink` gets each
+/// answer and computes it before the next one comes.
 pub fn rolling_udaf<T: Element>(
     request: &Request<'_, T>,
     commutative: bool,
@@ -478,7 +477,7 @@ fn dtypes(request: &Request<'_>) -> Vec<DType> {
     request.columns.iter().map(Column::dtype).collect()
 }
 
-/// Pieces of some of the result columns: those of the aggregations in these places.
+/// The output chunks of some of the aggregations, by their indices.
 struct Picked<'a, 'p> {
     chunks: &'a mut [Vec<OutputChunk<'p>>],
     places: Vec<usize>,
@@ -514,7 +513,7 @@ impl Sink<i64> for Picked<'_, '_> {
     }
 }
 
-/// The answers of the row at hand, and the question whether to go on.
+/// The answers of the current row, and the countdown to the next call of `proceed`.
 struct Answers<'a, T, S> {
     sink: &'a mut S,
     row: Vec<Answer<T>>,
@@ -522,7 +521,7 @@ struct Answers<'a, T, S> {
     proceed: &'a mut dyn FnMut() -> bool,
 }
 
-/// Rows between two questions whether to go on.
+/// Rows between two calls of `proceed`.
 const ROWS_PER_CHECK: u32 = 4096;
 
 impl<T, S: Sink<T>> Answers<'_, T, S> {

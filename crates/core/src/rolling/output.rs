@@ -1,18 +1,18 @@
 //! Result columns, filled in any order of rows.
 //!
-//! A column begins [`Blank`], with room for every number. Each part of a table fills a
-//! [`OutputChunk`] of it and leaves [`Marks`]: what there is beside the numbers.
+//! A column begins [`Blank`], with room for every number. Each part of a table fills an
+//! [`OutputChunk`] of it and leaves [`Marks`]: validity, lists and overflows.
 
 use crate::aggregate::native::Lower;
 use crate::aggregate::sketch::SketchRequest;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use crate::memory::zeroed;
 
-/// One result column. A value is there where `valid` says so.
+/// One result column. `valid` marks the values that are not missing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// Integers that int64 cannot hold are missing: `beyond` has the rows of those that
-    /// were asked for, in order, and the integers.
+    /// Integers that int64 cannot hold are missing: `beyond` lists their rows, in order, and
+    /// the integers.
     I64 {
         values: Vec<i64>,
         valid: Bitmap,
@@ -35,7 +35,7 @@ pub enum Output {
     },
 }
 
-/// A result column of which nothing is known yet.
+/// A result column without values, with room for every number.
 #[derive(Debug)]
 pub(super) enum Blank {
     I64(Vec<i64>),
@@ -268,8 +268,7 @@ impl OutputChunk<'_> {
     }
 }
 
-/// Bits that say which values are there, as Arrow lays them out: value i is bit i % 8 of
-/// byte i / 8.
+/// An Arrow validity bitmap: value i is bit i % 8 of byte i / 8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitmap {
     pub bytes: Vec<u8>,

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use super::Error;
 
-/// How often the caller is asked whether to go on while others work.
+/// Time between two calls of `proceed` while other threads work.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Rows that are worth a thread.
+/// The fewest rows for which a thread is started.
 pub const MIN_ROWS_PER_THREAD: usize = 1 << 14;
 
-/// Who works on a request: the caller's thread, and others beside it.
+/// The threads that may work on a request: the caller's and others beside it.
 pub struct ThreadScope<'a> {
     pub threads: usize,
-    /// Whether to go on; asked by the caller's thread alone.
+    /// Whether to go on. Only the caller's thread calls it.
     pub proceed: &'a mut dyn FnMut() -> bool,
 }
 
@@ -31,8 +31,8 @@ impl ThreadScope<'_> {
         each(self.threads, jobs, work, self.proceed)
     }
 
-    /// The length of stretches of so many rows, one per thread that is worth it where each
-    /// has to keep so many counts.
+    /// The length of the stretches into which `rows` are divided, one per thread, if each
+    /// thread keeps `counts` counters.
     pub fn stretch(&self, rows: usize, counts: usize) -> usize {
         let worth = rows / MIN_ROWS_PER_THREAD.max(4 * counts);
         rows.div_ceil(self.threads.min(worth).max(1)).max(1)
@@ -53,8 +53,8 @@ fn each<J: Send, R: Send>(
 /// A thread beside the caller's: does jobs until there are no more.
 type Helper<'scope> = Box<dyn FnOnce() + Send + 'scope>;
 
-/// [`each`], where `spawn` starts threads, and says whether it could: the system may have
-/// no more. Those that there are do all the work then, the caller's at the least.
+/// [`each`], where `spawn` starts threads and returns whether it could. If the system gives
+/// no more threads, those that run do all the work, the caller's at the least.
 fn each_with<J: Send, R: Send>(
     threads: usize,
     jobs: Vec<J>,
@@ -115,7 +115,7 @@ struct Queue<I, R> {
 }
 
 impl<J, R, I: Iterator<Item = (usize, J)>> Queue<I, R> {
-    /// Whether to go on. A no is final: nobody is asked again.
+    /// Whether to go on. After the first false, `proceed` is not called again.
     fn ask(&self, proceed: &mut dyn FnMut() -> bool) -> bool {
         if self.stop.load(Ordering::Relaxed) {
             return false;

@@ -1,8 +1,8 @@
-//! Rows that stand for many: what was folded before comes as bytes and takes part again.
+//! Partials as bytes: rows that were folded before take part in a later request.
 //!
-//! Pages of a stream's state that no window cuts need not be read: a row per key with
-//! their partial does. [`partials`] folds rows into such bytes, [`Lifted`] gives them back
-//! to any request with the same aggregations over columns of the same types.
+//! A stream's state has pages that no window cuts. These need not be read: one row per key
+//! with their partial stands for them. [`partials`] folds rows into such bytes. [`Lifted`]
+//! brings them to a request with the same aggregations over columns of the same types.
 
 use super::query_points::Ranges;
 use super::sorted_view::Sorted;
@@ -46,7 +46,7 @@ impl Lifted<'_> {
             .read_partial(&mut input)
             .and_then(|partial| input.end().map(|()| partial))
             .map_err(|error| Error::Damaged { row, why: error.0 })?;
-        // An input says the same in less, where one can.
+        // A raw value takes less than a partial, where one expresses it.
         Ok(Some(match aggregation.unlift(partial) {
             Ok(value) => Entry::Raw(value),
             Err(partial) => Entry::Lifted(partial),
@@ -57,15 +57,15 @@ impl Lifted<'_> {
 /// Partials as bytes, one after the other.
 #[derive(Debug, Default)]
 pub struct Partials {
-    /// Where that of each moment lies.
+    /// The byte range of each query point's partial.
     pub ranges: Vec<(usize, usize)>,
     pub bytes: Vec<u8>,
 }
 
-/// The folds over the windows at a request's moments, by its first span.
+/// The folds over the windows of a request's query points, by its first span.
 ///
 /// # Panics
-/// Like [`rolling`](super::rolling); and if there are no moments, or if an aggregation has
+/// Like [`rolling`](super::rolling); and if there are no query points, or if an aggregation has
 /// no partials, being holistic.
 pub fn partials(request: Request<'_>) -> Result<Partials, Error> {
     request.check()?;
@@ -88,7 +88,7 @@ impl Visitor<i64> for Folding<'_> {
         let rows = sorted.rows();
         let group = Group::new(&request, &aggregation, &rows)?;
         let ranges = Ranges::new(&request, &sorted, request.spans[0]);
-        let ranges = ranges.expect("partials are asked for at moments");
+        let ranges = ranges.expect("partials are folded for query points");
         let mut fold = Fold::new(&aggregation, &group.entries);
         let mut out = Partials {
             ranges: vec![(0, 0); request.answer_count()],

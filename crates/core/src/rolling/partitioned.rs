@@ -1,6 +1,6 @@
 //! A table put in order, cut into parts, and its answers brought back.
 //!
-//! Rows and moments are laid out by group and time ([`Permutation`]). A part is some groups, or
+//! Rows and query points are sorted by group and time ([`Permutation`]). A part is some groups, or
 //! all of them for one span: a request of its own over slices of the columns. What a part
 //! answers depends on its groups alone, so that parts may be answered on several threads
 //! and the answers are the same as in one piece.
@@ -24,7 +24,7 @@ pub(super) struct Table<'a> {
     points: Option<PermutedPoints<'a>>,
 }
 
-/// The moments of a request.
+/// The query points of a request, sorted by group and time.
 struct PermutedPoints<'a> {
     permutation: Permutation,
     times: Cow<'a, [i64]>,
@@ -52,7 +52,7 @@ impl<'a> Table<'a> {
         };
         // As of arrival, rows count in the order of the table where that does not decide.
         let by_time = request.arrival.is_none();
-        // Moments may be of groups that have no rows, which nobody has laid.
+        // Query points may be of groups without rows, which the layout does not have.
         let layout = layout.filter(|layout| layout.permutation.starts.len() > count);
         let (rows, times) = match layout {
             Some(layout) => (
@@ -130,7 +130,7 @@ impl<'a> Table<'a> {
             ..
         } = self;
         let permutation = points.map_or(rows, |points| Cow::Owned(points.permutation));
-        // What has been read makes room for what is brought back.
+        // Frees the sorted copies before the results are copied.
         drop((times, arrival, read));
         let positions = AnswerPositions::new(permutation.ranks.as_deref(), &sizes);
         columns.finish(&positions, marks, scope)
@@ -231,7 +231,7 @@ impl<'a> PermutedPoints<'a> {
         })
     }
 
-    /// The moments of some groups, and where each group starts among all.
+    /// The query points of some groups, and where each group starts among all.
     fn part(&self, groups: &Range<usize>) -> (QueryPoints<'_>, &[usize]) {
         let starts = &self.permutation.starts[groups.start..=groups.end];
         let range = starts[0]..starts[starts.len() - 1];

@@ -1,16 +1,15 @@
-//! Windows that end at other moments than at each row: earlier by an offset, at the times
-//! of another table, at the ends of hops and sessions.
+//! Query points: windows that do not end at each row, but earlier by an offset, at the times
+//! of another table, or at the ends of hops and sessions.
 //!
-//! A moment is a question of its own. In order of group and time both ends of the windows
-//! still only move forward, so they become [`Ranges`] of positions, and whatever answers
-//! the rows' own windows answers these.
+//! In order of group and time, both ends of these windows only move forward, too. So they
+//! become [`Ranges`] of positions, which the same folds answer as the rows' own windows.
 
 use super::Request;
 use super::frame_bounds::{Length, Span};
 use super::order::Order;
 use super::sorted_view::Sorted;
 
-/// When to answer. All slices are as long as `times`.
+/// Where to answer. All slices are as long as `times`.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryPoints<'a> {
     /// Where windows end.
@@ -19,12 +18,12 @@ pub struct QueryPoints<'a> {
     pub since: Option<&'a [i64]>,
     /// Codes of groups, the same as those of the rows; there if those are.
     pub groups: Option<&'a [u32]>,
-    /// What has arrived by then counts; there if the rows have an order of arrival.
+    /// Rows that arrived by then count; given if the rows have an order of arrival.
     pub arrival: Option<&'a [i64]>,
 }
 
 impl<'a> QueryPoints<'a> {
-    /// Every row of a table, as a moment.
+    /// Every row of a table as a query point.
     pub(super) fn of_rows<T>(request: &Request<'a, T>) -> Self {
         Self {
             times: request.times,
@@ -34,7 +33,7 @@ impl<'a> QueryPoints<'a> {
         }
     }
 
-    /// The window at a moment, as an interval closed at both ends; empty if they cross.
+    /// The window of a query point as an interval closed at both ends; empty if they cross.
     pub(super) fn interval(&self, row: usize, span: Span) -> (i128, i128) {
         let since = self.since.map(|since| since[row]);
         span.interval(self.times[row], since)
@@ -46,7 +45,7 @@ impl<'a> QueryPoints<'a> {
 pub(super) struct Ranges<'a> {
     pub lo: Vec<usize>,
     pub hi: Vec<usize>,
-    /// Which moment each answers; those in order, if `None`.
+    /// The query point of each window; `None`: in order.
     pub rows: Option<&'a [usize]>,
     /// Where the windows of each group start, and the end of the last.
     pub starts: &'a [usize],
@@ -92,7 +91,7 @@ impl<'a> Ranges<'a> {
         Some(ranges)
     }
 
-    /// The moment that each window answers, and the window.
+    /// Each query point with its window.
     pub fn iter(&self) -> impl Iterator<Item = (usize, (usize, usize))> {
         self.between(0, self.lo.len())
     }
@@ -102,8 +101,8 @@ impl<'a> Ranges<'a> {
         (from..to).map(move |at| (row(at), (self.lo[at], self.hi[at])))
     }
 
-    /// The windows of each group that has some, with a position before all of them; of
-    /// `only` some groups, if it says which.
+    /// The windows of each group that has some, with a position before all of them. `only`
+    /// selects groups.
     pub fn groups(
         &self,
         only: Option<&[bool]>,
@@ -124,8 +123,8 @@ pub(super) enum Step {
     Query { point: usize },
 }
 
-/// Rows and moments in order of arrival: a moment sees the rows that arrived no later. So
-/// does a row that is its own moment: rows of equal arrival see one another.
+/// Rows and query points in order of arrival. A query point sees the rows that arrived no
+/// later. Where rows are the query points, rows of equal arrival see one another.
 pub(super) struct Steps<'a> {
     rows: Order,
     query_points: Option<(Order, QueryPoints<'a>)>,
@@ -134,7 +133,7 @@ pub(super) struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     /// # Panics
-    /// If rows or moments have no order of arrival.
+    /// If rows or query points have no order of arrival.
     pub fn new<T>(request: &Request<'a, T>, sorted: &Sorted<'_>) -> Self {
         let order = |sorted: &Sorted<'_>, arrival: &[i64]| {
             Order::within(sorted.rows().into_owned(), sorted.starts.clone(), arrival)

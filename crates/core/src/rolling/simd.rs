@@ -1,14 +1,15 @@
 //! The same code for wider vector registers, where the processor has them.
 
-/// What is compiled twice. [`SimdTask::run`] and whatever is hot in it must be inlined.
+/// A computation that is compiled twice. [`SimdTask::run`] and its inner loops must be
+/// inlined.
 pub trait SimdTask {
     type Out;
     fn run(self) -> Self::Out;
 }
 
-/// Does the work with AVX2 where there is AVX2; programs are built for processors
-/// without. With it, and fewer looks at the windows of a block, deviations went from 59 to
-/// 70 M rows/s (`cargo bench --bench rolling`).
+/// Runs a task with AVX2 where the processor has it; the program itself is built for
+/// processors without. With AVX2 and fewer passes over the windows of a block, deviations
+/// went from 59 to 70 M rows/s (`cargo bench --bench rolling`).
 pub fn dispatch_simd<T: SimdTask>(task: T) -> T::Out {
     #[cfg(target_arch = "x86_64")]
     if is_wide() {

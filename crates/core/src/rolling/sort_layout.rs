@@ -1,8 +1,8 @@
-//! Where the rows of a table lie by group and time.
+//! The order of a table's rows by group and time.
 //!
-//! A counting sort by group, of which only the places are kept; then a sort by time of the
-//! groups that do not ascend. Threads share out stretches of rows, or groups: what comes
-//! out is the same, however many there are.
+//! A counting sort by group, of which only the positions are kept; then a sort by time of
+//! the groups that do not ascend. Threads share stretches of rows or groups. The result does
+//! not depend on their number.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,10 +13,10 @@ use super::{Error, check_rows};
 use crate::aggregate::column::{Column, Validity, Values};
 use crate::memory::{SharedColumn, Word, zeroed};
 
-/// Shares of groups per thread.
+/// Shares of groups per thread: the last share to end leaves little time for waiting.
 const SHARES: usize = 4;
 
-/// Whether rows lie by group, and by time in each.
+/// Whether rows are sorted by group, and by time within each.
 pub fn rows_are_sorted(groups: Option<&[u32]>, times: &[i64]) -> bool {
     let Some(groups) = groups else {
         return is_sorted(times);
@@ -25,11 +25,11 @@ pub fn rows_are_sorted(groups: Option<&[u32]>, times: &[i64]) -> bool {
     groups.len() == times.len() && rows.is_sorted()
 }
 
-/// A table put in order once, for all that is asked of it.
+/// The order of a table's rows, computed once for several calls.
 #[derive(Debug)]
 pub struct SortLayout {
     pub(super) permutation: Permutation,
-    /// By position; `None`: as they lie.
+    /// By position; `None`: the table is sorted already.
     times: Option<Vec<i64>>,
 }
 
@@ -67,10 +67,10 @@ impl SortLayout {
     }
 }
 
-/// Rows by group, then by time if that is asked for, then as in the table.
+/// Rows by group, then by time if `by_time`, then as in the table.
 #[derive(Clone, Debug)]
 pub struct Permutation {
-    /// The position of each row; `None`: rows lie like that already.
+    /// The position of each row; `None`: rows are in this order already.
     pub ranks: Option<Vec<u32>>,
     /// Where each group starts, and the end of the last.
     pub starts: Vec<usize>,
@@ -298,9 +298,8 @@ impl PermutedColumn<'_> {
     }
 }
 
-/// Ranges of groups with about as many rows each, some per thread where there are several
-/// of these: the last ones to end leave little time for waiting. So many rows lie before
-/// each group.
+/// Ranges of groups with about as many rows each: [`SHARES`] per thread where there are
+/// several threads. `before` gives the number of rows before a group.
 pub fn cut(threads: usize, count: usize, before: impl Fn(usize) -> usize) -> Vec<Range<usize>> {
     let rows = before(count);
     let shares = match threads {
@@ -328,8 +327,8 @@ type Stretch<'a> = ((&'a mut [u32], &'a [u32]), Vec<usize>);
 /// Where some groups start, their times, and where each of these rows moves.
 type Share<'a> = (&'a [usize], &'a mut [i64], &'a mut [u32]);
 
-/// Sorts the times of a group that starts at `first`, and says where each row moves. Times
-/// go beside their places, as in [`Order`](super::order::Order).
+/// Sorts the times of a group that starts at `first`, and writes down where each row moves.
+/// Times are sorted together with their positions, as in [`Order`](super::order::Order).
 fn sort_group(first: usize, times: &mut [i64], moved: &mut [u32], pairs: &mut Vec<(i64, u32)>) {
     if is_sorted(times) {
         for (place, to) in moved.iter_mut().enumerate() {

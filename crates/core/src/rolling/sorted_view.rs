@@ -1,4 +1,4 @@
-//! A table's rows in the order in which they are taken, its columns side by side.
+//! A table's rows in sorted order, and its columns in that order.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ pub struct Sorted<'a> {
     /// Where each group starts, and the end of the last.
     pub starts: Vec<usize>,
     pub times: Cow<'a, [i64]>,
-    /// The moments of a request that has some, by the same groups.
+    /// The query points of the request, if it has some, by the same groups.
     pub points: Option<Box<Self>>,
 }
 
 impl<'a> Sorted<'a> {
-    /// The rows of a request, and its moments. Where there is an order of arrival, rows
+    /// The rows of a request, and its query points. Where there is an order of arrival, rows
     /// of a group stay as in the table.
     pub fn of<T>(request: &Request<'a, T>) -> Self {
         let count = request.group_count();
@@ -152,12 +152,12 @@ impl Dense<'_> {
     }
 }
 
-/// Which values are there.
+/// Which values are not missing.
 #[derive(Debug)]
 pub struct Presence {
     pub present: Vec<bool>,
-    /// How many are there before each position, and in all: [`MAX_ROWS`](super::MAX_ROWS)
-    /// fit.
+    /// The number of present values before each position, and of all. 32 bits hold
+    /// [`MAX_ROWS`](super::MAX_ROWS).
     counts: Vec<u32>,
 }
 

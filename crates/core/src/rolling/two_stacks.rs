@@ -8,7 +8,7 @@
 //!      | suffixes   | back       |      answer = suffixes[lo] ⊗ back
 //! ```
 //!
-//! When `lo` passes `mid`, the window is folded anew from its young end (the *flip*) and
+//! When `lo` passes `mid`, the window is folded anew from its latest row (the *flip*) and
 //! `mid` moves to `hi`. Each row is pushed once and flipped at most once, and each window
 //! takes one combine: ≤ 3 per row.
 
@@ -42,9 +42,8 @@ pub(super) fn answer<T: Element, A: Aggregation<T>, S: Sink<T>>(
     Ok(())
 }
 
-/// Answers windows over a whole table that are given as ranges. Each group begins anew,
-/// so that its answers are the same whatever lies before it. `only` says which groups, if
-/// not all.
+/// Answers windows over a whole table that are given as ranges. Each group begins anew, so
+/// that its answers do not depend on the groups before it. `only` selects groups.
 pub(super) fn answer_ranges<T: Element, A: Aggregation<T>, S: Sink<T>>(
     table: &Group<'_, A>,
     index: usize,

@@ -1,8 +1,8 @@
-//! Small numbers for the different values of a column.
+//! Codes: small numbers for the distinct values of a column.
 //!
 //! Where values are near one another, a code is the distance from the least. Others are
-//! hashed, a stretch at a time that is some times as long as the windows in it: so the
-//! table stays in the cache where those are short.
+//! hashed, a chunk at a time that is some times as long as the windows in it, so that the
+//! hash table stays in the cache where windows are short.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -93,7 +93,7 @@ impl<'a> Codes<'a> {
 struct Table {
     slots: Vec<u32>,
     words: Vec<i64>,
-    /// Drawn anew for every table, so that no column is slow on purpose.
+    /// Random per table, so that no input can force collisions.
     seed: u64,
 }
 

@@ -1,9 +1,9 @@
-//! Lists of different values: the rows of a window that are the first of their code.
+//! Lists of distinct values: the rows of a window that are the first with their code.
 //!
-//! A row is one as long as the last row before it with the same code is outside of the
-//! window. When it leaves, the next of its code takes over, if that is inside. So a row
-//! enters and leaves a set of positions a few times, and an answer reads the set in order:
-//! O(log n) per row, and what the answer is long. It serves windows whose ends only move
+//! A row is a first occurrence as long as the row before it with the same code is outside of
+//! the window. When it leaves, the next row with its code takes its place, if that is inside.
+//! So a row enters and leaves a set of positions a few times, and an answer reads the set in
+//! order. Cost: O(log n) per row, and O(length) per answer. For windows whose ends only move
 //! forward.
 
 use std::collections::{BTreeSet, HashMap};

@@ -1,14 +1,13 @@
 //! Quantiles, distinct counts and modes of every row's window.
 //!
 //! A window's values are kept in a [`WindowMultiset`] that rows enter and leave; nothing is
-//! combined. What compares values (their rank among others, a code) is worked out before,
-//! by sorting or hashing a stretch of the column, so that entering and leaving touch a few
-//! words each:
+//! combined. Ranks or codes of the values are computed before, by sorting or hashing a chunk
+//! of the column, so that entering and leaving touch a few words each:
 //!
 //! - quantiles: ranks as a set of bits, with a cursor at each quantile ([`RankSet`])
 //! - modes: counts by rank below a tree of maxima ([`ModeTree`])
 //! - distinct counts: counts by code ([`DistinctCounts`])
-//! - places of extremes: those that may still be one ([`MonotonicDeque`]); whole tables only
+//! - positions of extremes: a deque of candidates ([`MonotonicDeque`]); whole tables only
 //! - lists of different values: the first row of each code ([`FirstOccurrence`]); whole tables only
 //! - estimated distinct counts: the registers of a sketch, each with what may become its
 //!   maximum ([`SlidingHll`]); whole tables only
@@ -38,7 +37,7 @@ use monotonic_deque::MonotonicDeque;
 use multiset::{DistinctCounts, ModeTree, RankSet, WindowMultiset};
 use sliding_hll::SlidingHll;
 
-/// Whether a bag answers what monoids could answer too, in more combines.
+/// Whether a multiset answers an aggregation that a monoid would answer in more combines.
 pub(super) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
     let known = [
         monotonic_deque::knows,
@@ -48,7 +47,7 @@ pub(super) fn knows(request: &Request<'_>, agg: &AggSpec) -> bool {
     known.iter().any(|knows| knows(request, agg))
 }
 
-/// Where an answer goes, and what was asked.
+/// An aggregation's kind and its index among those of the request.
 type IndexedKind = (usize, Kind);
 
 /// The values of a column as words that compare like them.
@@ -134,7 +133,7 @@ impl<'a> WordColumn<'a> {
 /// Rows of a stretch beside those that several windows take.
 const MIN_CHUNK_ROWS: usize = 1 << 14;
 
-/// Answers what is asked; `chunks` by span and aggregation.
+/// Answers these aggregations; `chunks` by span and aggregation.
 pub(super) fn answer(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
@@ -215,7 +214,7 @@ struct HolisticRun<'a, 'b, 'c> {
 }
 
 impl HolisticRun<'_, '_, '_> {
-    /// Answers all that is asked of a column.
+    /// Answers the aggregations of one column.
     fn column(&mut self, column: &WordColumn<'_>, aggs: &[IndexedKind]) -> Result<(), Error> {
         let any = |of: fn(Kind) -> bool| aggs.iter().any(|(_, kind)| of(*kind));
         if any(|kind| matches!(kind, Kind::Quantile(_))) {
@@ -352,7 +351,7 @@ impl HolisticRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Windows of the `count` youngest rows among those that have arrived.
+    /// Windows of the `count` latest rows among those that have arrived.
     fn latest_rows<B: WindowMultiset>(
         &mut self,
         multiset: &mut B,

@@ -1,9 +1,8 @@
-//! `arg_min` and `arg_max`: the rows of a window that may still be its extreme one.
+//! `arg_min` and `arg_max`: a monotonic deque of the rows that may become the extreme one.
 //!
-//! They lie in a queue, the oldest first and each more extreme than the next (SlickDeque,
-//! Algorithm 2): a row that enters puts out those it outdoes, and the first of the queue
-//! is the answer. Of equal ones the older stays in front. It serves windows whose ends
-//! only move forward.
+//! The earliest row is in front, and each is more extreme than the next (SlickDeque,
+//! Algorithm 2). A row that enters removes those behind that are less extreme; the front is
+//! the answer. Of equal rows the earlier stays. For windows whose ends only move forward.
 
 use std::collections::VecDeque;
 

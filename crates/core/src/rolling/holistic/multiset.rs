@@ -1,4 +1,4 @@
-//! Bags: what a window holds, as rows enter and leave it in any order.
+//! Multisets of a window's values, which rows enter and leave in any order.
 
 use super::bits::Bits;
 use super::codes::Codes;
@@ -11,17 +11,17 @@ use crate::aggregate::{Answer, DType, Kind};
 pub(super) trait WindowMultiset {
     /// Rows from here on cannot enter before [`WindowMultiset::renew`].
     fn end(&self) -> usize;
-    /// Empties the bag and makes ready for the positions `from..to`.
+    /// Empties the multiset and prepares the positions `from..to`.
     fn renew(&mut self, from: usize, to: usize);
     fn enter(&mut self, position: usize);
     /// Of a row that entered before.
     fn leave(&mut self, position: usize);
-    /// An answer per aggregation that was asked for.
+    /// Passes an answer per aggregation to `put`.
     fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>));
 }
 
-/// Quantiles: the values' places as a set of bits, and a cursor at each quantile that
-/// moves as rows come and go below it.
+/// Quantiles: the values' ranks as a set of bits, and a cursor at each quantile that moves
+/// as rows enter and leave below it.
 pub(super) struct RankSet<'a> {
     column: &'a WordColumn<'a>,
     aggs: Vec<(usize, Quantile)>,
@@ -153,7 +153,7 @@ impl WindowMultiset for RankSet<'_> {
     }
 }
 
-/// The most frequent value: counts by place as the leaves of a tree of maxima.
+/// Modes: counts by rank as the leaves of a tree of maxima.
 pub(super) struct ModeTree<'a> {
     column: &'a WordColumn<'a>,
     aggs: Vec<usize>,
@@ -232,7 +232,7 @@ impl WindowMultiset for ModeTree<'_> {
     }
 }
 
-/// Distinct counts: how often each value is there, by its code.
+/// Distinct counts: the number of occurrences of each value, by its code.
 pub(super) struct DistinctCounts<'a> {
     codes: Codes<'a>,
     aggs: Vec<usize>,

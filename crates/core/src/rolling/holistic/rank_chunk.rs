@@ -1,8 +1,8 @@
-//! A stretch of a column in order of its values.
+//! Ranks of the values in a chunk of a column.
 //!
-//! Sorting tells what windows over the stretch need: a small number for each row that
-//! compares as its value does. A stretch is some times as long as the windows in it, so
-//! its numbers stay in the cache where those are short, and memory where they are long.
+//! Sorting gives each row a rank, a small number that compares as its value does. A chunk is
+//! some times as long as the windows in it. So ranks stay in the cache where windows are
+//! short, and use little memory where they are long.
 
 use crate::rolling::holistic::Words;
 

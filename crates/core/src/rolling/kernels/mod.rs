@@ -1,11 +1,10 @@
-//! Kernels: hot aggregations over columns of numbers, a block of rows at a time.
+//! Kernels: frequent aggregations over columns of numbers, a block of rows at a time.
 //!
-//! The windows of a block are found once per span and shared by all aggregations. What
-//! several of them need of one column is folded once (a [`Part`]); each takes its answer
-//! from there.
+//! The windows of a block are found once per span and shared by all aggregations. A fold
+//! that several of them need of one column is computed once (a [`Part`]).
 //!
 //! - counts and sums of integers: differences of running sums, which are exact
-//! - sums of floats, moments: differences of running sums on a grid, exact too ([`running`])
+//! - sums of floats, moments: differences of running sums on a grid, exact too ([`prefix_sums`])
 //! - extremes, and what no grid takes: two stacks, nothing subtracted ([`stacks`])
 //! - first and last: a look at the ends
 //! - functions compiled elsewhere: two stacks over records side by side ([`native`])
@@ -79,7 +78,7 @@ fn small(count: usize) -> f64 {
     f64::from_bits(WHOLE.to_bits() | count as u64) - WHOLE
 }
 
-/// What a kernel does for an aggregation, if there is one.
+/// The kernel of an aggregation, if there is one.
 pub(super) fn kernel_kind(kind: Kind) -> Option<KernelKind> {
     Some(match FoldKind::of(kind)? {
         FoldKind::Count => KernelKind::Counts,
@@ -99,9 +98,9 @@ pub(super) fn knows(agg: &AggSpec, columns: &[Column<'_, i64>]) -> bool {
     FoldKind::of(agg.kind).is_some() && !cells
 }
 
-/// The groups, if there are any, whose values are too large for the kernel of an
-/// aggregation that has one: any monoid's way answers them instead. Only their own values
-/// decide, so that the answers of a group are the same whatever lies beside it.
+/// The groups whose values are too large for an aggregation's kernel; `None` without such
+/// groups. The monoid answers them instead. Only a group's own values decide, so that its
+/// answers do not depend on other groups.
 pub(super) fn beyond(
     agg: &AggSpec,
     columns: &[Column<'_, i64>],
@@ -111,7 +110,7 @@ pub(super) fn beyond(
     let Values::F64(values) = column.values else {
         return None;
     };
-    // Neither must sums overflow, nor squares of distances from any pivot.
+    // Neither sums may overflow, nor squares of distances from any pivot.
     let most = match FoldKind::of(agg.kind)? {
         FoldKind::Sum => 1e290,
         FoldKind::Moments => 1e150,
@@ -138,7 +137,7 @@ pub(super) fn beyond(
 /// Whether any finite value is greater than `most`, up to its sign.
 fn any_beyond(values: &[f64], most: f64) -> bool {
     let beyond = |value: &f64| (value.abs() > most) & (value.abs() < f64::INFINITY);
-    // No branch for each value: vector registers look at several.
+    // No branch per value, so that the loop is vectorised.
     let mut chunks = values.chunks(BLOCK);
     chunks.any(|chunk| chunk.iter().fold(false, |any, value| any | beyond(value)))
 }
@@ -190,7 +189,7 @@ fn records<'a>(aggs: &[IndexedAgg], columns: &'a [Option<Dense<'a>>]) -> Vec<Lif
     all
 }
 
-/// The parts that answer what is asked, each fold once.
+/// The parts that answer these aggregations, each fold once.
 fn plan<'a>(
     aggs: &[IndexedAgg],
     columns: &'a [Option<Dense<'a>>],
@@ -198,7 +197,7 @@ fn plan<'a>(
 ) -> Vec<Box<dyn Part + 'a>> {
     let mut plan: Vec<(FoldKind, Option<usize>, Vec<IndexedAgg>)> = Vec::new();
     for &(index, agg) in aggs {
-        let fold = FoldKind::of(agg.kind).expect("asked for what is known");
+        let fold = FoldKind::of(agg.kind).expect("the aggregation has a kernel");
         match plan
             .iter_mut()
             .find(|part| (part.0, part.1) == (fold, agg.of))
@@ -233,7 +232,7 @@ fn answer_span(
         None => sorted.rows.as_deref(),
     };
     let own = ranges.is_none() && matches!(span.closed, Closed::Right | Closed::Both);
-    let mut settle = |start: usize, lo: &[usize], hi: &[usize]| {
+    let mut answer_block = |start: usize, lo: &[usize], hi: &[usize]| {
         if !proceed() {
             return Err(Error::Interrupted);
         }
@@ -256,7 +255,7 @@ fn answer_span(
         let mut starts = (0..).step_by(BLOCK);
         return blocks
             .zip(&mut starts)
-            .try_for_each(|((lo, hi), start)| settle(start, lo, hi));
+            .try_for_each(|((lo, hi), start)| answer_block(start, lo, hi));
     }
     let (mut lo, mut hi) = ([0; BLOCK], [0; BLOCK]);
     let (mut start, mut filled) = (0, 0);
@@ -271,7 +270,7 @@ fn answer_span(
             position += count;
             filled += count;
             if filled == BLOCK {
-                settle(start, &lo, &hi)?;
+                answer_block(start, &lo, &hi)?;
                 start += filled;
                 filled = 0;
             }
@@ -281,5 +280,5 @@ fn answer_span(
         // Kernels look at the first and the last window of a block.
         return Ok(());
     }
-    settle(start, &lo[..filled], &hi[..filled])
+    answer_block(start, &lo[..filled], &hi[..filled])
 }

@@ -5,10 +5,10 @@
 //!      | suffixes   | backs      |      answer = suffixes[lo] ⊗ backs[hi]
 //! ```
 //!
-//! A column is lifted once for all spans that one thread answers, values that are missing
-//! left out: the ends of windows are counted in values that are there. When `lo` reaches `mid`, the window is
-//! folded anew from its young end and `mid` moves to `hi`; so a window that shares nothing
-//! with the one before it begins anew. Equal windows share one answer. ≤ 3 combines per
+//! A column is lifted once for all spans that one thread answers, without its missing
+//! values: the ends of windows are counted in present values. When `lo` reaches `mid`, the
+//! window is folded anew from its latest row backwards and `mid` moves to `hi`. So a window
+//! that shares no row with the one before it begins anew. Equal windows share one answer. ≤ 3 combines per
 //! row; where windows shrink beyond a block of them, what was folded ahead is too much, at
 //! worst by one combine per row.
 
@@ -125,7 +125,8 @@ impl Stacks {
     /// Writes the record of each window that is not empty. They follow those of the last
     /// call, and neither end of one lies before that of an earlier one.
     fn answer(&mut self, records: &Records<'_>, lo: &[usize], hi: &[usize], out: &mut [u64]) {
-        // Functions write wherever they are told to: these are the ends that they are told.
+        // SAFETY of the calls below rests on these bounds: compiled functions write wherever
+        // their pointers lead.
         let inside = hi.last().is_none_or(|last| *last <= records.len);
         let ahead = lo.first().is_none_or(|first| *first >= self.base);
         let windows = lo.iter().zip(hi);
@@ -163,7 +164,7 @@ impl Stacks {
         }
     }
 
-    /// Folds `lo..mid` from its young end and, beside it, what lies behind as far as
+    /// Folds `lo..mid` from its latest row backwards and, beside it, the rows behind as far as
     /// `ahead`: neither chain of calls waits for the other. With it a combine that
     /// divides went from 25 to 15 ns per row.
     #[allow(unsafe_code)]
@@ -269,7 +270,7 @@ fn fit(words: &mut Vec<u64>, count: usize) {
     }
 }
 
-/// One aggregation over a column, for all who ask for it.
+/// One compiled aggregation over a column.
 pub(super) struct Native<'a> {
     records: &'a Records<'a>,
     stacks: Stacks,

@@ -93,7 +93,7 @@ impl Number for f64 {
     }
 }
 
-/// A column, and which of its values are there if some are not.
+/// A column, and which of its values are present, if some are missing.
 #[derive(Debug)]
 pub(super) struct Values<'a, V> {
     pub(super) all: &'a [V],
@@ -340,7 +340,8 @@ pub(super) struct Moments<'a, V> {
 /// The first sum and the second, then the error of each.
 pub(super) type Distances = [f64; 4];
 
-/// How much of `second` may be left of `second − first²/n` before a flip is due.
+/// If less than this share of `second` is left in `second − first²/n`, the window needs a
+/// rebase.
 const MIN_REMAINDER: f64 = 1.0 / 32.0;
 
 impl<'a, V: Number> Moments<'a, V> {
@@ -410,7 +411,7 @@ impl<V: Number> Scan for Moments<'_, V> {
         }
         self.pivot = V::pivot(mean);
     }
-    /// A window without any deviation is worn too, unless the pivot is its one value.
+    /// True as well for a window without any deviation, unless the pivot is its one value.
     #[inline(always)]
     fn needs_rebase(&self, fold: Distances, squares: f64, count: f64) -> bool {
         squares < MIN_REMAINDER * fold[1] * count

@@ -14,7 +14,7 @@ use crate::rolling::Error;
 use crate::rolling::simd::{SimdTask, dispatch_simd};
 use crate::rolling::sorted_view::{Dense, Numbers};
 
-/// What is folded. Aggregations that need the same of one column share a part.
+/// The fold of a part. Aggregations that need the same fold of one column share a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FoldKind {
     Count,
@@ -47,7 +47,7 @@ pub(super) trait Part {
     fn answer(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error>;
 }
 
-/// What a part does, compiled for more than one kind of processor.
+/// The inner loop of a part, compiled with and without AVX2.
 trait Kernel {
     fn run(&mut self, block: &Block<'_>, sink: &mut Sink<'_, '_>) -> Result<(), Error>;
 }
@@ -69,7 +69,7 @@ impl<K: Kernel> SimdTask for KernelTask<'_, '_, '_, K> {
     }
 }
 
-/// An aggregation and its place among those asked for.
+/// An aggregation and its index among those of the request.
 pub(super) type IndexedAgg = (usize, AggSpec);
 
 /// `dense` is the column; none for a count of rows.
@@ -135,8 +135,8 @@ impl Kernel for Count<'_> {
     }
 }
 
-/// Sums of integers: what had run in by the young end less what had by the old one. Both
-/// run along with the windows, so that nothing is kept per row of the column.
+/// Sums of integers: the running sum at the end of a window less that at its start. Both
+/// advance with the windows, so that nothing is kept per row of the column.
 struct ExactSum<'a> {
     values: Values<'a, i64>,
     young: Prefix,
@@ -257,7 +257,7 @@ impl<'a> ExactSum<'a> {
         })
     }
 
-    /// Brings both ends to a block; says whether 64 bits hold all its sums.
+    /// Advances both running sums to a block; returns whether 64 bits hold all its sums.
     #[inline(always)]
     fn bring(&mut self, block: &Block<'_>) -> bool {
         let ends = |places: &[usize]| (places[0], places[places.len() - 1]);
@@ -330,7 +330,7 @@ impl Kernel for ExactSum<'_> {
     }
 }
 
-/// Not by `extend`, which is compiled for the least of processors.
+/// Not by `extend`, which is compiled without AVX2.
 #[inline(always)]
 fn write_down(numbers: impl ExactSizeIterator<Item = f64>, to: &mut Vec<f64>) {
     to.resize(numbers.len(), 0.0);

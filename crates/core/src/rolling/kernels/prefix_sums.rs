@@ -1,5 +1,5 @@
 //! Running sums of floats: every window as the difference of two sums on a [`Grid`],
-//! which are exact, so that nothing is worn by subtracting for however long.
+//! which are exact, so that no digits are lost however many are subtracted.
 //!
 //! ```text
 //!     old anchor . . lo . . . . . . young anchor . . . hi
@@ -74,10 +74,10 @@ pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
     fn fold_rows(&self, lo: usize, hi: usize, count: f64) -> f64;
 }
 
-/// Rows of windows that are looked at one by one: where digits have cancelled, and until
-/// a longer one shares rows with the one before it.
+/// Windows of up to so many rows are summed row by row: where digits have cancelled, and
+/// until a longer window shares rows with the one before it.
 const SHORT_ROWS: usize = 8;
-/// Rows looked at to begin epochs, for each row of the windows so far.
+/// The budget of rows read to begin epochs, for each row of the windows so far.
 const RESCANS_PER_ROW: usize = 32;
 
 /// Biased sums up to a row: coarse ones, then fine ones.

@@ -9,7 +9,7 @@ use crate::rolling::{Error, Overflow};
 pub(super) struct Sink<'a, 'p> {
     pub(super) chunks: &'a mut [OutputChunk<'p>],
     pub(super) span: usize,
-    /// Rows of the table before this one may overflow: nobody asked for them.
+    /// Rows of the table before this one are not answered, and may overflow.
     pub(super) history: usize,
     /// Rows of the table from the block's first on; in order from `start` if `None`.
     pub(super) rows: Option<&'a [usize]>,
@@ -44,7 +44,7 @@ impl Sink<'_, '_> {
         }
     }
 
-    /// Records of words, each where it says that there is one.
+    /// Records of words, each with whether it is present.
     pub(super) fn records<'r>(
         &mut self,
         index: usize,
@@ -99,7 +99,7 @@ impl Sink<'_, '_> {
         if block.own && counts.0.is_none() && least == 1 {
             return;
         }
-        // Rarely any is: then this look goes through vector registers.
+        // Rarely any is: this test is vectorised.
         let few = |(lo, hi)| counts.of(lo, hi) < least;
         if !block.windows().fold(false, |any, window| any | few(window)) {
             return;

@@ -18,15 +18,15 @@ use std::ops::Range;
 
 use super::{Block, Counts};
 
-/// Windows between two looks whether any is worn.
+/// Windows per test whether one needs a rebase.
 const LANES: usize = 64;
 
-/// What is folded: a column, and an associative operation over it.
+/// A column and an associative operation over it.
 pub(super) trait Scan: Copy {
     type Fold: Copy;
     /// What a window's fold is lowered to.
     type Lowered: Copy + Default;
-    /// Whether folds may lose digits, see [`Self::needs_rebase`]; only then do counts matter.
+    /// Whether folds may lose digits, see [`Self::needs_rebase`]. Only then counts are read.
     const REBASES: bool = false;
 
     fn identity(&self) -> Self::Fold;
@@ -61,10 +61,10 @@ pub(super) trait Scan: Copy {
     /// From a fold over so many values.
     fn lower(&self, fold: Self::Fold, count: f64) -> Self::Lowered;
 
-    /// `lo..hi` is about to be folded anew: what folds are relative to may change now.
-    /// A `fresh` window has nothing to do with those before it.
+    /// Called before `lo..hi` is folded anew: a pivot may change now. A `fresh` window shares
+    /// no row with those before it.
     fn renew(&mut self, _lo: usize, _hi: usize, _fresh: bool) {}
-    /// Whether a fold has lost so many digits that what it is lowered to takes a flip.
+    /// Whether a fold has lost so many digits that the window must be folded anew.
     #[inline(always)]
     fn needs_rebase(&self, _fold: Self::Fold, _lowered: Self::Lowered, _count: f64) -> bool {
         false
@@ -101,7 +101,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
         }
     }
 
-    /// The next window, which begins at `lo`, has nothing to do with those before it.
+    /// The next window begins at `lo` and shares no row with those before it.
     pub(super) fn restart(&mut self, lo: usize) {
         (self.mid, self.hi) = (lo, lo);
     }
@@ -165,7 +165,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
         lo.len()
     }
 
-    /// Lowers the joins of front and back; gives the first that is worn.
+    /// Lowers the joins of front and back; returns the first that needs a rebase.
     #[inline(always)]
     fn join(
         &self,
@@ -229,7 +229,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
         let count = self.counts.float(lo, hi);
         let lowered = self.scan.lower(whole, count);
         if self.scan.needs_rebase(whole, lowered, count) {
-            // From very far off, the first look only comes near.
+            // The first pivot of values that are very far from it is only an estimate.
             self.scan.renew(lo, hi, false);
             self.fold_suffixes(lo, hi);
         }
