@@ -1,4 +1,4 @@
-//! From what the core answers to Python objects.
+//! Lowering: from the core's answers to Python objects.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,7 +27,7 @@ impl Access {
         })
     }
 
-    /// What a shared window answers: a list with an item for each of its ranges.
+    /// The answers of a shared window: a list with an item per range.
     pub(crate) fn lower_each<'py>(
         &self,
         py: Python<'py>,
@@ -90,12 +90,12 @@ impl Access {
     }
 }
 
-/// Turns answers into what the user gets.
+/// Converts answers to Python objects.
 pub(crate) struct Lowering<'a, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) spec: &'a Spec,
     pub(crate) store: Option<&'a Store>,
-    /// Gives a time back in the kind it came in.
+    /// Converts ticks to the kind of the window's times.
     pub(crate) restore: &'a dyn Fn(i64) -> PyResult<Bound<'py, PyAny>>,
     /// Which answers are values of columns of bools.
     pub(crate) bool_answers: &'a [AtomicBool],
@@ -162,7 +162,7 @@ impl<'py> Lowering<'_, 'py> {
         lowered.map_err(|error| with_note(self.py, error, "lowering a record"))
     }
 
-    /// The answer of one of the user's own aggregations.
+    /// The answer of a user-defined aggregation.
     fn udaf(&self, at: usize, term: &Term<Object>) -> PyResult<Bound<'py, PyAny>> {
         let (Kind::Udaf { number, .. }, Some(store)) = (self.spec.aggs[at].kind, self.store) else {
             return Err(internal_error("a term without an aggregation"));

@@ -21,7 +21,7 @@ pub(crate) struct Batch {
     pub(crate) columns: Vec<UntypedColumn>,
     /// The clock that the window gets, if it has none yet.
     pub(crate) clock: Option<Arc<Clock>>,
-    /// What the window has to become, if these bring the first object to a column.
+    /// The wider spec that the window needs, if a column's first value is an object.
     pub(crate) wider: Option<Py<Spec>>,
 }
 
@@ -66,8 +66,8 @@ impl Access {
         })
     }
 
-    /// The values, of which the first may have been looked at, and what the window has to
-    /// become for them.
+    /// The values, and the wider spec that they need. Of an iterator, the first values may
+    /// have been read and put back.
     fn find_objects<'py>(
         &self,
         py: Python<'py>,
@@ -146,7 +146,7 @@ impl Access {
     }
 }
 
-/// Adds the row to an error of our own.
+/// Adds the row to a SpecError.
 fn placed(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
     with_prefix(py, error, &format!("row {row}:"))
 }

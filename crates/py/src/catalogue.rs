@@ -1,4 +1,4 @@
-//! What the core knows about its algorithms, for `slidewise.window.planner` and the cards.
+//! The table of algorithms and the laws of aggregations, for `slidewise.window.planner`.
 
 use pyo3::prelude::*;
 use slidewise_core::aggregate::{

@@ -1,4 +1,4 @@
-//! Times of one window: int64 ticks inside, outside whatever kind came first.
+//! Times of one window: int64 ticks inside, the kind of the first time outside.
 
 use std::ops::RangeInclusive;
 
@@ -9,16 +9,16 @@ use slidewise_core::window::shared::Reach;
 
 use crate::errors::{spec_error, with_note, with_prefix};
 
-/// A clock of `slidewise.window.time_codec`, with what the hot path needs of it. Windows share it,
-/// so the garbage collector is not shown what it holds: a plain object without cycles.
+/// A clock of `slidewise.window.time_codec`, with the fields that single inserts need.
+/// Windows share it, so it has no `__traverse__`: it holds a plain object without cycles.
 #[derive(Debug)]
 pub(crate) struct Clock {
     object: Py<PyAny>,
-    /// Says kind, unit and zone; equal for clocks that read times alike.
+    /// Kind, unit and zone; equal for clocks that read times alike.
     key: String,
     /// Times are ints and are their own ticks.
     pub(crate) int: bool,
-    /// Length of the window that the caller asked for, in ticks.
+    /// The window's length, `last=`, in ticks.
     pub(crate) last: Option<i64>,
     /// The latency bound that the caller gave, in ticks.
     pub(crate) latency: Option<i64>,
@@ -90,7 +90,7 @@ impl Clock {
         Ok(kept)
     }
 
-    /// The same of a time that is asked about.
+    /// A bound of a query, rounded in the same way.
     pub(crate) fn rounded(&self, ticks: i64) -> PyResult<i64> {
         if self.granularity == 1 {
             return Ok(ticks);
@@ -114,7 +114,7 @@ impl Clock {
     }
 }
 
-/// Whether Python says that something is no int, or one too large.
+/// Whether an error of Python means that a value is no int, or one too large.
 fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyOverflowError>(py)
 }

@@ -1,7 +1,7 @@
 //! Bulk values: Arrow, numpy, buffers, mappings of columns, and plain iterables.
 //!
 //! As with single values ([`crate::untyped`]), reading may run a user's code and happens
-//! before the window is locked; settling types happens under the lock, without Python.
+//! before the window is locked; dtypes are resolved under the lock, without Python.
 
 use arrow_array::{Array, BooleanArray, Float64Array, Int64Array};
 use arrow_schema::DataType;
@@ -32,7 +32,7 @@ pub(crate) struct BulkReader<'a, 'py> {
     pub(crate) spec: &'a Spec,
     pub(crate) store: Option<&'a Store>,
     pub(crate) udaf_calls: Option<UdafCalls<'a, 'py>>,
-    /// The entries' times, which feeds of [`Role::Time`] repeat.
+    /// The entries' times, which are the values of inputs of [`Role::Time`].
     pub(crate) ticks: &'a Int64Array,
 }
 
@@ -86,7 +86,7 @@ impl<'py> BulkReader<'_, 'py> {
         self.finished(self.nothing())
     }
 
-    /// Where no value is looked at, what was given must still be as long as the times.
+    /// Values must be as long as the times, even where none of them is read.
     fn refuse_other_length(&self, values: &Bound<'py, PyAny>) -> PyResult<()> {
         let Ok(length) = values.len() else {
             return Ok(());
@@ -94,7 +94,7 @@ impl<'py> BulkReader<'_, 'py> {
         refuse_lengths(self.ticks.len(), length, None)
     }
 
-    /// Reads one column of the caller's for all feeds that read it.
+    /// Reads one of the caller's columns for all inputs that use it.
     fn source(
         &self,
         source: usize,
@@ -111,7 +111,7 @@ impl<'py> BulkReader<'_, 'py> {
         if inputs.is_empty() {
             return Ok(());
         }
-        // A stream can be read once only, so it becomes an array where several need it.
+        // An iterator can be read once only, so it becomes an array where several need it.
         let array = match inputs.len() {
             1 => None,
             _ => Some(self.helper("as_array", (values,))?),
@@ -143,7 +143,7 @@ impl<'py> BulkReader<'_, 'py> {
         self.refuse_length(length, name)
     }
 
-    /// Reads the feeds of two columns. Those become such as can be read again.
+    /// Reads the inputs of paired columns, after making these columns re-readable.
     fn pairs(
         &self,
         sources: &mut [Bound<'py, PyAny>],
@@ -207,7 +207,7 @@ impl<'py> BulkReader<'_, 'py> {
         Ok(Some(UntypedColumn::Values(column)))
     }
 
-    /// Numbers as they are, or lifted one by one.
+    /// Numbers as they are, or read one by one as partials or keys.
     fn numbers(&self, numbers: Numbers, role: Role) -> PyResult<UntypedColumn> {
         let (Role::Udaf(_) | Role::Key) = role else {
             return Ok(UntypedColumn::Numbers(numbers));
@@ -267,7 +267,7 @@ impl<'py> BulkReader<'_, 'py> {
         Ok(columns)
     }
 
-    /// Adds column and row to an error of our own.
+    /// Adds column and row to a SpecError.
     fn placed(&self, error: PyErr, name: Option<&str>, row: usize) -> PyErr {
         if !error.is_instance_of::<crate::errors::SpecError>(self.py) {
             return error;
@@ -354,7 +354,7 @@ impl<'py> BulkReader<'_, 'py> {
 }
 
 impl<'py> BulkReader<'_, 'py> {
-    /// Reads the masks of all feeds. A column that can be read once only becomes a list.
+    /// Reads the masks of all inputs. A column that can be read once only becomes a list.
     pub(crate) fn masks(
         &self,
         sources: &mut [Bound<'py, PyAny>],
@@ -411,7 +411,7 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// Arrays whose values lie there as int64 or float64.
+/// The numbers of an array of int64 or float64; `None` for other values.
 pub(crate) fn native(values: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
     let py = values.py();
     if is_buffer(values)? {
@@ -461,10 +461,10 @@ fn bools(array: &Bound<'_, PyAny>) -> PyResult<Option<Int64Array>> {
     Ok(Some(Int64Array::new(ints, flags.nulls().cloned())))
 }
 
-/// Up to this many numbers copying is faster than what pyarrow needs to borrow them.
+/// Up to so many numbers, copying takes less time than borrowing through pyarrow.
 const COPIED: usize = 1 << 12;
 
-/// Whether the bytes of the buffer are the whole truth; a masked array's are not.
+/// Whether the buffer holds all of the values; a masked array's does not.
 fn is_buffer(values: &Bound<'_, PyAny>) -> PyResult<bool> {
     let kind = values.get_type();
     Ok(values.is_instance_of::<PyMemoryView>()
@@ -477,8 +477,8 @@ fn is_numpy(values: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(kind.qualname()? == "ndarray" && kind.module()? == "numpy")
 }
 
-/// Visits the items of an iterable. Now and then it looks for Ctrl-C and lets other
-/// threads run, which an iterable without a line of Python would never do.
+/// Visits the items of an iterable. From time to time it checks signals and lets other
+/// threads run, as an iterable without a line of Python does not.
 pub(crate) fn for_each<'py>(
     values: &Bound<'py, PyAny>,
     what: &str,

@@ -1,6 +1,6 @@
-//! Whole columns of values, before and after the type of their column is settled.
+//! Whole columns of values, before and after their dtype is resolved.
 //!
-//! As with single values ([`crate::untyped`]): settling happens under the window's lock,
+//! As with single values ([`crate::untyped`]), dtypes are resolved under the window's lock,
 //! where no Python code may run.
 
 use arrow_array::types::{Float64Type, Int64Type};
@@ -14,7 +14,7 @@ use crate::inputs::{Nan, Role, Type};
 use crate::object_store::Object;
 use crate::untyped::{NAN_RAISED, TypeMismatch, Untyped, not_whole};
 
-/// A feed's values before their type is known.
+/// The values of an input column before its dtype is resolved.
 pub(crate) enum UntypedColumn {
     Numbers(Numbers),
     /// As 0 and 1.
@@ -22,7 +22,7 @@ pub(crate) enum UntypedColumn {
     Values(Vec<Untyped>),
 }
 
-/// A feed's values as the core takes them.
+/// The values of an input column as the core takes them.
 pub(crate) enum TypedColumn {
     Numbers(Numbers),
     Cells(Vec<Cell<Object>>),
@@ -39,8 +39,8 @@ impl UntypedColumn {
 
     /// Converts to the type of the column, which the first number decides.
     ///
-    /// Leaves arrays in place: they may end with a finalizer of the user's, which must
-    /// not run before the window is unlocked.
+    /// Leaves arrays in place: dropping one may run a user's finalizer, which must not happen
+    /// before the window is unlocked.
     pub(crate) fn resolve_dtype(
         &mut self,
         role: Role,

@@ -1,4 +1,4 @@
-//! The exception classes of `slidewise.errors`, and what is said with them.
+//! The exception classes of `slidewise.errors`, and functions that make them.
 
 use pyo3::prelude::*;
 use slidewise_core::rolling::{Error, MAX_ROWS};
@@ -12,7 +12,7 @@ pyo3::import_exception!(slidewise.errors, SnapshotError);
 pyo3::import_exception!(slidewise.errors, ResultOverflowError);
 pyo3::import_exception!(slidewise.errors, WindowBusyError);
 
-/// A request or a value that is wrong.
+/// A wrong argument or value.
 pub(crate) fn spec_error(message: impl Into<String>) -> PyErr {
     SpecError::new_err(message.into())
 }
@@ -32,8 +32,8 @@ pub(crate) fn internal_error(why: &str) -> PyErr {
     ))
 }
 
-/// Lets an exception of the user's own code pass, with a note that says what was being
-/// done. Errors of slidewise say that themselves.
+/// Adds a note to an exception of the user's code: what was being done. Errors of slidewise
+/// have that in their message.
 pub(crate) fn with_note(py: Python<'_>, error: PyErr, doing: &str) -> PyErr {
     with_note_from(py, error, "slidewise.Window", doing)
 }
@@ -51,7 +51,7 @@ pub(crate) fn with_note_from(py: Python<'_>, error: PyErr, caller: &str, doing: 
     error
 }
 
-/// An error of our own about a value, with what says where or which it is in front.
+/// A SpecError with `what` in front of its message. Other errors stay as they are.
 pub(crate) fn with_prefix(py: Python<'_>, error: PyErr, what: &str) -> PyErr {
     if error.is_instance_of::<SpecError>(py) {
         return spec_error(format!("{what} {}", error.value(py)));
@@ -82,7 +82,8 @@ pub(crate) fn kernel_error(py: Python<'_>, error: Error, interrupt: Option<PyErr
     }
 }
 
-/// The exception carries where it happened, for a message in the user's own names.
+/// The exception carries window, aggregation and row, from which the caller makes a message
+/// with the user's names.
 fn overflow(py: Python<'_>, [span, agg, row]: [usize; 3], value: i128) -> PyErr {
     let raised = ResultOverflowError::new_err(format!("{value} does not fit int64"));
     let exception = raised.value(py);

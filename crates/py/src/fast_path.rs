@@ -1,4 +1,4 @@
-//! Single inserts that need no look at types: an int time and an exact int or float.
+//! The fast path of single inserts: an int time and an exact int or float.
 
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
@@ -7,7 +7,7 @@ use slidewise_core::aggregate::Cell;
 use crate::object_store::Object;
 use crate::scalars::small_int;
 
-/// What single inserts can take without asking: int times and one column of a type.
+/// The values that the fast path takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum FastPath {

@@ -5,22 +5,22 @@ use slidewise_core::aggregate::DType;
 
 use crate::errors::internal_error;
 
-/// What a feed's values are used for.
+/// What an input's values are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Computed with: int64 or float64, whichever comes first unless it was asked for.
+    /// Numbers: int64 or float64, by `dtype=` or by the first number.
     Number,
-    /// Computed with in the type that its aggregation wants.
+    /// Numbers of the type that their aggregation takes.
     Typed,
-    /// Collected: anything, as it is.
+    /// Collected: any object, unchanged.
     Any,
-    /// Compared with its equals: anything that can be a dict's key, each once.
+    /// Keys: any hashable object; equal ones are one.
     Key,
-    /// Lifted for one of the user's own aggregations, by its number.
+    /// Lifted for a user-defined aggregation, by its number.
     Udaf(usize),
-    /// Known by its hash.
+    /// Represented by its hash.
     Hash,
-    /// Counted: only whether there is a value.
+    /// Counted: only whether the value is missing.
     Presence,
     /// The entry's own time.
     Time,
@@ -33,14 +33,14 @@ impl Role {
     }
 }
 
-/// What another column must be for a feed's value to count.
+/// What another column must be for an input's value to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mask {
     True,
     There,
 }
 
-/// What is lifted together with a value, for [`Role::Udaf`].
+/// The paired column: what is lifted together with a value, for [`Role::Udaf`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paired {
     /// Another column.
@@ -49,13 +49,13 @@ pub(crate) enum Paired {
     Time,
 }
 
-/// A column of the core: where its values come from and what they are for.
+/// A column of the core: the caller's column that it reads, and what it is used for.
 #[derive(Clone, Debug)]
 pub(crate) struct InputColumn {
     /// Which column of the caller's; 0 where an entry is one value.
     pub(crate) source: usize,
     pub(crate) role: Role,
-    /// Where it counts as missing: if another column is not as it should be.
+    /// Other columns; the value counts as missing unless each holds its mask.
     pub(crate) masks: Vec<(usize, Mask)>,
     pub(crate) paired: Option<Paired>,
     /// `None` until the first value decides.
@@ -78,7 +78,7 @@ impl InputColumn {
         masks.chain([self.source]).chain(paired)
     }
 
-    /// Whether it keeps the same of the same column.
+    /// Whether both hold the same values of the same column.
     pub(crate) fn reads_as(&self, other: &Self) -> bool {
         let parts = |input: &Self| (input.source, input.role, input.paired);
         parts(self) == parts(other) && self.masks == other.masks

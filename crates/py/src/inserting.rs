@@ -143,8 +143,8 @@ impl Access {
             .collect()
     }
 
-    /// Settles the types of whole columns and inserts them, without the GIL. What was
-    /// read is released only when the window is unlocked again.
+    /// Resolves the dtypes of whole columns and inserts them, without the GIL. The columns are
+    /// dropped after the window is unlocked.
     pub(crate) fn insert_columns(&self, py: Python<'_>, batch: Batch) -> PyResult<()> {
         let mut columns = batch.columns;
         let wider = batch.wider.as_ref().map(|spec| spec.clone_ref(py));

@@ -1,4 +1,4 @@
-//! What says where a row or a moment belongs: its time, group and arrival.
+//! Keys of rows and query points: time, group and arrival.
 
 use arrow_array::{Array, Int64Array, UInt32Array};
 use pyo3::exceptions::PyValueError;
@@ -25,7 +25,7 @@ pub(crate) type QueryPointsTuple<'py> = (
     Option<Bound<'py, PyAny>>,
 );
 
-/// The keys of a table's rows, or of the moments at which it is asked.
+/// The keys of a table's rows, or of its query points.
 #[derive(Debug)]
 pub(crate) struct Keys {
     times: Int64Array,
@@ -104,7 +104,7 @@ impl Keys {
         }
     }
 
-    /// The number of groups. Codes are dense over rows and moments together.
+    /// The number of groups. Codes are dense over rows and query points together.
     fn group_count(&self, others: usize) -> PyResult<usize> {
         let codes = self.groups().unwrap_or_default().iter().copied();
         match codes.reduce(u32::max).map_or(0, |code| code as usize + 1) {
@@ -117,7 +117,8 @@ impl Keys {
     }
 }
 
-/// Checks that rows and moments go together, and that columns are as long as the rows.
+/// Checks that rows and query points have the same keys, and that columns are as long as the
+/// rows.
 pub(crate) fn check(
     rows: &Keys,
     query_points: &Option<Keys>,
@@ -138,11 +139,11 @@ pub(crate) fn check(
         return Ok(());
     }
     Err(PyValueError::new_err(
-        "rows and moments differ in their keys",
+        "rows and query points differ in their keys",
     ))
 }
 
-/// Whether rows lie by key, and by time within each key.
+/// Whether rows are sorted by key, and by time within each key.
 #[pyfunction]
 pub(crate) fn rows_are_sorted(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<bool> {
     let keys = Keys::of_rows(&rows)?;
@@ -151,7 +152,7 @@ pub(crate) fn rows_are_sorted(py: Python<'_>, rows: RowsTuple<'_>) -> PyResult<b
 
 type Columns = (ArrowArray, ArrowArray, ArrowArray, ArrowArray);
 
-/// A table put in order once, for its windows and their answers.
+/// The order of a table's rows, computed once for its windows and their answers.
 #[pyclass(frozen, module = "slidewise._core")]
 #[derive(Debug)]
 pub(crate) struct SortLayout(pub(crate) CoreLayout, usize);
@@ -161,11 +162,11 @@ impl SortLayout {
         if self.1 == rows {
             return Ok(());
         }
-        Err(PyValueError::new_err("another table was put in order"))
+        Err(PyValueError::new_err("this is the layout of another table"))
     }
 }
 
-/// Puts rows in order by key and time.
+/// Sorts rows by key and time.
 #[pyfunction]
 pub(crate) fn sort_rows(
     py: Python<'_>,
@@ -246,7 +247,7 @@ fn found(
     ))
 }
 
-/// The message says all that the caller needs to write a better one: a row, or a number.
+/// The message is the row or the number from which the caller makes its own message.
 fn refused(refusal: Refusal) -> PyErr {
     match refusal {
         Refusal::Beyond { row } => pyo3::exceptions::PyOverflowError::new_err(row),

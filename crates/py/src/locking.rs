@@ -3,8 +3,8 @@
 //! Two rules keep callbacks and threads harmless:
 //!
 //! 1. No Python code runs while the lock is held: values are converted before and
-//!    answers after, and objects that left are released after. So a thread never waits
-//!    for itself, and whoever waits lets the GIL go meanwhile.
+//!    answers after, and evicted objects are released after. So a thread never waits for
+//!    itself, and a thread that waits releases the GIL.
 //! 2. A call that runs a user's code on the way (an iterable, an `__index__`) marks the
 //!    window as entered by its thread. Coming back into the same window from there
 //!    raises `WindowBusyError`; other threads may use it, and what the call then does
@@ -41,8 +41,8 @@ pub(crate) struct Access {
     entered: AtomicUsize,
 }
 
-/// What a window was asked for, and behind it what that became when the first value of a
-/// column was an object.
+/// The spec of a window, and the wider one that replaced it when the first value of a column
+/// was an object.
 struct SpecChain {
     spec: Py<Spec>,
     wider: OnceLock<Box<SpecChain>>,
@@ -138,7 +138,8 @@ impl Access {
         self.store.get_or_init(Store::default);
     }
 
-    /// Releases objects that have left. With no lock held: their finalizers may call.
+    /// Releases the objects of evicted entries. Call it with no lock held: it runs their
+    /// finalizers.
     #[inline]
     pub(crate) fn sweep(&self, py: Python<'_>) {
         if let Some(store) = self.store() {
@@ -146,8 +147,8 @@ impl Access {
         }
     }
 
-    /// Decides what [`Access::insert`] may take the quick way from now on, and which
-    /// answers are bools.
+    /// Decides which inserts may take the fast path from now on, and which answers are
+    /// bools.
     pub(crate) fn choose_fast_path(&self, state: &State) {
         for (agg, truth) in self.spec().aggs.iter().zip(&self.bool_answers) {
             let of = agg.of.filter(|_| Spec::answers_value(agg));
@@ -199,7 +200,7 @@ impl Access {
         Ok(Entered(self))
     }
 
-    /// Locks with the GIL held, letting it go while another thread has the lock.
+    /// Locks with the GIL held, releasing it while another thread has the lock.
     #[inline]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         self.refuse_reentry()?;
@@ -218,7 +219,7 @@ impl Access {
         }
     }
 
-    /// Locks with the GIL let go.
+    /// Locks with the GIL released.
     pub(crate) fn lock_detached(&self) -> PyResult<MutexGuard<'_, State>> {
         self.state.lock().map_err(|_| poisoned())
     }
@@ -229,7 +230,7 @@ impl Access {
         self.clock.get()
     }
 
-    /// Spec and clock, to be asked for under the lock: both change under it only.
+    /// Spec and clock. Call it under the lock: both change under it only.
     pub(crate) fn spec_and_clock(&self, py: Python<'_>) -> (Py<Spec>, Option<Arc<Clock>>) {
         (self.spec_object().clone_ref(py), self.clock().cloned())
     }
@@ -250,7 +251,7 @@ impl Access {
         Ok(clock)
     }
 
-    /// The ticks of a time that a question is about.
+    /// The ticks of a bound of a query or an eviction.
     pub(crate) fn ticks(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
         if let Some(clock) = self.clock() {
             if clock.int
@@ -265,7 +266,7 @@ impl Access {
         self.new_clock(time)?.ticks(time)
     }
 
-    /// The bounds of a question; `None` for the whole window.
+    /// The bounds of a query; `None` for the whole window.
     pub(crate) fn range(
         &self,
         lo: Option<&Bound<'_, PyAny>>,

@@ -1,4 +1,4 @@
-//! Where a value counts: `where=` and pairs of columns.
+//! Masks: the rows whose values count, by `where=` and by paired columns.
 
 use arrow_array::Array;
 use arrow_buffer::NullBuffer;
@@ -12,7 +12,7 @@ use crate::scalars::{described, is_numpy_bool, plain};
 use crate::spec::Spec;
 
 impl Spec {
-    /// Whether a row counts for a feed; `get` gives its columns.
+    /// Whether a row counts for an input; `get` gives its columns.
     pub(crate) fn counts<'py>(
         &self,
         input: &InputColumn,
@@ -49,7 +49,7 @@ fn holds(value: &Bound<'_, PyAny>, mask: Mask, nan: Nan) -> PyResult<bool> {
     )))
 }
 
-/// The numbers with nulls where they do not count.
+/// The numbers, null where the mask is false.
 pub(crate) fn masked(numbers: Numbers, mask: Option<&Vec<bool>>) -> Numbers {
     let Some(mask) = mask else { return numbers };
     let mask = NullBuffer::from(mask.clone());

@@ -1,4 +1,4 @@
-//! Python objects in a window: the core holds tokens, a [`Store`] holds the objects.
+//! Python objects of a window: the core holds tokens, a [`Store`] holds the objects.
 //!
 //! A token is cloned and dropped without Python, so the core may do that with the window
 //! locked and without the GIL. An object is released when its last token is gone, and
@@ -77,7 +77,7 @@ pub(crate) fn restoring<R>(store: &Store, read: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What is in a slot, and whose partial it is if it is one.
+/// The contents of a slot, and the aggregation that owns it if it is a partial.
 #[derive(Debug)]
 pub(crate) struct StoredObject {
     pub(crate) object: Option<Py<PyAny>>,
@@ -93,8 +93,8 @@ struct ObjectSlots {
     free: Vec<u32>,
     /// The tokens of keys.
     keys: HashMap<u32, Weak<Token>>,
-    /// Which of the user's own aggregations the partial in a slot belongs to. Empty, or
-    /// shorter than `objects`, where collected objects are all there is.
+    /// The user-defined aggregation that the partial in a slot belongs to. Empty, or shorter
+    /// than `objects`, where objects are collected only.
     owners: Vec<Option<u16>>,
 }
 
@@ -139,7 +139,7 @@ impl Store {
         self.put(object, None)
     }
 
-    /// Adds a partial of one of the user's own aggregations.
+    /// Adds a partial of a user-defined aggregation.
     pub(crate) fn add_partial(&self, partial: Py<PyAny>, number: usize) -> PyResult<Object> {
         self.put(partial, u16::try_from(number).ok())
     }

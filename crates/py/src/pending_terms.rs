@@ -1,4 +1,4 @@
-//! When the pending terms of a window's own aggregations are computed.
+//! When the pending terms of a window's user-defined aggregations are computed.
 
 use pyo3::prelude::*;
 
@@ -7,12 +7,12 @@ use crate::spec::Spec;
 use crate::udaf::{MAX_TERMS_AHEAD, UdafCalls};
 
 impl Access {
-    /// Where a window has aggregations of the user's own, and what is needed for them.
+    /// The context of calls, if the window has user-defined aggregations.
     pub(crate) fn udaf_calls<'a, 'py>(&'a self, py: Python<'py>) -> Option<UdafCalls<'a, 'py>> {
         self.udaf_calls_of(self.spec(), py)
     }
 
-    /// The same under a spec that the window may go over to.
+    /// The same under another spec of the window.
     pub(crate) fn udaf_calls_of<'a, 'py>(
         &'a self,
         spec: &'a Spec,
@@ -28,8 +28,8 @@ impl Access {
         })
     }
 
-    /// Works out some pending terms before an operation that adds to them, if there are
-    /// many: so neither their number nor the time of one answer grows without bound.
+    /// Computes some pending terms before an operation that adds to them, if there are many.
+    /// So neither their number nor the time of one query grows without bound.
     #[inline]
     pub(crate) fn flush_terms(&self, py: Python<'_>) -> PyResult<()> {
         match self.udaf_calls(py) {
@@ -38,7 +38,7 @@ impl Access {
         }
     }
 
-    /// Works out what came since the last question, so that none pays for many others.
+    /// Computes the terms that came since the last query, so that no query pays for many.
     pub(crate) fn flush_all_terms(&self, py: Python<'_>) -> PyResult<()> {
         match self.udaf_calls(py) {
             Some(udaf_calls) => self.flush_terms_from(&udaf_calls, 1),

@@ -1,4 +1,4 @@
-//! What an algorithm refuses, in the user's words.
+//! Messages for the operations that an algorithm refuses.
 
 use pyo3::prelude::*;
 use slidewise_core::window::Refused;
@@ -8,7 +8,7 @@ use crate::errors::OutOfOrderError;
 use crate::locking::Access;
 
 impl Access {
-    /// What the algorithm refused, in the user's words. To be made with nothing locked.
+    /// The error for a refused operation. Call it with nothing locked.
     #[cold]
     pub(crate) fn refusal(&self, py: Python<'_>, refused: Refused) -> PyErr {
         let made = match refused {

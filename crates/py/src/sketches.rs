@@ -1,4 +1,4 @@
-//! What `bloom` and `count_min` answer: sketches to ask, in the bytes of DataSketches.
+//! The answers of `bloom` and `count_min`: sketches in the format of Apache DataSketches.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};

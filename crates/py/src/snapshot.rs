@@ -23,7 +23,7 @@ use crate::objects;
 use crate::spec::Spec;
 use crate::state::{Parts, State, Types};
 
-/// What a snapshot is of, in the envelope.
+/// The kind of window in the envelope of a snapshot.
 fn kind(shared: bool) -> u16 {
     if shared { 2 } else { 1 }
 }
@@ -52,7 +52,7 @@ pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<
     ))
 }
 
-/// What a header says: spec, types of the feeds, clock, whether it migrated.
+/// The contents of a header: spec, dtypes of the inputs, clock, whether it migrated.
 type Read<'py> = (
     Bound<'py, PyAny>,
     Vec<Option<String>>,
@@ -62,7 +62,7 @@ type Read<'py> = (
 
 type Objects = Vec<StoredObject>;
 
-/// A window as of one moment: another thread may change it at any other.
+/// The state of a window at one instant; other threads may change it afterwards.
 struct Written {
     /// Log and window.
     body: Vec<u8>,
@@ -106,7 +106,7 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
     })
 }
 
-/// Works out the partials that had no bytes yet.
+/// Computes the pending partials, which have no bytes.
 fn work_out(py: Python<'_>, access: &Access, pending: &[Box<dyn Any>]) -> PyResult<()> {
     let _entered = access.enter()?;
     let udaf_calls = access.udaf_calls(py);
@@ -169,7 +169,7 @@ pub(crate) fn copied(
     ))
 }
 
-/// Whose snapshot this is by its first bytes, if of another class.
+/// The error for a snapshot of another class, which its first bytes name.
 fn reader_of(shared: bool, blob: &[u8]) -> Option<Damaged> {
     let class = match open(kind(!shared), blob) {
         Ok(_) if shared => "Window",

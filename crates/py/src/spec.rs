@@ -1,4 +1,4 @@
-//! What a window was asked for, as `slidewise.window.planner` spelled it out.
+//! The spec of a window, read from the plan that `slidewise.window.planner` makes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,13 +18,13 @@ use crate::inputs::{InputColumn, InputTuple, NANS, Nan, Role, Type, named, read_
 use crate::native;
 use crate::udaf::Udaf;
 
-/// What windows of one make have in common; they share it.
+/// The fixed part of windows with equal arguments, which share it.
 #[pyclass(frozen, module = "slidewise._core")]
 #[derive(Debug)]
 pub(crate) struct Spec {
     /// The Python object it was read from: it makes clocks and snapshot headers.
     pub(crate) plan: Py<PyAny>,
-    /// What a window begins with: where all numbers are ints, and where some are not.
+    /// The first algorithm: where all numbers are ints, and where some are floats.
     begins: [Algorithm; 2],
     /// Whether it goes over to fiba when that refuses something.
     pub(crate) auto: bool,
@@ -42,11 +42,11 @@ pub(crate) struct Spec {
     pub(crate) inputs: Vec<InputColumn>,
     /// How many different ranges a shared window answers for; 0 for other windows.
     pub(crate) ranges: usize,
-    /// Which of them each range that was asked for is.
+    /// For each range of the caller, its index among the different ones.
     pub(crate) places: Vec<usize>,
     /// `last=rows(n)`.
     pub(crate) rows: Option<usize>,
-    /// The aggregations of the user's own.
+    /// The user-defined aggregations.
     pub(crate) udafs: Vec<Udaf>,
     /// The clock of those windows whose times are ints.
     pub(crate) int_clock: OnceLock<Arc<Clock>>,
@@ -110,7 +110,7 @@ impl Spec {
         spec.check()
     }
 
-    /// What would make the code below panic or answer wrongly.
+    /// Refuses plans on which the code below would panic or answer wrongly.
     fn check(self) -> PyResult<Self> {
         let sources = self.columns.as_ref().map_or(1, Vec::len);
         let serves = |algorithm: &Algorithm| algorithm.is_shared() || self.ranges == 0;

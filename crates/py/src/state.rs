@@ -56,7 +56,7 @@ impl State {
         }
     }
 
-    /// Takes note of the clock that the first entry is about to bring.
+    /// Sets the latency bound from the clock of the first entry.
     pub(crate) fn start(&mut self, spec: &Spec, clock: &Clock) {
         if clock.latency.is_some() {
             self.latency = clock.latency;
@@ -159,8 +159,8 @@ impl State {
                 log.insert(*time, columns.iter().map(|column| column.cell(row)));
             }
         }
-        // What is in order goes in pieces whose copies stay in the cache. The window
-        // sorts what it is given, so it does not matter if this is not the last word.
+        // Sorted entries are inserted in chunks whose copies stay in the cache. The window
+        // sorts each chunk itself.
         let chunk = if times.is_sorted() {
             BULK_CHUNK_ROWS
         } else {
@@ -209,7 +209,7 @@ impl State {
         self.window.clear();
     }
 
-    /// Evicts what lies outside the window that was asked for with `last=`.
+    /// Evicts the entries outside `last=`.
     #[inline]
     pub(crate) fn trim(&mut self, clock: &Clock, spec: &Spec) {
         if spec.is_shared() {
@@ -229,7 +229,7 @@ impl State {
         }
     }
 
-    /// Lets what no range reaches any more leave.
+    /// Evicts the entries that no range reaches any more.
     fn slide(&mut self, reaches: &[Reach]) {
         self.window.slide(reaches);
         if let Some(log) = &mut self.log {

@@ -95,8 +95,7 @@ pub(crate) fn rolling_columns<'py>(
     Ok((columns, beyond))
 }
 
-/// How the core answers an aggregation over a whole table: `slidewise.table.explain` has the
-/// words for it.
+/// The kernel that answers an aggregation over a whole table, for `slidewise.table.explain`.
 #[pyfunction]
 pub(crate) fn kernel_kind(kind: &str, number: u32) -> &'static str {
     match Kind::parse(kind, number).map_or(KernelKind::Combines, KernelKind::of) {
@@ -112,7 +111,7 @@ pub(crate) fn kernel_kind(kind: &str, number: u32) -> &'static str {
     }
 }
 
-/// Partials over the windows from `since` to the time of each moment, both ends included:
+/// Partials over the windows from `since` to the time of each query point, both ends included:
 /// bytes that `rolling` takes as `lifted`.
 #[pyfunction(name = "partials")]
 pub(crate) fn partial_column<'py>(
@@ -139,7 +138,7 @@ pub(crate) fn partial_column<'py>(
     Ok(ArrowArray::new(sketched(&folded.ranges, &folded.bytes)))
 }
 
-/// What a request is made of, in memory that Python lends.
+/// The inputs of a request, in memory that Python lends.
 struct KernelInputs {
     rows: Keys,
     query_points: Option<Keys>,
@@ -226,7 +225,7 @@ fn view_lifted(array: &LargeBinaryArray) -> Lifted<'_> {
     }
 }
 
-/// Runs the kernel without the GIL, which it takes now and then to look for Ctrl-C.
+/// Runs the kernel without the GIL, which it takes from time to time to check signals.
 fn compute(
     py: Python<'_>,
     request: Request<'_>,
@@ -320,7 +319,7 @@ fn primitive<P: ArrowPrimitiveType>(values: Vec<P::Native>, valid: Bitmap) -> Ar
     )
 }
 
-/// Puts the lists, which were written in the order of computing, into that of the rows.
+/// Copies the lists from the order of computation to that of the rows.
 fn lists(ranges: &[(usize, usize)], values: &[u64], dtype: DType) -> PyResult<ArrayData> {
     let mut offsets: Vec<i32> = vec![0];
     let mut sorted: Vec<u64> = Vec::with_capacity(values.len());

@@ -1,9 +1,8 @@
-//! Aggregations of the user's own making: the calls of their functions.
+//! User-defined aggregations: the calls of their functions.
 //!
-//! Lift runs before a window is locked. Combine, inverse and lower run when an answer is
-//! asked for, after it is unlocked, on the terms that it left pending (see
-//! `slidewise_core::aggregate::deferred`). So none of them can meet a locked window, and
-//! one that raises has changed nothing.
+//! Lift runs before a window is locked. Combine, inverse and lower run on pending terms after
+//! a query has unlocked the window (see `slidewise_core::aggregate::deferred`). So none of
+//! them runs under the lock, and one that raises has changed nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,17 +21,17 @@ use crate::object_store::{Object, Store};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::untyped::Untyped;
 
-/// So many terms are worked out ahead of a question, at most, in one call.
+/// The most pending terms that one call computes ahead of a query.
 pub(crate) const MAX_TERMS_AHEAD: usize = 1 << 10;
 
-/// One aggregation of the user's own, as `slidewise.aggregations.custom.Functions` gives it.
+/// One user-defined aggregation, read from `slidewise.aggregations.custom.Functions`.
 #[derive(Debug)]
 pub(crate) struct Udaf {
     /// For messages.
     name: String,
-    /// Whether it is one of ours, over objects.
+    /// Whether it is one of slidewise's own, over objects.
     built_in: bool,
-    /// What its answer over nothing is made of; `None` where that is None.
+    /// The partial over nothing; `None` where the answer over nothing is None.
     nothing: Option<Py<PyAny>>,
     pub(crate) commutative: bool,
     invertible: bool,
@@ -95,7 +94,7 @@ impl Udaf {
     }
 
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Only ever locked for a moment without Python, so never by another thread now.
+        // No Python runs under this lock, so no other thread holds it now.
         let Ok(functions) = self.functions.try_lock() else {
             return Ok(());
         };
@@ -121,12 +120,12 @@ impl Udaf {
     }
 }
 
-/// What a window or a table needs to call the functions of its aggregations.
+/// The context of calls of a window's or a table's user-defined aggregations.
 pub(crate) struct UdafCalls<'a, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) udafs: &'a [Udaf],
     pub(crate) store: &'a Store,
-    /// Who is at work, for notes: "slidewise.Window".
+    /// The caller's name in notes: "slidewise.Window".
     pub(crate) caller: &'static str,
 }
 
@@ -136,7 +135,7 @@ impl<'py> UdafCalls<'_, 'py> {
         with_note_from(self.py, error, self.caller, &doing)
     }
 
-    /// A value as a partial. NaN goes on as it is where `nan=` has a say.
+    /// Lifts a value to a partial. NaN stays as it is unless `nan="propagate"`.
     pub(crate) fn lift(
         &self,
         number: usize,
@@ -164,7 +163,7 @@ impl<'py> UdafCalls<'_, 'py> {
         Ok(Untyped::Object(held))
     }
 
-    /// The partial of a value and of what goes with it; null where the value is missing.
+    /// Lifts a value and its paired value; null where the value is missing.
     pub(crate) fn lift_with(
         &self,
         number: usize,
@@ -199,7 +198,7 @@ impl<'py> UdafCalls<'_, 'py> {
         self.store.add_partial(made.unbind(), number)
     }
 
-    /// The value of a term, whatever has to be called for it; `None` over nothing.
+    /// The value of a term, with all calls that it takes; `None` over nothing.
     pub(crate) fn force(&self, term: &Term<Object>) -> PyResult<Option<Object>> {
         let mut calls = 0;
         term.force(&mut |call, first, second| {
@@ -234,8 +233,8 @@ impl<'py> UdafCalls<'_, 'py> {
         }
     }
 
-    /// Works out the oldest pending terms. Nobody has asked for them yet, so one that
-    /// raises is left pending, to raise where its answer is needed.
+    /// Computes the oldest pending terms. One that raises stays pending, and raises again in
+    /// the query that needs it.
     pub(crate) fn compute_pending(&self, ledger: &Ledger<Object>) -> PyResult<()> {
         for term in ledger.take(MAX_TERMS_AHEAD) {
             let Some((call, first, second)) = term.next_step() else {
@@ -250,7 +249,7 @@ impl<'py> UdafCalls<'_, 'py> {
         Ok(())
     }
 
-    /// A partial as bytes, if its aggregation says how.
+    /// A partial as bytes, if its aggregation has a codec.
     pub(crate) fn encode(
         &self,
         number: usize,

@@ -1,8 +1,8 @@
-//! An aggregation of the user's own over a whole table, folded as it goes.
+//! A user-defined aggregation over a whole table, without pending terms.
 //!
-//! A table is no window: nothing is left half changed if a call raises, and the user's
-//! functions cannot come back into it. So there is no need for terms that wait
-//! ([`crate::udaf`]), and partials are Python's objects and no more. Two stacks as in
+//! A table has no state that a call which raises could leave half changed, and the user's
+//! functions cannot call back into it. So terms need not be deferred ([`crate::udaf`]), and
+//! partials are plain Python objects. Two stacks as in
 //! `slidewise_core::rolling::two_stacks`: ≤ 3 combines per row.
 
 use pyo3::ffi;

@@ -1,4 +1,4 @@
-//! `_core.rolling_udaf`: an aggregation of the user's own over a table.
+//! `_core.rolling_udaf`: a user-defined aggregation over a table.
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -17,7 +17,7 @@ use crate::udaf::{Udaf, UdafCalls};
 use crate::udaf_slides::Eager;
 use crate::untyped::Untyped;
 
-/// Rolling answers of one aggregation of the user's own: a list per window.
+/// Rolling answers of one user-defined aggregation: a list per window.
 ///
 /// The arguments are those of `rolling`, with the values of one column as Python objects
 /// (None where missing) and the functions of the aggregation.
@@ -57,8 +57,7 @@ pub(crate) fn rolling_udaf_column<'py>(
         ..Request::new(rows.times(), &[], &[], &spans)
     };
     let rows = request.answer_count();
-    // Which rows the user's functions see of a table that has others before it, and of
-    // one in order of arrival, terms that wait decide.
+    // Tables with history or an order of arrival go by pending terms.
     if history == 0 && request.arrival.is_none() {
         let functions = udafs[0].functions()?;
         return Eager::new(&udaf_calls, &functions, (spans.len(), rows)).run(&request, values);
@@ -103,7 +102,7 @@ fn lift<'py>(
         if row % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
             check_signals(udaf_calls.py)?;
         }
-        // What nan= means, the column knew already.
+        // The column has applied nan= already.
         lifted.push(match udaf_calls.lift(0, &value, Nan::Propagate)? {
             Untyped::Object(partial) => Cell::Object(partial),
             _ => Cell::Null,
@@ -112,7 +111,7 @@ fn lift<'py>(
     Ok(lifted)
 }
 
-/// Answers as they come, worked out and lowered at once.
+/// Answers, computed and lowered one by one.
 struct Lowered<'a, 'py> {
     udaf_calls: &'a UdafCalls<'a, 'py>,
     /// Per span and row.

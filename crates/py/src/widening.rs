@@ -1,4 +1,4 @@
-//! Columns whose first value is an object: what the window has to become for it.
+//! Wider specs: a column whose first value is an object.
 
 use pyo3::prelude::*;
 
@@ -24,8 +24,8 @@ impl Access {
         Ok(sources)
     }
 
-    /// What the window has to become for this value, if it brings the first object to a
-    /// column without values. Of no effect until [`Access::widen`].
+    /// The wider spec that this value needs, if it is the first value of a column and an
+    /// object. Of no effect until [`Access::widen`].
     pub(crate) fn wider(
         &self,
         py: Python<'_>,
@@ -49,8 +49,8 @@ impl Access {
         self.wider_by(py, found, first.as_deref().unwrap_or_default())
     }
 
-    /// The same where it is known which columns hold objects; `what` is said of an object
-    /// that the window cannot keep.
+    /// The same where the columns that hold objects are known; `what` is the prefix of the
+    /// error for an object that the window cannot keep.
     pub(crate) fn wider_by(
         &self,
         py: Python<'_>,

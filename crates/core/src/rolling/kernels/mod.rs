@@ -5,7 +5,7 @@
 //!
 //! - counts and sums of integers: differences of running sums, which are exact
 //! - sums of floats, moments: differences of running sums on a grid, exact too ([`prefix_sums`])
-//! - extremes, and what no grid takes: two stacks, nothing subtracted ([`stacks`])
+//! - extremes, and sums that no grid takes: two stacks, nothing subtracted ([`two_stacks`])
 //! - first and last: a look at the ends
 //! - functions compiled elsewhere: two stacks over records side by side ([`native`])
 
