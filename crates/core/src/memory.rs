@@ -70,7 +70,7 @@ unsafe impl Word for f64 {
     }
 }
 
-/// A column that several threads fill, each slots of its own.
+/// A column that several threads fill, each its own positions.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedColumn<'a, V> {
     words: &'a [AtomicU64],
@@ -83,7 +83,7 @@ impl<'a, V: Word> SharedColumn<'a, V> {
         const { assert!(size_of::<V>() == 8 && align_of::<V>() == align_of::<AtomicU64>()) }
         let first = column.as_mut_ptr().cast::<AtomicU64>();
         // SAFETY: what is borrowed alone is lent as words of the same size and alignment,
-        // any of which is a value, and nobody else sees it until they are given back.
+        // any of which is a value, and no other reference to it exists until they are given back.
         let words = unsafe { std::slice::from_raw_parts(first, column.len()) };
         Self {
             words,
@@ -91,7 +91,7 @@ impl<'a, V: Word> SharedColumn<'a, V> {
         }
     }
 
-    /// A plain store: whoever reads the column has waited for all who fill it.
+    /// A plain store: readers of the column have joined all threads that fill it.
     #[inline(always)]
     pub fn put(&self, at: usize, value: V) {
         self.words[at].store(value.bits(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Durations of single calls, and what is said about many of them.
+//! Durations of single calls, and their quantiles.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Above this a call may have been interrupted, which is then looked up.
 const SUSPICIOUS: Duration = Duration::from_micros(3);
 
-/// What is told in the table, as parts of a million.
+/// The quantiles of the table, in parts per million.
 const TOLD: [usize; 5] = [500_000, 990_000, 999_000, 999_900, 999_990];
 
 pub struct Samples {
@@ -88,7 +88,7 @@ fn tails(count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// How long this thread has waited for a core so far; `None` where nobody says.
+/// How long this thread has waited for a core so far; `None` where the system does not report it.
 fn waited() -> Option<Duration> {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanos = told.split_whitespace().nth(1)?.parse().ok()?;

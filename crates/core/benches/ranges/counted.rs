@@ -1,4 +1,4 @@
-//! A monoid that counts what it is asked to do: combines, inverses and comparisons alike.
+//! A monoid that counts its calls: combines, inverses and comparisons alike.
 
 use std::cell::Cell;
 

@@ -156,7 +156,7 @@ impl Table {
                 offset: 0,
             })
             .collect();
-        // Columns that nobody asks for would be laid out, too.
+        // Columns that are not used would be sorted, too.
         let used = workload.kinds.iter().map(|(_, of)| of + 1).max();
         let columns = &columns[..used.expect("something is asked for")];
         let request = Request {

@@ -92,7 +92,7 @@ fn held<M: Monoid>(before: f64, windows: &[Tree<M>], rss: bool) -> f64 {
     bytes
 }
 
-/// What the process holds in memory, in bytes; 0 if nobody wants to know.
+/// The resident memory of the process, in bytes; 0 if it is not measured.
 fn resident(wanted: bool) -> f64 {
     if !wanted {
         return 0.0;

@@ -1,4 +1,4 @@
-//! Borrowed columns: how tables and bulk inserts hand values to an aggregation.
+//! Borrowed columns, as tables and bulk inserts pass values to an aggregation.
 
 use super::{Aggregation, Cell, DType};
 use crate::batch::Batch;
@@ -95,8 +95,8 @@ impl<T: Clone> Column<'_, T> {
     }
 }
 
-/// Entries of all rows, at the given times. The way for any aggregation and column;
-/// hot ones copy whole columns instead, see [`Aggregation::stage_columns`].
+/// Entries of all rows, at the given times, for any aggregation and column. Frequent
+/// aggregations copy whole columns instead, see [`Aggregation::stage_columns`].
 pub fn stage_rows<T: Clone, A: Aggregation<T>>(
     aggregation: &A,
     times: Vec<i64>,

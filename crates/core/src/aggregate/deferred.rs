@@ -1,16 +1,16 @@
-//! An aggregation whose functions are somebody else's: partials worked out later.
+//! User-defined aggregations: partials that are computed later.
 //!
 //! A user's combine may raise, run for long, or call back into the very window that is
 //! in the middle of an insert. So no window ever calls it. Combining two partials makes a
-//! *pending* term that holds its operands, in constant time and without fail; whoever
-//! asks for an answer has it worked out by [`Term::force`], outside of any window, and
-//! the value stays with the term for all who share it. That makes every algorithm all or
+//! *pending* term that holds its operands, in constant time and without fail. The
+//! caller that needs an answer computes it by [`Term::force`], outside of any window, and the
+//! value stays with the term for all who share it. That makes every algorithm all or
 //! nothing by construction: what can raise runs only in calls that change nothing.
 //!
 //! Invariants:
 //!
 //! 1. A term is *ready* (holds its value) or *pending* (holds its operands); it becomes
-//!    ready once, and lets go of its operands then.
+//!    ready once, and then drops its operands.
 //! 2. The [`Mark`] of a term is that of its leaves in their order, however grouped: two
 //!    terms over the same entries have equal marks, so [`Monoid::same`] sees a wrong order
 //!    of combining without calling anybody.
@@ -26,7 +26,7 @@ use super::{Aggregation, Answer, Cell};
 use crate::monoid::{Entry, HandleSlot, Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// What a pending term is waiting for.
+/// The function that a pending term calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UdafFunction {
     /// Of the older and the younger.
@@ -133,7 +133,7 @@ impl<T: Clone> Node<T> {
         }
     }
 
-    /// What is to be done, unless it is done already.
+    /// The pending call and its operands; `None` if the value is ready.
     fn pending(&self) -> Option<(UdafCall, Arc<Self>, Arc<Self>)> {
         match &*self.lock() {
             State::Pending(call, first, second) => {
@@ -143,8 +143,8 @@ impl<T: Clone> Node<T> {
         }
     }
 
-    /// Keeps a value, unless another thread was faster. What it lets go of is dropped
-    /// with the lock released.
+    /// Keeps a value, unless another thread was faster. The operands are dropped
+    /// after the lock is released.
     fn set_value(&self, value: T) {
         let mut state = self.lock();
         let old = match &*state {
@@ -173,14 +173,14 @@ impl<T> Drop for Node<T> {
     }
 }
 
-/// A partial: nothing, or a value that is there or can be worked out.
+/// A partial: nothing, a value, or a pending call.
 pub struct Term<T>(Option<Arc<Node<T>>>);
 
 impl<T: Clone> Term<T> {
-    /// The value, worked out where it is pending; `None` over nothing.
+    /// The value, computed where it is pending; `None` over nothing.
     ///
     /// `call` gets the operands of one operation at a time, operands before what needs
-    /// them, and no operation twice. What was worked out before it failed stays.
+    /// them, and no operation twice. Values computed before a failure stay.
     pub fn force<E>(
         &self,
         call: &mut impl FnMut(UdafCall, &T, &T) -> std::result::Result<T, E>,
@@ -307,8 +307,8 @@ impl<T: Element> HandleSlot for Term<T> {
     }
 }
 
-/// The pending terms of a window, oldest first, for whoever wants to work them out ahead
-/// of a question. It keeps no term alive.
+/// The pending terms of a window, oldest first, so that the caller can compute them ahead of
+/// a query. It keeps no term alive.
 pub struct Ledger<T> {
     made: Mutex<Made<T>>,
     leaves: AtomicU64,

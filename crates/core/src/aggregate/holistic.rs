@@ -1,7 +1,7 @@
 //! Holistic aggregations: distinct counts, modes and quantiles, which no partial of
 //! bounded size can answer (Gray et al.: neither distributive nor algebraic).
 //!
-//! They are no monoids, so they are asked of structures over all values of a window
+//! They are no monoids: structures over all values of a window answer them
 //! instead: [`window::holistic`](crate::window::holistic) and
 //! [`rolling`](crate::rolling). What their answers mean is said here, once.
 //!

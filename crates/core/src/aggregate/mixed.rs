@@ -1,6 +1,6 @@
-//! `collect`, sketches and aggregations of the user's own beside others: a record, one
+//! `collect`, sketches and user-defined aggregations beside others: a record, one
 //! sequence per collected column, one sketch per make and column, one record per native
-//! aggregation, and one term per other aggregation of the user's own.
+//! aggregation, and one term per user-defined aggregation.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct Mixed<T> {
     counted: Vec<Counted>,
     /// Native aggregations and their columns, in order of request.
     natives: Vec<(Native<MAX_WORDS>, usize)>,
-    /// The user's own aggregations and their columns, in order of request.
+    /// The user-defined aggregations and their columns, in order of request.
     udafs: Vec<(Deferred<T>, usize)>,
     ledger: Arc<Ledger<T>>,
 }
@@ -37,9 +37,9 @@ pub struct Mixed<T> {
 enum Source {
     Record,
     Sequence,
-    /// Which sketch, and what is asked of it.
+    /// The index of the sketch, and the request.
     Sketch(usize, SketchRequest),
-    /// Which hitters, and how many of them are asked for.
+    /// The index of the hitters, and how many of them are wanted.
     Hitters(usize, u32),
     /// Which native aggregation.
     Native(usize),

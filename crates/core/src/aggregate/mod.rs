@@ -1,7 +1,7 @@
 //! Aggregations as users name them, and the few monoids that compute them.
 //!
 //! A request is a list of [`AggSpec`]s over columns of a [`DType`]; [`plan`] finds the
-//! monoid that answers all of them at once: a *word* for one hot aggregation, a *record*
+//! monoid that answers all of them at once: a *word* for one frequent aggregation, a *record*
 //! of shared components for the rest, a *sequence* for `collect`. Types are matched once,
 //! here, and never per item.
 
@@ -39,7 +39,7 @@ use sketch::SketchRequest;
 use sketch::digest::Digest;
 use word::{Extreme, SumF64, SumI64};
 
-/// What a user asks for.
+/// A kind of aggregation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     Count,
@@ -245,7 +245,7 @@ pub enum Answer<T> {
     F64(f64),
     Bool(bool),
     List(Vec<Cell<T>>),
-    /// A sketch for the caller to ask, or a record for it to lower.
+    /// A sketch, or a record for the caller to lower.
     Bytes(Vec<u8>),
     /// Values, how often each came at most, and how much less that may have been.
     Hitters(Vec<(Cell<T>, u64, u64)>),
@@ -386,7 +386,7 @@ where
     }
 }
 
-/// Like [`plan`], with few representations: one for the hot words each, one record on the
+/// Like [`plan`], with few representations: one for each of the words, one record on the
 /// stack and one on the heap, and one for all that holds objects. What is made of these for
 /// each of many algorithms stays small.
 pub fn plan_few<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
@@ -514,7 +514,7 @@ pub fn commutes(agg: AggSpec, columns: usize) -> bool {
 }
 
 /// Whether what leaves can be subtracted without a trace: counts and sums of integers.
-/// Nobody knows that of an inverse of the user's own.
+/// For a user-defined inverse that is unknown.
 pub fn subtracts_exactly(aggs: &[AggSpec], dtypes: &[DType]) -> bool {
     aggs.iter().all(|agg| agg.kind.is_plain())
         && RecordPlan::invertible(aggs, dtypes).is_some_and(|plan| plan.exact())

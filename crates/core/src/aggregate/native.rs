@@ -1,8 +1,8 @@
 //! An aggregation whose functions are compiled elsewhere, over records of a fixed size.
 //!
 //! The functions are given by pointer and called as they are: they get pointers to
-//! records, which lie in words of 64 bits, and write the result where they are told to.
-//! Whoever makes [`Functions`], which is unsafe, promises that they read and write no more
+//! records, which lie in words of 64 bits, and write the result to the last pointer.
+//! The caller of the unsafe constructor of [`Functions`] promises that they read and write no more
 //! than the record and that they neither unwind nor call back. Every call is an unsafe block
 //! that says why its pointers are good for that. Beside its record a partial counts its
 //! values: none (an empty window, a missing value) is known by that, so that an identity is

@@ -42,14 +42,14 @@ pub struct RecordPlan {
     commutative: bool,
     /// Whether every component takes a row in without the others.
     absorbs: bool,
-    /// Whether sums of floats are told from no values by a count: what has been
+    /// Whether a count distinguishes sums of floats from no values: what has been
     /// subtracted from does not show it.
     counted: bool,
 }
 
 impl RecordPlan {
     /// # Panics
-    /// On requests that [`super::plan`] must not be asked for.
+    /// On requests that [`super::plan`] does not take.
     pub fn new(aggs: &[AggSpec], dtypes: &[DType]) -> Self {
         Self::with_counts(aggs, dtypes, false)
     }

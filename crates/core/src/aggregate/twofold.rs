@@ -15,7 +15,7 @@
 //!
 //! A sum of finite values that leaves the floats on the way is kept [`Beyond`] them, and
 //! comes back if later values bring it back. Overflow shows in the error term, which is
-//! then no number: one look at it tells, and the rest is off the hot path.
+//! then no number: one look at it tells, and the rest is off the fast path.
 
 use super::beyond::{Beyond, Wide};
 use crate::snapshot::{Codec, Reader, Result, Writer};

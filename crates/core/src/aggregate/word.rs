@@ -11,7 +11,7 @@ use crate::snapshot::{Codec, Reader, Result, Writer};
 /// Sum of int64: exact, in one 128-bit word.
 ///
 /// The upper 32 bits count the values and the lower 96 hold their sum, so that one
-/// addition carries both: "no values" is told from "sum 0", and no sum of 2³¹ values can
+/// addition carries both: "no values" differs from "sum 0", and no sum of 2³¹ values can
 /// overflow before the answer is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct SumI64;

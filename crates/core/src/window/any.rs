@@ -217,7 +217,7 @@ impl<T: Element> SelectiveVisitor<T> for Selecting {
     }
 }
 
-/// Forgets which aggregation and which window it is.
+/// Erases the types of aggregation and window.
 pub(super) struct Typed<A, W> {
     window: W,
     ties: Ties,

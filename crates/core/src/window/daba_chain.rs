@@ -14,7 +14,7 @@
 //! | choose   | a few ranges of any aggregation, where no call may be long             |
 //!
 //! Idea: of two ranges the shorter is *young*, and what only the longer reaches is *old*,
-//! each in a DABA of its own. A value enters young; when the shorter range lets go of it,
+//! each in a DABA of its own. A value enters young; when it leaves the shorter range,
 //! it moves on to old. The answer of the shorter range is that of young, the answer of the
 //! longer one old ⊗ young. So on for more than two.
 //!

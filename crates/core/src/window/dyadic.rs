@@ -70,7 +70,7 @@ impl<P: Clone + Debug> Dyadic<P> {
         }
     }
 
-    /// Drops the oldest values up to a position. Those that own memory are let go, and the
+    /// Drops the oldest values up to a position. Those that own memory are dropped, and the
     /// folds over them.
     pub fn drop_until(&mut self, position: u64, blank: &P) {
         const SHRUNK_ENTRIES: u64 = 64;

@@ -25,7 +25,7 @@
 //! 3. T(v) = T(left(v)) ⊗ T(right(v)), but where leaves have changed since the last update.
 //!
 //! # Deviations
-//! 1. ⊥ is not stored: which leaves hold values is told by the buffer's front and length
+//! 1. ⊥ is not stored: the buffer's front and length give the leaves that hold values
 //!    (§5.2), and by one bit per node only while there are holes.
 //! 2. Changes wait for the next query, batched as the Reactive Aggregator does; all is made
 //!    anew where that costs less.
@@ -110,7 +110,7 @@ impl<M: Monoid> FlatFat<M> {
     }
 
     /// Makes a leaf ⊥, given that the marks or the span say so too. What owns memory is
-    /// let go, above the leaf as well.
+    /// dropped, above the leaf as well.
     pub fn clear_leaf(&mut self, slot: usize) {
         if needs_drop::<M::Partial>() {
             let mut node = self.capacity() + slot;

@@ -151,7 +151,7 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
         self.values.extend(values.into_iter().skip(from));
     }
 
-    /// Forgets the times and values of the `count` oldest entries.
+    /// Drops the times and values of the `count` oldest entries.
     fn drop_oldest(&mut self, count: usize) {
         if count == 1 {
             self.times.evict(|| 0);

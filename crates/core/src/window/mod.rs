@@ -40,21 +40,21 @@ pub use crate::batch::{Batch, Ties};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer};
 
-/// What an algorithm does not do; the window is as it was before.
+/// An operation that the algorithm does not support; the window is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// An insert before the youngest entry, where entries must come in order.
     Late { time: i64, youngest: i64 },
     /// The eviction of an entry that is not the oldest, where they leave in order.
     Inner { time: i64, oldest: i64 },
-    /// A question about a part of the window, where only the whole is known.
+    /// A query over a part of the window, where only the whole is known.
     Range { lo: i64, hi: i64 },
 }
 
 /// A window over entries ordered by time.
 ///
-/// Windows that take any order refuse nothing; the others say beforehand what they
-/// refuse ([`Window::admits`] and its like), and are not asked for it then.
+/// Windows that take any order refuse nothing. The caller tests the others first
+/// ([`Window::admits`], [`Window::admits_evict`], [`Window::admits_range`]).
 ///
 /// Queries take `&mut self` because algorithms may finish deferred work first.
 pub trait Window<M: Monoid>: Clone + Send {

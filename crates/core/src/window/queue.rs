@@ -263,7 +263,7 @@ impl<P: Clone> Queue<P> {
         self
     }
 
-    /// Evicts the entry at the head. `blank` is what may lie in a slot of nobody.
+    /// Evicts the entry at the head. `blank` makes the value of a free slot.
     #[inline]
     pub fn evict(&mut self, blank: impl Fn() -> P) {
         self.evict_as::<false>(blank);

@@ -73,7 +73,7 @@ impl Table {
     }
 }
 
-/// What is asked: windows that begin and end outside the folds, or at their ends.
+/// Query points whose windows begin and end outside the folds, or at their ends.
 fn queried(random: &mut Random) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
     let mut windows: Vec<(i64, i64)> = (0..50)
         .map(|_| {

@@ -37,7 +37,7 @@ pub(super) struct Table {
     points: Option<Points>,
 }
 
-/// Other moments than the rows'.
+/// Query points other than the rows.
 struct Points {
     times: Vec<i64>,
     since: Option<Vec<i64>>,
@@ -112,7 +112,7 @@ impl Table {
         self.groups.as_ref().map_or(0, |groups| groups[row])
     }
 
-    /// The times at which answers are asked for.
+    /// The times of the query points.
     pub(super) fn query_times(&self) -> &[i64] {
         let points = self.points.as_ref();
         points.map_or(&self.times, |points| &points.times)

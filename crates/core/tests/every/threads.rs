@@ -218,7 +218,7 @@ fn history_is_seen_and_not_answered() {
         *group = (row * 50 / ROWS) as u32;
     }
     const HISTORY: usize = 10_000;
-    // Its own sums would not fit; nobody asks for them.
+    // Its own sums would not fit, and are not answered.
     table.integers[100] = i64::MAX;
     table.integers[101] = i64::MAX;
     let columns = [Column {

@@ -112,7 +112,7 @@ pub fn walk(seed: u64, steps: usize, mut step: impl FnMut(Do)) {
     (0..len).for_each(|_| go(false));
 }
 
-/// Does to a queue what it is told.
+/// Applies an operation to a queue.
 pub fn queue<M: Monoid, F: Fifo<M>>(mut fifo: F) -> impl FnMut(Do)
 where
     M::In: From<i64>,
@@ -129,7 +129,7 @@ where
     }
 }
 
-/// Does to a window what it is told; times rise.
+/// Applies an operation to a window; times rise.
 pub fn window<M: Monoid, W: Window<M>>(mut window: W) -> impl FnMut(Do)
 where
     M::In: From<i64>,

@@ -1,4 +1,4 @@
-//! A window lets go of what it evicts: nothing evicted is kept alive by a buffer, a
+//! A window releases what it evicts: nothing evicted is kept alive by a buffer, a
 //! suffix or a node on the free list.
 
 use std::sync::{Arc, Mutex};

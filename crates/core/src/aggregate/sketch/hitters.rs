@@ -19,7 +19,7 @@
 //! 3. Σ (count − floor) + (m + 1) floor ≤ n: dropping raises the floor by the excess d of
 //!    the largest that is dropped, which m + 1 counters had. So floor ≤ n/(m+1).
 //!
-//! Deviation: values are told apart by 64-bit hashes, and any one stands for all of its
+//! Deviation: values are distinguished by 64-bit hashes, and any one stands for all of its
 //! hash.
 
 use super::super::Cell;

@@ -1,4 +1,4 @@
-//! What is asked of a sketch.
+//! Sketches by name, with their parameters.
 
 use super::{distinct, quantiles};
 
@@ -10,7 +10,7 @@ const MAX_SHARES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shares {
     count: u8,
-    /// Whether one was asked for as such, and not as a list of one.
+    /// Whether one share was given as such, and not as a list of one.
     single: bool,
     shares: [u32; MAX_SHARES],
 }
@@ -126,7 +126,7 @@ impl SketchRequest {
         !matches!(self, Self::Quantiles { .. })
     }
 
-    /// The same sketch, whatever is asked of it.
+    /// Whether one sketch serves both requests.
     pub fn shares_with(self, other: Self) -> bool {
         match (self, other) {
             (Self::Quantiles { k, .. }, Self::Quantiles { k: other, .. }) => k == other,

@@ -130,7 +130,7 @@ impl<'a> WordColumn<'a> {
     }
 }
 
-/// Rows of a stretch beside those that several windows take.
+/// Rows of a chunk beside those of several windows.
 const MIN_CHUNK_ROWS: usize = 1 << 14;
 
 /// Answers these aggregations; `chunks` by span and aggregation.

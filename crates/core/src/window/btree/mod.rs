@@ -49,7 +49,7 @@ pub(in crate::window) use nodes::{Agg, Child, Id, NONE, Nodes};
 pub use sized::BTree;
 pub(in crate::window) use spine::Spine;
 
-/// The least arities a tree can be asked to keep.
+/// The smallest arities of a tree.
 pub const ARITIES: std::ops::RangeInclusive<usize> = 2..=16;
 
 /// A tree of nodes of up to `E` entries and `K` = `E` + 1 children each.

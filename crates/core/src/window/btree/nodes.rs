@@ -200,7 +200,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         child.count = count;
     }
 
-    /// Lets go of the Π↑ of a node that keeps another aggregate.
+    /// Drops the Π↑ of a node that keeps another aggregate.
     pub fn drop_agg(&mut self, id: Id) {
         if needs_drop::<P>() {
             let (partial, count) = (self.blank.clone(), 0);
@@ -290,7 +290,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     }
 
     /// Frees a whole subtree: later, a node at a time, if `deferred`. Values that own
-    /// memory are let go at once all the same.
+    /// memory are dropped at once all the same.
     pub fn cut(&mut self, id: Id, deferred: bool) {
         self.pending.push(id);
         if deferred && !needs_drop::<P>() {
@@ -305,7 +305,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// Lets go of values that own memory.
+    /// Drops values that own memory.
     fn vacate(&mut self, id: Id, from: usize, to: usize) {
         if needs_drop::<P>() {
             let blank = self.blank.clone();
@@ -313,7 +313,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         }
     }
 
-    /// Lets go of the aggregates of children that own memory.
+    /// Drops the aggregates of children that own memory.
     fn vacate_children(&mut self, id: Id, from: usize, to: usize) {
         if needs_drop::<P>() && from < to {
             let blank = self.child_of(NONE);

@@ -59,7 +59,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    /// Mends from a node upwards that may be underfull; gives the node where that topped
+    /// Fixes underflows from a node upwards that may be underfull; gives the node where that topped
     /// out, which is still to be refreshed.
     pub(super) fn rebalance_for_evict(&mut self, node: Id) -> Id {
         let mut node = node;

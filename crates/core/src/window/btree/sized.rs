@@ -1,4 +1,4 @@
-//! A tree of the arity asked for, its nodes no larger than a few sizes make them.
+//! A B-tree of a given arity, with one of a few compiled node sizes.
 
 use super::{ARITIES, Tree};
 use crate::monoid::{Entry, Monoid};

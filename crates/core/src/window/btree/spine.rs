@@ -103,7 +103,7 @@ impl<P: Clone> Spine<P> {
             agg: nothing,
             edge: 0,
         };
-        // What it kept while it was a spine's is let go of.
+        // Drops the aggregate that it kept while it was on the spine.
         self.rungs.truncate(level);
         self.rungs.resize(level + 1, rung);
         self.set(level, root);

@@ -218,7 +218,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
     }
 
-    /// Lets go of the folds of another finger, if they hold anything.
+    /// Drops the folds of the former finger, if they own memory.
     fn drop_all_suffix(&mut self) {
         if std::mem::needs_drop::<M::Partial>() {
             self.suffix.fill(self.monoid.identity());

@@ -55,7 +55,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         Some(time)
     }
 
-    /// Lets go of folds over evicted entries, if they hold anything.
+    /// Drops the folds over evicted entries, if they own memory.
     #[inline]
     fn drop_suffix(&mut self, from: usize, to: usize) {
         if std::mem::needs_drop::<M::Partial>() {
@@ -317,7 +317,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
     }
 
-    /// Lets go of what is kept of a child that came to a spine, if it holds anything.
+    /// Drops the cached aggregate of a child that joined a spine, if it owns memory.
     fn drop_child_agg(&mut self, parent: Id, at: usize) {
         if std::mem::needs_drop::<M::Partial>() {
             self.children_mut(parent)[at].agg = self.monoid.identity();
@@ -422,7 +422,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         true
     }
 
-    /// Removes the first entry of that time below a node, mending what underflows below.
+    /// Removes the first entry of that time below a node, and fixes underflows below it.
     fn remove_below(&mut self, level: usize, id: Id, spine: Spine, time: i64) -> bool {
         if level == 0 {
             return self.remove_slot(id, time);
@@ -480,7 +480,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
     }
 
-    /// Mends upwards from the spine node of `level` as far as nodes underflow.
+    /// Fixes underflows upwards from the spine node of `level`.
     fn fix_underflow_above(&mut self, mut level: usize, spine: Spine) {
         while level < self.height() {
             let id = self.spine_node(level, spine);

@@ -114,7 +114,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     // -- batches ---------------------------------------------------------------------
 
-    /// Inserts a sorted batch with settled ties.
+    /// Inserts a sorted batch whose ties are combined.
     pub(super) fn insert_batch(&mut self, batch: Batch<M>) {
         if batch.is_empty() {
             return;
@@ -127,7 +127,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         self.insert_run(&run);
     }
 
-    /// Inserts a run in order, ties settled; nothing may be staged.
+    /// Inserts a sorted run whose ties are combined; nothing may be staged.
     pub(super) fn insert_run(&mut self, run: &SortedRun<M::In>) {
         let late = match self.tree_len() {
             0 => 0,

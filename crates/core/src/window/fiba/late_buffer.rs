@@ -1,13 +1,12 @@
-//! Late entries, waiting to go in together.
+//! The buffer of staged late entries, which are inserted together.
 
 use super::leaf::SortedRun;
 use super::tree::Tree;
 use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::{Batch, Ties};
 
-/// Late entries wait for company, a leaf full of it at least: a bulk insert of many costs
-/// far less per entry. A large window lets more of them wait, so that those of one leaf
-/// come together.
+/// Late entries are staged until there is a leaf full of them at least: a bulk insert of many
+/// costs far less per entry. A large window stages more, so that several go to one leaf.
 const MAX_STAGED: usize = 1 << 14;
 const STAGED_SHARE: usize = 256;
 
@@ -20,8 +19,8 @@ pub(super) struct LateBuffer<M: Monoid> {
     pub(super) youngest: i64,
     /// The fold of the entries, in order of arrival; kept if combining commutes.
     pub(super) agg: M::Partial,
-    /// Late entries are the rule: whatever arrives is staged. A test for "late" would be
-    /// mispredicted all the time.
+    /// Late entries are frequent, so all arrivals are staged: a branch on "late" would be
+    /// mispredicted.
     pub(super) stages_all: bool,
     /// Of what arrived since `since` entries were in the tree: how many were late.
     pub(super) late: u64,
@@ -63,8 +62,8 @@ impl<M: Monoid> LateBuffer<M> {
         entries
     }
 
-    /// Whether to gather from now on, by the share of late arrivals if there were enough;
-    /// `inserted` entries were ever put into the tree.
+    /// Whether to stage all arrivals from now on, by the share of late ones if there were
+    /// enough. `inserted` counts all entries ever put into the tree.
     fn judge(&mut self, inserted: u64, enough: usize) -> bool {
         let arrivals = self.arrivals(inserted);
         if arrivals < enough as u64 {
@@ -105,8 +104,8 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         (self.tree_len() / STAGED_SHARE).clamp(L, MAX_STAGED)
     }
 
-    /// Whether a batch should wait for company, as single late entries do: it is small
-    /// and scattered over many leaves.
+    /// Whether a batch should be staged, as single late entries are: it is small and
+    /// scattered over many leaves.
     pub(super) fn should_stage(&self, batch: &Batch<M>) -> bool {
         batch.len() <= self.most_staged() / 4
             && batch.lifted.is_empty()
@@ -115,7 +114,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             && self.is_scattered(&batch.times)
     }
 
-    /// Looks at a quarter of a leaf's worth from the middle: will it spread over leaves?
+    /// Whether a quarter of a leaf's worth from the middle would spread over several leaves.
     fn is_scattered(&self, times: &[i64]) -> bool {
         let reach = (L / 4).min(times.len() - 1);
         let at = (times.len() - 1 - reach) / 2;
@@ -126,7 +125,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
     }
 
-    /// Entries staged in a batch are late for the most part; those that are not wait too.
+    /// Stages a batch, of which most entries are late; those in order are staged as well.
     pub(super) fn stage_batch(&mut self, batch: Batch<M>) {
         let part = self.monoid.fold(&batch.values);
         self.tail = self.monoid.combine(&self.tail, &part);

@@ -15,7 +15,7 @@
 //! |        | that remain, half a move for each entry ever inserted                 |
 //! | space  | 17 to 26 bytes per entry of a sum of int64: 17 in order, more after   |
 //! |        | disorder, and at most what three times the entries needed: the rest   |
-//! |        | goes back to the system. Values that own memory are let go at once,   |
+//! |        | goes back to the system. Values that own memory are dropped at once,   |
 //! |        | which makes `evict_until` of m such O(m)                              |
 //! | choose | always, unless order is certain                                       |
 //!

@@ -30,7 +30,7 @@ impl Path {
         self.above.push(root);
     }
 
-    /// Forgets the root; the leaf stays.
+    /// Removes the root; the leaf stays.
     pub(super) fn pop(&mut self) {
         self.above.pop();
     }

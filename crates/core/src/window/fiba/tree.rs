@@ -130,8 +130,8 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     /// The right finger (from `flip` on in a single leaf), and what is staged.
     pub(super) tail: M::Partial,
     pub(super) staged: LateBuffer<M>,
-    /// No entry is younger than this, and what is may be appended; `MAX` while all is
-    /// staged.
+    /// Times above it may be appended to the right finger: the latest time in the tree, or
+    /// `MAX` while all arrivals are staged.
     pub(super) bound: i64,
     /// Entries ever inserted and ever evicted. Two counters, so that the two ends of the
     /// window do not write one word in turn.
@@ -323,7 +323,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
     }
 
-    /// Values that own something (Python objects) are let go at once.
+    /// Drops discarded values that own memory (Python objects) at once.
     fn drop_discarded(&mut self) {
         while let Some((id, level)) = self.spare.pending.pop() {
             self.take_apart(id, level);

@@ -22,7 +22,7 @@
 //! `query = left finger ⊗ root ⊗ right finger`.
 //!
 //! *Bulk evict* cuts along the boundary between what goes and what stays, bottom up, and
-//! mends each node with its right neighbour, whichever parent that has. *Bulk insert* finds
+//! fixes each underflow with the right neighbour, whichever parent that has. *Bulk insert* finds
 //! all sites in one sweep, then goes level by level: interleave, split, promote. Both end
 //! with one pass down the spines.
 //!
@@ -33,12 +33,12 @@
 //!
 //! # Deviations
 //! 1. hit_left and hit_right are sets of levels, not flags, so that one pass down serves all
-//!    operations. (As printed, fig. 7's eviction also forgets hit_left of the sibling.)
-//! 2. Fig. 10's range query goes by position, which mends its line 20 (a middle child is
+//!    operations. (As printed, fig. 7's eviction also omits hit_left of the sibling.)
+//! 2. Fig. 10's range query goes by position, which corrects its line 20 (a middle child is
 //!    skipped there); theorems 4.1 and 4.2 mean the smallest and the largest index.
 //! 3. Each aggregate comes with the number of entries it stands for: a bulk evict says how
 //!    many it took.
-//! 4. Which finger is nearer is told by the root's separators, within a factor of the log.
+//! 4. The root's separators decide which finger is nearer, within a factor of the log.
 //! 5. Treelets of a bulk insert name the sibling they follow, so that times that are kept
 //!    though equal stay in order. A time that is present combines in its node at once; its
 //!    node's recomputation rides along, in order of time, until its level comes.

@@ -23,7 +23,7 @@ pub struct Tally<T> {
 }
 
 impl<T: Clone> Tally<T> {
-    /// `ordered`: it will be asked for the most frequent.
+    /// `ordered`: whether modes will be queried.
     pub fn new(ordered: bool) -> Self {
         Self {
             counts: HashMap::new(),
@@ -62,7 +62,7 @@ impl<T: Clone> Tally<T> {
         }
     }
 
-    /// Whether it can be asked for the most frequent.
+    /// Whether modes can be queried.
     pub fn is_ordered(&self) -> bool {
         self.order.is_some()
     }
