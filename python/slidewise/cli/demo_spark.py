@@ -24,7 +24,7 @@ from slidewise.cli.progress import Progress
 from slidewise.cli.texts import format_table
 from slidewise.errors import SlidewiseError, SpecError
 from slidewise.spark.api import rolling
-from slidewise.spark.session import existing, session
+from slidewise.spark.local_session import existing, session
 from slidewise.spark.versions import check_streams
 from slidewise.table import rolling as tables
 

@@ -26,8 +26,8 @@ from pyspark.sql.types import (
 
 from slidewise.errors import SlidewiseError, SpecError
 from slidewise.spark.batch import answered
+from slidewise.spark.local_session import existing, session
 from slidewise.spark.options import BatchOptions, check_order
-from slidewise.spark.session import existing, session
 from slidewise.spark.text_times import read_text_times
 from slidewise.spark.versions import collected
 from slidewise.spec.spec import Spec

@@ -1,19 +1,20 @@
 """Exact sliding-window aggregates on Apache Spark, batch and streaming, from PySpark.
 
-- `rolling`, `hopping`: as for tables, over a PySpark DataFrame; whether it is a stream
-  decides how it is answered, not what.
-- `explain`: how that would be done.
-- `metrics`, `Listener`: what the windows of a running query do.
-- `session`: a local SparkSession in which all of this works.
+- `rolling`, `hopping`: as for tables, over a batch or a streaming PySpark DataFrame,
+  with the same results.
+- `explain`: the plan of such a call, as text.
+- `metrics`, `Listener`: what the windows of running queries did.
+- `session`: makes a local SparkSession in which all of this works.
 
-Plain functions of a DataFrame; without one they give a function for `df.transform`.
-Nothing is patched and no jar is needed, so Spark Connect serves as well.
+All are plain functions of a DataFrame; without one, `rolling` and `hopping` return a
+function for `df.transform`. They patch nothing and need no jar, so they work on Spark
+Connect, too.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from slidewise.spark.api import explain, hopping, rolling
-from slidewise.spark.session import session
+from slidewise.spark.local_session import session
 
 if TYPE_CHECKING:
     from slidewise.spark.listener import Listener, metrics
@@ -22,9 +23,14 @@ __all__ = ["Listener", "explain", "hopping", "metrics", "rolling", "session"]
 
 
 def __getattr__(name: str) -> Any:
-    """What needs PySpark is imported when it is asked for."""
+    """Imports `Listener` and `metrics` on first use, as they need PySpark."""
     if name in ("Listener", "metrics"):
         from slidewise.spark import listener
 
         return getattr(listener, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Lists the public names alone."""
+    return sorted(__all__)

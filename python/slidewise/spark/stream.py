@@ -23,11 +23,11 @@ from slidewise.keyed.stream_query import StreamQuery
 from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.listener import NAME
+from slidewise.spark.local_session import PROVIDER, ROCKSDB
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
 from slidewise.spark.payload import PACKED, Packer, unpack
 from slidewise.spark.schemas import arrow_schema, check_booleans, with_results
-from slidewise.spark.session import PROVIDER, ROCKSDB
 from slidewise.spark.watermarks import MOVED, moved
 from slidewise.spec.spec import Spec
 
