@@ -28,9 +28,9 @@ from pyspark.sql.types import (
 from slidewise.keyed.query import CORRECTION, flagged
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.stream_query import StreamQuery
+from slidewise.spark.arrow_ipc import read_ipc, write_ipc
 from slidewise.spark.checkpoint_guard import GUARDED, Guard
 from slidewise.spark.local_page_cache import Shelf, Shelved, folder
-from slidewise.spark.payload import read_rows, write_rows
 from slidewise.spark.shard_cache import Cache, Held
 from slidewise.spark.watermarks import alarm, watermark_of
 
@@ -119,7 +119,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         if bucket == GUARDED:
             return
         turn = Turn(self, bucket)
-        turn.shard.load(read_rows(bytes(initialState.payload)))
+        turn.shard.load(read_ipc(bytes(initialState.payload)))
         turn.commit(None)
 
     def handleInputRows(  # noqa: N802
@@ -136,7 +136,7 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         turn = Turn(self, bucket)
         watermark = self._watermark(timerValues)
         turn.advance(watermark)
-        tables = [read_rows(bytes(row.payload)) for row in rows]
+        tables = [read_ipc(bytes(row.payload)) for row in rows]
         turn.ingest(pa.concat_tables(tables).combine_chunks(), watermark)
         turn.commit(watermark)
         return turn.rows()
@@ -287,7 +287,7 @@ class Turn:
             answers = pa.concat_tables(self._answers, promote_options="permissive")
             answers = answers.combine_chunks()
             for start in range(0, len(answers), _ANSWERS):
-                payloads.append(write_rows(answers.slice(start, _ANSWERS)))
+                payloads.append(write_ipc(answers.slice(start, _ANSWERS)))
         for at, payload in enumerate(payloads or [None]):
             told = nothing if at else counts
             yield Row(*OUTPUT.names)(payload, *(told[name] for name in METRICS))

@@ -8,9 +8,10 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from slidewise.errors import SpecError
 from slidewise.keyed.stream_query import StreamQuery
+from slidewise.spark.arrow_ipc import read_ipc, write_ipc
 from slidewise.spark.checkpoint_guard import GUARDED
 
-__all__ = ["PACKED", "Packer", "read_rows", "unpack", "write_rows"]
+__all__ = ["PACKED", "Packer", "unpack"]
 
 PACKED = StructType(
     [StructField("bucket", IntegerType()), StructField("payload", BinaryType())]
@@ -70,7 +71,7 @@ class Packer:
     def _pack(self, tables: list[pa.Table]) -> pa.RecordBatch:
         rows = pa.concat_tables(tables).combine_chunks()
         if self._buckets == 1:
-            return _packed([0], [write_rows(rows)])
+            return _packed([0], [write_ipc(rows)])
         high = pc.shift_right(self._job.hashes(rows), _BUCKET_BITS)
         high = pc.bit_wise_and(high, (1 << (64 - _BUCKET_BITS)) - 1)
         times = pc.multiply(pc.divide(high, self._buckets), self._buckets)
@@ -80,7 +81,7 @@ class Packer:
         for run in pc.value_counts(of_row.take(order)).to_pylist():
             buckets.append(run["values"])
             part = rows.slice(start, run["counts"]).combine_chunks()
-            payloads.append(write_rows(part))
+            payloads.append(write_ipc(part))
             start += run["counts"]
         return _packed(buckets, payloads)
 
@@ -90,23 +91,9 @@ def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for payload in batch.column("payload"):
             if payload.is_valid:
-                yield from read_rows(payload.as_buffer()).to_batches(_ROWS)
+                yield from read_ipc(payload.as_buffer()).to_batches(_ROWS)
 
 
 def _packed(buckets: list[int], payloads: list[bytes]) -> pa.RecordBatch:
     columns = [pa.array(buckets, pa.int32()), pa.array(payloads, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
-
-
-def write_rows(rows: pa.Table) -> bytes:
-    """A table as an Arrow IPC stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_table(rows)
-    payload: bytes = sink.getvalue().to_pybytes()
-    return payload
-
-
-def read_rows(payload: bytes | pa.Buffer) -> pa.Table:
-    """The table of an Arrow IPC stream."""
-    return pa.ipc.open_stream(payload).read_all()

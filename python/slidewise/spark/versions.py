@@ -10,6 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from slidewise.errors import SpecError
+from slidewise.spark.arrow_ipc import read_ipc, write_ipc
 
 __all__ = [
     "VERSION",
@@ -62,12 +63,12 @@ def collected(df: Any) -> pa.Table:
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield pa.record_batch({"payload": pa.array([_written(batch)])})
+            yield pa.record_batch({"payload": pa.array([write_ipc(batch)])})
 
     payloads = [bytes(row[0]) for row in df.mapInArrow(write, _PAYLOAD).collect()]
     if not payloads:
         return in_arrow(df.schema).empty_table()
-    return pa.concat_tables([pa.ipc.open_stream(one).read_all() for one in payloads])
+    return pa.concat_tables(map(read_ipc, payloads))
 
 
 def in_arrow(schema: StructType) -> pa.Schema:
@@ -85,19 +86,10 @@ def from_table(spark: Any, table: pa.Table, schema: StructType) -> Any:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for payload in batch.column(0):
-                yield from pa.ipc.open_stream(payload.as_buffer())
+                yield from read_ipc(payload.as_buffer()).to_batches()
 
-    (batch,) = table.combine_chunks().to_batches() or [None]
-    rows = [] if batch is None else [(_written(batch),)]
+    rows = [(write_ipc(table),)] if len(table) else []
     return spark.createDataFrame(rows, _PAYLOAD).mapInArrow(read, schema)
-
-
-def _written(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    payload: bytes = sink.getvalue().to_pybytes()
-    return payload
 
 
 def repartitioned(df: Any, tasks: int, place: Any) -> Any:
