@@ -1,4 +1,4 @@
-"""A Kafka broker of the tests' own, on loopback, from what `make kafka` has fetched."""
+"""A Kafka broker for tests, on loopback, from the files that `make kafka` fetches."""
 
 import faulthandler
 import os
@@ -15,21 +15,21 @@ from pathlib import Path
 from slidewise.spark.jre import java
 
 KAFKA = Path(__file__).resolve().parents[2] / ".kafka"
-_SECONDS = 60
-# A broker without memory must end, and not leave its clients to try for ever.
-_QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx384m"]
-_QUICK += ["-XX:+ExitOnOutOfMemoryError"]
-# For as long as tests may take with a broker: clients wait for one that is gone.
-_LONGEST = 300
+_START_SECONDS = 60
+# A broker that is out of memory must exit, as its clients would retry forever.
+_JVM_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx384m"]
+_JVM_OPTIONS += ["-XX:+ExitOnOutOfMemoryError"]
+# Seconds that a test with a broker may take: clients wait for a broker that has exited.
+_TIME_LIMIT = 300
 
 
 def connector() -> str:
-    """The jars of Spark's connector, as `spark.jars` lists them; empty without any."""
+    """Returns the jars of Spark's Kafka connector, for `spark.jars`; may be empty."""
     return ",".join(str(jar) for jar in sorted(KAFKA.glob("connector/*.jar")))
 
 
 def reason() -> str | None:
-    """Why there is no broker to be had; None if there is."""
+    """Returns why no broker can be run; None if one can."""
     if list(KAFKA.glob("broker/kafka_2.13-*.jar")) and connector():
         return None
     missing = KAFKA / "missing"
@@ -40,7 +40,7 @@ def reason() -> str | None:
 
 @contextmanager
 def broker(folder: Path) -> Iterator[str]:
-    """Runs a broker; gives its address."""
+    """Runs a broker; yields its address."""
     folder.mkdir()
     ours, controllers = _free_ports()
     address = f"127.0.0.1:{ours}"
@@ -57,11 +57,11 @@ def broker(folder: Path) -> Iterator[str]:
         "offsets.topic.replication.factor=1\n"
         "offsets.topic.num.partitions=1\n"
         "group.initial.rebalance.delay.ms=0\n"
-        # It takes half of the memory otherwise, and nothing is compacted here.
+        # The cleaner would take half of the memory; no topic is compacted.
         "log.cleaner.enable=false\n",
         encoding="utf-8",
     )
-    program = [java(), *_QUICK, "-cp", str(KAFKA / "broker" / "*")]
+    program = [java(), *_JVM_OPTIONS, "-cp", str(KAFKA / "broker" / "*")]
     cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     made = ["kafka.tools.StorageTool", "format", "--standalone", f"-t={cluster}"]
     subprocess.run(
@@ -85,14 +85,14 @@ def broker(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _limited(log: Path) -> Iterator[None]:
-    """Fails what waits too long; says where it stood, and what the broker said."""
+    """Fails after the time limit, with stack traces and the broker's log."""
 
     def late(_number: int, _frame: object) -> None:
         faulthandler.dump_traceback(all_threads=True)
-        raise TimeoutError(f"no end after {_LONGEST} s; {log.read_text()[-2000:]}")
+        raise TimeoutError(f"no end after {_TIME_LIMIT} s; {log.read_text()[-2000:]}")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(_LONGEST)
+    signal.alarm(_TIME_LIMIT)
     try:
         yield
     finally:
@@ -108,7 +108,7 @@ def _free_ports() -> tuple[int, int]:
 
 
 def _wait(port: int, running: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + _SECONDS
+    end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end and running.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

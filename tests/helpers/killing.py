@@ -1,4 +1,4 @@
-"""A stream in a process of its own, which is killed where a plan says.
+"""A stream in a process of its own, which is killed at planned steps.
 
     python killing.py FOLDER SINK PLAN
 
@@ -10,9 +10,9 @@ The plan is a list of [what, batch]: what dies in which micro-batch.
   has written the answers; for the sink "keyed", which writes a folder per batch;
 - "worker in handler", "worker after state": the Python worker alone, whose task is
   retried; "task fails": an exception in place of a kill, in a worker that lives on;
-- "stale cache": a state of another attempt is put into the worker's cache.
+- "stale cache": the shard of another attempt is put into the worker's cache.
 
-Each happens once, and is then a line in FOLDER/kills, with the number of commits.
+Each happens once, and writes a line with the number of commits to FOLDER/kills.
 """
 
 import copy
@@ -31,13 +31,13 @@ from slidewise.spark import operator, rolling, session, stream
 
 
 def commits(folder: Path) -> int:
-    """How many micro-batches have ended."""
+    """The number of committed micro-batches."""
     found = folder / "checkpoint" / "commits"
     return len(list(found.glob("[0-9]*"))) if found.exists() else 0
 
 
 def claim(folder: Path, what: str, batch: int) -> bool:
-    """Whether this is still to happen; then it is written down, by one process only."""
+    """Claims a planned event, for one process only; False if it has happened."""
     try:
         (folder / f"{what} {batch}".replace(" ", "-")).touch(exist_ok=False)
     except FileExistsError:
@@ -51,15 +51,15 @@ def kill_driver(folder: Path) -> None:
     """Kills the JVM and the process that started it."""
     for pid in json.loads((folder / "pids").read_text()):
         os.kill(pid, signal.SIGKILL)
-    # Nothing that this worker still does may come through.
+    # This worker must not finish its call.
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Killing(operator.Operator):
-    """The operator, which kills by plan."""
+    """The operator, with planned kills."""
 
-    def __init__(self, job: Any, guard: bytes, *, flags: bool) -> None:
-        super().__init__(job, guard, flags=flags)
+    def __init__(self, query: Any, guard: bytes, *, flags: bool) -> None:
+        super().__init__(query, guard, flags=flags)
         self.folder = Path(sys.argv[1])
         self.plan = json.loads(sys.argv[3])
 
@@ -69,7 +69,7 @@ class Killing(operator.Operator):
         rows: Any,
         timerValues: Any,  # noqa: N803
     ) -> Iterator[Any]:
-        """As usual, but for the plan."""
+        """Runs the operator, with the kills planned for this micro-batch."""
         batch = int(TaskContext.get().getLocalProperty("streaming.sql.batchId"))
         planned = [what for what, when in self.plan if when == batch and key[0] >= 0]
         self.happen(planned, "in handler", batch)
@@ -92,16 +92,17 @@ class Killing(operator.Operator):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def plant(self, batch: int) -> None:
-        """Every cached state forgets its rows; its token is not that of the state."""
-        for held in operator._cache.held.values():
-            held.shard = copy.copy(held.shard)
-            held.shard.slots = []
-            held.token = f"{held.token} of another attempt"
+        """Empties every cached shard, under a token that is not that of the state."""
+        for cached in operator._cache.entries.values():
+            assert cached.shard.slots is not None
+            cached.shard = copy.copy(cached.shard)
+            cached.shard.slots = []
+            cached.token = f"{cached.token} of another attempt"
             claim(self.folder, "stale cache", batch)
 
 
 def keyed(folder: Path, plan: list[list[Any]]) -> Any:
-    """A sink that writes each batch to a folder of its own, over what may be there."""
+    """A sink that writes each micro-batch to its own folder, in overwrite mode."""
 
     def write(answers: Any, batch: int) -> None:
         if ["driver in sink", batch] in plan and claim(folder, "driver in sink", batch):
@@ -115,7 +116,7 @@ def keyed(folder: Path, plan: list[list[Any]]) -> Any:
 
 
 def main() -> None:
-    """Runs the stream to the end of its files, or to its death."""
+    """Runs the stream to the end of its files, or until it is killed."""
     folder, sink, plan = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
     spark = session(
         master="local[2,4]",

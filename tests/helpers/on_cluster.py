@@ -2,7 +2,7 @@
 
     python on_cluster.py FOLDER
 
-Workers have no slidewise but the one in FOLDER/slidewise.zip, which goes with the job.
+Workers have slidewise from FOLDER/slidewise.zip alone, which is shipped with the job.
 """
 
 import os
@@ -15,7 +15,7 @@ from streams import LATE, ROLLING, read
 import slidewise as sw
 from slidewise.spark import hopping, rolling, session
 
-# Defined here, so workers get it by value.
+# Defined in this script, and so pickled by value.
 SPREAD = sw.aggregation(
     lift=lambda value: (value, value),
     combine=lambda older, younger: (
@@ -31,7 +31,7 @@ BATCH = {**ROLLING, "aggs": {"n": sw.count(), "spread": SPREAD("x")}}
 
 
 def python(folder: Path) -> str:
-    """A Python that sees all packages that are installed, but none by their paths."""
+    """Writes a Python that imports installed packages, but no editable ones."""
     places = os.pathsep.join(site.getsitepackages())
     made = folder / "python"
     made.write_text(
@@ -42,7 +42,7 @@ def python(folder: Path) -> str:
 
 
 def main() -> None:
-    """Answers the rows of a feed both ways."""
+    """Answers the rows of a feed both queries."""
     folder = Path(sys.argv[1])
     os.environ["PYSPARK_PYTHON"] = python(folder)
     config = {

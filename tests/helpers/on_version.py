@@ -1,4 +1,4 @@
-"""What serves on the PySpark that is installed, cell by cell against tables.
+"""Compares results on the installed PySpark with those over tables, cell by cell.
 
     python tests/helpers/on_version.py
 
@@ -36,7 +36,7 @@ from slidewise.spark import (  # noqa: E402
     session,
     skew,
 )
-from slidewise.spark.versions import VERSION, collected  # noqa: E402
+from slidewise.spark.versions import VERSION, to_arrow  # noqa: E402
 
 AGGS = {
     "n": sw.count(),
@@ -60,14 +60,14 @@ STREAMS = (4, 1)
 
 
 class Differing:
-    """How many cells were compared, and where they differ."""
+    """Counts compared cells, and collects differences."""
 
     def __init__(self) -> None:
         self.cells = 0
         self.found: list[str] = []
 
     def compare(self, what: str, ours: pa.Table, table: pa.Table, by: Any) -> None:
-        """Rows are put in order first."""
+        """Compares two tables, in any order of rows."""
         before, found = self.cells, len(self.found)
         if ours.column_names != table.column_names or len(ours) != len(table):
             self.found.append(
@@ -96,7 +96,7 @@ def _same(a: Any, b: Any) -> bool:
     if a == b or repr(a) == repr(b):
         return True
     if isinstance(a, dt.datetime) and isinstance(b, dt.datetime):
-        # With and without the zone of the session, which is UTC.
+        # One may lack the time zone of the session, which is UTC.
         return a.replace(tzinfo=None) == b.replace(tzinfo=None)
     return (
         isinstance(a, float)
@@ -106,7 +106,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def batch(spark: Any, differing: Differing, folder: Path) -> None:
-    """Tables of text and float keys, hot keys, orders, deletions, windows."""
+    """Compares keys of text and floats, skewed keys, orders, deletions and hops."""
     import pyarrow.parquet as pq
 
     def frame(table: pa.Table, name: str) -> Any:
@@ -120,54 +120,54 @@ def batch(spark: Any, differing: Differing, folder: Path) -> None:
     ticks = table["t"].cast(pa.int64()).cast(pa.timestamp("us", "UTC"))
     timed = table.set_column(table.column_names.index("t"), "t", ticks)
     whole, instants = frame(table, "whole"), frame(timed, "instants")
-    assert collected(instants.where("false")).num_rows == 0
-    asked: dict[str, Any]
+    assert to_arrow(instants.where("false")).num_rows == 0
+    call: dict[str, Any]
     for by in ("k", "z"):
-        asked = {"on": "t", "by": by, "windows": [9, sw.rows(3)], "aggs": AGGS}
-        answers = collected(rolling(whole, then_by="row", **asked))
-        differing.compare(f"rolling by {by}", answers, _table(asked, table), ["row"])
-        asked = {"on": "t", "by": by, "window": 20, "every": 5, "aggs": AGGS}
-        windows = collected(hopping(whole, then_by="row", **asked))
-        expected = sw.hopping(table, **asked)
+        call = {"on": "t", "by": by, "windows": [9, sw.rows(3)], "aggs": AGGS}
+        answers = to_arrow(rolling(whole, then_by="row", **call))
+        differing.compare(f"rolling by {by}", answers, _table(call, table), ["row"])
+        call = {"on": "t", "by": by, "window": 20, "every": 5, "aggs": AGGS}
+        windows = to_arrow(hopping(whole, then_by="row", **call))
+        expected = sw.hopping(table, **call)
         differing.compare(f"hopping by {by}", windows, expected, [by, "window_end"])
     plain = {name: AGGS[name] for name in ("n", "sum", "avg", "dev", "q")}
-    asked = {"on": "t", "by": "k", "windows": ["9us", "80us"], "aggs": plain}
-    answers = collected(rolling(instants, **asked))
-    differing.compare("sorted by one number", answers, _table(asked, timed), ["row"])
+    call = {"on": "t", "by": "k", "windows": ["9us", "80us"], "aggs": plain}
+    answers = to_arrow(rolling(instants, **call))
+    differing.compare("sorted by the sort key", answers, _table(call, timed), ["row"])
     for name, rows, windows in (("whole", table, 60), ("instants", timed, "60us")):
-        asked = {"on": "t", "by": ["k", "z"], "windows": windows, "aggs": plain}
+        call = {"on": "t", "by": ["k", "z"], "windows": windows, "aggs": plain}
         df = {"whole": whole, "instants": instants}[name]
-        least, skew._LEAST_BY_HAND = skew._LEAST_BY_HAND, 10
-        answers = collected(rolling(df, split=3, partitions=5, **asked))
-        skew._LEAST_BY_HAND = least
-        differing.compare(f"pieces of {name}", answers, _table(asked, rows), ["row"])
-    asked = {"on": "t", "by": "k", "windows": 30, "aggs": AGGS, "arrival": "a"}
-    answers = collected(rolling(whole, then_by="row", **asked))
-    expected = sw.rolling(table, at=table, **asked)
+        least, skew._MIN_SKEWED_ROWS_EXPLICIT = skew._MIN_SKEWED_ROWS_EXPLICIT, 10
+        answers = to_arrow(rolling(df, split=3, partitions=5, **call))
+        skew._MIN_SKEWED_ROWS_EXPLICIT = least
+        differing.compare(f"splits of {name}", answers, _table(call, rows), ["row"])
+    call = {"on": "t", "by": "k", "windows": 30, "aggs": AGGS, "arrival": "a"}
+    answers = to_arrow(rolling(whole, then_by="row", **call))
+    expected = sw.rolling(table, at=table, **call)
     differing.compare("arrival=", answers, expected, ["row"])
     order = pa.array([rng.choice([None, 1.0, 2.0]) for _ in range(400)], pa.float64())
     ordered = table.append_column("o", order)
     ordered = ordered.append_column(
         "gone", pa.array([at % 9 == 4 for at in range(400)])
     )
-    asked = {"on": "t", "by": "k", "windows": 30, "aggs": AGGS}
+    call = {"on": "t", "by": "k", "windows": 30, "aggs": AGGS}
     df = frame(ordered, "ordered").select(ordered.column_names)
     sorted_rows = ordered.sort_by([("o", "ascending"), ("row", "ascending")])
-    answers = collected(rolling(df, then_by=["o", "row"], **asked))
-    expected = _table(asked, sorted_rows)
+    answers = to_arrow(rolling(df, then_by=["o", "row"], **call))
+    expected = _table(call, sorted_rows)
     differing.compare("then_by= with nulls", answers, expected, ["row"])
-    answers = collected(rolling(df, then_by=["o", "row"], deletes="gone", **asked))
-    expected = _table(asked, _left(sorted_rows))
+    answers = to_arrow(rolling(df, then_by=["o", "row"], deletes="gone", **call))
+    expected = _table(call, _left(sorted_rows))
     differing.compare("deletes=", answers, expected, ["row"])
-    assert explain(df, then_by="row", **asked)
+    assert explain(df, then_by="row", **call)
 
 
-def _table(asked: dict[str, Any], table: pa.Table) -> pa.Table:
-    return sw.rolling(table, **asked)
+def _table(call: dict[str, Any], table: pa.Table) -> pa.Table:
+    return sw.rolling(table, **call)
 
 
 def _left(rows: pa.Table) -> pa.Table:
-    """Rows that are not taken back, of rows in their order."""
+    """The rows that are neither deletions nor deleted, in their order."""
     kept = [row for row in rows.to_pylist() if not row["gone"]]
     for row in rows.to_pylist():
         place = row["k"], row["t"]
@@ -178,9 +178,9 @@ def _left(rows: pa.Table) -> pa.Table:
 
 
 def streams(spark: Any, differing: Differing, folder: Path) -> None:
-    """A stream per emit, stopped and started again from its checkpoint."""
+    """Runs a stream per emit, stopped and restarted from its checkpoint."""
     feed = Feed(folder, 8, LATE)
-    ways = {
+    queries = {
         "final": (rolling, ROLLING),
         "arrival": (rolling, ROLLING),
         "update": (rolling, ROLLING),
@@ -189,13 +189,13 @@ def streams(spark: Any, differing: Differing, folder: Path) -> None:
     by = {"slide": ["key", "window_end"], "update": ["key", "t", "n_2m"]}
     for restart in (False, True):
         feed.write(3)
-        for emit, (ask, asked) in ways.items():
-            answers = ask(read(spark, folder), **asked, late=LATE, emit=emit)
+        for emit, (function, call) in queries.items():
+            answers = function(read(spark, folder), **call, late=LATE, emit=emit)
             query = start(answers, folder, emit)
             query.awaitTermination()
             assert metrics(query)["batches"] >= 3
-            ours = collected(spark.read.parquet(str(folder / emit)))
-            expected = feed.expected(emit, asked)
+            ours = to_arrow(spark.read.parquet(str(folder / emit)))
+            expected = feed.expected(emit, call)
             if "batch" in expected.column_names:
                 expected = expected.drop_columns("batch")
             what = f"stream, {emit}" + (", from its checkpoint" if restart else "")
@@ -203,17 +203,17 @@ def streams(spark: Any, differing: Differing, folder: Path) -> None:
 
 
 def refused(spark: Any) -> None:
-    """In one line, before anything of the streams is imported."""
+    """Checks that streams are refused in one line."""
     df = spark.readStream.format("rate").load()
-    asked: Any = {"on": "timestamp", "windows": "1h", "aggs": {"n": sw.count()}}
-    told = f"streams need PySpark 4.1 or later; this is {pyspark.__version__}"
-    with pytest.raises(SpecError, match=re.escape(told)):
-        rolling(df, late="1m", **asked)
-    print(f"  refused: {told}")
+    call: Any = {"on": "timestamp", "windows": "1h", "aggs": {"n": sw.count()}}
+    message = f"streams need PySpark 4.1 or later; this is {pyspark.__version__}"
+    with pytest.raises(SpecError, match=re.escape(message)):
+        rolling(df, late="1m", **call)
+    print(f"  refused: {message}")
 
 
 def main() -> None:
-    """All of it, and what it was."""
+    """Runs all checks, and prints a report."""
     differing = Differing()
     spark = session("versions", master="local[2]", config=CONFIG)
     with tempfile.TemporaryDirectory() as folder:
@@ -226,7 +226,7 @@ def main() -> None:
             refused(spark)
             ran = "batch; streams are refused"
     spark.stop()
-    told = {
+    report = {
         "version": pyspark.__version__,
         "python": platform.python_version(),
         "pyarrow": pa.__version__,
@@ -234,7 +234,7 @@ def main() -> None:
         "cells": differing.cells,
         "differences": differing.found,
     }
-    print(json.dumps(told))
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Random streams, stopped and started, against the same question over a table.
+"""Random streams, stopped and restarted, compared with the same call over a table.
 
-Each stream is asked for `final` and `arrival` and, in turn, for one of the other ways
-to answer, or for all of them. It has its own numbers of partitions and buckets, and is
-stopped once or twice after a random batch, or amid one.
+Each stream runs with `final` and `arrival` and, in turn, one of the other queries, or
+with all of them. It has random numbers of partitions and buckets, and is stopped once
+or twice after a random batch, or during one.
 
     python tests/helpers/parity.py --streams 100 --steps 30
 """
@@ -48,7 +48,7 @@ HOPPING: dict[str, Any] = {
 }
 BY = {"slide": ["key", "window_end"], "update": ["key", "t", "n_2m"]}
 SOME = {"on": "t", "by": "key", "aggs": AGGS}
-WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "final": ("final", ROLLING),
     "arrival": ("arrival", ROLLING),
     "slide": ("slide", HOPPING),
@@ -58,7 +58,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "empty": ("slide", {**SOME, "window": "4s", "every": "4s", "empty": True}),
     "ordered": ("final", {**ROLLING, "aggs": ORDERED, "windows": [sw.rows(3), "1m"]}),
 }
-# What every stream is asked for.
+# How many of them every stream runs.
 ALWAYS = 2
 _CONFIG = {
     "spark.driver.extraJavaOptions": JVM,
@@ -74,14 +74,14 @@ _BUSY = "Python worker failed to connect back"
 
 
 class Script:
-    """A stream's batches and stops, and what is asked of it.
+    """A stream: its batches, its stops and its queries.
 
     Args:
-        spark: The session; the script has one of its own beside it.
+        spark: The session; the script runs in a new session of its context.
         folder: Where files go.
-        seed: What everything random comes from.
+        seed: The seed of all random choices.
         steps: How many batches.
-        names: Of `WAYS`.
+        names: Keys of `QUERIES`.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Script:
         self.counts: Counter[str] = Counter(streams=1)
 
     def run(self) -> Counter[str]:
-        """Runs it all; gives what was compared.
+        """Runs the stream; returns counts of what was compared.
 
         Raises:
             AssertionError: Naming the first cell that differs.
@@ -107,9 +107,9 @@ class Script:
         before = 0
         for stop in [*stops, self.steps]:
             self.feed.write(stop - before)
-            # What is left of an interrupted round comes with the next one.
-            amid = stop < self.steps and self.random.random() < 0.5
-            after = self.random.randrange(stop - before) if amid else None
+            # The next round reads the rest of an interrupted one.
+            interrupt = stop < self.steps and self.random.random() < 0.5
+            after = self.random.randrange(stop - before) if interrupt else None
             self._round(after)
             before = stop
         for name in self.names:
@@ -120,7 +120,7 @@ class Script:
         return self.counts
 
     def _round(self, after: int | None) -> None:
-        """Starts all queries; they end by themselves, or after so many batches."""
+        """Starts all queries; they end by themselves, or are stopped after batches."""
         queries = [self._started(name) for name in self.names]
         for query, began in queries:
             if after is not None:
@@ -132,12 +132,12 @@ class Script:
             self.counts["starts"] += 1
 
     def _started(self, name: str) -> tuple[Any, int]:
-        """A query, and its first micro-batch."""
-        emit, spec = WAYS[name]
-        ask = hopping if emit == "slide" else rolling
+        """Starts a query; returns it, and its first micro-batch."""
+        emit, spec = QUERIES[name]
+        function = hopping if emit == "slide" else rolling
         then_by = "id" if name == "ordered" else None
-        asked = {**spec, "late": LATE, "emit": emit, "then_by": then_by}
-        answers = ask(read(self.spark, self.folder), **asked, buckets=self.buckets)
+        call = {**spec, "late": LATE, "emit": emit, "then_by": then_by}
+        answers = function(read(self.spark, self.folder), **call, buckets=self.buckets)
         with _STARTING:
             while True:
                 query = start(answers, self.folder, name)
@@ -148,7 +148,7 @@ class Script:
                 self.counts["started again"] += 1
 
     def _compare(self, name: str) -> None:
-        emit, spec = WAYS[name]
+        emit, spec = QUERIES[name]
         feed = self.feed.as_read(self.folder / f"{name}-checkpoint")
         expected = feed.expected(emit, spec, then_by="id")
         ours = written(self.spark, self.folder, name)
@@ -158,25 +158,27 @@ class Script:
 
 
 def _batch(query: Any) -> int:
-    """The last micro-batch that is through."""
-    told = query.lastProgress
-    return -1 if told is None else int(told["batchId"])
+    """The last micro-batch that is committed."""
+    progress = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])
 
 
 def names_of(seed: int) -> list[str]:
-    """What a stream of many is asked for."""
-    names = list(WAYS)
+    """The queries of one stream among many."""
+    names = list(QUERIES)
     return [*names[:ALWAYS], names[ALWAYS + seed % (len(names) - ALWAYS)]]
 
 
 def main() -> int:
-    """Runs the streams that are asked for; 1 if one of them differs."""
+    """Runs the streams; returns 1 if one of them differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--steps", type=int, default=30, help="batches of each")
     parser.add_argument("--first", type=int, default=0, help="the first one's seed")
     parser.add_argument("--at-once", type=int, default=3)
-    parser.add_argument("--all", action="store_true", help="all ways for each stream")
+    parser.add_argument(
+        "--all", action="store_true", help="all queries for each stream"
+    )
     options = parser.parse_args()
     pa.set_cpu_count(2)
     spark = session("parity", master="local[2]", config=_CONFIG)
@@ -187,7 +189,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory(
             prefix="parity-", ignore_cleanup_errors=True
         ) as folder:
-            names = list(WAYS) if options.all else names_of(seed)
+            names = list(QUERIES) if options.all else names_of(seed)
             return Script(spark, Path(folder), seed, options.steps, names).run()
 
     seeds = range(options.first, options.first + options.streams)
@@ -196,13 +198,15 @@ def main() -> int:
         for done in as_completed(runs):
             try:
                 counts += done.result()
-                said = ", ".join(f"{value:,} {name}" for name, value in counts.items())
+                summary = ", ".join(
+                    f"{value:,} {name}" for name, value in counts.items()
+                )
             except Exception:  # noqa: BLE001 - the others go on
                 traceback.print_exc()
                 differing += 1
-                said = "DIFFERS OR FAILED"
+                summary = "DIFFERS OR FAILED"
             seconds = time.monotonic() - began
-            print(f"{seconds:,.0f} s, seed {runs[done]}: {said}", flush=True)
+            print(f"{seconds:,.0f} s, seed {runs[done]}: {summary}", flush=True)
     spark.stop()
     print(f"{len(seeds)} streams from seed {options.first}, {differing} of them differ")
     return 1 if differing else 0

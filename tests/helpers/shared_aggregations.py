@@ -1,4 +1,4 @@
-"""Aggregations of one's own that workers import by name."""
+"""Custom aggregations that workers import by name."""
 
 import slidewise as sw
 

@@ -1,4 +1,4 @@
-"""Streams of files for tests: one file per micro-batch, and what must come of them."""
+"""Streams of files for tests, one file per micro-batch, and their expected results."""
 
 import copy
 import datetime as dt
@@ -29,7 +29,7 @@ SCHEMA = pa.schema(
         ("came", pa.int64()),
     ]
 )
-# What most streams are asked, and how long they wait for late rows.
+# The late= and the aggregations of most tests.
 LATE = dt.timedelta(seconds=30)
 AGGS = {
     "n": sw.count(),
@@ -46,16 +46,16 @@ ROLLING: dict[str, Any] = {
     "windows": ["10s", "2m"],
     "aggs": AGGS,
 }
-# A session's; and what is no length of time.
+# The gap of sessions.
 GAP = dt.timedelta(seconds=5)
 NOTHING = dt.timedelta()
 START = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
-# What two answers may be apart that are both within 2⁻⁵⁰ of the true one.
+# The relative distance of two results that are both within 2⁻⁵⁰ of the exact one.
 NEAR = 2.0**-48
 _MICROSECOND = dt.timedelta(microseconds=1)
-# For few cores: fewer threads compile and clean up; and, for streams in bulk, files are
-# renamed without a process for each.
+# JVM options for few cores: fewer threads for compilation and garbage collection.
 JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m -XX:+UseSerialGC"
+# Renames checkpoint files without a process for each.
 RENAMES = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing."
@@ -65,7 +65,7 @@ RENAMES = {
 
 
 class Feed:
-    """Random batches, late and in bursts, and the files that bring them."""
+    """Random micro-batches with late rows, in bursts, written as files."""
 
     def __init__(self, folder: Path, seed: int, late: dt.timedelta) -> None:
         self.folder, self.late = folder, late
@@ -75,12 +75,12 @@ class Feed:
         (folder / "in").mkdir(parents=True)
 
     def write(self, count: int) -> None:
-        """A few more batches."""
+        """Writes random batches."""
         for _ in range(count):
             self.put(self._batch())
 
     def put(self, batch: pa.Table) -> None:
-        """One more batch."""
+        """Writes one batch."""
         at = len(self.batches)
         self.batches.append(batch)
         path = self.folder / "in" / f"{at:04}.parquet"
@@ -88,7 +88,7 @@ class Feed:
         os.utime(path, (1_000_000_000 + at, 1_000_000_000 + at))
 
     def rewrite(self) -> None:
-        """Puts down the files of the batches as they are now."""
+        """Deletes the files, and writes those of the present batches."""
         batches, self.batches = self.batches, []
         for path in (self.folder / "in").iterdir():
             path.unlink()
@@ -117,10 +117,10 @@ class Feed:
         }
 
     def as_read(self, checkpoint: Path) -> "Feed":
-        """The batches as a query has read them.
+        """The batches as a query has read them, by its checkpoint.
 
-        One that is stopped between taking a file and beginning a micro-batch with it
-        takes it together with the next file.
+        A query that is stopped after it has listed a file, and before the micro-batch
+        of that file starts, reads it together with the next file.
         """
         offsets = {}
         for path in (checkpoint / "offsets").iterdir():
@@ -136,7 +136,7 @@ class Feed:
         return feed
 
     def watermark(self, batches: int) -> dt.datetime | None:
-        """What Spark's watermark is once so many batches are through."""
+        """Spark's watermark after so many batches."""
         times = [pc.max(batch["t"]).as_py() for batch in self.batches[:batches]]
         times = [time for time in times if time is not None]
         if not times:
@@ -147,7 +147,7 @@ class Feed:
         )
 
     def accepted(self, allowance: dt.timedelta = NOTHING) -> list[pa.Table]:
-        """The rows of each batch that are taken in, with the number of the batch."""
+        """The rows of each batch that are not late, with the number of the batch."""
         kept = []
         for at, batch in enumerate(self.batches):
             watermark = self.watermark(at)
@@ -164,7 +164,7 @@ class Feed:
         then_by: str = "id",
         allowance: dt.timedelta = NOTHING,
     ) -> pa.Table:
-        """All answers up to now; of those that were corrected the last ones."""
+        """All results so far; of those that were corrected the last ones."""
         batches, end = self.accepted(allowance), self.watermark(len(self.batches))
         table = pa.concat_tables(batches).sort_by(then_by)
         if emit == "final":
@@ -195,12 +195,12 @@ class Feed:
         latest = seen.group_by("key").aggregate([("t", "max"), ("batch", "max")])
         number = batch["batch"][0].as_py() if len(batch) else -1
         changed = latest.filter(pc.equal(latest["batch_max"], number))
-        moments = changed.select(["key", "t_max"]).rename_columns(["key", "t"])
-        return sw.rolling(seen, at=moments, **spec)
+        query_points = changed.select(["key", "t_max"]).rename_columns(["key", "t"])
+        return sw.rolling(seen, at=query_points, **spec)
 
 
 def _over(windows: pa.Table, end: dt.datetime) -> pa.Table:
-    """Windows that are over, those without rows once a later one of the key is."""
+    """Windows that are complete; empty ones once a later one of the key is."""
     last: dict[object, dt.datetime] = {}
     rows = windows.select(["key", "window_end", "n"]).to_pylist()
     for row in rows:
@@ -213,7 +213,7 @@ def _over(windows: pa.Table, end: dt.datetime) -> pa.Table:
 
 
 def trips() -> pa.Table:
-    """Citi Bike trips as rows of a feed, in the order in which they ended."""
+    """Citi Bike trips as rows of a feed, in the order of their ends."""
     path = _data("citibike-2018-07-sample.csv")
     times = ["starttime", "stoptime"]
     table = read_table(path, on=times, time_format="%m/%d/%y %H:%M:%S")
@@ -227,7 +227,7 @@ def trips() -> pa.Table:
 
 
 def flights() -> pa.Table:
-    """Flights as rows of a feed, in the order in which they left."""
+    """Flights as rows of a feed, in the order of their departures."""
     rows = json.loads(_data("flights-2001-20k.json").read_text())
     table = pa.Table.from_pylist(rows)
     minutes = pc.cast(table["delay"], pa.int64())
@@ -253,7 +253,7 @@ def _data(name: str) -> Path:
 
 
 def read(spark: Any, folder: Path) -> Any:
-    """The stream of a feed."""
+    """The streaming DataFrame of a feed."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     stream = spark.readStream.schema(from_arrow_schema(SCHEMA))
@@ -261,14 +261,14 @@ def read(spark: Any, folder: Path) -> Any:
 
 
 def start(answers: Any, folder: Path, name: str) -> Any:
-    """Starts a query that ends once all files are through."""
+    """Starts a query that ends once all files are processed."""
     writer = answers.writeStream.format("parquet").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", str(folder / f"{name}-checkpoint"))
     return writer.start(str(folder / name))
 
 
 def start_keyed(answers: Any, folder: Path, name: str) -> Any:
-    """The same, into a folder of files per micro-batch, which `batch` tells."""
+    """As `start`, with a folder of files per micro-batch, `batch=0`, ..."""
 
     def put(rows: Any, batch: int) -> None:
         rows.write.mode("overwrite").parquet(str(folder / name / f"batch={batch}"))
@@ -279,7 +279,7 @@ def start_keyed(answers: Any, folder: Path, name: str) -> Any:
 
 
 def last_of(answers: pa.Table, by: list[str]) -> pa.Table:
-    """The last answer of each; the first ones are no corrections, and others are."""
+    """The last result per key; checks that all but the first are corrections."""
     if "_late" in answers.column_names:
         answers = answers.filter(pc.invert(answers["_late"])).drop_columns("_late")
     answers = answers.sort_by("batch")
@@ -293,12 +293,12 @@ def last_of(answers: pa.Table, by: list[str]) -> pa.Table:
 
 
 def written(spark: Any, folder: Path, name: str) -> pa.Table:
-    """What a query has written."""
+    """The rows that a query has written."""
     return spark.read.parquet(str(folder / name)).toArrow()
 
 
 def assert_same(ours: pa.Table, expected: pa.Table, by: Sequence[str]) -> None:
-    """The same rows, floats up to rounding."""
+    """Checks for equal rows, with floats equal up to rounding."""
     assert ours.column_names == expected.column_names
     keys = [(name, "ascending") for name in by]
     ours, expected = ours.sort_by(keys), expected.sort_by(keys)

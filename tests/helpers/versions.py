@@ -1,9 +1,9 @@
-"""Runs tests/helpers/on_version.py on each version of PySpark that serves.
+"""Runs tests/helpers/on_version.py on each supported version of PySpark.
 
     python tests/helpers/versions.py [VERSION ...] [--markdown FILE]
 
-Each version has an environment of its own under .spark-versions, of this Python, with
-slidewise as it is in this checkout. Needs a Java that all of them run on: 17.
+Each version runs in an environment under .spark-versions, of this Python, with the
+slidewise of this checkout. Needs Java 17, on which all of them run.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".spark-versions"
 
-# The newest of each, and what goes with it: their pandas is older than the newest one,
-# and what runs on streams asks for a protobuf of its time.
+# The latest patch of each minor version, with its requirements: older pandas, and for
+# streams a protobuf of its time.
 VERSIONS = {
     "3.5.9": ["numpy", "pandas<3", "pyarrow"],
     "4.0.5": ["numpy", "pandas<3", "pyarrow"],
@@ -30,7 +30,7 @@ COLUMNS = ("version", "python", "what ran", "cells compared", "differences")
 
 
 def environment(version: str) -> Path:
-    """The Python of a version's environment, which is made if it is not there."""
+    """Returns the Python of a version's environment, which is made if missing."""
     folder = FOLDER / version
     python, done = folder / "bin" / "python", folder / ".done"
     packages = [f"pyspark=={version}", *VERSIONS[version], "pytest"]
@@ -44,9 +44,9 @@ def environment(version: str) -> Path:
 
 
 def run(version: str) -> dict[str, Any]:
-    """What a version gives."""
+    """Runs the checks on a version; returns their report."""
     python = environment(version)
-    paths = [ROOT / "python", ROOT / "tests", ROOT / "tests" / "spark"]
+    paths = [ROOT / "python", ROOT / "tests" / "helpers"]
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
@@ -56,7 +56,7 @@ def run(version: str) -> dict[str, Any]:
     }
     env.pop("SPARK_HOME", None)
     print(f"PySpark {version}", flush=True)
-    command = [str(python), str(ROOT / "tests" / "spark" / "on_version.py")]
+    command = [str(python), str(ROOT / "tests" / "helpers" / "on_version.py")]
     child = subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -66,27 +66,27 @@ def run(version: str) -> dict[str, Any]:
     if child.returncode:
         print(err[-4_000:], file=sys.stderr)
         raise SystemExit(f"PySpark {version} failed")
-    told: dict[str, Any] = json.loads(lines[-1])
-    return told
+    report: dict[str, Any] = json.loads(lines[-1])
+    return report
 
 
 def markdown(found: list[dict[str, Any]]) -> str:
-    """The table."""
+    """Formats reports as a Markdown table."""
     lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
-    for told in found:
+    for report in found:
         cells = [
-            told["version"],
-            told["python"],
-            told["ran"],
-            f"{told['cells']:,}",
-            str(len(told["differences"])),
+            report["version"],
+            report["python"],
+            report["ran"],
+            f"{report['cells']:,}",
+            str(len(report["differences"])),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """All versions, and the table of them."""
+    """Runs all versions, and prints a table of their reports."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("versions", nargs="*", metavar="VERSION")
     parser.add_argument("--markdown", metavar="FILE", type=Path)
@@ -98,7 +98,7 @@ def main() -> None:
     print(table, end="")
     if options.markdown is not None:
         options.markdown.write_text(table, encoding="utf-8")
-    differing = [line for told in found for line in told["differences"]]
+    differing = [line for report in found for line in report["differences"]]
     if differing:
         raise SystemExit("\n".join(differing[:20]))
 

@@ -1,4 +1,4 @@
-"""Batch on Spark gives what slidewise gives in process, row by row."""
+"""Batch results on Spark equal those over tables, row by row."""
 
 import datetime as dt
 import os
@@ -51,22 +51,22 @@ def expect_same(frame: Any, expected: pa.Table) -> None:
 @pytest.mark.parametrize("ties", ["peers", "rows"])
 def test_every_window_and_aggregation(spark: Any, by: Any, ties: str) -> None:
     table = timed(random_table(random.Random(f"{by} {ties}"), 300, keys=5, span=90))
-    asked = {
+    call = {
         "on": "t",
         "by": by,
         "windows": ["1ms", "17ms", sw.rows(9)],
         "aggs": AGGS,
         "ties": ties,
     }
-    frame = rolling(in_spark(spark, table), then_by="row", **asked)
-    expect_same(frame, sw.rolling(table, **asked))
+    frame = rolling(in_spark(spark, table), then_by="row", **call)
+    expect_same(frame, sw.rolling(table, **call))
 
 
 @pytest.mark.parametrize("closed", ["left", "both", "neither"])
 @pytest.mark.parametrize("offset", [None, "5ms", "-5ms"])
 def test_windows_with_other_ends(spark: Any, closed: str, offset: Any) -> None:
     table = timed(random_table(random.Random(closed), 200, keys=4, span=60))
-    asked = {
+    call = {
         "on": "t",
         "by": "k",
         "windows": ["2ms", "30ms"],
@@ -76,23 +76,23 @@ def test_windows_with_other_ends(spark: Any, closed: str, offset: Any) -> None:
         "min_rows": 2,
     }
     expect_same(
-        in_spark(spark, table).transform(rolling(**asked)),
-        sw.rolling(table, **asked),
+        in_spark(spark, table).transform(rolling(**call)),
+        sw.rolling(table, **call),
     )
 
 
 def test_as_of_arrival(spark: Any) -> None:
     table = timed(random_table(random.Random(3), 300, keys=4, span=60))
-    asked = {
+    call = {
         "on": "t",
         "by": "k",
         "windows": ["9ms", sw.rows(5)],
         "aggs": AGGS,
         "arrival": "a",
     }
-    frame = rolling(in_spark(spark, table), then_by="row", **asked)
+    frame = rolling(in_spark(spark, table), then_by="row", **call)
     # Rows of equal arrival have arrived together.
-    expect_same(frame, sw.rolling(table, at=table, **asked))
+    expect_same(frame, sw.rolling(table, at=table, **call))
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_as_of_arrival(spark: Any) -> None:
 )
 def test_hops_and_sessions(spark: Any, windows: dict[str, Any]) -> None:
     table = timed(random_table(random.Random(4), 300, keys=4, span=200))
-    asked = {"on": "t", "by": ["k", "g"], "aggs": AGGS, **windows}
-    frame = hopping(in_spark(spark, table), then_by="row", **asked)
-    expect_same_windows(frame, sw.hopping(table, **asked), ["k", "g"])
+    call = {"on": "t", "by": ["k", "g"], "aggs": AGGS, **windows}
+    frame = hopping(in_spark(spark, table), then_by="row", **call)
+    expect_same_windows(frame, sw.hopping(table, **call), ["k", "g"])
 
 
 SPLIT: list[Any] = [
@@ -124,9 +124,9 @@ SPLIT: list[Any] = [
 
 
 @pytest.fixture
-def small_is_hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skew, "_LEAST_HOT", 60)
-    monkeypatch.setattr(skew, "_LEAST_BY_HAND", 40)
+def small_keys_are_skewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skew, "_MIN_SKEWED_ROWS", 60)
+    monkeypatch.setattr(skew, "_MIN_SKEWED_ROWS_EXPLICIT", 40)
 
 
 def with_zeros(rng: random.Random) -> pa.Table:
@@ -135,21 +135,21 @@ def with_zeros(rng: random.Random) -> pa.Table:
     return table.append_column("z", pa.array(zeros, pa.float64()))
 
 
-def is_cut(frame: Any) -> bool:
-    return skew_split.PIECE in frame._jdf.queryExecution().toString()
+def is_split(frame: Any) -> bool:
+    return skew_split.SPLIT in frame._jdf.queryExecution().toString()
 
 
 @pytest.mark.parametrize(("split", "by", "more"), SPLIT)
-@pytest.mark.usefixtures("small_is_hot")
-def test_hot_keys_are_cut(spark: Any, split: Any, by: Any, more: Any) -> None:
+@pytest.mark.usefixtures("small_keys_are_skewed")
+def test_skewed_keys_are_split(spark: Any, split: Any, by: Any, more: Any) -> None:
     table = with_zeros(random.Random(f"{by} {more}"))
-    asked = {"on": "t", "by": by, "windows": ["3ms", "90ms"], "aggs": AGGS, **more}
+    call = {"on": "t", "by": by, "windows": ["3ms", "90ms"], "aggs": AGGS, **more}
     df = in_spark(spark, table)
-    frame = rolling(df, then_by="row", split=split, partitions=8, **asked)
+    frame = rolling(df, then_by="row", split=split, partitions=8, **call)
     assert frame.columns == [*table.column_names, *frame.columns[table.num_columns :]]
-    assert is_cut(frame)
+    assert is_split(frame)
     arrived = {"at": table} if "arrival" in more else {}
-    expect_same(frame, sw.rolling(table, **asked, **arrived))
+    expect_same(frame, sw.rolling(table, **call, **arrived))
 
 
 @pytest.mark.parametrize(
@@ -160,14 +160,14 @@ def test_hot_keys_are_cut(spark: Any, split: Any, by: Any, more: Any) -> None:
         (5, ["k", "z"], {"window": "3ms", "every": "40ms"}),
     ],
 )
-@pytest.mark.usefixtures("small_is_hot")
-def test_windows_of_hot_keys(spark: Any, split: Any, by: Any, hops: Any) -> None:
+@pytest.mark.usefixtures("small_keys_are_skewed")
+def test_windows_of_skewed_keys(spark: Any, split: Any, by: Any, hops: Any) -> None:
     table = with_zeros(random.Random(f"{by}"))
-    asked = {"on": "t", "by": by, "aggs": AGGS, **hops}
+    call = {"on": "t", "by": by, "aggs": AGGS, **hops}
     df = in_spark(spark, table)
-    frame = hopping(df, then_by="row", split=split, partitions=8, **asked)
-    assert is_cut(frame)
-    expect_same_windows(frame, sw.hopping(table, **asked), by or [])
+    frame = hopping(df, then_by="row", split=split, partitions=8, **call)
+    assert is_split(frame)
+    expect_same_windows(frame, sw.hopping(table, **call), by or [])
 
 
 def expect_same_windows(frame: Any, expected: pa.Table, by: str | list[str]) -> None:
@@ -179,30 +179,30 @@ def expect_same_windows(frame: Any, expected: pa.Table, by: str | list[str]) -> 
     same(got, expected.cast(got.schema))
 
 
-@pytest.mark.usefixtures("small_is_hot")
-def test_a_cut_that_sees_too_few_rows_is_none(
+@pytest.mark.usefixtures("small_keys_are_skewed")
+def test_a_split_point_with_too_few_overlap_rows_is_dropped(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = timed(random_table(random.Random(2), 600, keys=1, span=2_000))
-    asked = {"on": "t", "windows": sw.rows(30), "aggs": {"n": sw.count("i")}}
+    call = {"on": "t", "windows": sw.rows(30), "aggs": {"n": sw.count("i")}}
     df = in_spark(spark, table)
 
     def too_few(ticks: Any, start: int, *_: Any) -> Any:
-        return skew_split.Cut(start, start - 5_000, start, counted=29)
+        return skew_split.SplitPoint(start, start - 5_000, start, min_rows=29)
 
-    monkeypatch.setattr(skew, "_cut", too_few)
-    assert not is_cut(rolling(df, then_by="row", split=3, **asked))
-    # What would happen if rows were gone that had been counted.
-    monkeypatch.setattr(skew, "_with_rows_enough", lambda df, spec, cuts: cuts)
-    frame = rolling(df, then_by="row", split=3, **asked)
+    monkeypatch.setattr(skew, "_split_point", too_few)
+    assert not is_split(rolling(df, then_by="row", split=3, **call))
+    # As if rows had been deleted after they were counted.
+    monkeypatch.setattr(skew, "_with_enough_overlap", lambda df, spec, splits: splits)
+    frame = rolling(df, then_by="row", split=3, **call)
     with pytest.raises(Exception, match="the rows have changed since"):
         frame.collect()
 
 
-def test_keys_are_cut_in_the_midst_of_any_time(
+def test_keys_are_split_at_times_of_any_type(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(skew, "_LEAST_BY_HAND", 10)
+    monkeypatch.setattr(skew, "_MIN_SKEWED_ROWS_EXPLICIT", 10)
     days = [dt.date(2020, 1, 1) + dt.timedelta(days=n // 3) for n in range(200)]
     columns = {
         "day": pa.array(days, pa.date32()),
@@ -212,9 +212,9 @@ def test_keys_are_cut_in_the_midst_of_any_time(
     }
     for on, window in (("day", "2d"), ("local", "36h"), ("tick", 5), ("since", "20us")):
         table = pa.table({**columns, "row": range(200)})
-        asked = {"on": on, "windows": window, "aggs": {"n": sw.count()}}
-        frame = rolling(in_spark(spark, table), split=4, **asked)
-        expect_same(frame, sw.rolling(table, **asked))
+        call = {"on": on, "windows": window, "aggs": {"n": sw.count()}}
+        frame = rolling(in_spark(spark, table), split=4, **call)
+        expect_same(frame, sw.rolling(table, **call))
 
 
 PLAIN = {
@@ -228,8 +228,8 @@ PLAIN = {
 
 @pytest.mark.parametrize("split", [False, 3])
 @pytest.mark.parametrize("kind", ["instant", "day", "tick"])
-@pytest.mark.usefixtures("small_is_hot")
-def test_rows_sorted_by_one_number(spark: Any, kind: str, split: Any) -> None:
+@pytest.mark.usefixtures("small_keys_are_skewed")
+def test_rows_sorted_by_the_sort_key(spark: Any, kind: str, split: Any) -> None:
     table = random_table(random.Random(kind), 600, keys=9, span=2_000)
     ticks = pc.subtract(table["t"], 1_000).cast(pa.int32())
     columns = {
@@ -240,23 +240,21 @@ def test_rows_sorted_by_one_number(spark: Any, kind: str, split: Any) -> None:
     table = table.set_column(table.column_names.index("t"), "t", columns[kind])
     windows = {"instant": ["9us", "80us"], "day": ["9d", "80d"], "tick": [9, 80]}[kind]
     df = in_spark(spark, table)
-    asked = {"on": "t", "by": ["k", "g"], "aggs": PLAIN}
-    frame = rolling(df, windows=windows, split=split, partitions=3, **asked)
-    assert sort_key.RUN in frame._jdf.queryExecution().toString()
-    expect_same(frame, sw.rolling(table, windows=windows, **asked))
-    frame = hopping(df, window=windows[0], split=split, partitions=3, **asked)
-    expect_same_windows(
-        frame, sw.hopping(table, window=windows[0], **asked), ["k", "g"]
-    )
+    call = {"on": "t", "by": ["k", "g"], "aggs": PLAIN}
+    frame = rolling(df, windows=windows, split=split, partitions=3, **call)
+    assert sort_key.KEY_GROUP in frame._jdf.queryExecution().toString()
+    expect_same(frame, sw.rolling(table, windows=windows, **call))
+    frame = hopping(df, window=windows[0], split=split, partitions=3, **call)
+    expect_same_windows(frame, sw.hopping(table, window=windows[0], **call), ["k", "g"])
 
 
-def test_times_beyond_the_number(spark: Any) -> None:
+def test_times_beyond_the_sort_key(spark: Any) -> None:
     rows = "id % 2 k", "timestamp_micros(if(id > 2, 9223372036854775807, id)) t"
     df = spark.range(5).selectExpr(*rows)
-    asked = {"on": "t", "by": "k", "windows": "1h", "aggs": {"n": sw.count()}}
-    with pytest.raises(Exception, match="drop such rows, or say then_by='t'"):
-        rolling(df, **asked).toArrow()
-    got = rolling(df, then_by="t", **asked).select("n_1h").toArrow()
+    call = {"on": "t", "by": "k", "windows": "1h", "aggs": {"n": sw.count()}}
+    with pytest.raises(Exception, match="drop such rows, or pass then_by='t'"):
+        rolling(df, **call).toArrow()
+    got = rolling(df, then_by="t", **call).select("n_1h").toArrow()
     assert sorted(got["n_1h"].to_pylist()) == [1, 1, 1, 1, 2]
 
 
@@ -291,9 +289,9 @@ def test_all_types_of_keys_and_values(spark: Any) -> None:
         aggs[f"all {name}"] = sw.collect(name)
     names = list(columns)
     for keys in (["bool"], names[1:3], names[3:6], names[6:9], names[9:]):
-        asked = {"on": "t", "by": keys, "windows": [3, 100], "aggs": aggs}
-        expected = sw.rolling(table, **asked)
-        got = by_row(rolling(df, then_by="row", **asked))
+        call = {"on": "t", "by": keys, "windows": [3, 100], "aggs": aggs}
+        expected = sw.rolling(table, **call)
+        got = by_row(rolling(df, then_by="row", **call))
         assert got.column_names == expected.column_names
         for column in expected.column_names:
             ours, theirs = (one[column].to_pylist() for one in (got, expected))
@@ -326,15 +324,15 @@ def test_every_aggregation_has_a_type_in_spark(spark: Any) -> None:
             ("low", sw.approx_quantile, "x"),
         )
     }
-    asked = {"on": "t", "by": "k", "windows": "20ms", "aggs": aggs}
-    frame = rolling(in_spark(spark, table), then_by="row", **asked)
-    got, expected = by_row(frame), sw.rolling(table, **asked)
+    call = {"on": "t", "by": "k", "windows": "20ms", "aggs": aggs}
+    frame = rolling(in_spark(spark, table), then_by="row", **call)
+    got, expected = by_row(frame), sw.rolling(table, **call)
     for name in expected.column_names:
         ours, theirs = got[name].to_pylist(), expected[name].to_pylist()
         assert repr(ours) == repr(theirs), name
 
 
-def test_aggregations_of_ones_own(spark: Any) -> None:
+def test_custom_aggregations(spark: Any) -> None:
     table = timed(random_table(random.Random(8), 120, keys=3, span=60))
     pairs = sw.aggregation(
         lift=lambda value: (value, 1),
@@ -345,46 +343,46 @@ def test_aggregations_of_ones_own(spark: Any) -> None:
         returns=float,
     )
     aggs = {"long": Longest("s"), "avg": pairs("i"), "n": sw.count()}
-    asked = {"on": "t", "by": "k", "windows": "20ms", "aggs": aggs}
-    frame = rolling(in_spark(spark, table), **asked)
+    call = {"on": "t", "by": "k", "windows": "20ms", "aggs": aggs}
+    frame = rolling(in_spark(spark, table), **call)
     assert dict(frame.dtypes)["avg_20ms"] == "double"
-    expect_same(frame, sw.rolling(table, **asked))
+    expect_same(frame, sw.rolling(table, **call))
 
 
 def greatest(a: float, b: float) -> float:
     return a if a > b else b
 
 
-def test_native_aggregations_of_ones_own(spark: Any) -> None:
+def test_native_custom_aggregations(spark: Any) -> None:
     pytest.importorskip("numba", reason="Numba is not installed: slidewise[numba]")
     table = timed(random_table(random.Random(8), 60, keys=3, span=60))
     most = sw.native(greatest, "float64", commutative=True)
-    asked = {"on": "t", "by": "k", "windows": "20ms", "aggs": {"most": most("x")}}
-    frame = rolling(in_spark(spark, table), **asked)
-    expect_same(frame, sw.rolling(table, **asked))
+    call = {"on": "t", "by": "k", "windows": "20ms", "aggs": {"most": most("x")}}
+    frame = rolling(in_spark(spark, table), **call)
+    expect_same(frame, sw.rolling(table, **call))
 
 
 def test_the_same_call_as_on_a_stream(spark: Any) -> None:
     table = timed(random_table(random.Random(8), 50, keys=3, span=60))
-    asked = {"on": "t", "by": "k", "windows": "20ms", "aggs": {"n": sw.count()}}
+    call = {"on": "t", "by": "k", "windows": "20ms", "aggs": {"n": sw.count()}}
     frame = rolling(
         in_spark(spark, table),
         late="10 minutes",
         emit="final",
         late_rows="flag",
-        **asked,
+        **call,
     )
     assert frame.columns[-1] == "_late"
     assert not any(row._late for row in frame.collect())
-    expect_same(frame.drop("_late"), sw.rolling(table, **asked))
-    frame = rolling(in_spark(spark, table), late_rows="correct", **asked)
+    expect_same(frame.drop("_late"), sw.rolling(table, **call))
+    frame = rolling(in_spark(spark, table), late_rows="correct", **call)
     assert frame.columns[-2:] == ["_correction", "_late"]
 
 
 def test_odd_names_of_columns(spark: Any) -> None:
     table = pa.table({"a b": [1, 1, 2], "t.x": [1, 2, 3], "q`q": [1, 2, 3]})
-    asked = {"on": "t.x", "by": "a b", "windows": 5, "aggs": {"s.s": sw.sum("q`q")}}
-    got = rolling(in_spark(spark, table), split=2, **asked).toArrow()
+    call = {"on": "t.x", "by": "a b", "windows": 5, "aggs": {"s.s": sw.sum("q`q")}}
+    got = rolling(in_spark(spark, table), split=2, **call).toArrow()
     assert got.sort_by("t.x")["s.s_5"].to_pylist() == [1, 3, 3]
 
 
@@ -414,16 +412,16 @@ def test_citi_bike_trips(spark: Any) -> None:
         "max": sw.max("tripduration"),
         "last": sw.last("bikeid"),
     }
-    asked = {
+    call = {
         "on": "starttime",
         "by": "start station id",
         "windows": ["1h", "24h"],
         "aggs": aggs,
     }
-    expect_same(rolling(df, then_by="row", **asked), sw.rolling(table, **asked))
-    asked["arrival"] = "stoptime"
-    expected = sw.rolling(table, at=table, **asked)
-    expect_same(rolling(df, then_by="row", **asked), expected)
+    expect_same(rolling(df, then_by="row", **call), sw.rolling(table, **call))
+    call["arrival"] = "stoptime"
+    expected = sw.rolling(table, at=table, **call)
+    expect_same(rolling(df, then_by="row", **call), expected)
 
 
 def test_the_aggregation_of_the_guide(spark: Any) -> None:
@@ -434,11 +432,11 @@ def test_the_aggregation_of_the_guide(spark: Any) -> None:
     made: dict[str, Any] = {"sw": sw, "__name__": "__main__"}
     exec(code, made)
     table = random_table(random.Random(5), 60, keys=2, span=40)
-    asked = {"on": "t", "by": "k", "windows": 9, "aggs": {"wide": made["Spread"]("x")}}
-    expect_same(rolling(in_spark(spark, table), **asked), sw.rolling(table, **asked))
+    call = {"on": "t", "by": "k", "windows": 9, "aggs": {"wide": made["Spread"]("x")}}
+    expect_same(rolling(in_spark(spark, table), **call), sw.rolling(table, **call))
 
 
-def test_columns_that_nothing_is_asked_of_pass_through(spark: Any) -> None:
+def test_unused_columns_pass_through(spark: Any) -> None:
     df = spark.range(50).selectExpr(
         "id % 3 k",
         "id t",

@@ -1,4 +1,4 @@
-"""What an old checkpoint goes on with, and what it refuses."""
+"""A checkpoint continues with its own query, and refuses any other."""
 
 import json
 from pathlib import Path
@@ -30,9 +30,11 @@ sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 
 
 def guard(emit: str = "final", schema: pa.Schema = SCHEMA, **change: Any) -> bytes:
-    """Of what most streams are asked."""
-    job = StreamQuery(Spec.make(**{**ROLLING, **change}), schema, emit, (), None, False)
-    return Guard.of(job, change.pop("buckets", 8)).to_bytes()
+    """The guard of the query that most tests run."""
+    query = StreamQuery(
+        Spec.make(**{**ROLLING, **change}), schema, emit, (), None, False
+    )
+    return Guard.of(query, change.pop("buckets", 8)).to_bytes()
 
 
 def test_state_of_another_format_is_refused() -> None:
@@ -71,41 +73,39 @@ def test_what_changed_is_named(now: bytes, message: str) -> None:
         Guard.check(now, guard())
 
 
-def test_timers_of_another_query_answer_nothing() -> None:
-    """They fire without new rows, and so without the bucket of the guard."""
-    from slidewise.spark.operator import Turn
+def test_timers_of_another_query_are_refused() -> None:
+    """A timer fires without new rows, and so without a call for the guard's bucket."""
+    from slidewise.spark.operator import StateTransaction
 
     state = json.dumps({"token": "0:aa", "timer": 5, "guard": guard().decode()})
     found = SimpleNamespace(get=lambda: (state.encode(),))
     operator = SimpleNamespace(_directory=found, _guard=guard("update"))
     with pytest.raises(SpecError, match="emit was final, and is update"):
-        Turn(operator, 3)
+        StateTransaction(operator, 3)
 
 
 def test_new_rows_under_another_schema(spark: Any, tmp_path: Path) -> None:
-    """Refused as a whole, and the first query goes on as if nothing had been."""
+    """Refused as a whole; the first query then continues unharmed."""
     feed = Feed(tmp_path, 11, LATE)
     feed.write(2)
-    asked: dict[str, Any] = {**ROLLING, "late": LATE}
+    call: dict[str, Any] = {**ROLLING, "late": LATE}
     stream = read(spark, tmp_path)
-    start(rolling(stream, **asked), tmp_path, "guarded").awaitTermination()
+    start(rolling(stream, **call), tmp_path, "guarded").awaitTermination()
     feed.write(1)
     message = "for another query: column 'x' was int64, and is double"
-    retyped = rolling(stream.withColumn("x", sf.col("x").cast("double")), **asked)
+    retyped = rolling(stream.withColumn("x", sf.col("x").cast("double")), **call)
     with pytest.raises(Exception, match=message):
         start(retyped, tmp_path, "guarded").awaitTermination()
-    fewer = rolling(stream.drop("came"), **asked, buckets=3)
+    fewer = rolling(stream.drop("came"), **call, buckets=3)
     with pytest.raises(Exception, match="column 'came' is gone; buckets was 8, and is"):
         start(fewer, tmp_path, "guarded").awaitTermination()
-    start(rolling(stream, **asked), tmp_path, "guarded").awaitTermination()
+    start(rolling(stream, **call), tmp_path, "guarded").awaitTermination()
     ours = written(spark, tmp_path, "guarded")
     assert_same(ours, feed.expected("final", ROLLING), ["id"])
 
 
-def test_columns_that_no_answer_needs_and_output_modes_may_change(
-    spark: Any, tmp_path: Path
-) -> None:
-    """Neither is part of what lies in the state."""
+def test_unused_columns_and_output_modes_may_change(spark: Any, tmp_path: Path) -> None:
+    """Neither is part of the state."""
     feed = Feed(tmp_path, 12, LATE)
     given: list[pa.Table] = []
 

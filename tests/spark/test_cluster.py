@@ -1,4 +1,4 @@
-"""On several executors, with slidewise sent along: as in process."""
+"""Two executors with shipped slidewise: the same results as over tables."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ HELPERS = Path(__file__).parents[1] / "helpers"
     reason="takes a minute and starts a cluster of its own: make test-cluster",
 )
 def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
-    """Keys go from one executor to another, and so do buckets of streams."""
+    """Keys move between executors, and so do buckets of streams."""
     from on_cluster import BATCH, ROLLING
 
     feed = Feed(tmp_path, 9, LATE)
@@ -45,12 +45,12 @@ def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
             timeout=300,
             check=False,
         )
-    said = (tmp_path / "log").read_text()
-    assert done.returncode == 0, said[-4000:]
-    assert "executors 2" in said
+    log = (tmp_path / "log").read_text()
+    assert done.returncode == 0, log[-4000:]
+    assert "executors 2" in log
     table = pa.concat_tables(feed.batches)
     assert_same(written(spark, tmp_path, "batch"), sw.rolling(table, **BATCH), ["id"])
-    for emit, asked, by in [
+    for emit, call, by in [
         ("final", ROLLING, ["id"]),
         (
             "slide",
@@ -64,5 +64,5 @@ def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
             ["key", "window_end"],
         ),
     ]:
-        expected = feed.expected(emit, asked)
+        expected = feed.expected(emit, call)
         assert_same(written(spark, tmp_path, emit), expected, by)

@@ -1,4 +1,4 @@
-"""Spark Connect has DataFrames of its own, which serve as well."""
+"""Spark Connect: batch and streams, with its own class of DataFrames."""
 
 import os
 import subprocess
@@ -33,16 +33,16 @@ from random_tables import AGGS, random_table, same
 from slidewise.spark import hopping, rolling, skew
 
 spark.conf.set("spark.sql.shuffle.partitions", "3")
-skew._LEAST_BY_HAND = 10
+skew._MIN_SKEWED_ROWS_EXPLICIT = 10
 table = random_table(random.Random(1), 200, keys=3, span=90)
 df = spark.createDataFrame(table)
-asked = {"on": "t", "by": "k", "windows": [3, 9], "aggs": AGGS}
+call = {"on": "t", "by": "k", "windows": [3, 9], "aggs": AGGS}
 for split in (False, 3):
-    got = rolling(df, then_by="row", split=split, **asked).toArrow()
-    same(got, sw.rolling(table, **asked))
-asked = {"on": "t", "window": 9, "aggs": {"n": sw.count()}}
-hops = df.transform(hopping(**asked)).toArrow().sort_by("window_end")
-assert hops.to_pylist() == sw.hopping(table, **asked).to_pylist()
+    got = rolling(df, then_by="row", split=split, **call).toArrow()
+    same(got, sw.rolling(table, **call))
+call = {"on": "t", "window": 9, "aggs": {"n": sw.count()}}
+hops = df.transform(hopping(**call)).toArrow().sort_by("window_end")
+assert hops.to_pylist() == sw.hopping(table, **call).to_pylist()
 """
 
 
@@ -59,30 +59,30 @@ for name, value in [
 ]:
     spark.conf.set(name, value)
 folder = Path(sys.argv[1])
-feed, heard = Feed(folder, 8, LATE), []
+feed, reported = Feed(folder, 8, LATE), []
 feed.write(4)
 history, feed.batches = feed.batches[0], feed.batches[1:]
 feed.rewrite()
-spark.streams.addListener(Listener(lambda _, counts: heard.append(counts["rows"])))
+spark.streams.addListener(Listener(lambda _, counts: reported.append(counts["rows"])))
 query = start(rolling(read(spark, folder), **ROLLING, late=LATE), folder, "final")
 query.awaitTermination()
 ours = written(spark, folder, "final")
 assert_same(ours, feed.expected("final", ROLLING), ["id"])
-told = [metrics(progress) for progress in query.recentProgress]
-assert sum(one["rows"] for one in told) == sum(map(len, feed.batches))
+counts = [metrics(progress) for progress in query.recentProgress]
+assert sum(batch["rows"] for batch in counts) == sum(map(len, feed.batches))
 assert metrics(query)["state_bytes"] > 0
 history = spark.createDataFrame(history)
 begun = rolling(read(spark, folder), **ROLLING, late=LATE, initial=history)
 query = start(begun, folder, "begun")
 query.awaitTermination()
 assert len(written(spark, folder, "begun")) == len(ours)
-assert sum(heard) >= sum(map(len, feed.batches))
+assert sum(reported) >= sum(map(len, feed.batches))
 spark.stop()
 """
 
 
 def test_by_connect(tmp_path: Path) -> None:
-    """Both on one server: starting it takes longer than either."""
+    """Both on one server, as starting it takes longest."""
     helpers = Path(__file__).parents[1] / "helpers"
     paths = [str(helpers), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Rows of batch DataFrames that other rows take back, by the semantics."""
+"""Deletions in batch DataFrames, compared with their definition."""
 
 import random
 from typing import Any
@@ -46,7 +46,7 @@ def _rank(value: float | None) -> tuple[int, float]:
 
 
 @pytest.mark.parametrize("then_by", [["o", "id"], []])
-def test_the_first_of_equal_time_is_taken_back(spark: Any, then_by: list[str]) -> None:
+def test_the_first_row_of_equal_time_is_deleted(spark: Any, then_by: list[str]) -> None:
     rng = random.Random(str(then_by))
     rows = [
         {
@@ -62,26 +62,26 @@ def test_the_first_of_equal_time_is_taken_back(spark: Any, then_by: list[str]) -
     df = spark.createDataFrame(table)
     # Spark asks for an order where the answers depend on it.
     agg = sw.collect("id") if then_by else sw.sum("id")
-    asked = {"on": "t", "by": "k", "windows": 3, "aggs": {"ids": agg}}
-    answers = rolling(df, **asked, deletes="gone", then_by=then_by).toArrow()
+    call = {"on": "t", "by": "k", "windows": 3, "aggs": {"ids": agg}}
+    answers = rolling(df, **call, deletes="gone", then_by=then_by).toArrow()
     accepted = left(table, then_by)
     assert 0 < len(accepted) < sum(not row["gone"] for row in rows)
     if then_by:
         accepted = _sorted(accepted)
-    expected = sw.rolling(accepted, **asked).sort_by("id")
+    expected = sw.rolling(accepted, **call).sort_by("id")
     answers = answers.sort_by("id")
     assert answers["id"].to_pylist() == expected["id"].to_pylist()
     assert answers["ids_3"].to_pylist() == expected["ids_3"].to_pylist()
 
 
 def _sorted(table: pa.Table) -> pa.Table:
-    """Rows in the order of `then_by`, which equal times stay in."""
+    """Rows in the order of `then_by`, by a stable sort."""
     rows = sorted(table.to_pylist(), key=lambda row: (_rank(row["o"]), row["id"]))
     return pa.Table.from_pylist(rows, table.schema)
 
 
-def test_columns_of_debezium_are_the_users(spark: Any) -> None:
-    """`__deleted` is what its unwrapped records say of deletions."""
+def test_columns_of_debezium_are_kept(spark: Any) -> None:
+    """Its unwrapped records mark deletions in a column `__deleted`."""
     table = pa.table(
         {
             "t": [1, 1, 2],
@@ -91,28 +91,28 @@ def test_columns_of_debezium_are_the_users(spark: Any) -> None:
         }
     )
     df = spark.createDataFrame(table)
-    asked = {"on": "t", "windows": 5, "aggs": {"p": sw.max("__place")}}
-    got = rolling(df, **asked, deletes="__deleted").toArrow()
+    call = {"on": "t", "windows": 5, "aggs": {"p": sw.max("__place")}}
+    got = rolling(df, **call, deletes="__deleted").toArrow()
     assert got.column_names == [*table.column_names, "p_5"]
     assert got.to_pylist() == [
         {"t": 2, "x": 7, "__place": "c", "__deleted": False, "p_5": "c"}
     ]
     table = table.rename_columns(["t", "__deleted", "__place", "gone"])
     df = spark.createDataFrame(table)
-    asked["aggs"] = {"d": sw.sum("__deleted"), "p": sw.max("__place")}
-    got = rolling(df, **asked, deletes="gone").toArrow()
+    call["aggs"] = {"d": sw.sum("__deleted"), "p": sw.max("__place")}
+    got = rolling(df, **call, deletes="gone").toArrow()
     assert got.drop_columns("gone").to_pylist() == [
         {"t": 2, "__deleted": 7, "__place": "c", "d_5": 7, "p_5": "c"}
     ]
-    asked["window"] = asked.pop("windows")
-    windows = hopping(df, **asked, deletes="gone").toArrow()
+    call["window"] = call.pop("windows")
+    windows = hopping(df, **call, deletes="gone").toArrow()
     assert windows.select(["d", "p"]).to_pylist() == [{"d": 7, "p": "c"}]
 
 
-def test_names_of_our_own_are_refused(spark: Any) -> None:
+def test_reserved_names_are_refused(spark: Any) -> None:
     df = spark.range(3).selectExpr("id t", "id __SLIDEWISE_row", "id = 1 gone")
-    asked = {"on": "t", "windows": 5, "aggs": {"n": sw.count()}}
+    call = {"on": "t", "windows": 5, "aggs": {"n": sw.count()}}
     message = "column '__SLIDEWISE_row' begins with '__slidewise_', .* rename"
     for more in ({}, {"deletes": "gone"}):
         with pytest.raises(SpecError, match=message):
-            rolling(df, **asked, **more)
+            rolling(df, **call, **more)

@@ -1,4 +1,4 @@
-"""What the guides for Spark show runs as it stands there."""
+"""The code blocks of the guides for Spark run as they are."""
 
 import datetime as dt
 import re
@@ -12,7 +12,7 @@ TRIPS = "id long, starttime timestamp, station string, tripduration long"
 
 
 def blocks(page: str) -> list[str]:
-    """Those in Python that need no broker."""
+    """The Python blocks that need no broker."""
     text = (DOCS / page).read_text(encoding="utf-8")
     found = re.findall(r"```python\n(.*?)```", text, re.S)
     return [block for block in found if "kafka" not in block and "avro" not in block]
@@ -37,7 +37,7 @@ def test_the_guide(spark: Any, trips: Any) -> None:
 
 
 def test_the_readme(spark: Any) -> None:
-    """Its last block is for Spark, and needs those before it."""
+    """The last block is for Spark, and needs those before it."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     known: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.S):

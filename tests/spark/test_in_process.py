@@ -1,4 +1,4 @@
-"""Calls in process refuse a DataFrame of Spark, which they would collect in silence."""
+"""Calls for tables refuse a Spark DataFrame, which they would have to collect."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
 
 
 class Unread(Classic):
-    """Without a session: whoever reads its rows fails."""
+    """A DataFrame without a session: reading its rows fails."""
 
     def __init__(self) -> None: ...
 

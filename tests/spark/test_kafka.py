@@ -32,7 +32,7 @@ ROLLING: dict[str, Any] = {
         "mid": sw.median("x"),
     },
 }
-# Spark writes milliseconds into JSON unless it is told otherwise.
+# Spark writes milliseconds into JSON by default.
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
@@ -92,7 +92,7 @@ class Topic:
 
 
 def replay(topic: Topic, answers: Any, checkpoint: Path) -> int:
-    """Goes back to before the last commit, as a crash does; counts doubles."""
+    """Restarts from before the last commit, as after a crash; counts duplicates."""
     before = topic.records()
     last = max(int(file.name) for file in (checkpoint / "commits").glob("[0-9]*"))
     for file in (checkpoint / "commits").glob(f"*{last}*"):
@@ -106,7 +106,7 @@ def replay(topic: Topic, answers: Any, checkpoint: Path) -> int:
 
 
 def test_from_kafka_to_kafka(spark: Any, address: str, tmp_path: Path) -> None:
-    """Bursts out of order, a stop in between: the consumer has the batch answer."""
+    """Bursts out of order and a restart: the consumer gets the batch results."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     feed = Feed(tmp_path, 21, LATE)
@@ -115,7 +115,7 @@ def test_from_kafka_to_kafka(spark: Any, address: str, tmp_path: Path) -> None:
     events, features = (Topic(spark, address, name) for name in ("events", "features"))
     end = {"id": -1, "t": START + dt.timedelta(days=1), "end": True}
     marker = pa.Table.from_pylist([end], schema)
-    told = []
+    counts = []
     for bursts in (feed.batches[:3], [*feed.batches[3:], marker]):
         for at, burst in enumerate(bursts):
             if burst is not marker:
@@ -128,15 +128,15 @@ def test_from_kafka_to_kafka(spark: Any, address: str, tmp_path: Path) -> None:
                 )
                 query = features.sink(answers, tmp_path / "checkpoint")
             query.processAllAvailable()
-        told += [metrics(progress) for progress in query.recentProgress]
+        counts += [metrics(progress) for progress in query.recentProgress]
         query.stop()
     again = replay(features, answers, tmp_path / "checkpoint")
-    assert again == told[-1]["answers"] > 0
+    assert again == counts[-1]["answers"] > 0
     ours = features.consume(answers.schema).drop_columns("end")
     late = ours.filter(ours["_late"])["id"].to_pylist()
     sent = pa.concat_tables(feed.batches)
     assert sorted(ours["id"].to_pylist()) == sorted(sent["id"].to_pylist())
-    assert len(late) == sum(row["late"] for row in told) > 0
+    assert len(late) == sum(row["late"] for row in counts) > 0
     accepted = sent.filter(pc.invert(pc.is_in(sent["id"], pa.array(late))))
     on_time = ours.filter(pc.invert(ours["_late"])).drop_columns("_late")
     assert_same(on_time, sw.rolling(accepted, **ROLLING), ["id"])

@@ -1,4 +1,4 @@
-"""Nothing is lost, doubled or wrong, whatever dies when."""
+"""Killed drivers and workers lose, repeat and change no result."""
 
 import json
 import os
@@ -24,7 +24,7 @@ BATCHES = 4
 
 
 def run(folder: Path, sink: str, plan: list[tuple[str, int]]) -> int:
-    """The stream in a process of its own; its exit code."""
+    """Runs the stream in a process; returns its exit code."""
     paths = [str(HELPERS), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     script = str(HELPERS / "killing.py")
@@ -37,7 +37,7 @@ def run(folder: Path, sink: str, plan: list[tuple[str, int]]) -> int:
 
 
 def plans(sink: str) -> Iterator[list[tuple[str, int]]]:
-    """What dies in each run: a driver in its last batch, workers in those before."""
+    """The kills of each run: a driver in its last batch, workers in those before."""
     shares = [WORKERS // (DRIVERS + 1)] * (DRIVERS + 1)
     shares[0] += WORKERS - sum(shares)
     turns = iter(range(WORKERS))
@@ -53,8 +53,8 @@ def plans(sink: str) -> Iterator[list[tuple[str, int]]]:
 
 
 @pytest.mark.parametrize("sink", DRIVER)
-def test_kills_lose_and_double_nothing(spark: Any, tmp_path: Path, sink: str) -> None:
-    """Drivers die at named phases, workers and tasks in between; the rest runs on."""
+def test_kills_lose_and_repeat_nothing(spark: Any, tmp_path: Path, sink: str) -> None:
+    """Drivers are killed at named phases, workers and tasks in between."""
     feed = Feed(tmp_path, 1, LATE)
     feed.write(BATCHES * (DRIVERS + 1))
     for at, plan in enumerate(plans(sink)):

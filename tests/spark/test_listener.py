@@ -1,4 +1,4 @@
-"""What `metrics` tells of queries: as they run, once they are over, started again."""
+"""`metrics` of queries: running, ended, and restarted."""
 
 import datetime as dt
 import time
@@ -13,7 +13,7 @@ import slidewise as sw
 from slidewise.errors import SpecError
 from slidewise.spark import metrics, rolling
 
-ASKED: dict[str, Any] = {"on": "t", "windows": "1m", "aggs": {"n": sw.count()}}
+CALL: dict[str, Any] = {"on": "t", "windows": "1m", "aggs": {"n": sw.count()}}
 
 
 def test_metrics_of_a_query(spark: Any, tmp_path: Path) -> None:
@@ -21,20 +21,20 @@ def test_metrics_of_a_query(spark: Any, tmp_path: Path) -> None:
     for minutes in ([0, 1], [2, 0], [3]):
         rows = [{"id": 0, "t": START + dt.timedelta(minutes=at)} for at in minutes]
         feed.put(pa.Table.from_pylist(rows, SCHEMA))
-    answers = rolling(read(spark, tmp_path), **ASKED, late="0s")
+    answers = rolling(read(spark, tmp_path), **CALL, late="0s")
     query = start(answers, tmp_path, "out")
     query.awaitTermination()
-    told = metrics(query)
-    assert [told[name] for name in ("rows", "late", "answers")] == [5, 1, 4]
-    # The fourth has no rows: it answers what its watermark has passed.
-    assert told["batches"] == 4
-    assert told["watermark"] == (START + dt.timedelta(minutes=3)).timestamp()
+    counts = metrics(query)
+    assert [counts[name] for name in ("rows", "late", "answers")] == [5, 1, 4]
+    # The fourth has no rows: it emits what its watermark has passed.
+    assert counts["batches"] == 4
+    assert counts["watermark"] == (START + dt.timedelta(minutes=3)).timestamp()
     last = metrics(query, total=False)
     assert last == metrics(query.lastProgress)
     assert [last[name] for name in ("rows", "late", "answers")] == [0, 0, 1]
     assert last["batches"] == 1
-    assert last["state_bytes"] == told["state_bytes"] > 0
-    # Started again with nothing new: a right query, that has done nothing.
+    assert last["state_bytes"] == counts["state_bytes"] > 0
+    # Restarted without new data: no metrics, and no error.
     query = start(answers, tmp_path, "out")
     query.awaitTermination()
     assert query.recentProgress

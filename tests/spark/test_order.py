@@ -1,4 +1,4 @@
-"""Rows of equal time come in one order everywhere: values, NaN, nulls."""
+"""Rows of equal time have one order in every engine: values, NaN, nulls."""
 
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,9 @@ def test_nulls_are_last(spark: Any, tmp_path: Path, kind: str) -> None:
     times = pa.array([0] * 4, pa.timestamp("us", "UTC"))
     table = pa.table({"id": range(4), "t": times, "o": order})
     windows = ["1h", sw.rows(2)]
-    asked: dict[str, Any] = {"on": "t", "windows": windows, "aggs": AGGS}
-    check(rolling(spark.createDataFrame(table), then_by="o", **asked).toArrow())
-    keyed = sw.KeyedWindows(**asked, then_by="o")
+    call: dict[str, Any] = {"on": "t", "windows": windows, "aggs": AGGS}
+    check(rolling(spark.createDataFrame(table), then_by="o", **call).toArrow())
+    keyed = sw.KeyedWindows(**call, then_by="o")
     keyed.ingest(table)
     keyed.advance(times[0].as_py())
     check(keyed.collect())
@@ -51,6 +51,6 @@ def test_nulls_are_last(spark: Any, tmp_path: Path, kind: str) -> None:
     pq.write_table(table, tmp_path / "in" / "0.parquet")
     schema = f"id long, t timestamp, o {kind}"
     stream = spark.readStream.schema(schema).parquet(str(tmp_path / "in"))
-    answers = rolling(stream, then_by="o", late="0s", **asked)
+    answers = rolling(stream, then_by="o", late="0s", **call)
     start(answers, tmp_path, "out").awaitTermination()
     check(written(spark, tmp_path, "out"))

@@ -1,4 +1,4 @@
-"""What cannot be done is one SpecError, before any job starts."""
+"""A wrong call raises one SpecError, before any job starts."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 import slidewise as sw
 from slidewise.spark import hopping, rolling
 
-ASKED: dict[str, Any] = {
+CALL: dict[str, Any] = {
     "on": "t",
     "by": "k",
     "windows": "1h",
@@ -42,14 +42,14 @@ def trips(spark: Any) -> Any:
         ({"emit": "slide"}, "emit='slide' does not go with rolling"),
         ({"emit": "update"}, "a batch DataFrame has none"),
         ({"emit": "arrival"}, "add arrival='column'"),
-        ({"emit": "final", "arrival": "t"}, "leave one out, or say emit='arrival'"),
+        ({"emit": "final", "arrival": "t"}, "leave one out, or pass emit='arrival'"),
         ({"initial": "history"}, "initial= starts a stream from history"),
         ({"late_rows": "keep"}, "late_rows= is one of drop, flag, correct"),
-        ({"split": "no"}, "split= is 'auto', False, or a number of pieces"),
+        ({"split": "no"}, "split= is 'auto', False, or a number of splits"),
         ({"split": 0}, "split= is an integer, 1 or more; got 0"),
         (
             {"split": 3, "arrival": "t", "windows": sw.rows(2), "then_by": "x"},
-            "split=3 cannot be done: as of arrival, rows.2. are the youngest of all",
+            r"split=3 cannot be done: with arrival=, rows\(2\) takes the latest of all",
         ),
         ({"partitions": 0}, "partitions= is an integer, 1 or more; got 0"),
         ({"aggs": {"T": sw.count()}, "windows": "1h"}, None),
@@ -57,25 +57,25 @@ def trips(spark: Any) -> Any:
 )
 def test_one_message(trips: Any, other: dict[str, Any], message: str | None) -> None:
     if message is None:
-        assert rolling(trips, **{**ASKED, **other}).columns[-1] == "T_1h"
+        assert rolling(trips, **{**CALL, **other}).columns[-1] == "T_1h"
         return
     with pytest.raises(sw.SpecError, match=message):
-        rolling(trips, **{**ASKED, **other})
+        rolling(trips, **{**CALL, **other})
 
 
-def test_what_is_wrong_without_a_frame_is_told_without_one() -> None:
+def test_arguments_are_checked_without_a_frame() -> None:
     with pytest.raises(sw.SpecError, match="'soon' is no duration"):
-        rolling(**{**ASKED, "late": "soon"})
+        rolling(**{**CALL, "late": "soon"})
     with pytest.raises(sw.SpecError, match="emit='final' does not go with hopping"):
         hopping(on="t", window="1h", aggs={"n": sw.count()}, emit="final")
 
 
-def test_other_tables_are_sent_elsewhere() -> None:
+def test_other_tables_are_refused() -> None:
     with pytest.raises(sw.SpecError, match=r"there is slidewise\.rolling"):
-        rolling(pa.table({"t": [1]}), **ASKED)
+        rolling(pa.table({"t": [1]}), **CALL)
 
 
-def test_a_stream_has_to_know_how_long_to_wait(spark: Any) -> None:
+def test_a_stream_requires_late(spark: Any) -> None:
     rates = spark.readStream.format("rate").load()
     with pytest.raises(sw.SpecError, match="add late='10 minutes'"):
         rolling(rates, on="timestamp", windows="1h", aggs={"n": sw.count()})
@@ -87,7 +87,7 @@ def test_a_column_named_like_the_flag_is_refused(spark: Any, tmp_path: Path) -> 
     stream = spark.readStream.schema(table.schema).json(str(tmp_path))
     for df in (table, stream):
         with pytest.raises(sw.SpecError, match=message):
-            rolling(df, **ASKED, late="1s", late_rows="flag")
+            rolling(df, **CALL, late="1s", late_rows="flag")
 
 
 def test_results_that_differ_from_a_column_in_case(spark: Any) -> None:
@@ -96,16 +96,16 @@ def test_results_that_differ_from_a_column_in_case(spark: Any) -> None:
         rolling(df, on="t", windows="1h", aggs={"n": sw.count()})
 
 
-def test_columns_that_cannot_go_to_python(spark: Any) -> None:
+def test_columns_without_an_arrow_type(spark: Any) -> None:
     df = spark.range(1).selectExpr("id t", "make_ym_interval(1, 2) months")
     with pytest.raises(sw.SpecError, match=r"'months' .* cannot go through Arrow"):
         rolling(df, on="t", windows=1, aggs={"n": sw.count()})
 
 
-def test_the_type_of_ones_own_answers_must_be_told(trips: Any) -> None:
+def test_custom_aggregations_need_a_return_type(trips: Any) -> None:
     own = sw.aggregation(combine=lambda a, b: a + b, identity=0, commutative=True)
     with pytest.raises(sw.SpecError, match=r"returns=float\), or write it on lower"):
-        rolling(trips, **{**ASKED, "aggs": {"own": own("x")}})
+        rolling(trips, **{**CALL, "aggs": {"own": own("x")}})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_type_of_ones_own_answers_must_be_told(trips: Any) -> None:
         (("a", 5, float("nan")), "raise", "'x' is NaN in the row of k='a', t=5"),
     ],
 )
-def test_what_only_values_tell_fails_the_job(
+def test_wrong_values_fail_the_job(
     spark: Any, row: Any, nan: str, message: str
 ) -> None:
     df = spark.createDataFrame([row], "k string, t long, x double")

@@ -1,4 +1,4 @@
-"""A session that is there already stays as it is."""
+"""`session` returns an existing session unchanged."""
 
 import threading
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ ZONE = "spark.sql.session.timeZone"
 
 @pytest.fixture
 def levels(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the log level is set to."""
+    """The log levels that are set."""
     found: list[str] = []
     monkeypatch.setattr(type(spark.sparkContext), "setLogLevel", found.append)
     return found
@@ -45,8 +45,8 @@ def test_no_setting_is_changed(users: Any, levels: list[str]) -> None:
     assert levels == []
 
 
-def test_a_session_that_serves_is_given_back(spark: Any, levels: list[str]) -> None:
-    """Warnings are errors here. A session may have been made by another thread."""
+def test_an_existing_session_is_returned(spark: Any, levels: list[str]) -> None:
+    """Without a warning, also from another thread."""
     assert session(config={ZONE: "UTC"}) is spark
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(session()))

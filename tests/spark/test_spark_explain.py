@@ -1,4 +1,4 @@
-"""What `explain` says of a job is what the job does."""
+"""`explain` describes the plan that a query runs."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 import slidewise as sw
 from slidewise.spark import explain, skew
 
-ASKED: dict[str, Any] = {"on": "t", "by": "k", "windows": "1h"}
+CALL: dict[str, Any] = {"on": "t", "by": "k", "windows": "1h"}
 
 
 @pytest.fixture(scope="module")
@@ -19,20 +19,20 @@ def trips(spark: Any) -> Any:
 
 
 def test_small_tables_with_a_plain_window(trips: Any) -> None:
-    said = explain(trips, **ASKED, aggs={"n": sw.count(), "m": sw.max("x")})
-    assert said.startswith("rolling over t, per k: 1h × n=count(), m=max('x')\n")
-    assert "1. spread rows over 3 tasks by k" in said
-    assert "2. sort within each task by one number, of 32 groups of keys and t" in said
-    assert "1 window × 2 aggregations" in said
-    assert "none is cut: small enough for a task" in said
-    assert "spark.sql.window.segmentTree.enabled to true" in said
+    plan = explain(trips, **CALL, aggs={"n": sw.count(), "m": sw.max("x")})
+    assert plan.startswith("rolling over t, per k: 1h × n=count(), m=max('x')\n")
+    assert "1. repartition rows to 3 tasks by k" in plan
+    assert "2. sort within each task by one number, of 32 key groups and t" in plan
+    assert "1 window × 2 aggregations" in plan
+    assert "none is split: small enough for a task" in plan
+    assert "spark.sql.window.segmentTree.enabled to true" in plan
 
 
-def test_hot_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skew, "_LEAST_HOT", 20)
-    said = explain(trips, **ASKED, aggs={"m": sw.median("x")}, partitions=4)
-    assert "k='a': about 50 rows in 4 pieces of time; " in said
-    assert "median('x') is none of those that its segment tree merges" in said
+def test_skewed_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skew, "_MIN_SKEWED_ROWS", 20)
+    plan = explain(trips, **CALL, aggs={"m": sw.median("x")}, partitions=4)
+    assert "k='a': about 50 rows in 4 splits by time; " in plan
+    assert "median('x') is none of the functions of its segment tree" in plan
 
 
 @pytest.mark.parametrize(
@@ -41,49 +41,49 @@ def test_hot_keys(trips: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"split": False}, "none is looked for: split=False"),
         (
             {"windows": sw.rows(3), "arrival": "t", "then_by": "x"},
-            "as of arrival, rows(3) are the youngest of all",
+            "with arrival=, rows(3) takes the latest of all rows",
         ),
         ({"then_by": "x"}, "sort within each task by k, t, x"),
-        ({"by": None}, "bring all rows to one task"),
+        ({"by": None}, "repartition all rows to one task"),
         ({"windows": ["1h", "2h"]}, "a frame per window"),
     ],
 )
 def test_other_plans(trips: Any, other: dict[str, Any], words: str) -> None:
-    assert words in explain(trips, **{**ASKED, "aggs": {"n": sw.count()}, **other})
+    assert words in explain(trips, **{**CALL, "aggs": {"n": sw.count()}, **other})
 
 
 def test_hops(trips: Any) -> None:
-    said = explain(trips, on="t", window="1h", every="5m", aggs={"n": sw.count()})
-    assert said.startswith("hopping over t, over all rows: 1h × n=count()")
-    assert "copies each row into every window" in said
+    plan = explain(trips, on="t", window="1h", every="5m", aggs={"n": sw.count()})
+    assert plan.startswith("hopping over t, over all rows: 1h × n=count()")
+    assert "copies each row into every window" in plan
     hops = {"on": "t", "aggs": {"n": sw.count()}}
-    said = explain(trips, window="1h", empty=True, **hops)
-    assert "none is cut: empty=True answers windows between rows" in said
-    said = explain(trips, window=sw.session("1h"), **hops)
-    assert "none is cut: where a session begins" in said
+    plan = explain(trips, window="1h", empty=True, **hops)
+    assert "none is split: empty=True needs the rows on both sides" in plan
+    plan = explain(trips, window=sw.session("1h"), **hops)
+    assert "none is split: the bounds of a session" in plan
 
 
 def test_streams(spark: Any) -> None:
     rates = spark.readStream.format("rate").load()
-    asked = {"on": "timestamp", "windows": "1h", "aggs": {"n": sw.count()}}
-    said = explain(rates, by="value", late="5s", **asked)
-    assert "less 5s" in said
-    assert "by a hash of value" in said
-    assert "rows are kept for 1h behind the watermark: about 16 bytes each" in said
-    assert "with 1,000 rows a second that are about 63 MB, folds included" in said
-    assert "pages are folded per key" in said
-    asked["aggs"] = {"p": sw.median("value")}
-    said = explain(rates, by="value", late="5s", emit="update", **asked)
-    assert "nothing is folded beforehand" in said
-    assert "rows wait" not in said
-    asked["aggs"] = {"n": sw.count()}
+    call = {"on": "timestamp", "windows": "1h", "aggs": {"n": sw.count()}}
+    plan = explain(rates, by="value", late="5s", **call)
+    assert "less 5s" in plan
+    assert "by a hash of value" in plan
+    assert "rows are kept for 1h behind the watermark: about 16 bytes each" in plan
+    assert "with 1,000 rows a second that are about 63 MB, folds included" in plan
+    assert "pages hold folded partials per key" in plan
+    call["aggs"] = {"p": sw.median("value")}
+    plan = explain(rates, by="value", late="5s", emit="update", **call)
+    assert "no partials are folded" in plan
+    assert "rows wait" not in plan
+    call["aggs"] = {"n": sw.count()}
     with pytest.raises(sw.SpecError, match="add late='10 minutes'"):
-        explain(rates, **asked)
+        explain(rates, **call)
 
 
-def test_markers_are_no_rows(trips: Any) -> None:
+def test_markers_are_dropped(trips: Any) -> None:
     from slidewise.spark import rolling
 
     marked = trips.selectExpr("*", "if(x < 10, true, if(x < 20, false, null)) end")
-    frame = rolling(marked, **ASKED, aggs={"n": sw.count()}, marker="end")
+    frame = rolling(marked, **CALL, aggs={"n": sw.count()}, marker="end")
     assert frame.count() == 50

@@ -1,4 +1,4 @@
-"""Streams against the same question over the rows they accepted."""
+"""Streams, compared with the same call over the rows that they accepted."""
 
 import datetime as dt
 from pathlib import Path
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from parity import HOPPING, ORDERED, WAYS, Script
+from parity import HOPPING, ORDERED, QUERIES, Script
 from streams import (
     AGGS,
     LATE,
@@ -34,9 +34,9 @@ sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_streams_answer_like_tables(spark: Any, tmp_path: Path, seed: int) -> None:
-    """Ways to emit, stopped and started; `make test-streams` asks for more."""
-    names = list(WAYS)[2 * seed : 2 * seed + 2]
+def test_streams_equal_tables(spark: Any, tmp_path: Path, seed: int) -> None:
+    """Every `emit`, with restarts; `make test-streams` runs more streams."""
+    names = list(QUERIES)[2 * seed : 2 * seed + 2]
     counts = Script(spark, tmp_path, seed, 12, names).run()
     assert counts["cells"] > 0 < counts["late"]
 
@@ -49,19 +49,21 @@ SECONDS = {"slide": 40, "final": 50, "update": 50, "arrival": 50}
 
 
 @pytest.mark.parametrize("emits", [["final", "slide"], ["update", "arrival"]])
-def test_late_rows_correct_what_was_given(
+def test_late_rows_correct_results(
     spark: Any, tmp_path: Path, emits: list[str]
 ) -> None:
-    """The last answers are those of the table of all rows that were taken in."""
+    """The last results are those over all rows that were ingested."""
     feed = Feed(tmp_path, 100, LATE)
     for _ in range(2):
         feed.write(4)
         queries = []
         for emit in emits:
             spec = CORRECTED[emit]
-            ask = hopping if emit == "slide" else rolling
+            function = hopping if emit == "slide" else rolling
             stream = read(spark, tmp_path)
-            answers = ask(stream, **spec, late=LATE, emit=emit, late_rows="correct")
+            answers = function(
+                stream, **spec, late=LATE, emit=emit, late_rows="correct"
+            )
             queries.append(start_keyed(answers, tmp_path, emit))
         for query in queries:
             query.awaitTermination()
@@ -69,9 +71,9 @@ def test_late_rows_correct_what_was_given(
         allowance = dt.timedelta(seconds=SECONDS[emit])
         expected = feed.expected(emit, CORRECTED[emit], allowance=allowance)
         ours = written(spark, tmp_path, emit)
-        told = [metrics(progress) for progress in query.recentProgress]
+        counts = [metrics(progress) for progress in query.recentProgress]
         if emit in ("final", "slide"):
-            assert sum(one["corrections"] for one in told) > 0
+            assert sum(batch["corrections"] for batch in counts) > 0
         # As of arrival, who came earlier did not see the late row.
         corrected = pc.any(ours["_correction"]).as_py()
         assert corrected == (emit != "arrival")
@@ -86,31 +88,29 @@ def test_late_rows_correct_what_was_given(
 
 
 def test_real_trips_and_flights(spark: Any, tmp_path: Path) -> None:
-    """Trips in the order in which they ended, flights in that of their delay."""
-    ways = {"final": trips, "arrival": flights}
+    """Trips in the order of their ends, flights in that of their departures."""
+    queries = {"final": trips, "arrival": flights}
     late = dt.timedelta(hours=2)
     feeds, queries = {}, []
-    asked = {**ROLLING, "windows": ["1h", "24h"], "aggs": {**AGGS, **ORDERED}}
-    for emit, table in ways.items():
+    call = {**ROLLING, "windows": ["1h", "24h"], "aggs": {**AGGS, **ORDERED}}
+    for emit, table in queries.items():
         feed = feeds[emit] = Feed(tmp_path / emit, 0, late)
         rows = table()
         share = len(rows) // 4 + 1
         for start_at in range(0, len(rows), share):
             feed.put(rows.slice(start_at, share))
         stream = read(spark, feed.folder)
-        answers = rolling(stream, **asked, late=late, emit=emit, then_by="id")
+        answers = rolling(stream, **call, late=late, emit=emit, then_by="id")
         queries.append(start(answers, feed.folder, "out"))
     for query in queries:
         query.awaitTermination()
     for emit, feed in feeds.items():
-        expected = feed.expected(emit, asked)
+        expected = feed.expected(emit, call)
         assert_same(written(spark, feed.folder, "out"), expected, ["id"])
 
 
-def test_late_rows_come_back_flagged_and_are_counted(
-    spark: Any, tmp_path: Path
-) -> None:
-    """Nothing is lost: every row is answered, or late."""
+def test_late_rows_are_flagged_and_counted(spark: Any, tmp_path: Path) -> None:
+    """Every row has results, or is late."""
     feed = Feed(tmp_path, 4, LATE)
     feed.write(4)
     answers = rolling(
@@ -124,19 +124,19 @@ def test_late_rows_come_back_flagged_and_are_counted(
     everything = sorted(pa.concat_tables(feed.batches)["id"].to_pylist())
     assert sorted(ours["id"].to_pylist()) == everything
     assert late["n_10s"].null_count == len(late) == len(everything) - len(accepted) > 0
-    told = [metrics(progress) for progress in query.recentProgress]
-    assert sum(row["late"] for row in told) == len(late)
-    assert sum(row["rows"] for row in told) == len(everything)
+    counts = [metrics(progress) for progress in query.recentProgress]
+    assert sum(row["late"] for row in counts) == len(late)
+    assert sum(row["rows"] for row in counts) == len(everything)
     keys = [pc.count_distinct(rows["key"], mode="all") for rows in feed.accepted()]
-    assert [row["keys"] for row in told if row["rows"]] == [key.as_py() for key in keys]
-    assert told[-1]["state_bytes"] > 0
-    assert all(row["pages_written"] > 0 for row in told if row["rows"])
+    assert [row["keys"] for row in counts if row["rows"]] == [
+        key.as_py() for key in keys
+    ]
+    assert counts[-1]["state_bytes"] > 0
+    assert all(row["pages_written"] > 0 for row in counts if row["rows"])
 
 
-def test_a_marker_brings_the_answers_of_the_last_rows(
-    spark: Any, tmp_path: Path
-) -> None:
-    """Rows that only move the watermark take part in nothing."""
+def test_a_marker_emits_the_last_rows(spark: Any, tmp_path: Path) -> None:
+    """A marker moves the watermark, and is in no window."""
     feed = Feed(tmp_path, 3, LATE)
     feed.write(2)
     end = START + dt.timedelta(days=1)
@@ -157,19 +157,19 @@ def test_days_and_decimals_are_keys(spark: Any, tmp_path: Path) -> None:
     keyed = read(spark, tmp_path).withColumns(
         {name: sf.expr(expr) for name, expr in exprs.items()}
     )
-    asked = {**ROLLING, "by": list(exprs), "aggs": {"n": sw.count()}}
-    answers = rolling(keyed, **asked, late=LATE, emit="arrival")
+    call = {**ROLLING, "by": list(exprs), "aggs": {"n": sw.count()}}
+    answers = rolling(keyed, **call, late=LATE, emit="arrival")
     start(answers, tmp_path, "days").awaitTermination()
     table = pa.concat_tables(feed.accepted())
     table = table.append_column("day", table["t"].cast(pa.date32()))
     table = table.append_column("price", table["x"].cast(pa.decimal128(21, 2)))
-    expected = sw.rolling(table, at=table, **asked, arrival="batch")
+    expected = sw.rolling(table, at=table, **call, arrival="batch")
     expected = expected.drop_columns("batch")
     assert_same(written(spark, tmp_path, "days"), expected, ["id"])
 
 
-def test_history_fills_the_windows_of_the_first_day(spark: Any, tmp_path: Path) -> None:
-    """initial= takes part in windows and gets no answers of its own."""
+def test_history_is_in_the_first_windows(spark: Any, tmp_path: Path) -> None:
+    """Rows of initial= are in windows, and get no results."""
     feed = Feed(tmp_path, 5, LATE)
     feed.write(5)
     history, feed.batches = pa.concat_tables(feed.batches[:3]), feed.batches[3:]
@@ -188,7 +188,7 @@ def test_history_fills_the_windows_of_the_first_day(spark: Any, tmp_path: Path) 
     assert_same(written(spark, tmp_path, "begun"), expected, ["id"])
 
 
-def test_deleted_rows_are_left_out(spark: Any, tmp_path: Path) -> None:
+def test_deleted_rows_are_dropped(spark: Any, tmp_path: Path) -> None:
     """As on a batch DataFrame without the late ones."""
     feed = Feed(tmp_path, 4, LATE)
     feed.write(4)
@@ -198,14 +198,14 @@ def test_deleted_rows_are_left_out(spark: Any, tmp_path: Path) -> None:
         deletes = deletes.set_column(0, SCHEMA.field("id"), nowhere)
         feed.batches[at] = pa.concat_tables([batch, deletes])
     feed.rewrite()
-    asked = {**ROLLING, "late": LATE, "deletes": "gone", "emit": "final"}
+    call = {**ROLLING, "late": LATE, "deletes": "gone", "emit": "final"}
     gone = sf.col("id").isNull()
-    answers = rolling(read(spark, tmp_path).withColumn("gone", gone), **asked)
+    answers = rolling(read(spark, tmp_path).withColumn("gone", gone), **call)
     start(answers, tmp_path, "deleted").awaitTermination()
     accepted = pa.concat_tables(feed.accepted()).drop_columns("batch")
     pq.write_table(accepted, tmp_path / "accepted.parquet")
     table = spark.read.parquet(str(tmp_path / "accepted.parquet"))
-    expected = rolling(table.withColumn("gone", gone), **asked).toArrow()
+    expected = rolling(table.withColumn("gone", gone), **call).toArrow()
     end = feed.watermark(len(feed.batches))
     expected = expected.filter(pc.less_equal(expected["t"], end))
     ours = written(spark, tmp_path, "deleted")
@@ -213,10 +213,10 @@ def test_deleted_rows_are_left_out(spark: Any, tmp_path: Path) -> None:
     assert_same(ours, expected, ["id"])
 
 
-def test_what_a_stream_cannot_do_is_refused_before_it_starts(
+def test_wrong_streaming_calls_are_refused_before_they_start(
     spark: Any, tmp_path: Path
 ) -> None:
-    """One clear error each, with the way out."""
+    """One SpecError each, which names a correct call."""
     feed = Feed(tmp_path, 0, LATE)
     feed.write(1)
     stream = read(spark, tmp_path)
@@ -232,7 +232,7 @@ def test_what_a_stream_cannot_do_is_refused_before_it_starts(
     with pytest.raises(SpecError, match="a watermark on 'came' already"):
         rolling(watched, **marked)
     answers = rolling(stream, **marked)
-    with pytest.raises(SpecError, match="made of answers of slidewise already"):
+    with pytest.raises(SpecError, match="is a result of slidewise already"):
         rolling(answers, **{**marked, "windows": "3s"})
     with pytest.raises(SpecError, match="cannot be a key"):
         rolling(stream.withColumn("key", sf.array("key")), **marked)
@@ -241,10 +241,10 @@ def test_what_a_stream_cannot_do_is_refused_before_it_starts(
     initial = spark.range(3)
     with pytest.raises(SpecError, match="columns"):
         rolling(stream, **ROLLING, late=LATE, initial=initial)
-    asked = {**HOPPING, "window": sw.session("1m"), "every": None}
+    call = {**HOPPING, "window": sw.session("1m"), "every": None}
     with pytest.raises(SpecError, match="may join two sessions"):
-        hopping(stream, **asked, late=LATE, late_rows="correct")
-    with pytest.raises(SpecError, match="gives none"):
+        hopping(stream, **call, late=LATE, late_rows="correct")
+    with pytest.raises(SpecError, match="returns none"):
         hopping(stream, **HOPPING, late=LATE, late_rows="flag")
     provider = "spark.sql.streaming.stateStore.providerClass"
     held = spark.conf.get(provider)

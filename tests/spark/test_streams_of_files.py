@@ -1,4 +1,4 @@
-"""Streams of given files on Spark, beside the table of all their rows."""
+"""Streams of given files, compared with the table of all their rows."""
 
 import datetime as dt
 import os
@@ -20,7 +20,7 @@ DAY = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
 
 
 def put(folder: Path, batches: list[pa.Table]) -> None:
-    """A file per micro-batch, behind those that are there."""
+    """Adds a file per micro-batch after the existing ones."""
     place = folder / "in"
     place.mkdir(exist_ok=True)
     for at, batch in enumerate(batches, start=len(list(place.iterdir()))):
@@ -48,7 +48,7 @@ def stream(spark: Any, folder: Path) -> Any:
 def test_hops_without_a_count_of_rows(
     spark: Any, tmp_path: Path, aggs: dict[str, Any]
 ) -> None:
-    """Weeks of five days, 5,000 rows a day: more than a page of one key."""
+    """Weeks of five days, 5,000 rows a day: more than a page per key."""
     days = [DAY + dt.timedelta(day) for day in range(28)]
     days = [day for day in days if day.weekday() < 5 for _ in range(5000)]
     table = pa.table({"t": days, "x": [float(at % 7) for at in range(len(days))]})
@@ -56,10 +56,10 @@ def test_hops_without_a_count_of_rows(
     end = pa.table({"t": [DAY + dt.timedelta(60)], "x": [0.0]})
     weeks = [table.slice(at * week, week) for at in range(4)]
     put(tmp_path, [*weeks, end])
-    asked: dict[str, Any] = {"on": "t", "window": "7d", "offset": "3d", "aggs": aggs}
-    answers = hopping(stream(spark, tmp_path), **asked, late="0 seconds")
+    call: dict[str, Any] = {"on": "t", "window": "7d", "offset": "3d", "aggs": aggs}
+    answers = hopping(stream(spark, tmp_path), **call, late="0 seconds")
     start(answers, tmp_path, "out").awaitTermination()
-    expected = sw.hopping(table, **asked)
+    expected = sw.hopping(table, **call)
     assert_same(written(spark, tmp_path, "out"), expected, ["window_end"])
 
 
@@ -79,29 +79,31 @@ def test_a_deletion_takes_the_first_row_by_then_by(
     cuts = {1: [0, 3], 2: [0, 2, 3], 3: [0, 1, 2, 3]}[files]
     parts = [table.slice(a, b - a) for a, b in pairwise(cuts)]
     put(tmp_path, [*parts, table.slice(3)])
-    asked: dict[str, Any] = {"on": "t", "windows": "1h", "then_by": "o"}
-    asked |= {"aggs": {"c": sw.collect("x")}, "deletes": "gone"}
-    answers = rolling(stream(spark, tmp_path), **asked, late="1 hour", emit="final")
+    call: dict[str, Any] = {"on": "t", "windows": "1h", "then_by": "o"}
+    call |= {"aggs": {"c": sw.collect("x")}, "deletes": "gone"}
+    answers = rolling(stream(spark, tmp_path), **call, late="1 hour", emit="final")
     start(answers, tmp_path, "out").awaitTermination()
     assert written(spark, tmp_path, "out")["c_1h"].to_pylist() == [["b"]]
     rows = spark.read.parquet(str(tmp_path / "in"))
-    answered = rolling(rows, **asked).toArrow().sort_by("t")
+    answered = rolling(rows, **call).toArrow().sort_by("t")
     assert answered["c_1h"].to_pylist() == [["b"], ["end"]]
 
 
-def test_a_query_that_overflowed_goes_on_with_nulls(spark: Any, tmp_path: Path) -> None:
-    """From its checkpoint: the option is no part of what a checkpoint is made for."""
+def test_a_query_that_overflowed_continues_with_nulls(
+    spark: Any, tmp_path: Path
+) -> None:
+    """From its checkpoint: overflow= is not part of the guard."""
     from pyspark.errors import StreamingQueryException
 
     times = [DAY, DAY, DAY + dt.timedelta(1), DAY + dt.timedelta(2)]
     table = pa.table({"t": times, "k": [*"aabb"], "x": [2**62, 2**62, 1, 1]})
     put(tmp_path, [table.slice(0, 3), table.slice(3)])
-    asked: dict[str, Any] = {"on": "t", "by": "k", "windows": "1h"}
-    asked |= {"aggs": {"s": sw.sum("x")}, "late": "0 seconds", "emit": "final"}
-    answers = rolling(stream(spark, tmp_path), **asked)
+    call: dict[str, Any] = {"on": "t", "by": "k", "windows": "1h"}
+    call |= {"aggs": {"s": sw.sum("x")}, "late": "0 seconds", "emit": "final"}
+    answers = rolling(stream(spark, tmp_path), **call)
     with pytest.raises(StreamingQueryException, match="ResultOverflowError"):
         start(answers, tmp_path, "out").awaitTermination()
-    answers = rolling(stream(spark, tmp_path), **asked, overflow="null")
+    answers = rolling(stream(spark, tmp_path), **call, overflow="null")
     start(answers, tmp_path, "out").awaitTermination()
     found = written(spark, tmp_path, "out").sort_by("t")
     assert found["s_1h"].to_pylist() == [None, None, 1, 1]

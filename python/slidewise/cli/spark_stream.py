@@ -26,7 +26,7 @@ from slidewise.errors import SpecError
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.columns import column
 from slidewise.spark.options import StreamOptions, check_order
-from slidewise.spark.stream import answered, buckets_of, job_of
+from slidewise.spark.stream import bucket_count, make_query, transform_stream
 from slidewise.spec.spec import Spec
 
 __all__ = ["run_stream"]
@@ -62,10 +62,10 @@ def run_stream(options: Namespace, spec: Spec) -> None:
     try:
         with running("slidewise stream", _config(options), kinder, unstarted) as spark:
             rows = _with_times(_source(spark, options), spec)
-            answers = answered(rows, spec, asked)
+            answers = transform_stream(rows, spec, asked)
             if options.checkpoint is not None:
-                job = job_of(rows, spec, asked)
-                _compare(options.checkpoint, Guard.of(job, buckets_of(spec, asked)))
+                job = make_query(rows, spec, asked)
+                _compare(options.checkpoint, Guard.of(job, bucket_count(spec, asked)))
             _run(_sink(answers, options, spec, scratch), options)
     finally:
         if scratch is not None:

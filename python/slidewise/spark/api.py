@@ -1,4 +1,4 @@
-"""The functions for PySpark: what is asked is checked, and handed on."""
+"""The public functions: check their arguments, and hand on to `batch` or `stream`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,69 +41,76 @@ def rolling(
     partitions: int | None = None,
     split: str | bool | int = "auto",
 ) -> Any:
-    """Rolling aggregates of a PySpark DataFrame, batch or streaming.
+    """Appends rolling aggregates to a PySpark DataFrame, batch or streaming.
 
-    Means what `slidewise.rolling` means, and gives the same numbers. The rows come back
-    with a column `<name>_<window>` per window and aggregation, in no particular order.
+    The results are those of `slidewise.rolling`: a column `<name>_<window>` per window
+    and aggregation. The rows come back in no particular order.
 
     Args:
-        df: A PySpark DataFrame, of Spark Connect as well. Left out, a function comes
-            back, for `df.transform(rolling(...))`.
-        on: As for `slidewise.rolling`, and so are `windows`, `aggs`, `by`, `closed`,
-            `ties`, `nan`, `min_rows`, `offset` and `overflow`.
-        windows: See there.
-        aggs: See there.
-        by: See there.
-        closed: See there.
-        ties: See there.
-        nan: See there.
-        arrival: See there. Rows of equal arrival have arrived together and see one
-            another: Spark keeps no order between them.
-        min_rows: See there.
-        offset: See there.
-        overflow: See there. A stream that fails with `ResultOverflowError` goes on from
-            its checkpoint with "null".
-        then_by: The column, or several, by which rows of equal time are ordered:
-            values, NaN, nulls. Needed where the answer depends on it: for `rows(n)`,
-            `ties="rows"`, `first`, `last`, `collect`, `concat`, `arg_min` and
-            `arg_max`, and aggregations of your own that are not commutative.
-        late: For streams: how long to wait for late rows, such as `"10 minutes"`.
-        emit: For streams: `"final"` gives each row once all rows of its window that are
-            not late are there (by default), `"arrival"` at once, as of its arrival (by
-            default with `arrival=`), `"update"` per micro-batch and changed key the
-            window at its latest time.
-        late_rows: For streams: rows later than `late` are counted and dropped
-            (`"drop"`), come back without results and with `_late` true (`"flag"`), or
-            are taken in as far as the longest window behind the watermark, and what
-            they change is sent again with `_correction` true (`"correct"`).
-        initial: For streams: a batch DataFrame of what came before the stream.
-        buckets: For streams: into how many groups keys are hashed, for as long as the
-            checkpoint lives.
-        marker: For streams: a column of booleans. Rows where it is true are no rows of
-            the stream: their times only move the watermark, which is how the last rows
-            of a stream that has ended get their answers.
-        deletes: A column of booleans. A row where it is true takes back one with its
-            key and time (the first by `then_by`, else the first that arrived, which in
-            a batch DataFrame is the first that Spark reads) and gets no answer. On a
-            stream it is late as any row is.
-        partitions: For batch: over how many tasks the keys are spread. By default
+        df: DataFrame, batch or streaming, of Spark Connect as well. Without it, the
+            call returns a function for `df.transform(rolling(...))`.
+        on: str, the column of event times: timestamps, dates, durations or integers; a
+            stream needs timestamps with a time zone.
+        windows: One window or several: `"90s"`, `"1h"`, `"7d"`, a timedelta, an int in
+            the units of an integer time column, or `slidewise.rows(n)`.
+        aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
+        by: str or list of str, the key columns; each key has its own windows.
+        closed: `"right"`, `"left"`, `"both"` or `"neither"`: which ends of a window
+            belong to it.
+        ties: `"peers"`: rows of equal time see one another; `"rows"`: they see those
+            before them by `then_by`.
+        nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
+        arrival: str, the column of arrival order: each row sees only rows that arrived
+            no later. Rows of equal arrival see one another: Spark keeps no order
+            between them.
+        min_rows: int; a window with fewer values that are not null gives null.
+        offset: A window length: how much earlier windows end, such as `"5m"`.
+        overflow: `"raise"` (an integer overflow fails the job) or `"null"`. A stream
+            that has failed may continue from its checkpoint with `"null"`.
+        then_by: str or list of str, the columns that order rows of equal time, each as
+            values, NaN, nulls. Required where results depend on that order: for
+            `rows(n)`, `ties="rows"`, `first`, `last`, `collect`, `collect_distinct`,
+            `concat`, `arg_min` and `arg_max`, and custom aggregations that are not
+            commutative.
+        late: For streams, required: str or timedelta, how far the watermark is behind
+            the latest event time, such as `"10 minutes"`.
+        emit: For streams: `"final"`, each row once the watermark has passed it (the
+            default); `"arrival"`, each row in its own micro-batch (the default with
+            `arrival=`); or `"update"`, per micro-batch the latest window of each key
+            with new rows.
+        late_rows: For streams, what happens to rows behind the watermark: `"drop"`;
+            `"flag"` returns them without results and with `_late` true; `"correct"`
+            ingests those up to the longest window behind it, and emits the results
+            that they change again, with `_correction` true. All are counted.
+        initial: For streams: a batch DataFrame of the rows before the stream.
+        buckets: For streams: int, the number of groups into which keys are hashed, by
+            default 8. It cannot change while the checkpoint exists.
+        marker: For streams: str, a boolean column. Rows where it is true only move the
+            watermark, which emits the last rows of a stream that ends.
+        deletes: str, a boolean column. A row where it is true deletes one row of its
+            key and time (the first by `then_by`, else by arrival, which in a batch
+            DataFrame is the order in which Spark reads) and gets no results.
+        partitions: For batch: int, the number of tasks; by default
             `spark.sql.shuffle.partitions`.
-        split: For batch: keys of very many rows are cut into pieces of time, so that
-            the whole cluster works on them. `"auto"` finds them in tables that Spark
-            expects to be large, by a count and a sample, which are small jobs of their
-            own; a number cuts keys of about 10,000 rows and more into up to so many
-            pieces; `False` cuts none.
+        split: For batch: `"auto"` splits skewed keys by time, in tables that Spark
+            expects to be large; an int splits each key of 10,000 rows and more into so
+            many parts, 64 at most; False splits none.
 
     Returns:
-        A DataFrame. Nothing is computed before Spark is asked to, but for those jobs.
+        A DataFrame, computed when Spark runs it; without `df` a function of a
+        DataFrame. Arguments for streams may stay in a call on a batch DataFrame: they
+        change no results there. Only `initial` and `emit="update"` are refused.
+
+    Cost:
+        Batch: one shuffle, one sort, and O(1) amortized time per row, window and
+        invertible or monotonic aggregation, however long windows are. `split` may run
+        a count and a sample in this call. Streams: per micro-batch, time and state
+        access in proportion to its rows, and logarithmic in the length of windows;
+        quantiles, distinct counts and the like read all rows of the windows.
 
     Raises:
-        SpecError: If an argument or a column is wrong, before any job starts. What only
-            the values tell (a missing time, a NaN that was refused) fails the job, with
-            the same message.
-
-    The arguments for streams may stay in a call on a batch DataFrame: they say when an
-    answer is given, not what it is.
+        SpecError: If an argument or a column is wrong, before any job starts. Errors
+            in the values (a missing time, a refused NaN) fail the job instead.
 
     Example:
         >>> import slidewise as sw
@@ -129,7 +136,7 @@ def rolling(
         overflow=overflow,
     )
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
-    return _applied(
+    return _transform(
         df,
         spec,
         batch,
@@ -168,41 +175,48 @@ def hopping(
     partitions: int | None = None,
     split: str | bool | int = "auto",
 ) -> Any:
-    """Aggregates over windows at a distance from one another, batch or streaming.
+    """Aggregates a PySpark DataFrame over hopping, tumbling or session windows.
 
-    Means what `slidewise.hopping` means: a row per key and window, with the key
+    The results are those of `slidewise.hopping`: a row per key and window, with the key
     columns, `window_start`, `window_end` and a column per aggregation, in no particular
     order.
 
     Args:
-        df: As for `rolling`.
-        on: As for `slidewise.hopping`, and so are `window`, `aggs`, `every`, `by`,
-            `offset`, `empty`, `nan`, `min_rows` and `overflow`.
-        window: See there.
-        aggs: See there.
-        every: See there.
-        by: See there.
-        offset: See there.
-        empty: See there.
-        nan: See there.
-        min_rows: See there.
-        overflow: See there.
-        then_by: As for `rolling`, and so are the others.
-        late: See `rolling`.
-        emit: For streams: `"slide"`, a row per key and window once it is complete.
-        late_rows: See `rolling`.
-        initial: See `rolling`.
-        buckets: See `rolling`.
-        marker: See `rolling`.
-        deletes: See `rolling`.
-        partitions: See `rolling`.
-        split: See `rolling`. Sessions are not cut, nor is anything with `empty=True`.
+        df: DataFrame, batch or streaming; without it, the call returns a function.
+        on: str, the column of event times.
+        window: The length of windows: `"1h"`, a timedelta, an int for integer times; or
+            `slidewise.session("30m")`, whose windows end at a gap.
+        aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
+        every: The distance between the starts of windows, by default their length.
+        by: str or list of str, the key columns; each key has its own windows.
+        offset: A window length by which the starts of windows are moved.
+        empty: bool; also returns windows without rows between a key's first and last.
+        nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
+        min_rows: int; a window with fewer values that are not null gives null.
+        overflow: `"raise"` or `"null"`, as for `rolling`.
+        then_by: str or list of str, the columns that order rows of equal time.
+        late: For streams, required: str or timedelta, as for `rolling`.
+        emit: For streams: `"slide"` alone: a row per key and window, once the watermark
+            has passed its end.
+        late_rows: For streams: `"drop"` or `"correct"`, as for `rolling`.
+        initial: For streams: a batch DataFrame of the rows before the stream.
+        buckets: For streams: int, the number of groups into which keys are hashed.
+        marker: For streams: str, the boolean column of rows that only move the
+            watermark.
+        deletes: str, the boolean column of rows that delete others, as for `rolling`.
+        partitions: For batch: int, the number of tasks.
+        split: For batch: `"auto"`, int or False, as for `rolling`. Sessions and
+            `empty=True` are not split.
 
     Returns:
-        A DataFrame, or a function of one.
+        A DataFrame, computed when Spark runs it; without `df` a function of a
+        DataFrame.
+
+    Cost:
+        As for `rolling`. No row is copied into the windows that hold it.
 
     Raises:
-        SpecError: As for `rolling`.
+        SpecError: If an argument or a column is wrong, before any job starts.
 
     Example:
         >>> import slidewise as sw
@@ -223,7 +237,7 @@ def hopping(
         overflow=overflow,
     )
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
-    return _applied(
+    return _transform(
         df,
         spec,
         batch,
@@ -238,20 +252,24 @@ def hopping(
     )
 
 
-def explain(df: DataFrame, **asked: Any) -> str:
-    """How `rolling` or `hopping` would answer: steps, tasks, hot keys, memory.
+def explain(df: DataFrame, **arguments: Any) -> str:
+    """Describes the plan of `rolling` or `hopping`: steps, skewed keys, state, memory.
 
-    Also says where a window frame of Spark's own would do as well.
+    Also says if a window frame of Spark's own would do as well.
 
     Args:
-        df: As for `rolling`.
-        asked: The other arguments of `rolling`, or of `hopping` if there is `window`.
+        df: DataFrame, batch or streaming.
+        arguments: The other arguments of `rolling`, or of `hopping` if `window` is
+            among them.
 
     Returns:
-        Some lines of text. Looking for hot keys may take a small job.
+        str, some lines of text.
+
+    Cost:
+        Runs the small jobs that look for skewed keys, unless `split=False`.
 
     Raises:
-        SpecError: As for `rolling`.
+        SpecError: If an argument or a column is wrong.
 
     Example:
         >>> import slidewise as sw
@@ -259,63 +277,63 @@ def explain(df: DataFrame, **asked: Any) -> str:
         >>> print(explain(df, on="t", windows="1h",
         ...               aggs={"n": sw.count()}))  # doctest: +SKIP
     """
-    later = hopping(**asked) if "window" in asked else rolling(**asked)
-    assert isinstance(later, _Asked), "there is no DataFrame among the arguments"
-    return later.explained(df)
+    transform = hopping(**arguments) if "window" in arguments else rolling(**arguments)
+    assert isinstance(transform, _Transform), "no DataFrame is among the arguments"
+    return transform.explain(df)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is asked, and as a function: that of a DataFrame."""
+class _Transform:
+    """A checked call, as a function of its DataFrame."""
 
     spec: Spec
     stream: StreamOptions
     batch: BatchOptions
 
     def __call__(self, df: DataFrame) -> DataFrame:
-        """The DataFrame of answers."""
+        """Returns the DataFrame of results."""
         from slidewise.spark.versions import check_batch, check_streams
 
         _check_frame(df)
         if df.isStreaming:
             check_streams()
             self.stream.check_stream()
-            from slidewise.spark import stream as streams
+            from slidewise.spark.stream import transform_stream
 
-            return streams.answered(df, self.spec, self.stream)
+            return transform_stream(df, self.spec, self.stream)
         check_batch()
-        from slidewise.spark import batch as tables
+        from slidewise.spark import batch
 
-        self.stream.check_table(self.spec)
-        rows = tables.without_markers(df, self.stream.marker)
-        rows = tables.without_deleted(rows, self.spec, self.stream)
-        answers = tables.answered(rows, self.spec, self.batch)
-        return tables.with_flags(answers, self.stream)
+        self.stream.check_batch(self.spec)
+        rows = batch.drop_markers(df, self.stream.marker)
+        rows = batch.drop_deleted(rows, self.spec, self.stream)
+        results = batch.transform_batch(rows, self.spec, self.batch)
+        return batch.add_flags(results, self.stream)
 
-    def explained(self, df: DataFrame) -> str:
-        """How that would be done."""
+    def explain(self, df: DataFrame) -> str:
+        """Returns the plan as text."""
         from slidewise.spark import explanation
         from slidewise.spark.versions import check_batch, check_streams
 
         _check_frame(df)
         if df.isStreaming:
             check_streams()
-            return explanation.explained_stream(df, self.spec, self.stream)
+            return explanation.explain_stream(df, self.spec, self.stream)
         check_batch()
-        self.stream.check_table(self.spec)
-        return explanation.explained_batch(df, self.spec, self.batch)
+        self.stream.check_batch(self.spec)
+        return explanation.explain_batch(df, self.spec, self.batch)
 
 
-def _applied(df: DataFrame, spec: Spec, batch: BatchOptions, **stream: Any) -> Any:
-    """The DataFrame with the answers; a function of one where there is none yet."""
+def _transform(df: DataFrame, spec: Spec, batch: BatchOptions, **stream: Any) -> Any:
+    """Returns the DataFrame of results; a function of a DataFrame if `df` is None."""
     options = StreamOptions.make(spec, **stream)
     check_order(spec, options.then_by)
-    asked = _Asked(spec, options, batch)
-    return asked if df is None else asked(df)
+    transform = _Transform(spec, options, batch)
+    return transform if df is None else transform(df)
 
 
 def _check_frame(df: DataFrame) -> None:
-    """Duck-typed: the classes of Spark Connect are others than those of the driver."""
+    """Checks for a DataFrame by its methods: Spark Connect has a class of its own."""
     if not all(hasattr(df, name) for name in ("isStreaming", "mapInArrow", "schema")):
         kind = f"{type(df).__module__}.{type(df).__qualname__}"
         raise SpecError(

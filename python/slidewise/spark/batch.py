@@ -1,11 +1,11 @@
-"""Batch: rows sorted by key and time in partitions, one pass over each.
+"""Batch queries: rows sorted by key and time within partitions, one pass over each.
 
     repartition(n, keys) → sortWithinPartitions(keys, time) → mapInArrow
 
-One shuffle and one sort (by one number where that will do: `sorting`), whatever the
-number of windows and aggregations. The number of
-partitions is given, so that adaptive execution neither merges nor splits them. Keys of
-very many rows are cut into pieces of time first (`hot`).
+One shuffle and one sort, however many windows and aggregations there are. The sort is
+by one number where that is possible (`sort_key`). The number of partitions is explicit,
+so that adaptive query execution neither merges nor splits them. Skewed keys are split
+by time first (`skew`).
 """
 
 from dataclasses import dataclass, replace
@@ -19,183 +19,196 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.keyed.query import CORRECTION, LATE
 from slidewise.keyed.validation import refuse_flag
-from slidewise.spark import skew
-from slidewise.spark.batch_worker import answer
-from slidewise.spark.columns import OWN, ascending, column, key_column
+from slidewise.spark.batch_worker import partition_function
+from slidewise.spark.columns import RESERVED_PREFIX, ascending, column, key_column
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.schemas import (
     arrow_schema,
-    check_booleans,
-    refuse_own,
-    with_results,
+    check_boolean,
+    check_reserved_names,
+    result_struct,
 )
-from slidewise.spark.skew_split import PIECE, Bounds, Cuts, in_pieces
-from slidewise.spark.sort_key import RUN, by_one_number, placed, with_runs
+from slidewise.spark.skew import find_splits
+from slidewise.spark.skew_split import SPLIT, SkewSplits, SplitBounds, add_splits
+from slidewise.spark.sort_key import (
+    KEY_GROUP,
+    add_sort_key,
+    fits_sort_key,
+    repartition_splits,
+)
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Order
 
 __all__ = [
-    "Job",
-    "answered",
-    "planned",
-    "with_flags",
-    "without_deleted",
-    "without_markers",
+    "BatchPlan",
+    "add_flags",
+    "drop_deleted",
+    "drop_markers",
+    "plan_batch",
+    "transform_batch",
 ]
 
-# Spark's own default of spark.sql.shuffle.partitions, which nobody has chosen.
-_UNSAID = "200"
-_PER_CORE = 2
-# What `without_deleted` adds to rows for as long as it needs it: their number, how many
-# rows of their key and time are taken back, and which of these they are.
-_ROW = f"{OWN}row"
-_DELETED = f"{OWN}deleted"
-_PLACE = f"{OWN}place"
+# Spark's default of spark.sql.shuffle.partitions: with this value it was not set.
+_DEFAULT_PARTITIONS = "200"
+_TASKS_PER_CORE = 2
+# Columns that `drop_deleted` adds and drops: the row's number, how many rows of its key
+# and time are deletions, and its rank among the others.
+_ROW = f"{RESERVED_PREFIX}row"
+_DELETIONS = f"{RESERVED_PREFIX}deletions"
+_RANK = f"{RESERVED_PREFIX}rank"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A batch job, planned.
+class BatchPlan:
+    """The plan of a batch query.
 
     Attributes:
-        spec: What is asked.
-        schema: Of the answers.
-        tasks: How many tasks sort and answer.
-        cuts: Where hot keys are cut, or None.
-        then_by: What orders rows of equal time.
-        in_runs: Whether rows are sorted by one number (`sorting`).
+        spec: The windows and aggregations.
+        schema: The schema of the results.
+        tasks: The number of shuffle partitions.
+        splits: The splits of skewed keys; None without skewed keys.
+        then_by: The columns that order rows of equal time.
+        by_sort_key: Whether rows are sorted by one number (`sort_key`).
     """
 
     spec: Spec
     schema: StructType
     tasks: int
-    cuts: Cuts | None
+    splits: SkewSplits | None
     then_by: tuple[str, ...]
-    in_runs: bool
+    by_sort_key: bool
 
 
-def answered(df: Any, spec: Spec, options: BatchOptions) -> Any:
-    """The DataFrame of answers.
+def transform_batch(df: Any, spec: Spec, options: BatchOptions) -> Any:
+    """Returns the DataFrame of results.
 
     Args:
         df: A batch DataFrame.
-        spec: What is asked.
-        options: How the job is cut into tasks.
+        spec: The windows and aggregations.
+        options: The options for batch calls.
 
     Raises:
         SpecError: If the spec does not fit the columns.
     """
-    return _run(df, planned(df, spec, options))
+    return _apply(df, plan_batch(df, spec, options))
 
 
-def with_flags(answers: Any, options: StreamOptions) -> Any:
-    """Answers with the columns by which those of a stream say what they are."""
+def add_flags(results: Any, options: StreamOptions) -> Any:
+    """Adds the columns `_correction` and `_late`, which a stream would have: all false.
+
+    Raises:
+        SpecError: If the DataFrame has a column `_late` already.
+    """
     names = [CORRECTION] if options.corrects else []
     if options.flags:
-        refuse_flag(answers.columns, options.late_rows)
+        refuse_flag(results.columns, options.late_rows)
         names.append(LATE)
-    # Spark Connect refuses to add no columns.
+    # Spark Connect refuses withColumns({}).
     if not names:
-        return answers
-    return answers.withColumns({name: sf.lit(False) for name in names})
+        return results
+    return results.withColumns({name: sf.lit(False) for name in names})
 
 
-def without_markers(df: Any, marker: str | None) -> Any:
-    """The rows that are rows: markers only move the watermark of a stream."""
+def drop_markers(df: Any, marker: str | None) -> Any:
+    """Drops marker rows, which only move the watermark of a stream."""
     if marker is None:
         return df
-    check_booleans(df, marker, "marker")
+    check_boolean(df, marker, "marker")
     return df.where(sf.coalesce(~column(marker), sf.lit(True)))
 
 
-def without_deleted(df: Any, spec: Spec, options: StreamOptions) -> Any:
-    """The rows that no other row takes back, and that take none back themselves.
+def drop_deleted(df: Any, spec: Spec, options: StreamOptions) -> Any:
+    """Drops the rows of `deletes=` that are true, and as many rows that they delete.
 
-    Of rows of equal key and time the first by `then_by` is taken back first; where that
-    does not tell, the first in the order in which Spark reads them.
+    A deletion removes the first row of its key and time, by `then_by`; rows that are
+    equal by that, too, in the order in which Spark reads them.
     """
     if options.deletes is None:
         return df
-    refuse_own(df)
+    check_reserved_names(df)
     names = [*spec.columns, *options.then_by, options.deletes]
     require(frame(arrow_schema(df).empty_table()), names, "the DataFrame")
-    check_booleans(df, options.deletes, "deletes")
-    gone = sf.coalesce(column(options.deletes), sf.lit(False))
-    place = [*(key_column(df, name) for name in spec.by), column(spec.on)]
+    check_boolean(df, options.deletes, "deletes")
+    is_deletion = sf.coalesce(column(options.deletes), sf.lit(False))
+    key_and_time = [*(key_column(df, name) for name in spec.by), column(spec.on)]
     order = [*ascending(options.then_by), column(_ROW)]
-    alike = Window.partitionBy(*place, gone).orderBy(*order)
-    marked = df.withColumn(_ROW, sf.monotonically_increasing_id()).withColumns(
+    peers = Window.partitionBy(*key_and_time, is_deletion).orderBy(*order)
+    deletions = sf.sum(is_deletion.cast("int"))
+    ranked = df.withColumn(_ROW, sf.monotonically_increasing_id()).withColumns(
         {
-            _DELETED: sf.sum(gone.cast("int")).over(Window.partitionBy(*place)),
-            _PLACE: sf.row_number().over(alike),
+            _DELETIONS: deletions.over(Window.partitionBy(*key_and_time)),
+            _RANK: sf.row_number().over(peers),
         }
     )
-    rows = marked.where(~gone & (column(_PLACE) > column(_DELETED)))
-    return rows.drop(_ROW, _DELETED, _PLACE)
+    kept = ranked.where(~is_deletion & (column(_RANK) > column(_DELETIONS)))
+    return kept.drop(_ROW, _DELETIONS, _RANK)
 
 
-def planned(df: Any, spec: Spec, options: BatchOptions) -> Job:
-    """How the answers would be found.
+def plan_batch(df: Any, spec: Spec, options: BatchOptions) -> BatchPlan:
+    """Plans a batch query; looking for skewed keys may run small jobs.
 
     Raises:
         SpecError: If the spec does not fit the columns.
     """
-    schema = with_results(df, spec, options.then_by)
-    tasks = _tasks(df, options)
-    cuts = skew.find_cuts(df, spec, options, tasks, arrow_schema(df))
-    tasks = 1 if not spec.by and cuts is None else tasks
-    in_runs = by_one_number(df, spec, options.then_by, cuts, tasks)
-    return Job(spec, schema, tasks, cuts, options.then_by, in_runs)
+    schema = result_struct(df, spec, options.then_by)
+    tasks = _task_count(df, options)
+    splits = find_splits(df, spec, options, tasks, arrow_schema(df))
+    tasks = 1 if not spec.by and splits is None else tasks
+    by_sort_key = fits_sort_key(df, spec, options.then_by, splits, tasks)
+    return BatchPlan(spec, schema, tasks, splits, options.then_by, by_sort_key)
 
 
-def _run(df: Any, job: Job) -> Any:
-    spec = job.spec
+def _apply(df: Any, plan: BatchPlan) -> Any:
+    """Returns the DataFrame of a plan's results."""
+    spec = plan.spec
     order = Order()
     keys = [key_column(df, name) for name in spec.by]
-    rows = _needed(df, job)
+    rows = _drop_unused(df, plan)
     bounds = None
-    if job.cuts is not None:
-        rows = in_pieces(rows, spec, job.cuts)
-        rows = placed(rows, spec, job.tasks)
-        keys.append(column(PIECE))
-        bounds = Bounds.of(job.cuts)
+    if plan.splits is not None:
+        rows = add_splits(rows, spec, plan.splits)
+        rows = repartition_splits(rows, spec, plan.tasks)
+        keys.append(column(SPLIT))
+        bounds = SplitBounds.of(plan.splits)
     elif keys:
-        rows = rows.repartition(job.tasks, *keys)
+        rows = rows.repartition(plan.tasks, *keys)
     else:
         rows = rows.repartition(1)
-    if job.in_runs:
-        rows, number = with_runs(rows, spec, job.cuts, job.tasks)
-        rows = rows.sortWithinPartitions(number)
-        order = replace(order, runs=(RUN,))
+    if plan.by_sort_key:
+        rows, sort_key = add_sort_key(rows, spec, plan.splits, plan.tasks)
+        rows = rows.sortWithinPartitions(sort_key)
+        order = replace(order, runs=(KEY_GROUP,))
     else:
         time = column(spec.arrival or spec.on)
-        rows = rows.sortWithinPartitions(*keys, time, *ascending(job.then_by))
+        rows = rows.sortWithinPartitions(*keys, time, *ascending(plan.then_by))
     if bounds is not None:
-        spec = replace(spec, by=(*spec.by, PIECE))
-    run = answer(spec, order, bounds, tuple(rows.columns), tuple(job.schema.names))
-    # PySpark takes names with dots and backticks apart here; the workers know them.
-    plain = rows.toDF(*(f"_{at}" for at in range(len(rows.columns))))
-    return plain.mapInArrow(run, job.schema)
+        spec = replace(spec, by=(*spec.by, SPLIT))
+    function = partition_function(
+        spec, order, bounds, tuple(rows.columns), tuple(plan.schema.names)
+    )
+    # PySpark parses dots and backticks in names here; the workers know the names.
+    numbered = rows.toDF(*(f"_{at}" for at in range(len(rows.columns))))
+    return numbered.mapInArrow(function, plan.schema)
 
 
-def _needed(df: Any, job: Job) -> Any:
-    """The rows with what goes through the shuffle: windows leave other columns out."""
-    if not job.spec.is_hopping:
+def _drop_unused(df: Any, plan: BatchPlan) -> Any:
+    """Drops columns that hopping windows do not need, before the shuffle."""
+    if not plan.spec.is_hopping:
         return df
-    names = dict.fromkeys([*job.spec.columns, *job.then_by])
+    names = dict.fromkeys([*plan.spec.columns, *plan.then_by])
     return df.select(*map(column, names))
 
 
-def _tasks(df: Any, options: BatchOptions) -> int:
-    """How many tasks there will be."""
+def _task_count(df: Any, options: BatchOptions) -> int:
+    """Returns the number of shuffle partitions: as set, else two per core."""
     if options.partitions is not None:
         return options.partitions
     spark = df.sparkSession
-    asked = spark.conf.get("spark.sql.shuffle.partitions", _UNSAID)
-    if asked != _UNSAID:
-        return int(asked)
+    setting = spark.conf.get("spark.sql.shuffle.partitions", _DEFAULT_PARTITIONS)
+    if setting != _DEFAULT_PARTITIONS:
+        return int(setting)
     try:
         cores = spark.sparkContext.defaultParallelism
-    except Exception:  # noqa: BLE001 - Spark Connect has no context, and says so its way
-        return int(asked)
-    return min(_PER_CORE * int(cores), int(asked))
+    except Exception:  # noqa: BLE001 - Spark Connect has no context; its error varies
+        return int(setting)
+    return min(_TASKS_PER_CORE * int(cores), int(setting))

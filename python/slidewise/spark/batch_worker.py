@@ -1,4 +1,4 @@
-"""What runs in Python workers: one pass over a partition's sorted rows."""
+"""Batch queries in Python workers: one pass over the sorted rows of a partition."""
 
 import pickle
 from collections.abc import Callable, Iterator
@@ -11,92 +11,90 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from slidewise.frames.adapt import frame
-from slidewise.spark.skew_split import Bounds
-from slidewise.spark.sort_key import RUN, check_times
+from slidewise.spark.skew_split import SplitBounds
+from slidewise.spark.sort_key import KEY_GROUP, check_times
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_batches
 from slidewise.table.batched_rolling import Order, check_rows, rolling_batches
 from slidewise.table.time_columns import read_times
 
-__all__ = ["Answer", "answer"]
+__all__ = ["PartitionFunction", "partition_function"]
 
-Answer = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Batches = Iterator[pa.RecordBatch]
+PartitionFunction = Callable[[Batches], Batches]
 
-# Results go back in batches of so many rows.
-_ROWS = 1 << 15
+# Rows of a batch of results.
+_BATCH_ROWS = 1 << 15
 
 
-def answer(
+def partition_function(
     spec: Spec,
     order: Order,
-    bounds: Bounds | None,
-    come: tuple[str, ...],
-    go: tuple[str, ...],
-) -> Answer:
-    """A function for `mapInArrow`.
+    bounds: SplitBounds | None,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+) -> PartitionFunction:
+    """Returns a function for `mapInArrow`.
 
     Args:
-        spec: What is asked.
-        order: What is known of the order of rows.
-        bounds: Of pieces, if keys are cut.
-        come: The names of the columns that come.
-        go: The columns that go back.
+        spec: The windows and aggregations.
+        order: How the rows of a partition are sorted.
+        bounds: The bounds of splits; None if no key is split.
+        inputs: The names of the input columns.
+        outputs: The columns of the results.
     """
     blob = cloudpickle.dumps(spec)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spec = _unpickled(blob)
-        named: Iterator[pa.RecordBatch] = map(
-            methodcaller("rename_columns", come), batches
-        )
-        named = _checked(named, spec)
-        if order.runs == (RUN,):
-            named = _in_runs(named, spec)
+    def run(batches: Batches) -> Batches:
+        spec = _unpickle(blob)
+        rows: Batches = map(methodcaller("rename_columns", inputs), batches)
+        rows = _checked_batches(rows, spec)
+        if order.runs == (KEY_GROUP,):
+            rows = _check_sort_keys(rows, spec)
         if bounds is not None:
-            named = _in_pieces(named, spec, bounds)
-        own = replace(order, is_checked=True)
-        own = own if bounds is None else bounds.order(spec, own)
-        first = next(named, None)
+            rows = _add_roles(rows, spec, bounds)
+        row_order = replace(order, is_checked=True)
+        if bounds is not None:
+            row_order = bounds.order(spec, row_order)
+        first = next(rows, None)
         if first is None:
             return
-        answered = hopping_batches if spec.is_hopping else rolling_batches
-        for part in answered(chain([first], named), spec, first.schema, own):
-            yield from part.select(go).to_batches(max_chunksize=_ROWS)
+        compute = hopping_batches if spec.is_hopping else rolling_batches
+        for results in compute(chain([first], rows), spec, first.schema, row_order):
+            yield from results.select(outputs).to_batches(max_chunksize=_BATCH_ROWS)
 
     return run
 
 
-def _checked(batches: Iterator[pa.RecordBatch], spec: Spec) -> Iterator[pa.RecordBatch]:
-    """Batches of which each row is as it must be: looked at once, before all else."""
+def _checked_batches(batches: Batches, spec: Spec) -> Batches:
+    """Checks the values of each batch before any other step reads them."""
     for batch in batches:
         check_rows(batch, spec)
         yield batch
 
 
-def _in_runs(batches: Iterator[pa.RecordBatch], spec: Spec) -> Iterator[pa.RecordBatch]:
-    """Batches of which all times were in the number that sorted them."""
+def _check_sort_keys(batches: Batches, spec: Spec) -> Batches:
+    """Checks that the times of each batch fit into its sort keys."""
     for batch in batches:
         table = pa.Table.from_batches([batch])
         check_times(read_times(frame(table).column(spec.on), spec.on).ticks, spec.on)
         yield batch
 
 
-def _in_pieces(
-    batches: Iterator[pa.RecordBatch], spec: Spec, bounds: Bounds
-) -> Iterator[pa.RecordBatch]:
-    """Batches with what their rows are to their piece."""
-    watch = bounds.watch()
+def _add_roles(batches: Batches, spec: Spec, bounds: SplitBounds) -> Batches:
+    """Adds the columns that part a split's rows from its overlap rows."""
+    counter = bounds.overlap_counter()
     for batch in batches:
-        marked = bounds.marked(batch, spec)
-        if watch is not None:
-            watch.take(marked)
-        yield marked
-    if watch is not None:
-        watch.check()
+        with_roles = bounds.add_roles(batch, spec)
+        if counter is not None:
+            counter.add(with_roles)
+        yield with_roles
+    if counter is not None:
+        counter.check()
 
 
 @lru_cache(maxsize=16)
-def _unpickled(blob: bytes) -> Spec:
-    """Once per process: native aggregations are compiled when they are unpickled."""
+def _unpickle(blob: bytes) -> Spec:
+    """Unpickles a spec once per process: that compiles its native aggregations."""
     spec: Spec = pickle.loads(blob)
     return spec

@@ -1,4 +1,7 @@
-"""What a checkpoint was made for. Spark itself notices no change of it."""
+"""The guard of a checkpoint: refuses to continue it with another query.
+
+Spark itself does not compare the query with its checkpoint.
+"""
 
 import json
 from dataclasses import asdict, dataclass
@@ -7,26 +10,26 @@ from typing import Any, Self
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.stream_query import StreamQuery
 
-__all__ = ["GUARDED", "Guard"]
+__all__ = ["GUARD_BUCKET", "Guard"]
 
-# The bucket of its own in which the guard lies.
-GUARDED = -1
+# The number of the bucket whose state is the guard.
+GUARD_BUCKET = -1
 _FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What must not change while a checkpoint lives.
+    """What must not change while a checkpoint exists.
 
     Attributes:
-        format: The version of the layout of state.
-        spec: The spec as text; its hash would say less in a message.
-        emit: When rows are answered.
-        then_by: What orders rows of equal time.
-        deletes: What says which rows take others back.
-        corrects: Whether late rows change answers that were given.
+        format: The version of the state format.
+        spec: The spec as text, so that a message can name what changed.
+        emit: The value of `emit=`.
+        then_by: The columns that order rows of equal time.
+        deletes: The column of `deletes=`.
+        corrects: Whether late rows correct results (`late_rows="correct"`).
         columns: Names and types of the stream's columns.
-        buckets: Into how many groups keys are hashed.
+        buckets: The number of groups into which keys are hashed.
     """
 
     format: int
@@ -39,54 +42,58 @@ class Guard:
     buckets: int
 
     @classmethod
-    def of(cls, job: StreamQuery, buckets: int) -> Self:
-        """The guard of a job."""
-        columns = tuple((field.name, str(field.type)) for field in job.schema)
+    def of(cls, query: StreamQuery, buckets: int) -> Self:
+        """Returns the guard of a query."""
+        columns = tuple((field.name, str(field.type)) for field in query.schema)
         return cls(
             format=_FORMAT,
-            spec=job.spec.canonical(),
-            emit=job.emit,
-            then_by=str(job.then_by),
-            deletes=job.deletes,
-            corrects=job.corrects,
+            spec=query.spec.canonical(),
+            emit=query.emit,
+            then_by=str(query.then_by),
+            deletes=query.deletes,
+            corrects=query.corrects,
             columns=columns,
             buckets=buckets,
         )
 
     def to_bytes(self) -> bytes:
-        """For the state."""
+        """Encodes the guard as JSON."""
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
     @classmethod
-    def check(cls, ours: bytes, theirs: bytes | None) -> None:
-        """Refuses to go on with the state of another job.
+    def check(cls, query: bytes, state: bytes | None) -> None:
+        """Checks that the state was made for this query.
+
+        Args:
+            query: The guard of the query.
+            state: The guard in the state; None for new state.
 
         Raises:
             SpecError: Naming what changed.
         """
-        if theirs is None or ours == theirs:
+        if state is None or query == state:
             return
-        before, now = _parts(theirs), _parts(ours)
+        before, now = _fields(state), _fields(query)
         if before["format"] != now["format"]:
             raise SpecError(
                 "this checkpoint was made by another version of slidewise (format "
                 f"{before['format']} of its state, and this one has {now['format']}): "
-                "go on with that version, or give a new checkpointLocation (and the "
+                "continue with that version, or give a new checkpointLocation (and the "
                 "rows so far as initial=)"
             )
-        changed = _columns(before.pop("columns"), now.pop("columns"))
+        changed = _column_changes(before.pop("columns"), now.pop("columns"))
         changed += [
-            f"{name} was {_told(before.get(name))}, and is {_told(value)}"
+            f"{name} was {_format(before.get(name))}, and is {_format(value)}"
             for name, value in now.items()
             if before.get(name) != value
         ]
         raise SpecError(
             "this checkpoint was made for another query: ",
             "; ".join(changed),
-            ". A checkpoint goes on with the query it was made with: restore that (of "
-            "a source that has changed, select() and cast() the columns as they were), "
-            "or give a new checkpointLocation (and the rows so far as initial=). What "
-            "may change: ",
+            ". A checkpoint continues the query that it was made for: restore that "
+            "query (if the source has changed, select() and cast() the columns as they "
+            "were), or give a new checkpointLocation (and the rows so far as "
+            "initial=). What may change: ",
             Argument("late"),
             ", ",
             Argument("late_rows"),
@@ -96,18 +103,20 @@ class Guard:
         )
 
 
-def _parts(guard: bytes) -> dict[str, Any]:
-    """What is compared, the parts of the spec one by one."""
-    parts: dict[str, Any] = json.loads(guard)
-    spec: dict[str, Any] = json.loads(parts.pop("spec"))
-    return {**parts, **spec}
+def _fields(guard: bytes) -> dict[str, Any]:
+    """Decodes a guard; the fields of the spec are on one level with its own."""
+    fields: dict[str, Any] = json.loads(guard)
+    spec: dict[str, Any] = json.loads(fields.pop("spec"))
+    return {**fields, **spec}
 
 
-def _columns(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> list[str]:
-    """What became of the columns."""
-    was, here = dict(before), dict(now)
-    found = [f"column {name!r} is gone" for name in was if name not in here]
-    for name, kind in here.items():
+def _column_changes(
+    before: list[tuple[str, str]], now: list[tuple[str, str]]
+) -> list[str]:
+    """Describes how the columns have changed."""
+    was, present = dict(before), dict(now)
+    found = [f"column {name!r} is gone" for name in was if name not in present]
+    for name, kind in present.items():
         if name not in was:
             found.append(f"column {name!r} ({kind}) is new")
         elif was[name] != kind:
@@ -117,22 +126,25 @@ def _columns(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> list[
     return found
 
 
-def _told(part: Any) -> str:
-    """A part as text: of aggregations and windows what is set."""
-    if not isinstance(part, list):
-        return str(part)
-    return f"[{', '.join(_short(item) for item in part)}]"
+def _format(value: Any) -> str:
+    """Formats a field; of aggregations and windows the options that are set."""
+    if not isinstance(value, list):
+        return str(value)
+    return f"[{', '.join(map(_format_item, value))}]"
 
 
-def _short(item: Any) -> str:
+def _format_item(item: Any) -> str:
     if isinstance(item, list) and len(item) == 2 and isinstance(item[1], dict):
         name, agg = item
         kind = agg.get("kind", "")
-        rest = {key: value for key, value in agg.items() if key != "kind"}
-        told = ", ".join(f"{key}={value}" for key, value in rest.items())
-        return f"{name}={kind}({told})"
+        options = _join({key: value for key, value in agg.items() if key != "kind"})
+        return f"{name}={kind}({options})"
     if isinstance(item, dict) and "label" in item:
-        rest = {key: value for key, value in item.items() if value and key != "label"}
-        told = ", ".join(f"{key}={value}" for key, value in rest.items())
-        return f"{item['label']} ({told})"
+        label = item["label"]
+        options = _join({k: v for k, v in item.items() if v and k != "label"})
+        return f"{label} ({options})"
     return str(item)
+
+
+def _join(options: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in options.items())

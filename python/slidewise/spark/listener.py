@@ -1,4 +1,4 @@
-"""What the windows of a running query do: counts per micro-batch."""
+"""Metrics of running queries: what their windows did, per micro-batch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,41 +8,49 @@ from pyspark.sql.streaming import StreamingQueryListener
 from slidewise.errors import SpecError
 from slidewise.spark.watermarks import seconds
 
-__all__ = ["NAME", "Listener", "metrics"]
+__all__ = ["OBSERVATION", "Listener", "metrics"]
 
-# The name under which a query's progress shows what the operators counted.
-NAME = "slidewise"
+# The name of the observed metrics in a query's progress.
+OBSERVATION = "slidewise"
 
-
-# What is as of the last micro-batch, and not summed over several.
-_STATES = ("state_bytes", "watermark")
+# Metrics that are not summed over micro-batches: the last one's value holds.
+_GAUGES = ("state_bytes", "watermark")
 
 
 def metrics(progress: Any, *, total: bool = True) -> dict[str, float]:
-    """What the windows of a query did.
+    """Returns what the windows of a query did, as sums over its micro-batches.
 
     Args:
-        progress: A query since its start, or one of its progresses.
-        total: Of a query, whether to sum over the micro-batches that Spark keeps (the
-            last 100, unless `spark.sql.streaming.numRecentProgressUpdates` is set), or
-            to tell the last one alone. After `availableNow=True` the last one often
-            has no rows, and only gives the last answers.
+        progress: A `StreamingQuery`, for its micro-batches since it was started; or one
+            of its `recentProgress`, for one micro-batch.
+        total: bool; of a query, True sums over the micro-batches that Spark keeps (the
+            last 100, or `spark.sql.streaming.numRecentProgressUpdates`), False takes
+            the last one alone. After `availableNow=True` the last one often has no
+            rows, and only emits the last results.
 
     Returns:
-        `rows` taken in and how many of them were `late`, how many `keys` had
-        new rows (a key counts once per micro-batch),
-        `answers` given and how many of them were `corrections`, `pages_read` and
-        `pages_written` of the state with `bytes_read` and `bytes_written`, `calls` of
-        the operator and how many of them found their state `cached` in the process,
-        how many pages were not read from it but `shelved` on the node, and the
-        `seconds` spent in them, summed over all tasks. And `state_bytes`, what the
-        state store holds in its files and in memory, and, once there is one, the
-        `watermark` of the micro-batch, in seconds since 1970: both of the last one. And
-        how many `batches` this is about. Empty before the first micro-batch since the
-        start, as where there was nothing new.
+        A dict of numbers; empty before the first micro-batch since the start, as where
+        there was nothing new:
+
+        - `rows` ingested, `late` ones among them, and `keys` with new rows (a key
+          counts once per micro-batch);
+        - `answers`: rows emitted, `corrections` among them;
+        - `pages_read`, `pages_written`, `bytes_read`, `bytes_written`: of the state;
+        - `calls` of the operator, and how many of them found their state `cached`,
+          decoded in the worker process;
+        - `shelved`: pages read from the page cache on the node's disk instead;
+        - `seconds` spent in the operator, summed over all tasks;
+        - `state_bytes`: the size of the state store after the last micro-batch, in its
+          files and in memory;
+        - `watermark`: that of the last micro-batch, in seconds since 1970; missing
+          before there is one;
+        - `batches`: the number of micro-batches summed.
+
+    Cost:
+        No job: O(number of micro-batches), from what Spark has reported.
 
     Raises:
-        SpecError: If it has run a micro-batch, and has no windows of slidewise.
+        SpecError: If the query has run a micro-batch without windows of slidewise.
 
     Example:
         >>> metrics(query)["late"]  # doctest: +SKIP
@@ -50,48 +58,52 @@ def metrics(progress: Any, *, total: bool = True) -> dict[str, float]:
     """
     is_query = hasattr(progress, "recentProgress")
     batches = [
-        one
-        for one in (progress.recentProgress if is_query else [progress])
-        if _has_run(one)
+        batch
+        for batch in (progress.recentProgress if is_query else [progress])
+        if _has_run(batch)
     ]
-    told = [_of_batch(one) for one in (batches if total else batches[-1:])]
-    if not told:
+    counts = [_batch_metrics(batch) for batch in (batches if total else batches[-1:])]
+    if not counts:
         return {}
-    names = [name for name in told[-1] if name not in _STATES]
-    sums = {name: sum(one[name] for one in told) for name in names}
-    states = {name: told[-1][name] for name in _STATES if name in told[-1]}
-    return {**sums, **states, "batches": len(told)}
+    last = counts[-1]
+    sums = {
+        name: sum(batch[name] for batch in counts)
+        for name in last
+        if name not in _GAUGES
+    }
+    gauges = {name: last[name] for name in _GAUGES if name in last}
+    return {**sums, **gauges, "batches": len(counts)}
 
 
 def _has_run(progress: Any) -> bool:
-    """Whether there was a micro-batch; Spark also tells that there is nothing new."""
+    """Whether a micro-batch has run; Spark also reports that there is no new data."""
     return "addBatch" in progress["durationMs"]
 
 
-def _of_batch(progress: Any) -> dict[str, float]:
-    """What the windows did in a micro-batch.
+def _batch_metrics(progress: Any) -> dict[str, float]:
+    """Returns the metrics of one micro-batch.
 
     Raises:
-        SpecError: If there are none.
+        SpecError: If the query has no windows of slidewise.
     """
-    found = (progress["observedMetrics"] or {}).get(NAME)
-    if found is None:
+    observed = (progress["observedMetrics"] or {}).get(OBSERVATION)
+    if observed is None:
         raise SpecError("this query has no windows of slidewise")
-    counts = {name: value or 0 for name, value in _named(found).items()}
-    return {**counts, "state_bytes": _held(progress), **_watermark(progress)}
+    counts = {name: value or 0 for name, value in _by_name(observed).items()}
+    return {**counts, "state_bytes": _state_bytes(progress), **_watermark(progress)}
 
 
-def _named(observed: Any) -> dict[str, Any]:
-    """Observed metrics by name, which Spark Connect tells beside their values."""
-    told: dict[str, Any] = observed.asDict()
-    if set(told) != {"values", "schema"}:
-        return told
-    names = (field["name"] for field in told["schema"]["fields"])
-    return dict(zip(names, told["values"], strict=True))
+def _by_name(observed: Any) -> dict[str, Any]:
+    """Returns observed metrics by name; Spark Connect sends names and values apart."""
+    row: dict[str, Any] = observed.asDict()
+    if set(row) != {"values", "schema"}:
+        return row
+    names = (field["name"] for field in row["schema"]["fields"])
+    return dict(zip(names, row["values"], strict=True))
 
 
-def _held(progress: Any) -> float:
-    """What RocksDB holds, in its files and in memory."""
+def _state_bytes(progress: Any) -> float:
+    """Returns the size of RocksDB, in its files and in memory."""
     total = 0.0
     for operator in progress["stateOperators"]:
         custom = operator["customMetrics"]
@@ -100,37 +112,42 @@ def _held(progress: Any) -> float:
 
 
 def _watermark(progress: Any) -> dict[str, float]:
-    """The watermark, if there is one."""
-    told = (progress["eventTime"] or {}).get("watermark")
-    found = None if told is None else seconds(told)
-    return {} if found is None else {"watermark": found}
+    """Returns the watermark under its name; empty before there is one."""
+    shifted = (progress["eventTime"] or {}).get("watermark")
+    watermark = None if shifted is None else seconds(shifted)
+    return {} if watermark is None else {"watermark": watermark}
 
 
 class Listener(StreamingQueryListener):  # type: ignore[misc]
-    """Tells the metrics of every micro-batch of every query with windows.
+    """Calls a function with the metrics of every micro-batch with windows.
 
     Args:
-        tell: Called with the progress and its `metrics`, in the driver.
+        tell: A function of the progress and its `metrics`, called in the driver after
+            each micro-batch of each query of the session that has windows of slidewise.
+
+    Cost:
+        No job. Spark calls listeners in one thread, one after the other: a slow
+        function delays the reports of all queries, but not the queries.
 
     Example:
-        >>> tell = lambda progress, counts: print(counts["late"])
-        >>> spark.streams.addListener(Listener(tell))  # doctest: +SKIP
+        >>> report = lambda progress, counts: print(counts["late"])
+        >>> spark.streams.addListener(Listener(report))  # doctest: +SKIP
     """
 
     def __init__(self, tell: Callable[[Any, dict[str, float]], None]) -> None:
-        self._tell = tell
+        self._report = tell
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        """Nothing to tell yet."""
+        """Does nothing."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        """Tells what a micro-batch did."""
+        """Reports a micro-batch."""
         progress = event.progress
-        if NAME in progress["observedMetrics"]:
-            self._tell(progress, metrics(progress))
+        if OBSERVATION in progress["observedMetrics"]:
+            self._report(progress, metrics(progress))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        """Nothing to tell."""
+        """Does nothing."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Nothing to tell."""
+        """Does nothing."""

@@ -1,17 +1,20 @@
-"""Pages on the disk of a node, for the next worker that asks for them.
+"""A cache of state pages on the local disk of a node, shared by its Python workers.
 
-Spark gives a bucket's next micro-batch to whichever worker is idle, and one that has
-not decoded the bucket's pages reads them from the state, at half a millisecond a page.
-So each commit also leaves what it wrote and read as a *segment* in Spark's own folder
-for temporary files: an immutable file, named by the token of the state that it belongs
-to, which names the segment before it.
+Spark gives a bucket's next micro-batch to any idle worker. A worker that has not
+decoded the bucket's pages reads them from the state store, at half a millisecond a
+page. So each commit also writes the pages that it read and wrote into a *segment* in
+Spark's folder for temporary files: an immutable file, named by the token of the state
+that it belongs to, which names the token of the segment before it.
 
     state has token c:   segment c → segment b → segment a      a page: the first found
 
-Nothing of it is trusted but that token: a state that was rolled back has another one,
-and so other segments or none. A file that is missing ends the chain, and the state is
-asked; the folder goes with the executor. Pages are read when they are asked for: a file
-that is mapped into memory counts as memory of each worker that has it.
+Invariants:
+
+1. A segment is read only if the state's token leads to it: a state that was rolled back
+   has another token, and so other segments or none.
+2. A missing or short file ends the chain, and its pages are read from the state store.
+   The folder is deleted with the executor.
+3. Pages are read on demand, not mapped: a mapped file counts as memory of each worker.
 """
 
 import contextlib
@@ -25,45 +28,48 @@ from pathlib import Path
 
 from slidewise.keyed.page_store import Store
 
-__all__ = ["Shelf", "Shelved", "folder"]
+__all__ = ["CachedStore", "LocalPageCache", "cache_folder"]
 
-# Bytes of segments that are kept per bucket, and how many of them: the worker that gets
-# it next opens each.
-_MOST = 1 << 25
-_FILES = 128
-# Files of others that nobody has used for so long were left behind by a failed attempt.
-_OLD = 600.0
+# Per bucket, how many bytes of segments are kept, and how many segments: the worker
+# that gets the bucket next opens each.
+_MAX_BYTES = 1 << 25
+_MAX_SEGMENTS = 128
+# Files of a failed attempt are deleted when unused for so long.
+_STALE_SECONDS = 600.0
 _HEADER = struct.Struct("<Q")
 
+# Start and length of a page in its file; None for a page that was removed.
+Extent = tuple[int, int] | None
 
-def folder() -> Path | None:
-    """Where segments lie; None where Spark has no folder of its own."""
-    places = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
-    return Path(places[0]) / "slidewise" if places[0] else None
+
+def cache_folder() -> Path | None:
+    """Returns the folder of segments; None where Spark has no local folder."""
+    folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
+    return Path(folders[0]) / "slidewise" if folders[0] else None
 
 
 @dataclass(slots=True)
 class _Segment:
-    """The pages of one commit.
+    """The pages that one commit read and wrote.
 
     Attributes:
-        path: Where the file is.
-        before: The token of the segment before it.
-        size: Of the file.
-        places: Where each page lies in it; None for one that was removed.
+        path: The file.
+        parent: The token of the segment before it.
+        size: The size of the file, in bytes.
+        extents: Where each page is in the file.
     """
 
     path: Path
-    before: str
+    parent: str
     size: int
-    places: dict[int, tuple[int, int] | None]
+    extents: dict[int, Extent]
 
     def read(self, page: int) -> bytes | None:
-        """The bytes of a page; None if it was removed, or the file is gone."""
-        place = self.places[page]
-        if place is None:
+        """Reads a page; None if it was removed, or the file is gone."""
+        extent = self.extents[page]
+        if extent is None:
             return None
-        start, length = place
+        start, length = extent
         try:
             with self.path.open("rb") as file:
                 file.seek(start)
@@ -74,99 +80,106 @@ class _Segment:
 
 
 @dataclass
-class Shelf:
-    """The segments of a bucket, the youngest first.
+class LocalPageCache:
+    """The segments of a bucket, the latest first.
 
     Attributes:
-        name: What the files' names begin with: a query and its bucket.
-        place: The folder.
+        name: The prefix of the files' names: query and bucket.
+        folder: Where the files are.
     """
 
     name: str
-    place: Path
+    folder: Path
     _segments: list[_Segment] = field(default_factory=list)
 
     @classmethod
-    def at(cls, name: str, place: Path, token: str) -> "Shelf":
-        """The segments of the state with this token, as far as they are there."""
-        shelf, size = cls(name, place), 0
-        while token and size <= _MOST and len(shelf._segments) < _FILES:
-            segment = _opened(shelf._path(token))
+    def open(cls, name: str, folder: Path, token: str) -> "LocalPageCache":
+        """Opens the chain of segments of the state with this token."""
+        cache, size = cls(name, folder), 0
+        while token and size <= _MAX_BYTES and len(cache._segments) < _MAX_SEGMENTS:
+            segment = _open_segment(cache._path(token))
             if segment is None:
                 break
-            shelf._segments.append(segment)
+            cache._segments.append(segment)
             size += segment.size
-            token = segment.before
-        return shelf
+            token = segment.parent
+        return cache
 
     def _path(self, token: str) -> Path:
-        return self.place / f"{self.name}-{token.replace(':', '-')}"
+        return self.folder / f"{self.name}-{token.replace(':', '-')}"
 
     def get(self, page: int) -> bytes | None:
-        """The bytes of a page; None if it is not here."""
+        """Reads a page; None if no segment has it."""
         for segment in self._segments:
-            if page in segment.places:
+            if page in segment.extents:
                 return segment.read(page)
         return None
 
-    def add(self, before: str, token: str, pages: dict[int, bytes | None]) -> None:
-        """Leaves a segment for the state with this token, and drops old ones."""
+    def add(self, parent: str, token: str, pages: dict[int, bytes | None]) -> None:
+        """Writes the segment of the state with this token, and evicts old segments."""
         path = self._path(token)
         hidden = path.with_name(f".{path.name}")
-        blob, places = _segment(before, pages)
+        blob, extents = _encode(parent, pages)
         try:
-            self.place.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             hidden.write_bytes(blob)
             hidden.rename(path)
         except OSError:
-            # What lies here is older than the state from now on: that is asked.
+            # The remaining segments are older than the state: drop them all.
             self._segments.clear()
             with contextlib.suppress(OSError):
                 hidden.unlink(missing_ok=True)
             return
-        self._segments.insert(0, _Segment(path, before, len(blob), places))
+        self._segments.insert(0, _Segment(path, parent, len(blob), extents))
         with contextlib.suppress(OSError):
-            self._drop()
+            self._evict()
 
-    def _drop(self) -> None:
-        """Removes segments that are of no use, and those that nobody has used for long.
+    def _evict(self) -> None:
+        """Deletes segments over the limits, superseded ones, and stale files.
 
-        Of no use are those beyond the most, and at the end of the chain those of which
-        every page is also in a younger one.
+        Superseded are the segments at the end of the chain whose every page is also in
+        a later one.
         """
         seen: set[int] = set()
         size = kept = 0
-        for at, segment in enumerate(self._segments[:_FILES]):
+        for at, segment in enumerate(self._segments[:_MAX_SEGMENTS]):
             size += segment.size
-            if size > _MOST:
+            if size > _MAX_BYTES:
                 break
-            pages = {page for page, place in segment.places.items() if place}
+            pages = {page for page, extent in segment.extents.items() if extent}
             if not pages <= seen or at == 0:
                 kept = at + 1
-            seen |= segment.places.keys()
+            seen |= segment.extents.keys()
         for segment in self._segments[kept:]:
             segment.path.unlink(missing_ok=True)
         del self._segments[kept:]
         ours = {segment.path for segment in self._segments}
-        for path in self.place.glob(f"{self.name}-*"):
-            if path not in ours and time.time() - path.stat().st_mtime > _OLD:
+        for path in self.folder.glob(f"{self.name}-*"):
+            if path in ours:
+                continue
+            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                 path.unlink(missing_ok=True)
 
 
-class Shelved:
-    """A store of pages with a shelf before it."""
+class CachedStore:
+    """A page store that reads through a `LocalPageCache`.
 
-    def __init__(self, store: Store, shelf: Shelf | None) -> None:
-        self._store, self._shelf = store, shelf
-        # What the next segment holds.
+    Args:
+        store: The state store, which gets every write.
+        cache: The cache; None reads from the store alone.
+    """
+
+    def __init__(self, store: Store, cache: LocalPageCache | None) -> None:
+        self._store, self._cache = store, cache
+        # The pages of the next segment.
         self._pages: dict[int, bytes | None] = {}
         self.hits = 0
 
     def get(self, page: int) -> bytes | None:
-        """As in `slidewise.keyed.page_store.Store`."""
+        """Reads a page; None if there is none."""
         if page in self._pages:
             return self._pages[page]
-        found = None if self._shelf is None else self._shelf.get(page)
+        found = None if self._cache is None else self._cache.get(page)
         if found is not None:
             self.hits += 1
             return found
@@ -177,58 +190,56 @@ class Shelved:
         return read
 
     def put(self, page: int, blob: bytes) -> None:
-        """As in `slidewise.keyed.page_store.Store`."""
+        """Writes a page."""
         self._store.put(page, blob)
         self._pages[page] = blob
 
     def remove(self, page: int) -> None:
-        """As in `slidewise.keyed.page_store.Store`."""
+        """Removes a page."""
         self._store.remove(page)
         self._pages[page] = None
 
-    def keep(self, before: str, token: str) -> None:
-        """Leaves what was read and written for the state with this token."""
-        if self._shelf is not None:
-            self._shelf.add(before, token, self._pages)
+    def commit(self, parent: str, token: str) -> None:
+        """Writes what was read and written as the segment of the state `token`."""
+        if self._cache is not None:
+            self._cache.add(parent, token, self._pages)
         self._pages = {}
 
 
-def _segment(
-    before: str, pages: dict[int, bytes | None]
-) -> tuple[bytes, dict[int, tuple[int, int] | None]]:
-    """A file (length of its head, head, pages), and where pages lie in it."""
-    places: dict[int, tuple[int, int] | None] = {}
+def _encode(
+    parent: str, pages: dict[int, bytes | None]
+) -> tuple[bytes, dict[int, Extent]]:
+    """Encodes a segment: length of the head, head, pages; also returns the extents."""
+    extents: dict[int, Extent] = {}
     at = 0
     for page, blob in pages.items():
-        places[page] = None if blob is None else (at, len(blob))
+        extents[page] = None if blob is None else (at, len(blob))
         at += 0 if blob is None else len(blob)
-    head = json.dumps([before, list(places.items())], separators=(",", ":")).encode()
+    head = json.dumps([parent, list(extents.items())], separators=(",", ":")).encode()
     blobs = [blob for blob in pages.values() if blob is not None]
-    whole = b"".join([_HEADER.pack(len(head)), head, *blobs])
-    return whole, _moved(places.items(), _HEADER.size + len(head))
+    encoded = b"".join([_HEADER.pack(len(head)), head, *blobs])
+    return encoded, _shift(extents.items(), _HEADER.size + len(head))
 
 
-def _moved(
-    places: Iterable[tuple[int, tuple[int, int] | None]], start: int
-) -> dict[int, tuple[int, int] | None]:
-    """Places in a file whose pages begin there."""
+def _shift(extents: Iterable[tuple[int, Extent]], start: int) -> dict[int, Extent]:
+    """Returns extents in a file whose pages begin at `start`."""
     return {
-        page: None if place is None else (place[0] + start, place[1])
-        for page, place in places
+        page: None if extent is None else (extent[0] + start, extent[1])
+        for page, extent in extents
     }
 
 
-def _opened(path: Path) -> _Segment | None:
-    """A segment; None if there is none."""
+def _open_segment(path: Path) -> _Segment | None:
+    """Reads the head of a segment; None if the file is missing or short."""
     try:
         with path.open("rb") as file:
             (length,) = _HEADER.unpack(file.read(_HEADER.size))
-            before, places = json.loads(file.read(length))
+            parent, encoded = json.loads(file.read(length))
             size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError, struct.error):
         return None
-    found = _moved(places, _HEADER.size + length)
-    ends = (sum(place) for place in found.values() if place is not None)
+    extents = _shift(encoded, _HEADER.size + length)
+    ends = (sum(extent) for extent in extents.values() if extent is not None)
     if max(ends, default=0) > size:
         return None
-    return _Segment(path, before, size, found)
+    return _Segment(path, parent, size, extents)

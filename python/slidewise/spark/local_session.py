@@ -1,4 +1,4 @@
-"""A local Spark session in which everything here works."""
+"""Makes a local Spark session in which `slidewise.spark` works."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from typing import Any
 
 from slidewise.spark.jre import java_home
 
-__all__ = ["PROVIDER", "ROCKSDB", "existing", "session"]
+__all__ = ["PROVIDER", "ROCKSDB", "existing_session", "session"]
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -29,44 +29,47 @@ def session(
     master: str = "local[*]",
     config: dict[str, Any] | None = None,
 ) -> Any:
-    """A local SparkSession, or the one that is there already.
+    """Returns a local SparkSession, or the existing one.
 
-    It is set up for `slidewise.spark`: Python workers are this very Python, the state
-    of streams lies in RocksDB (the only provider their operator runs on), nothing
-    listens beyond this machine, and the log is quiet. On a machine without Java it
-    takes the one of `pip install 'slidewise[spark]'`.
+    A new session runs its Python workers on this Python, keeps the state of streams in
+    RocksDB (which `transformWithState` requires), binds to the loopback interface alone
+    and logs errors alone. On a machine without Java it takes the runtime that
+    `pip install 'slidewise[spark]'` brings.
 
-    A session that is there already, of Spark Connect as well, comes back as it is:
-    none of its settings is changed. A warning names those that streams of slidewise
-    need, and those of `config`, where the session has others.
+    An existing session, of Spark Connect as well, is returned unchanged. A warning
+    names settings that it lacks: those that streams of slidewise need, and those of
+    `config`.
 
-    On a cluster make the session as usual there; docs/spark.md lists what to set.
+    On a cluster make the session as usual; docs/spark.md lists what to set.
 
     Args:
-        app: The name of the application.
-        master: Where to run: `"local[4]"` for four cores.
-        config: Further settings of Spark, or others than these.
+        app: str, the name of the application.
+        master: str, Spark's master URL, such as `"local[4]"` for four cores.
+        config: dict of Spark settings; they take precedence over those above.
 
     Returns:
-        The `pyspark.sql.SparkSession`.
+        A `pyspark.sql.SparkSession`.
+
+    Cost:
+        Some seconds for a new session, which starts a JVM.
 
     Raises:
-        SlidewiseError: If there is no Java that Spark runs on.
+        SlidewiseError: If there is no Java runtime that Spark runs on.
 
     Example:
         >>> spark = session(master="local[2]")  # doctest: +SKIP
     """
     from pyspark.sql import SparkSession
 
-    there = existing()
-    if there is not None:
-        _warn(there, config or {})
-        return there
+    existing = existing_session()
+    if existing is not None:
+        _warn(existing, config or {})
+        return existing
     home = java_home()
     if home is not None:
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Workers follow no virtual environment by themselves.
+    # Without this, workers run the first python3 of the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app).master(master)
     for name, value in {**_SETTINGS, **(config or {})}.items():
@@ -76,8 +79,8 @@ def session(
     return made
 
 
-def existing() -> Any:
-    """The session of this thread, or else of this process; None if there is none."""
+def existing_session() -> Any:
+    """Returns the session of this thread, else of this process; None without one."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -85,37 +88,37 @@ def existing() -> Any:
         found = SparkSession.active()
         found.range(1)
     except (PySparkException, AttributeError):
-        # None, or one whose context was stopped, which PySpark goes on to tell.
+        # There is none, or its context was stopped: PySpark still returns it as active.
         return None
     return found
 
 
 def _warn(spark: Any, config: dict[str, Any]) -> None:
-    """Says which settings the session would need that it has not."""
+    """Warns of settings that an existing session lacks."""
     if "RocksDB" not in spark.conf.get(PROVIDER, ""):
         config = {PROVIDER: ROCKSDB, **config}
-    lacking = {
-        name: _told(value)
+    missing = {
+        name: _setting(value)
         for name, value in config.items()
-        if spark.conf.get(name, None) != _told(value)
+        if spark.conf.get(name, None) != _setting(value)
     }
-    if lacking:
+    if missing:
+        advice = "; ".join(_advise(spark, *item) for item in missing.items())
         warnings.warn(
-            "the session that is there already is left as it is, and lacks settings: "
-            f"{'; '.join(_way(spark, *setting) for setting in lacking.items())}; or "
-            "stop() it before, and get a new one",
+            f"the existing session is unchanged, and lacks settings: {advice}; or "
+            "stop() it, and get a new one",
             stacklevel=3,
         )
 
 
-def _way(spark: Any, name: str, value: str) -> str:
-    """How a setting is made that a session lacks."""
+def _advise(spark: Any, name: str, value: str) -> str:
+    """Returns how to make a setting."""
     if not spark.conf.isModifiable(name):
         return f"{name}={value} can only be set before a session starts"
-    why = ", which streams of slidewise need" if name == PROVIDER else ""
-    return f"call spark.conf.set({name!r}, {value!r}){why}"
+    reason = ", which streams of slidewise need" if name == PROVIDER else ""
+    return f"call spark.conf.set({name!r}, {value!r}){reason}"
 
 
-def _told(value: Any) -> str:
-    """A setting as Spark keeps it."""
+def _setting(value: Any) -> str:
+    """Returns a setting as the text that Spark stores."""
     return str(value).lower() if isinstance(value, bool) else str(value)

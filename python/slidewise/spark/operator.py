@@ -1,9 +1,9 @@
-"""The stateful operator: a shard of `slidewise.keyed` per bucket, pages as its state.
+"""The stateful operator: one shard of `slidewise.keyed` per bucket.
 
-State of a bucket, all of it bytes of our own: `directory`, with a token, and `pages`. A
-shard stays decoded in the worker's process from batch to batch, and is trusted only if
-its token is the one in the state: batches are replayed, tasks retried, and workers go
-from one partition to another.
+The state of a bucket is a value `directory`, which holds a token, and a map `pages`. A
+shard stays decoded in the worker process between micro-batches, and is used only if its
+token equals that of the state: Spark replays micro-batches, retries tasks and moves
+partitions between workers.
 """
 
 import json
@@ -29,14 +29,14 @@ from slidewise.keyed.query import CORRECTION, flagged
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.arrow_ipc import read_ipc, write_ipc
-from slidewise.spark.checkpoint_guard import GUARDED, Guard
-from slidewise.spark.local_page_cache import Shelf, Shelved, folder
-from slidewise.spark.shard_cache import Cache, Held
-from slidewise.spark.watermarks import alarm, watermark_of
+from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
+from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
+from slidewise.spark.shard_cache import CachedShard, ShardCache
+from slidewise.spark.watermarks import timer_for, watermark_of
 
 __all__ = ["METRICS", "OUTPUT", "Operator"]
 
-# What a call of the operator did, summed up per batch.
+# Counts per call of the operator, which `metrics` sums per micro-batch.
 _COUNTS = (
     "rows",
     "late",
@@ -62,48 +62,52 @@ METRICS = (*_COUNTS, "seconds")
 
 _BLOB = StructType([StructField("value", BinaryType())])
 _PAGE = StructType([StructField("page", LongType())])
-# Answers per payload.
-_ANSWERS = 1 << 16
-# Decoded pages that a shard keeps from one batch to the next.
-_DECODED = 4096
+# Result rows per payload.
+_PAYLOAD_ROWS = 1 << 16
+# Decoded pages that a shard keeps from one micro-batch to the next.
+_MAX_DECODED_PAGES = 4096
 
-_cache = Cache()
+_cache = ShardCache()
 
 
 class StatePages:
-    """The pages of a bucket in Spark's state."""
+    """The page store of a bucket: a `MapState` of Spark.
 
-    def __init__(self, states: Any) -> None:
-        self._states = states
+    Args:
+        state: The map from page number to bytes.
+    """
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
 
     def get(self, page: int) -> bytes | None:
-        """As in `slidewise.keyed.page_store.Store`."""
-        found = self._states.getValue((page,))
+        """Reads a page; None if there is none."""
+        found = self._state.getValue((page,))
         return None if found is None else bytes(found[0])
 
     def put(self, page: int, blob: bytes) -> None:
-        """As in `slidewise.keyed.page_store.Store`."""
-        self._states.updateValue((page,), (blob,))
+        """Writes a page."""
+        self._state.updateValue((page,), (blob,))
 
     def remove(self, page: int) -> None:
-        """As in `slidewise.keyed.page_store.Store`."""
-        self._states.removeKey((page,))
+        """Removes a page."""
+        self._state.removeKey((page,))
 
 
 class Operator(StatefulProcessor):  # type: ignore[misc]
-    """Answers the rows of one bucket.
+    """Computes the results of the rows of one bucket.
 
     Args:
-        job: What is asked.
-        guard: What every bucket's state must have been made for.
-        flags: Whether late rows come back.
+        query: The windows, aggregations and output mode.
+        guard: The guard of the query; state with another guard is refused.
+        flags: Whether late rows are returned with `_late` true.
     """
 
-    def __init__(self, job: StreamQuery, guard: bytes, *, flags: bool) -> None:
-        self._job, self._guard, self._flags = job, guard, flags
+    def __init__(self, query: StreamQuery, guard: bytes, *, flags: bool) -> None:
+        self._query, self._guard, self._flags = query, guard, flags
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Names the state; once per task, and on the driver."""
+        """Declares the state variables; called once per task, and on the driver."""
         self._handle = handle
         self._directory = handle.getValueState("directory", _BLOB)
         self._pages = handle.getMapState("pages", _PAGE, _BLOB)
@@ -114,13 +118,13 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         initialState: Any,  # noqa: N803
         timerValues: Any,  # noqa: N803, ARG002
     ) -> None:
-        """Takes rows of history in, which get no answers."""
+        """Loads the rows of `initial=`, without results."""
         (bucket,) = key
-        if bucket == GUARDED:
+        if bucket == GUARD_BUCKET:
             return
-        turn = Turn(self, bucket)
-        turn.shard.load(read_ipc(bytes(initialState.payload)))
-        turn.commit(None)
+        transaction = StateTransaction(self, bucket)
+        transaction.shard.load(read_ipc(bytes(initialState.payload)))
+        transaction.commit(None)
 
     def handleInputRows(  # noqa: N802
         self,
@@ -128,18 +132,18 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         rows: Iterator[Row],
         timerValues: Any,  # noqa: N803
     ) -> Iterator[Row]:
-        """Answers new rows, and what the watermark has passed meanwhile."""
+        """Ingests new rows; returns all results that are due."""
         (bucket,) = key
-        if bucket == GUARDED:
+        if bucket == GUARD_BUCKET:
             self._check([bytes(row.payload) for row in rows])
             return iter(())
-        turn = Turn(self, bucket)
+        transaction = StateTransaction(self, bucket)
         watermark = self._watermark(timerValues)
-        turn.advance(watermark)
+        transaction.advance(watermark)
         tables = [read_ipc(bytes(row.payload)) for row in rows]
-        turn.ingest(pa.concat_tables(tables).combine_chunks(), watermark)
-        turn.commit(watermark)
-        return turn.rows()
+        transaction.ingest(pa.concat_tables(tables).combine_chunks(), watermark)
+        transaction.commit(watermark)
+        return transaction.output()
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -147,20 +151,20 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         timerValues: Any,  # noqa: N803
         expiredTimerInfo: Any,  # noqa: N803
     ) -> Iterator[Row]:
-        """Answers what the watermark has passed in a bucket without new rows."""
+        """Returns the results that the watermark makes due in a bucket without rows."""
         (bucket,) = key
-        turn = Turn(self, bucket)
-        turn.fired = expiredTimerInfo.getExpiryTimeInMs()
+        transaction = StateTransaction(self, bucket)
+        transaction.fired = expiredTimerInfo.getExpiryTimeInMs()
         watermark = self._watermark(timerValues)
-        turn.advance(watermark)
-        turn.commit(watermark)
-        return turn.rows()
+        transaction.advance(watermark)
+        transaction.commit(watermark)
+        return transaction.output()
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Does nothing: no resource is open between calls."""
 
     def _watermark(self, timer_values: Any) -> int | None:
-        """The watermark in ticks; None before there is one."""
+        """Returns the watermark in microseconds since 1970; None before the first."""
         return watermark_of(timer_values.getCurrentWatermarkInMs())
 
     def _check(self, guards: list[bytes]) -> None:
@@ -170,124 +174,138 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
             self._directory.update((guards[0],))
 
 
-class Turn:
-    """One call for one bucket: from the state to answers and back."""
+class StateTransaction:
+    """One call of the operator for one bucket: reads the state, updates, commits.
+
+    The cached shard is taken out of the process at the beginning and put back by
+    `commit`: a call that fails leaves no shard behind.
+
+    Args:
+        operator: The operator, with its state variables.
+        bucket: The bucket.
+
+    Raises:
+        SpecError: If the state was made for another query.
+    """
 
     def __init__(self, operator: Any, bucket: int) -> None:
-        self._operator = operator
+        self._operator, self._bucket = operator, bucket
         self._started = time.perf_counter()
         context = TaskContext.get()
         query = context.getLocalProperty("sql.streaming.queryId") if context else None
         batch = context.getLocalProperty("streaming.sql.batchId") if context else None
-        self._query, self._bucket = str(query), bucket
-        self._batch = int(batch or 0)
-        self._answers: list[pa.Table] = []
+        self._query_id, self._batch = str(query), int(batch or 0)
+        self._results: list[pa.Table] = []
         self._counts = dict.fromkeys(_COUNTS, 0)
         self.fired: int | None = None
         found = operator._directory.get()
         state = {} if found is None else json.loads(bytes(found[0]))
-        # Timers fire without new rows, and so without the bucket of the guard.
-        told: str | None = state.get("guard")
-        Guard.check(operator._guard, None if told is None else told.encode())
+        # A timer fires without new rows, and so without a call for the guard's bucket.
+        guard: str | None = state.get("guard")
+        Guard.check(operator._guard, None if guard is None else guard.encode())
         self._timer: int | None = state.get("timer")
-        # Taken out: a call that fails leaves nothing behind to be trusted.
         self._token: str = state.get("token", "")
-        held = _cache.take(self._query, bucket, self._batch)
-        if held is not None and (
-            held.token != self._token
-            # A query may go on with another one, which its state says nothing of.
-            or held.shard.job.spec.overflow != operator._job.spec.overflow
-        ):
-            held = None
-        self._shelf = self._on_disk() if held is None else held.shelf
-        self._store = Shelved(StatePages(operator._pages), self._shelf)
-        if held is not None:
-            self.shard = held.shard
+        cached = _cache.pop(self._query_id, bucket, self._batch)
+        if cached is not None and not self._is_current(cached):
+            cached = None
+        self._pages = self._open_pages() if cached is None else cached.pages
+        self._store = CachedStore(StatePages(operator._pages), self._pages)
+        if cached is not None:
+            self.shard = cached.shard
             self.shard.reopen(self._store)
             self._counts["cached"] = 1
         else:
             directory = state.get("shard")
             directory = directory and directory.encode()
-            self.shard = Shard(operator._job, self._store, directory)
+            self.shard = Shard(operator._query, self._store, directory)
 
-    def _on_disk(self) -> Shelf | None:
-        """The pages that the worker before has left on this node, if it was here."""
-        place = folder()
-        if place is None:
+    def _is_current(self, cached: CachedShard) -> bool:
+        """Whether a cached shard is that of the state, and of this query.
+
+        A query may continue with another `overflow=`, which the state does not record.
+        """
+        overflow = self._operator._query.spec.overflow
+        is_same_query = cached.shard.job.spec.overflow == overflow
+        return cached.token == self._token and is_same_query
+
+    def _open_pages(self) -> LocalPageCache | None:
+        """Opens the pages that other workers of this node have left on its disk."""
+        folder = cache_folder()
+        if folder is None:
             return None
-        return Shelf.at(f"{self._query}-{self._bucket}", place, self._token)
+        name = f"{self._query_id}-{self._bucket}"
+        return LocalPageCache.open(name, folder, self._token)
 
     def advance(self, watermark: int | None) -> None:
-        """Answers what the watermark has passed."""
+        """Computes the results that a watermark makes due."""
         due = self.shard.due
         if watermark is not None and due is not None and due <= watermark:
-            self._take(self.shard.advance(watermark))
+            self._collect(self.shard.advance(watermark))
 
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
-        """Takes in what is not late."""
+        """Ingests rows; counts late ones, and returns them if `late_rows="flag"`."""
         self._counts["rows"] += len(rows)
         rows, late = self.shard.job.by_lateness(rows, watermark)
         self._counts["late"] += len(late)
         if len(late) and self._operator._flags:
-            self._answers.append(self.shard.job.given_back(late))
+            self._results.append(self.shard.job.given_back(late))
         if len(rows):
             self._counts["keys"] += pc.count_distinct(
                 self.shard.job.hashes(rows)
             ).as_py()
-            self._take(self.shard.ingest(rows, watermark))
+            self._collect(self.shard.ingest(rows, watermark))
 
-    def _take(self, answers: pa.Table | None) -> None:
-        if answers is not None and len(answers):
-            self._counts["answers"] += len(answers)
-            if self.shard.job.corrects:
-                again = pc.sum(answers[CORRECTION]).as_py()
-                self._counts["corrections"] += again
-            if self._operator._flags:
-                answers = flagged(answers, late=False)
-            self._answers.append(answers)
+    def _collect(self, results: pa.Table | None) -> None:
+        if results is None or not len(results):
+            return
+        self._counts["answers"] += len(results)
+        if self.shard.job.corrects:
+            corrections = pc.sum(results[CORRECTION]).as_py()
+            self._counts["corrections"] += corrections
+        if self._operator._flags:
+            results = flagged(results, late=False)
+        self._results.append(results)
 
     def commit(self, watermark: int | None) -> None:
-        """Writes the state: pages first, the token that makes them valid last."""
+        """Writes the state: pages first, last the token that makes them valid."""
         shard, operator = self.shard, self._operator
         directory = shard.commit()
         token = f"{self._batch}:{os.urandom(8).hex()}"
-        state = {"token": token, "timer": self._wake(watermark)}
+        state = {"token": token, "timer": self._set_timer(watermark)}
         state["guard"] = operator._guard.decode()
         state["shard"] = directory.decode()
         operator._directory.update((json.dumps(state).encode(),))
         self._counts["shelved"] = self._store.hits
-        self._store.keep(self._token, token)
-        shard.trim(_DECODED)
-        held = Held(token, shard, self._shelf, self._batch)
-        _cache.put(self._query, self._bucket, held)
+        self._store.commit(self._token, token)
+        shard.trim(_MAX_DECODED_PAGES)
+        entry = CachedShard(token, shard, self._pages, self._batch)
+        _cache.put(self._query_id, self._bucket, entry)
 
-    def _wake(self, watermark: int | None) -> int | None:
-        """Sets the timer for what is due next; gives it."""
+    def _set_timer(self, watermark: int | None) -> int | None:
+        """Registers the timer of the next result that will be due, and returns it."""
         due = self.shard.due
         handle, timer = self._operator._handle, self._timer
-        wanted = None
-        if due is not None:
-            wanted = alarm(due, watermark)
+        wanted = None if due is None else timer_for(due, watermark)
         if wanted == timer and timer != self.fired:
             return timer
-        # Spark itself deletes the one that has fired.
+        # Spark itself deletes a timer that has fired.
         if timer is not None and timer != self.fired:
             handle.deleteTimer(timer)
         if wanted is not None:
             handle.registerTimer(wanted)
         return wanted
 
-    def rows(self) -> Iterator[Row]:
-        """The answers as payloads, and what the call did."""
+    def output(self) -> Iterator[Row]:
+        """Yields the results as payloads; the first row carries the call's counts."""
         counts: dict[str, float] = {**self._counts, **self.shard.traffic(), "calls": 1}
         counts["seconds"] = time.perf_counter() - self._started
-        nothing: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
+        zeros: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
         payloads: list[bytes | None] = []
-        if self._answers:
-            answers = pa.concat_tables(self._answers, promote_options="permissive")
-            answers = answers.combine_chunks()
-            for start in range(0, len(answers), _ANSWERS):
-                payloads.append(write_ipc(answers.slice(start, _ANSWERS)))
+        if self._results:
+            results = pa.concat_tables(self._results, promote_options="permissive")
+            results = results.combine_chunks()
+            for start in range(0, len(results), _PAYLOAD_ROWS):
+                payloads.append(write_ipc(results.slice(start, _PAYLOAD_ROWS)))
         for at, payload in enumerate(payloads or [None]):
-            told = nothing if at else counts
-            yield Row(*OUTPUT.names)(payload, *(told[name] for name in METRICS))
+            row = zeros if at else counts
+            yield Row(*OUTPUT.names)(payload, *(row[name] for name in METRICS))

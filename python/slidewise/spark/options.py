@@ -1,4 +1,4 @@
-"""What Spark has to know beside the `Spec`."""
+"""The options of Spark calls that are not in the `Spec`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,25 +15,25 @@ __all__ = ["BatchOptions", "StreamOptions", "check_order"]
 
 EMIT = ("arrival", "final", "slide", "update")
 
-# Whose answers change with the order of rows of equal time. Sketches are left out:
-# their answers are approximate in any order.
+# Aggregations whose results depend on the order of rows of equal time. Sketches are
+# approximate in any order, and are not among them.
 _ORDERED = ("first", "last", "collect", "concat", "collect_distinct")
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """How a stream is answered.
+    """The options of streaming calls.
 
     Attributes:
-        late: How long the stream waits for late rows, in nanoseconds; None where
-            nothing was said, which only a table puts up with.
+        late: How far the watermark is behind the latest time, in nanoseconds; None if
+            it was not given, which only a batch DataFrame allows.
         emit: "arrival", "final", "slide" or "update".
         late_rows: "drop", "flag" or "correct".
-        then_by: Columns that order rows of equal time, behind the time itself.
+        then_by: Columns that order rows of equal time.
         initial: A batch DataFrame of history, or None.
-        buckets: How many groups keys are hashed into; None for the default.
-        marker: The column of booleans that says which rows only move the watermark.
-        deletes: The column of booleans that says which rows take others back.
+        buckets: The number of groups into which keys are hashed; None for the default.
+        marker: The boolean column of rows that only move the watermark.
+        deletes: The boolean column of rows that delete others.
     """
 
     late: int | None
@@ -59,10 +59,10 @@ class StreamOptions:
         marker: str | None = None,
         deletes: str | None = None,
     ) -> "StreamOptions":
-        """Checks what the user wrote.
+        """Checks the arguments of a call.
 
         Raises:
-            SpecError: If an argument is wrong, or does not go with the spec.
+            SpecError: If an argument is wrong, or conflicts with the spec.
 
         Example:
             >>> import slidewise as sw
@@ -71,40 +71,40 @@ class StreamOptions:
             'final'
         """
         return cls(
-            late=None if late is None else _late(late),
-            emit=_emit(emit, spec),
+            late=None if late is None else _parse_late(late),
+            emit=_check_emit(emit, spec),
             late_rows=check_late_rows(late_rows),
             then_by=then_columns(then_by),
             initial=initial,
-            buckets=None if buckets is None else _positive(buckets, "buckets"),
+            buckets=None if buckets is None else _check_positive(buckets, "buckets"),
             marker=None if marker is None else check_column_name(marker, "marker"),
             deletes=None if deletes is None else check_column_name(deletes, "deletes"),
         )
 
     def check_stream(self) -> None:
-        """Refuses what a stream cannot do without.
+        """Checks the options for a streaming DataFrame.
 
         Raises:
             SpecError: Naming the argument.
         """
         if self.late is None:
             raise SpecError(
-                "a stream has to know how long to wait for late rows: add ",
+                "a stream needs to know how long to wait for late rows: add ",
                 Argument("late", "10 minutes"),
-                ", or however late rows come with you",
+                ", or the delay that your rows have",
             )
         if self.late_rows == "flag" and not self.gives_rows:
             raise SpecError(
                 Argument("late_rows", "flag"),
-                " gives rows back, and ",
+                " returns input rows, and ",
                 Argument("emit", self.emit),
-                " gives none: leave it out (late rows are counted all the same), or "
-                "say ",
+                " returns none: leave it out (late rows are counted in any case), or "
+                "pass ",
                 Argument("late_rows", "correct"),
             )
 
-    def check_table(self, spec: Spec) -> None:
-        """Refuses what would mean something else on a table than on a stream.
+    def check_batch(self, spec: Spec) -> None:
+        """Checks the options for a batch DataFrame, where some have no meaning.
 
         Raises:
             SpecError: Naming the argument.
@@ -112,16 +112,16 @@ class StreamOptions:
         if self.emit == "update":
             raise SpecError(
                 Argument("emit", "update"),
-                " gives what changed with each micro-batch, and a batch DataFrame has "
+                " emits what changed in each micro-batch, and a batch DataFrame has "
                 "none: leave ",
                 Argument("emit"),
-                " out, or give a stream",
+                " out, or pass a streaming DataFrame",
             )
         if self.emit == "arrival" and spec.arrival is None:
             raise SpecError(
                 Argument("emit", "arrival"),
-                " answers each row as of its arrival, which a batch DataFrame tells "
-                "only by a column: add ",
+                " computes each row as of its arrival, which in a batch DataFrame only "
+                "a column gives: add ",
                 Argument("arrival", "column"),
                 ", or leave ",
                 Argument("emit"),
@@ -130,9 +130,9 @@ class StreamOptions:
         if self.deletes is not None and spec.arrival is not None:
             raise SpecError(
                 Argument("deletes"),
-                " takes rows of a batch DataFrame back from the beginning, and ",
+                " removes deleted rows of a batch DataFrame entirely, and ",
                 Argument("arrival", spec.arrival),
-                " asks for what was there before: leave one out",
+                " needs them as of earlier arrivals: leave one out",
             )
         if self.initial is not None:
             raise SpecError(
@@ -142,35 +142,35 @@ class StreamOptions:
 
     @property
     def gives_rows(self) -> bool:
-        """Whether answers are the rows themselves."""
+        """Whether the output has a row per input row."""
         return self.emit in ("arrival", "final")
 
     @property
     def flags(self) -> bool:
-        """Whether late rows come back."""
+        """Whether late rows are returned with `_late` true."""
         return self.late_rows != "drop" and self.gives_rows
 
     @property
     def corrects(self) -> bool:
-        """Whether late rows are taken in, and answers given again."""
+        """Whether late rows are ingested, and correct results that were emitted."""
         return self.late_rows == "correct"
 
     @property
     def delay(self) -> str:
-        """`late` as Spark's withWatermark reads it."""
-        assert self.late is not None, "check_stream has been asked"
+        """`late` in the form that `DataFrame.withWatermark` takes."""
+        assert self.late is not None, "check_stream was called before"
         return f"{self.late // 1_000} microseconds"
 
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """How a batch job is cut into tasks.
+    """The options of batch calls.
 
     Attributes:
-        partitions: How many tasks the keys are spread over; None for what Spark would
-            take (`spark.sql.shuffle.partitions`).
-        split: "auto", False, or into how many pieces of time each key is cut.
-        then_by: Columns that order rows of equal time, behind the time itself.
+        partitions: The number of shuffle partitions; None for
+            `spark.sql.shuffle.partitions`.
+        split: "auto", False, or the number of splits of each skewed key.
+        then_by: Columns that order rows of equal time.
     """
 
     partitions: int | None
@@ -185,7 +185,7 @@ class BatchOptions:
         split: str | bool | int = "auto",
         then_by: str | Sequence[str] | None = None,
     ) -> "BatchOptions":
-        """Checks what the user wrote.
+        """Checks the arguments of a call.
 
         Raises:
             SpecError: If an argument is wrong.
@@ -197,18 +197,19 @@ class BatchOptions:
         if split != "auto" and split is not False:
             if isinstance(split, str) or split is True:
                 raise SpecError(
-                    f"split= is 'auto', False, or a number of pieces; got {split!r}"
+                    f"split= is 'auto', False, or a number of splits; got {split!r}"
                 )
-            split = _positive(split, "split")
-        many = None if partitions is None else _positive(partitions, "partitions")
-        return cls(many, split, then_columns(then_by))
+            split = _check_positive(split, "split")
+        if partitions is not None:
+            _check_positive(partitions, "partitions")
+        return cls(partitions, split, then_columns(then_by))
 
 
 def check_order(spec: Spec, then_by: Iterable[str]) -> None:
-    """Refuses answers that would depend on how Spark happens to shuffle equal times.
+    """Checks that results do not depend on how Spark shuffles rows of equal time.
 
     Raises:
-        SpecError: Naming what depends on it.
+        SpecError: Naming what depends on their order.
 
     Example:
         >>> import slidewise as sw
@@ -228,6 +229,7 @@ def check_order(spec: Spec, then_by: Iterable[str]) -> None:
 
 
 def _order_dependent(spec: Spec) -> str | None:
+    """Returns what depends on the order of rows of equal time; None if nothing."""
     if spec.ties == "rows" and spec.arrival is None:
         return "ties='rows'"
     for window in spec.windows:
@@ -242,7 +244,7 @@ def _order_dependent(spec: Spec) -> str | None:
     return None
 
 
-def _late(late: str | timedelta) -> int:
+def _parse_late(late: str | timedelta) -> int:
     if not isinstance(late, str | timedelta):
         raise SpecError(
             Argument("late"), f" is a duration such as '10 minutes', got {late!r}"
@@ -256,10 +258,10 @@ def _late(late: str | timedelta) -> int:
     return nanoseconds
 
 
-def _emit(emit: str | None, spec: Spec) -> str:
+def _check_emit(emit: str | None, spec: Spec) -> str:
     if emit is None:
-        usual = "final" if spec.arrival is None else "arrival"
-        return "slide" if spec.is_hopping else usual
+        per_row = "final" if spec.arrival is None else "arrival"
+        return "slide" if spec.is_hopping else per_row
     _one_of(emit, "emit", EMIT)
     if spec.is_hopping != (emit == "slide"):
         fitting = "'slide'" if spec.is_hopping else "'arrival', 'final' or 'update'"
@@ -270,9 +272,9 @@ def _emit(emit: str | None, spec: Spec) -> str:
     if emit == "final" and spec.arrival is not None:
         raise SpecError(
             Argument("emit", "final"),
-            " answers over all rows, however they arrived, and ",
+            " computes over all rows, and ",
             Argument("arrival", spec.arrival),
-            " over those that had arrived: leave one out, or say ",
+            " over those that had arrived: leave one out, or pass ",
             Argument("emit", "arrival"),
         )
     return emit
@@ -286,7 +288,7 @@ def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def _positive(value: Any, argument: str) -> int:
+def _check_positive(value: Any, argument: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SpecError(Argument(argument), f" is an integer, 1 or more; got {value!r}")
     return value

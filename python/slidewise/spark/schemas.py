@@ -1,4 +1,4 @@
-"""Schemas of Spark and of Arrow."""
+"""Schemas of inputs and results, in Spark and in Arrow."""
 
 from typing import Any
 
@@ -10,59 +10,64 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
-from slidewise.spark.columns import OWN
-from slidewise.spark.versions import in_arrow
+from slidewise.spark.columns import RESERVED_PREFIX
+from slidewise.spark.versions import utc_schema
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_schema
 from slidewise.table.batched_rolling import result_schema
 
-__all__ = ["arrow_schema", "check_booleans", "refuse_own", "with_results"]
+__all__ = ["arrow_schema", "check_boolean", "check_reserved_names", "result_struct"]
 
 
 def arrow_schema(df: Any) -> pa.Schema:
-    """What Python workers see of a DataFrame.
+    """Returns the Arrow schema in which Python workers get the rows of a DataFrame.
 
     Raises:
-        SpecError: If a column cannot go to Python.
+        SpecError: If a column has no Arrow type.
     """
     try:
-        return in_arrow(df.schema)
+        return utc_schema(df.schema)
     except PySparkTypeError:
-        unfit = next(field for field in df.schema if not _goes(field))
-        kind = unfit.dataType.simpleString()
+        failed = next(field for field in df.schema if not _has_arrow_type(field))
+        kind = failed.dataType.simpleString()
         raise SpecError(
-            f"column {unfit.name!r} ({kind}) cannot go through Arrow to Python: drop "
+            f"column {failed.name!r} ({kind}) cannot go through Arrow to Python: drop "
             "it before, or cast it"
         ) from None
 
 
-def _goes(field: StructField) -> bool:
+def _has_arrow_type(field: StructField) -> bool:
     try:
-        in_arrow(StructType([field]))
+        utc_schema(StructType([field]))
     except PySparkTypeError:
         return False
     return True
 
 
-def refuse_own(df: Any) -> None:
-    """Refuses columns that are named like those that slidewise adds on the way.
+def check_reserved_names(df: Any) -> None:
+    """Checks that no column name has the prefix of the columns that slidewise adds.
 
     Raises:
-        SpecError: Naming the first one.
+        SpecError: Naming the first such column.
     """
     for name in df.columns:
-        if name.lower().startswith(OWN):
+        if name.lower().startswith(RESERVED_PREFIX):
             raise SpecError(
-                f"the name of column {name!r} begins with {OWN!r}, as those of the "
-                "columns that slidewise adds on the way: rename the column"
+                f"the name of column {name!r} begins with {RESERVED_PREFIX!r}, "
+                "which is reserved for columns that slidewise adds: rename the column"
             )
 
 
-def check_booleans(df: Any, name: str | None, argument: str) -> None:
-    """Refuses a column that does not say yes or no of each row.
+def check_boolean(df: Any, name: str | None, argument: str) -> None:
+    """Checks that a column is there, and of booleans.
+
+    Args:
+        df: The DataFrame.
+        name: The column; None checks nothing.
+        argument: The argument that names it, for the message.
 
     Raises:
-        SpecError: If it is not there, or of another type.
+        SpecError: If the column is missing, or has another type.
     """
     if name is None:
         return
@@ -71,55 +76,56 @@ def check_booleans(df: Any, name: str | None, argument: str) -> None:
     if not isinstance(kind, BooleanType):
         raise SpecError(
             Argument(argument, name),
-            f" names a column of {kind.simpleString()}: it takes one of booleans",
+            f" names a column of {kind.simpleString()}: it must be boolean",
         )
 
 
-def with_results(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType:
-    """The schema of a DataFrame's answers.
+def result_struct(df: Any, spec: Spec, extra: tuple[str, ...] = ()) -> StructType:
+    """Checks the columns of a DataFrame, and returns the schema of its results.
 
     Args:
         df: The DataFrame.
-        spec: What is asked of it.
-        extra: Further columns that must be there.
+        spec: The windows and aggregations.
+        extra: Further columns that must exist.
 
     Raises:
         SpecError: If the spec does not fit the columns.
     """
-    _check_told(spec)
-    refuse_own(df)
+    _check_return_types(spec)
+    check_reserved_names(df)
     rows = arrow_schema(df)
     require(frame(rows.empty_table()), [*spec.columns, *extra], "the DataFrame")
     if spec.is_hopping:
-        own = {field.name: field for field in df.schema}
-        return _of_arrow(hopping_schema(spec, rows), [own[name] for name in spec.by])
-    _refuse_alike(rows.names, spec)
-    return _of_arrow(result_schema(spec, rows), list(df.schema))
+        inputs = {field.name: field for field in df.schema}
+        keys = [inputs[name] for name in spec.by]
+        return _append_results(hopping_schema(spec, rows), keys)
+    _check_case(rows.names, spec)
+    return _append_results(result_schema(spec, rows), list(df.schema))
 
 
-def _check_told(spec: Spec) -> None:
-    """Refuses aggregations of the user's own of which nothing tells the type."""
+def _check_return_types(spec: Spec) -> None:
+    """Checks that every custom aggregation declares its return type."""
     for _, agg in spec.aggs:
         functions = getattr(agg, "functions", None)
         if functions is not None and functions.known_type is None:
             raise SpecError(
-                f"the type of {agg!r} is known once there are answers, and Spark must "
-                "know it before: give sw.aggregation(..., returns=float), or write it "
+                f"Spark must know the type of {agg!r} before there are results: "
+                "give sw.aggregation(..., returns=float), or write it "
                 "on lower: def lower(partial) -> float"
             )
 
 
-def _of_arrow(schema: pa.Schema, own: list[StructField]) -> StructType:
-    """Results behind columns that stay as they were."""
+def _append_results(schema: pa.Schema, inputs: list[StructField]) -> StructType:
+    """Returns the input fields as they are, followed by those of the results."""
     results = [
         StructField(field.name, from_arrow_type(field.type, True), field.nullable)
-        for field in list(schema)[len(own) :]
+        for field in list(schema)[len(inputs) :]
     ]
-    return StructType([*own, *results])
+    return StructType([*inputs, *results])
 
 
-def _refuse_alike(names: list[str], spec: Spec) -> None:
-    """Refuses results that differ from a column in case alone."""
+def _check_case(names: list[str], spec: Spec) -> None:
+    """Checks that no result differs from a column in case alone."""
     present = {name.lower(): name for name in names}
     for name in spec.results:
         other = present.get(name.lower())

@@ -1,66 +1,65 @@
-"""Shards that a worker keeps decoded from one micro-batch to the next.
+"""Decoded shards that a worker process keeps from one micro-batch to the next.
 
-Spark gives a bucket's micro-batch to whichever worker is idle, so each of them comes to
-hold what another has long gone on with. Such a shard is never trusted again (its token
-is not that of the state any more), and only takes memory: it is dropped once its query
-is a few micro-batches ahead.
+Spark gives a bucket's micro-batch to any idle worker, so a worker also holds shards
+that others have since updated. Such a shard is never used again (its token is not that
+of the state), and is evicted once its query is a few micro-batches ahead.
 """
 
 import time
 from dataclasses import dataclass, field
 
 from slidewise.keyed.shard import Shard
-from slidewise.spark.local_page_cache import Shelf
+from slidewise.spark.local_page_cache import LocalPageCache
 
-__all__ = ["Cache", "Held"]
+__all__ = ["CachedShard", "ShardCache"]
 
-# Micro-batches that a shard is kept without having been asked for: a bucket may have no
-# rows in one of them, and its state is then as it was.
-_BATCHES = 2
-# Seconds after which what is held for another query is given up: it may have ended.
-_OLD = 600.0
+# Micro-batches for which an unused shard is kept: a bucket without new rows has no
+# call, and its state does not change.
+_MAX_IDLE_BATCHES = 2
+# Seconds after which the unused shards of other queries are evicted: these may be over.
+_STALE_SECONDS = 600.0
 
 
 @dataclass(slots=True)
-class Held:
-    """What a worker keeps of a bucket.
+class CachedShard:
+    """A decoded bucket.
 
     Attributes:
-        token: Of the state that the shard stands for.
-        shard: The bucket, decoded.
-        shelf: Its pages on this node's disk, if there is a place for them.
-        batch: The micro-batch that left it.
-        used: When that was.
+        token: The token of the state that the shard was committed to.
+        shard: The decoded bucket.
+        pages: Its pages on the local disk; None without a folder for them.
+        batch: The micro-batch that committed it.
+        used: When that was, in seconds of the monotonic clock.
     """
 
     token: str
     shard: Shard
-    shelf: Shelf | None
+    pages: LocalPageCache | None
     batch: int
     used: float = field(default_factory=time.monotonic)
 
 
-class Cache:
-    """What a worker keeps, by query and bucket."""
+class ShardCache:
+    """The decoded shards of a worker process, by query and bucket."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[str, int], Held] = {}
+        self.entries: dict[tuple[str, int], CachedShard] = {}
 
-    def take(self, query: str, bucket: int, batch: int) -> Held | None:
-        """Takes out what is held of a bucket, and drops what is too old for use."""
-        found = self.held.pop((query, bucket), None)
+    def pop(self, query: str, bucket: int, batch: int) -> CachedShard | None:
+        """Removes and returns the shard of a bucket; also evicts stale shards."""
+        found = self.entries.pop((query, bucket), None)
         now = time.monotonic()
-        self.held = {
-            key: held
-            for key, held in self.held.items()
+        self.entries = {
+            key: entry
+            for key, entry in self.entries.items()
             if (
-                0 <= batch - held.batch <= _BATCHES
+                0 <= batch - entry.batch <= _MAX_IDLE_BATCHES
                 if key[0] == query
-                else now - held.used <= _OLD
+                else now - entry.used <= _STALE_SECONDS
             )
         }
         return found
 
-    def put(self, query: str, bucket: int, held: Held) -> None:
-        """Keeps a bucket for the next micro-batch."""
-        self.held[query, bucket] = held
+    def put(self, query: str, bucket: int, entry: CachedShard) -> None:
+        """Keeps the shard of a bucket for the next micro-batch."""
+        self.entries[query, bucket] = entry

@@ -1,20 +1,19 @@
-"""Hot keys: keys of so many rows that one task would work on them alone.
+"""Finds skewed keys: keys with so many rows that one task would run long after others.
 
-Such a key is cut into pieces of time. Each piece also gets the rows in front of it that
-its windows reach back to, to be seen and not answered (*warm* rows), so that pieces are
-answered on their own, by the whole cluster, with the same answers.
+Such a key is split by time. Each split also gets the rows before it that its windows
+reach back to (*overlap rows*), which are read and get no results. So the splits of a
+key run as independent tasks, with the same results as one task.
 
     time    ──────────┬──────────┬──────────►
-    piece 0 ■■■■■■■■■■
-    piece 1        ░░░■■■■■■■■■■
-    piece 2                  ░░░░■■■■■■■■■■     ░ warm, as long as the longest window
+    split 0 ■■■■■■■■■■
+    split 1        ░░░■■■■■■■■■■
+    split 2                  ░░░░■■■■■■■■■■     ░ overlap, as long as the longest window
 
-Where windows are long, the warm rows are what a cut costs; a key is cut into no more
-pieces than keep them below half of its rows.
+The overlap is what a split costs. It grows with the windows, so a key is split into no
+more parts than keep its overlap below half of its rows.
 
-How many rows keys have, and where they lie in time, a count of all rows and a sample of
-them tell: where to cut need not be exact, only the cuts themselves. Neither is taken of
-a table that Spark's plan expects to be small.
+Split points need not be exact, so they come from a count of all rows and a sample of
+keys and times. Neither job runs for a table that Spark's optimizer expects to be small.
 """
 
 import re
@@ -31,240 +30,276 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.spark.columns import column, key_column
 from slidewise.spark.options import BatchOptions
-from slidewise.spark.skew_split import KEY, PIECE, Cut, Cuts, seen_in_pieces
-from slidewise.spark.versions import collected
+from slidewise.spark.skew_split import (
+    KEY,
+    SPLIT,
+    SkewSplits,
+    SplitPoint,
+    add_overlap,
+)
+from slidewise.spark.versions import to_arrow
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Reach
 from slidewise.table.encoding import group_codes
 from slidewise.table.time_columns import read_times
 
-__all__ = ["find_cuts", "why_uncut"]
+__all__ = ["find_splits", "why_unsplit"]
 
-# A task of fewer rows is not worth a cut; asked for by hand, it may be.
-_LEAST_HOT = 1_000_000
-_LEAST_BY_HAND = 10_000
-# A key, a time and a value; tables that Spark expects to be smaller are not counted.
-_LEAST_BYTES = 16
-_SAMPLE = 50_000
-# Each row is compared with all starts of its key.
-_MOST_PIECES = 64
-_MOST_WARM = 0.5
+# How many rows a skewed key has at least: by default, and for split=n.
+_MIN_SKEWED_ROWS = 1_000_000
+_MIN_SKEWED_ROWS_EXPLICIT = 10_000
+# The size of a row with a key, a time and a value, for a bound on rows by bytes.
+_MIN_ROW_BYTES = 16
+_SAMPLE_ROWS = 50_000
+# The plan compares each row with all split points of its key.
+_MAX_SPLITS = 64
+_MAX_OVERLAP = 0.5
 
-# What Spark writes beside each step of a plan; the first one is the last step.
+# The size statistics of EXPLAIN COST; the first match is that of the whole plan.
 _SIZE = re.compile(r"sizeInBytes=([0-9.E+]+) ([KMGTPE]?i?)B")
 _UNITS = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where one key is cut: the row of the sample it is known by, and how many."""
+class _SkewedKey:
+    """The split points of one key.
 
-    key: int
+    Attributes:
+        row: A row of the sample that has the key.
+        rows: How many rows of the sample have it.
+        points: Its split points.
+        overlap: The share of its rows that two splits read.
+    """
+
+    row: int
     rows: int
-    cuts: tuple[Cut, ...]
-    warm: float
+    points: tuple[SplitPoint, ...]
+    overlap: float
 
 
-def why_uncut(spec: Spec) -> str | None:
-    """Why keys cannot be cut; None if they can."""
+def why_unsplit(spec: Spec) -> str | None:
+    """Returns why keys of a query cannot be split by time; None if they can."""
     if spec.is_hopping:
         (window,) = spec.windows
         if window.is_session:
-            return "where a session begins and ends, only the rows in order tell"
+            return "the bounds of a session depend on all rows before it"
         if spec.empty:
-            return (
-                "empty=True answers windows between rows that are in different pieces"
-            )
+            return "empty=True needs the rows on both sides of an empty window"
     for window in spec.windows:
         if window.kind == "rows" and spec.arrival is not None:
             return (
-                f"as of arrival, rows({window.length}) are the youngest of all that "
-                "have arrived, wherever they lie"
+                f"with arrival=, rows({window.length}) takes the latest of all rows "
+                "that have arrived, however long ago they are"
             )
     return None
 
 
-def find_cuts(
+def find_splits(
     df: Any, spec: Spec, options: BatchOptions, tasks: int, schema: pa.Schema
-) -> Cuts | None:
-    """Counts and samples the rows, and says where to cut hot keys; None if none is.
+) -> SkewSplits | None:
+    """Finds skewed keys and their split points; None without skewed keys.
 
     Args:
         df: The DataFrame.
-        spec: What is asked.
-        options: Whether to look at all.
-        tasks: How many tasks there are.
-        schema: That of the DataFrame, in Arrow.
+        spec: The windows and aggregations.
+        options: The options for batch calls.
+        tasks: The number of tasks.
+        schema: The schema of the DataFrame, in Arrow.
+
+    Cost:
+        Up to three jobs, unless `split=False`: a count, a sample, and for windows of n
+        rows a count of overlap rows.
 
     Raises:
-        SpecError: If a number of pieces is asked for, and keys cannot be cut.
+        SpecError: If `split` is a number, and keys cannot be split.
     """
     if options.split is False:
         return None
-    if (why := why_uncut(spec)) is not None:
+    if (reason := why_unsplit(spec)) is not None:
         if options.split == "auto":
             return None
         raise SpecError(
-            f"split={options.split} cannot be done: {why}; leave split= out, and keys "
-            "stay whole"
+            f"split={options.split} cannot be done: {reason}; leave out split=, and "
+            "keys are not split"
         )
-    least = _LEAST_HOT if options.split == "auto" else _LEAST_BY_HAND
     if tasks < 2:
         return None
-    if options.split == "auto" and _is_small(df, 2 * least * _LEAST_BYTES):
+    is_auto = options.split == "auto"
+    min_rows = _MIN_SKEWED_ROWS if is_auto else _MIN_SKEWED_ROWS_EXPLICIT
+    min_total = 2 * min_rows if is_auto else min_rows
+    if is_auto and _is_small(df, min_total * _MIN_ROW_BYTES):
         return None
     total = int(df.count())
-    alone = least if options.split != "auto" else 2 * least
-    if total < alone:
+    if total < min_total:
         return None
-    share = min(1.0, _SAMPLE / total)
-    keys = [key_column(df, name).alias(f"{KEY}{at}") for at, name in _numbered(spec)]
-    sample = df.select(*keys, column(spec.on)).where(column(spec.on).isNotNull())
-    sample = sample.sample(share, 1) if share < 1 else sample
-    rows = collected(sample).combine_chunks()
+    share = min(1.0, _SAMPLE_ROWS / total)
+    sample = _sample(df, spec, share)
     reach = Reach.of(spec, schema)
 
-    def wanted(count: float) -> int:
-        if options.split != "auto":
+    def wanted_splits(rows: float) -> int:
+        if not is_auto:
             return int(options.split)
-        return ceil(count / max(least // 2, total / tasks))
+        return ceil(rows / max(min_rows // 2, total / tasks))
 
-    places = []
-    for key, ticks in _of_many_rows(rows, spec, least * share):
-        count = len(ticks) / share
-        most = min(wanted(count), _MOST_PIECES)
-        limits = _limits(rows.schema.field(spec.on).type)
-        place = _placed(key, ticks, most, reach, share, limits)
-        if place is not None:
-            places.append(place)
-    if not places:
+    keys = []
+    for row, ticks in _keys_by_rows(sample, spec, min_rows * share):
+        count = min(wanted_splits(len(ticks) / share), _MAX_SPLITS)
+        limits = _limits(sample.schema.field(spec.on).type)
+        key = _split_key(row, ticks, count, reach, share, limits)
+        if key is not None:
+            keys.append(key)
+    if not keys:
         return None
-    cuts = _cuts(rows, spec, places, share)
-    return _with_rows_enough(df, spec, cuts) if reach.rows else cuts
+    splits = _make_splits(sample, spec, keys, share)
+    return _with_enough_overlap(df, spec, splits) if reach.rows else splits
 
 
-def _is_small(df: Any, least: int) -> bool:
-    """Whether Spark expects fewer bytes, by its plan: no job runs for that."""
+def _is_small(df: Any, size: int) -> bool:
+    """Whether Spark's optimizer expects fewer bytes; runs no job."""
     try:
-        said = df.sparkSession.sql("EXPLAIN COST SELECT * FROM {rows}", rows=df)
-        found = _SIZE.search(said.first()[0])
+        plan = df.sparkSession.sql("EXPLAIN COST SELECT * FROM {rows}", rows=df)
+        found = _SIZE.search(plan.first()[0])
     except PySparkException:
         return False
     if found is None:
         return False
-    return float(found[1]) * 1024.0 ** _UNITS.index(found[2]) < least
+    return float(found[1]) * 1024.0 ** _UNITS.index(found[2]) < size
 
 
-def _numbered(spec: Spec) -> list[tuple[int, str]]:
-    return list(enumerate(spec.by))
+def _key_names(spec: Spec) -> list[str]:
+    return [f"{KEY}{at}" for at in range(len(spec.by))]
 
 
-def _of_many_rows(
-    rows: pa.Table, spec: Spec, least: float
+def _sample(df: Any, spec: Spec, share: float) -> pa.Table:
+    """Collects the keys and times of a share of the rows."""
+    keys = [
+        key_column(df, name).alias(alias)
+        for name, alias in zip(spec.by, _key_names(spec), strict=True)
+    ]
+    rows = df.select(*keys, column(spec.on)).where(column(spec.on).isNotNull())
+    return to_arrow(rows.sample(share, 1) if share < 1 else rows).combine_chunks()
+
+
+def _keys_by_rows(
+    rows: pa.Table, spec: Spec, min_rows: float
 ) -> list[tuple[int, list[int]]]:
-    """Of each key with many rows one of them, and the times of all, in order."""
+    """Returns, per key with enough rows, one of its rows, and its sorted times."""
     ticks = read_times(frame(rows).column(spec.on), spec.on).ticks
-    names = [f"{KEY}{at}" for at, _ in _numbered(spec)]
-    codes = group_codes([(name, frame(rows).column(name)) for name in names])
+    codes = group_codes([(name, frame(rows).column(name)) for name in _key_names(spec)])
     if codes is None:
         return [(0, sorted(ticks.to_pylist()))] if len(ticks) else []
     counts = pc.value_counts(codes)
-    many = counts.filter(pc.greater_equal(counts.field("counts"), max(least, 2)))
+    enough = pc.greater_equal(counts.field("counts"), max(min_rows, 2))
     found = []
-    for code in many.field("values"):
-        mine = pc.equal(codes, code)
-        key = pc.index(codes, code).as_py()
-        found.append((key, sorted(ticks.filter(mine).to_pylist())))
+    for code in counts.filter(enough).field("values"):
+        is_key = pc.equal(codes, code)
+        row = pc.index(codes, code).as_py()
+        found.append((row, sorted(ticks.filter(is_key).to_pylist())))
     return found
 
 
-def _placed(
-    key: int,
+def _split_key(
+    row: int,
     ticks: list[int],
     wanted: int,
     reach: Reach,
     share: float,
     limits: tuple[int, int],
-) -> _Place | None:
-    """Where one key is cut, given the times of some of its rows in order."""
-    count = len(ticks)
-    for pieces in range(wanted, 1, -1):
-        cut_at = {ticks[count * piece // pieces] for piece in range(1, pieces)}
-        starts = sorted(cut_at - {ticks[0]})
-        cuts = [_cut(ticks, start, reach, share, limits) for start in starts]
-        warm = sum(
-            bisect_left(ticks, limits[1] if cut.until is None else cut.until)
-            - bisect_left(ticks, cut.seen)
-            for cut in cuts
-        )
-        if starts and warm / count <= _MOST_WARM:
-            return _Place(key, count, tuple(cuts), warm / count)
+) -> _SkewedKey | None:
+    """Splits one key into up to `wanted` parts; None if that has too much overlap.
+
+    Args:
+        row: A row of the sample that has the key.
+        ticks: The sorted times of the key in the sample.
+        wanted: The number of splits.
+        reach: How far windows reach.
+        share: The share of all rows that the sample has.
+        limits: The earliest and latest time of the type.
+    """
+    rows = len(ticks)
+    for splits in range(wanted, 1, -1):
+        starts = {ticks[rows * split // splits] for split in range(1, splits)}
+        starts.discard(ticks[0])
+        points = [
+            _split_point(ticks, start, reach, share, limits) for start in sorted(starts)
+        ]
+        overlap = sum(_overlap_rows(ticks, point, limits) for point in points) / rows
+        if starts and overlap <= _MAX_OVERLAP:
+            return _SkewedKey(row, rows, tuple(points), overlap)
     return None
 
 
-def _cut(
+def _overlap_rows(ticks: list[int], point: SplitPoint, limits: tuple[int, int]) -> int:
+    """Returns the number of rows that the splits on both sides of a point read."""
+    end = limits[1] if point.overlap_end is None else point.overlap_end
+    return bisect_left(ticks, end) - bisect_left(ticks, point.overlap_start)
+
+
+def _split_point(
     ticks: list[int],
     start: int,
     reach: Reach,
     share: float,
     limits: tuple[int, int],
-) -> Cut:
-    """What pieces on both sides of `start` see."""
+) -> SplitPoint:
+    """Returns the split point at `start`, with its overlap."""
     lowest, highest = limits
-    seen = max(start - reach.back, lowest)
+    overlap_start = max(start - reach.back, lowest)
     if reach.rows:
-        # Half as many again as are needed, for a sample tells how many about.
+        # Half as many again as needed: a sample gives the number of rows about.
         ample = reach.rows if share == 1 else ceil(1.5 * reach.rows * share) + 8
         first = bisect_left(ticks, start) - ample
-        seen = min(seen, ticks[first]) if first >= 0 else lowest
-    until = start + reach.ahead
-    return Cut(
+        overlap_start = min(overlap_start, ticks[first]) if first >= 0 else lowest
+    overlap_end = start + reach.ahead
+    return SplitPoint(
         start=start,
-        seen=seen,
-        until=until if until <= highest else None,
-        counted=reach.rows if seen > lowest else 0,
+        overlap_start=overlap_start,
+        overlap_end=overlap_end if overlap_end <= highest else None,
+        min_rows=reach.rows if overlap_start > lowest else 0,
     )
 
 
-def _with_rows_enough(df: Any, spec: Spec, cuts: Cuts) -> Cuts | None:
-    """Only the cuts before which as many rows are seen as windows of n rows need."""
-    few = df.select(*map(column, dict.fromkeys([*spec.by, spec.on])))
-    rows, before = seen_in_pieces(few, spec, cuts)
-    counts = rows.where(before).groupBy(column(PIECE)).count().collect()
-    seen = {row[PIECE]: row["count"] for row in counts}
-    places = [
+def _with_enough_overlap(df: Any, spec: Spec, splits: SkewSplits) -> SkewSplits | None:
+    """Drops split points with fewer overlap rows than windows of n rows need."""
+    times = df.select(*map(column, dict.fromkeys([*spec.by, spec.on])))
+    rows, is_overlap = add_overlap(times, spec, splits)
+    counted = rows.where(is_overlap).groupBy(column(SPLIT)).count().collect()
+    counts = {row[SPLIT]: row["count"] for row in counted}
+    points = [
         tuple(
-            cut
-            for piece, cut in enumerate(places, base + 1)
-            if seen.get(piece, 0) >= cut.counted
+            point
+            for split, point in enumerate(of_key, first_split + 1)
+            if counts.get(split, 0) >= point.min_rows
         )
-        for base, places in zip(cuts.bases, cuts.places, strict=True)
+        for first_split, of_key in zip(splits.first_splits, splits.points, strict=True)
     ]
-    kept = [at for at, of_key in enumerate(places) if of_key]
+    kept = [at for at, of_key in enumerate(points) if of_key]
     if not kept:
         return None
     return replace(
-        cuts,
-        keys=cuts.keys.take(kept) if spec.by else cuts.keys,
-        places=tuple(places[at] for at in kept),
-        rows=tuple(cuts.rows[at] for at in kept),
-        warm=tuple(cuts.warm[at] for at in kept),
+        splits,
+        keys=splits.keys.take(kept) if spec.by else splits.keys,
+        points=tuple(points[at] for at in kept),
+        rows=tuple(splits.rows[at] for at in kept),
+        overlap=tuple(splits.overlap[at] for at in kept),
     )
 
 
-def _cuts(rows: pa.Table, spec: Spec, places: list[_Place], share: float) -> Cuts:
-    times = frame(rows).column(spec.on)
-    keys = rows.drop_columns([spec.on])
-    return Cuts(
-        keys=keys.take([place.key for place in places]) if spec.by else keys,
+def _make_splits(
+    sample: pa.Table, spec: Spec, keys: list[_SkewedKey], share: float
+) -> SkewSplits:
+    times = frame(sample).column(spec.on)
+    values = sample.drop_columns([spec.on])
+    return SkewSplits(
+        keys=values.take([key.row for key in keys]) if spec.by else values,
         times=read_times(times.slice(0, 0), spec.on),
-        places=tuple(place.cuts for place in places),
-        rows=tuple(round(place.rows / share) for place in places),
-        warm=tuple(place.warm for place in places),
+        points=tuple(key.points for key in keys),
+        rows=tuple(round(key.rows / share) for key in keys),
+        overlap=tuple(key.overlap for key in keys),
     )
 
 
 def _limits(kind: pa.DataType) -> tuple[int, int]:
-    """The first and the last time that a column of times can hold, in ticks."""
+    """Returns the earliest and the latest time of a type, in ticks."""
     bits = int(kind.bit_width) - 1
     return -(1 << bits), (1 << bits) - 1

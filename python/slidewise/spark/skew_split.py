@@ -1,9 +1,10 @@
-"""Keys in pieces of time: where they are cut, on the way and in the workers.
+"""Splits of skewed keys: assigned to rows in the plan, bounded in the workers.
 
-Pieces are numbered through, over all keys; number 0 is for the keys that are not cut.
+Splits are numbered consecutively over all skewed keys; split 0 holds all other keys.
 """
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -21,162 +22,184 @@ from pyspark.sql.types import (
 
 from slidewise.errors import SlidewiseError
 from slidewise.frames.adapt import frame
-from slidewise.spark.columns import column, key_column
-from slidewise.spark.versions import from_table
+from slidewise.spark.columns import RESERVED_PREFIX, column, key_column
+from slidewise.spark.versions import create_dataframe
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import AFTER, BEFORE, OWN, Order
 from slidewise.table.time_columns import TimeColumn, read_times
 
-__all__ = ["KEY", "PIECE", "Bounds", "Cut", "Cuts", "in_pieces", "seen_in_pieces"]
+__all__ = [
+    "KEY",
+    "SPLIT",
+    "SkewSplits",
+    "SplitBounds",
+    "SplitPoint",
+    "add_overlap",
+    "add_splits",
+]
 
-PIECE = "__slidewise_piece"
-KEY = "__slidewise_key"
-_OWN = "__slidewise_own"
-_BASE = "__slidewise_base"
-_START = "__slidewise_start"
-_SEEN = "__slidewise_seen"
-_UNTIL = "__slidewise_until"
-_ROLE = "__slidewise_role"
-_AFTER = "__slidewise_after"
+SPLIT = f"{RESERVED_PREFIX}split"
+KEY = f"{RESERVED_PREFIX}key"
+_OWN_SPLIT = f"{RESERVED_PREFIX}own_split"
+_FIRST_SPLIT = f"{RESERVED_PREFIX}first_split"
+_START = f"{RESERVED_PREFIX}start"
+_END = f"{RESERVED_PREFIX}end"
+_OVERLAP_START = f"{RESERVED_PREFIX}overlap_start"
+_OVERLAP_END = f"{RESERVED_PREFIX}overlap_end"
+_ROLE = f"{RESERVED_PREFIX}role"
 
-# So many times of so few keys are written into the plan; more are joined to the rows.
-_WRITTEN_KEYS = 8
-_WRITTEN_TIMES = 128
+# Up to so many split points of so many keys become literals of the plan; more are
+# joined to the rows.
+_MAX_LITERAL_KEYS = 8
+_MAX_LITERAL_POINTS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """Where one piece of a key ends and the next one starts, in ticks.
+class SplitPoint:
+    """Where one split of a key ends and the next one starts, in ticks.
 
     Attributes:
-        start: When the next one starts.
-        seen: From when on it sees rows.
-        until: Up to when, excluded, the piece before sees rows; None where no time is
-            as late as that.
-        counted: How many rows there must be from `seen` to `start`, for windows that
-            are counted in rows; 0 where none is, or the key has no rows before `seen`.
+        start: The start of the next split.
+        overlap_start: The start of the rows that the next split reads before its own.
+        overlap_end: The end, excluded, of the rows that the split before reads after
+            its own; None if the type holds no time as late.
+        min_rows: How many rows there must be from `overlap_start` to `start`, for
+            windows of n rows; 0 without such windows, or if the key has no rows before
+            `overlap_start`.
     """
 
     start: int
-    seen: int
-    until: int | None
-    counted: int = 0
+    overlap_start: int
+    overlap_end: int | None
+    min_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Cuts:
-    """Where hot keys are cut. All are as long as there are hot keys.
+class SkewSplits:
+    """The splits of all skewed keys; each attribute but `times` has an item per key.
 
     Attributes:
-        keys: Their values; a table without columns where rows have no keys.
-        times: A column of times of the type of the rows', without rows.
-        places: Where they are cut, in order of time.
+        keys: The keys; a table without columns for queries without `by=`.
+        times: An empty column of the type of the event times.
+        points: The split points of each key, in order of time.
         rows: About how many rows each key has.
-        warm: The share of its rows that is seen once more.
+        overlap: The share of its rows that two splits read.
     """
 
     keys: pa.Table
     times: TimeColumn
-    places: tuple[tuple[Cut, ...], ...]
+    points: tuple[tuple[SplitPoint, ...], ...]
     rows: tuple[int, ...]
-    warm: tuple[float, ...]
+    overlap: tuple[float, ...]
 
     @property
-    def pieces(self) -> list[int]:
-        """Into how many pieces each is cut."""
-        return [len(places) + 1 for places in self.places]
+    def counts(self) -> list[int]:
+        """The number of splits of each key."""
+        return [len(points) + 1 for points in self.points]
 
     @property
-    def bases(self) -> list[int]:
-        """The number of the first piece of each."""
-        bases, base = [], 1
-        for pieces in self.pieces:
-            bases.append(base)
-            base += pieces
-        return bases
+    def first_splits(self) -> list[int]:
+        """The number of the first split of each key."""
+        return list(accumulate(self.counts[:-1], initial=1))
 
-    def named(self, spec: Spec) -> list[str]:
-        """Each hot key in words."""
+    def describe_keys(self, spec: Spec) -> list[str]:
+        """Returns each key as text, such as `station=7`."""
         if not spec.by:
             return ["all rows"]
         return [
             ", ".join(
-                f"{own}={value!r}"
-                for own, value in zip(spec.by, row.values(), strict=True)
+                f"{name}={value!r}"
+                for name, value in zip(spec.by, row.values(), strict=True)
             )
             for row in self.keys.to_pylist()
         ]
 
 
-def in_pieces(df: Any, spec: Spec, cuts: Cuts) -> Any:
-    """The rows with the number of their piece, once for each that sees them."""
-    return seen_in_pieces(df, spec, cuts)[0].select(*map(column, [*df.columns, PIECE]))
+def add_splits(df: Any, spec: Spec, splits: SkewSplits) -> Any:
+    """Adds the column `SPLIT`; a row is repeated for each split that reads it."""
+    rows, _ = add_overlap(df, spec, splits)
+    return rows.select(*map(column, [*df.columns, SPLIT]))
 
 
-def seen_in_pieces(df: Any, spec: Spec, cuts: Cuts) -> tuple[Any, Any]:
-    """The same, and a column that says which rows come before those of the piece."""
-    rows, base, passed = _places(df, spec, cuts)
-    ahead = any(cut.until != cut.start for places in cuts.places for cut in places)
-    names = {_OWN: base + passed(_START), _SEEN: base + passed(_SEEN)}
-    if ahead:
-        names[_UNTIL] = base + passed(_UNTIL)
+def add_overlap(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any]:
+    """As `add_splits`; also returns a column that is true for rows before their split.
+
+    The splits that read a row have consecutive numbers. The number of its own is that
+    of the first split of its key, plus the number of starts that are not after it.
+    """
+    rows, first_split, passed = _lookup(df, spec, splits)
+    names = {
+        _OWN_SPLIT: first_split + passed(_START),
+        _OVERLAP_START: first_split + passed(_OVERLAP_START),
+    }
+    reads_ahead = any(
+        point.overlap_end != point.start for points in splits.points for point in points
+    )
+    if reads_ahead:
+        names[_OVERLAP_END] = first_split + passed(_OVERLAP_END)
     rows = rows.withColumns(names)
-    first = column(_UNTIL if ahead else _OWN)
-    pieces = sf.explode(sf.sequence(first, column(_SEEN)))
-    return rows.withColumns({PIECE: pieces}), column(PIECE) > column(_OWN)
+    lowest = column(_OVERLAP_END if reads_ahead else _OWN_SPLIT)
+    readers = sf.explode(sf.sequence(lowest, column(_OVERLAP_START)))
+    return rows.withColumns({SPLIT: readers}), column(SPLIT) > column(_OWN_SPLIT)
 
 
-def _ticks(cuts: Cuts, name: str) -> list[list[int | None]]:
-    """The times of one kind: starts, or from when on, or until when, rows are seen."""
-    field = {_START: "start", _SEEN: "seen", _UNTIL: "until"}[name]
-    return [[getattr(cut, field) for cut in places] for places in cuts.places]
+def _ticks(splits: SkewSplits, name: str) -> list[list[int | None]]:
+    """Returns one time of every split point: its start, or an end of its overlap."""
+    field = name.removeprefix(RESERVED_PREFIX)
+    return [[getattr(point, field) for point in points] for points in splits.points]
 
 
-def _places(df: Any, spec: Spec, cuts: Cuts) -> tuple[Any, Any, Any]:
-    """The rows, the first piece of their key, and how many times they have passed."""
-    if _are_plain(df, spec, cuts):
-        base = _of_key(df, spec, cuts, [sf.lit(base) for base in cuts.bases])
+def _lookup(df: Any, spec: Spec, splits: SkewSplits) -> tuple[Any, Any, Any]:
+    """Looks up the split points of each row's key.
+
+    Returns:
+        The rows; the column of the first split of their key; and a function of a kind
+        of time (`_START`, ...) to the column of how many of them each row has passed.
+    """
+    if _fit_plan(df, spec, splits):
+        literals = [sf.lit(split) for split in splits.first_splits]
+        first_split = _by_key(df, spec, splits, literals)
 
         def passed(name: str) -> Any:
             counts = [
-                _sum(
+                _count_true(
                     [
-                        _moment(df, spec, tick) <= column(spec.on)
+                        _time_literal(df, spec, tick) <= column(spec.on)
                         for tick in ticks
                         if tick is not None
                     ]
                 )
-                for ticks in _ticks(cuts, name)
+                for ticks in _ticks(splits, name)
             ]
-            return _of_key(df, spec, cuts, counts)
+            return _by_key(df, spec, splits, counts)
 
-        return df, base, passed
+        return df, first_split, passed
 
-    most = max(map(len, cuts.places))
+    most = max(map(len, splits.points))
 
-    def looked_up(name: str) -> Any:
-        # Keys that are not cut, or into fewer pieces, have no times there.
+    def joined_passed(name: str) -> Any:
+        # Null for keys with fewer split points, or none.
         times = [column(f"{name}{at}") for at in range(most)]
-        return _sum([time <= column(spec.on) for time in times])
+        return _count_true([time <= column(spec.on) for time in times])
 
-    return _joined(df, spec, cuts, most), _or_none(column(_BASE)), looked_up
+    rows = _join_points(df, spec, splits, most)
+    return rows, _or_zero(column(_FIRST_SPLIT)), joined_passed
 
 
-def _are_plain(df: Any, spec: Spec, cuts: Cuts) -> bool:
-    """Whether the plan may hold the keys and times themselves."""
+def _fit_plan(df: Any, spec: Spec, splits: SkewSplits) -> bool:
+    """Whether the keys and times can be literals of the plan."""
     kinds = [df.schema[name].dataType for name in spec.by]
     time = df.schema[spec.on].dataType
-    few = sum(map(len, cuts.places)) <= _WRITTEN_TIMES
     return (
-        few
-        and len(cuts.places) <= _WRITTEN_KEYS
+        sum(map(len, splits.points)) <= _MAX_LITERAL_POINTS
+        and len(splits.points) <= _MAX_LITERAL_KEYS
         and isinstance(time, TimestampType | DateType | IntegralType)
         and all(isinstance(kind, StringType | IntegralType) for kind in kinds)
     )
 
 
-def _moment(df: Any, spec: Spec, tick: int) -> Any:
-    """A time in the plan."""
+def _time_literal(df: Any, spec: Spec, tick: int) -> Any:
+    """Returns a literal of the type of the event times."""
     time = df.schema[spec.on].dataType
     if isinstance(time, TimestampType):
         return sf.timestamp_micros(sf.lit(tick))
@@ -185,106 +208,107 @@ def _moment(df: Any, spec: Spec, tick: int) -> Any:
     return sf.lit(tick).cast(time)
 
 
-def _of_key(df: Any, spec: Spec, cuts: Cuts, values: list[Any]) -> Any:
-    """The value of the row's key; 0 where it is not cut."""
+def _by_key(df: Any, spec: Spec, splits: SkewSplits, values: list[Any]) -> Any:
+    """Returns the column of each row's key's value; 0 for keys that are not skewed."""
     if not spec.by:
         return values[0]
-    whole = sf.lit(0)
-    for row, value in zip(cuts.keys.to_pylist(), values, strict=True):
+    found = sf.lit(0)
+    for row, value in zip(splits.keys.to_pylist(), values, strict=True):
         same = sf.lit(True)
-        for name, own in zip(spec.by, row.values(), strict=True):
-            one = sf.lit(own).cast(df.schema[name].dataType)
-            same = same & column(name).eqNullSafe(one)
-        whole = sf.when(same, value).otherwise(whole)
-    return whole
+        for name, part in zip(spec.by, row.values(), strict=True):
+            literal = sf.lit(part).cast(df.schema[name].dataType)
+            same = same & column(name).eqNullSafe(literal)
+        found = sf.when(same, value).otherwise(found)
+    return found
 
 
-def _sum(conditions: list[Any]) -> Any:
-    """How many of them hold. A sum is compiled, where functions of lists are not."""
-    ones = [_or_none(one.cast("int")) for one in conditions]
+def _count_true(conditions: list[Any]) -> Any:
+    """Returns the number of true conditions, as a sum: Spark compiles it."""
+    ones = [_or_zero(condition.cast("int")) for condition in conditions]
     return sum(ones[1:], ones[0]) if ones else sf.lit(0)
 
 
-def _or_none(number: Any) -> Any:
+def _or_zero(number: Any) -> Any:
     return sf.coalesce(number, sf.lit(0))
 
 
-def _joined(df: Any, spec: Spec, cuts: Cuts, most: int) -> Any:
-    """The rows beside where their keys are cut."""
-    table = cuts.keys
-    for name in (_START, _SEEN, _UNTIL):
-        every = _ticks(cuts, name)
+def _join_points(df: Any, spec: Spec, splits: SkewSplits, most: int) -> Any:
+    """Joins the split points of each row's key, as columns, by a broadcast join."""
+    table = splits.keys
+    for name in (_START, _OVERLAP_START, _OVERLAP_END):
+        ticks = _ticks(splits, name)
         for at in range(most):
-            some = [one[at] if at < len(one) else None for one in every]
-            times = cuts.times.restore(pa.array(some, pa.int64()))
-            table = _with_column(table, f"{name}{at}", times)
-    table = _with_column(table, _BASE, pa.array(cuts.bases, pa.int32()))
-    # Arrow's types do not tell all of Spark's.
+            padded = [of_key[at] if at < len(of_key) else None for of_key in ticks]
+            times = splits.times.restore(pa.array(padded, pa.int64()))
+            table = _append_column(table, f"{name}{at}", times)
+    first_splits = pa.array(splits.first_splits, pa.int32())
+    table = _append_column(table, _FIRST_SPLIT, first_splits)
+    # Not from Arrow's types: several types of Spark have the same one.
     time = df.schema[spec.on].dataType
     kinds = {f"{KEY}{at}": df.schema[name].dataType for at, name in enumerate(spec.by)}
     fields = [
         StructField(name, kinds.get(name, time)) for name in table.schema.names[:-1]
     ]
-    schema = StructType([*fields, StructField(_BASE, IntegerType())])
-    small = from_table(df.sparkSession, table, schema)
+    schema = StructType([*fields, StructField(_FIRST_SPLIT, IntegerType())])
+    small = create_dataframe(df.sparkSession, table, schema)
     if not spec.by:
         return df.crossJoin(sf.broadcast(small))
     same = [
-        key_column(df, own).eqNullSafe(column(f"{KEY}{at}"))
-        for at, own in enumerate(spec.by)
+        key_column(df, name).eqNullSafe(column(f"{KEY}{at}"))
+        for at, name in enumerate(spec.by)
     ]
     return df.join(sf.broadcast(small), same, "left")
 
 
-def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    """A table without columns has no rows, either, and takes any column."""
+def _append_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """Appends a column; a table without columns takes one of any length."""
     if table.num_columns == 0:
         return pa.table({name: values})
     return table.append_column(name, values)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """What workers know of pieces, by their number.
+class SplitBounds:
+    """The bounds of splits, by their number, for the workers.
 
     Attributes:
-        starts: When each starts, in ticks; None where nothing of its key is before it.
-        ends: When the next one of its key starts; None for the last one.
-        counted: How many rows before its start each must have seen.
+        starts: The start of each split, in ticks; None for the first of its key.
+        ends: The start of the next split of its key; None for the last one.
+        min_rows: How many overlap rows each must get before its start.
     """
 
     starts: tuple[int | None, ...]
     ends: tuple[int | None, ...]
-    counted: tuple[int, ...]
+    min_rows: tuple[int, ...]
 
     @classmethod
-    def of(cls, cuts: Cuts) -> "Bounds":
-        """The bounds of all pieces."""
+    def of(cls, splits: SkewSplits) -> "SplitBounds":
+        """Returns the bounds of all splits."""
         starts: list[int | None] = [None]
         ends: list[int | None] = [None]
-        counted = [0]
-        for places in cuts.places:
-            times = [cut.start for cut in places]
+        min_rows = [0]
+        for points in splits.points:
+            times = [point.start for point in points]
             starts += [None, *times]
             ends += [*times, None]
-            counted += [0, *(cut.counted for cut in places)]
-        return cls(tuple(starts), tuple(ends), tuple(counted))
+            min_rows += [0, *(point.min_rows for point in points)]
+        return cls(tuple(starts), tuple(ends), tuple(min_rows))
 
     def order(self, spec: Spec, order: Order) -> Order:
-        """The order of rows that are `marked`."""
+        """Returns the order of rows to which `add_roles` was applied."""
         if spec.is_hopping:
-            return replace(order, within=(_START, _AFTER))
+            return replace(order, within=(_START, _END))
         return replace(order, roles=_ROLE)
 
-    def marked(self, batch: pa.RecordBatch, spec: Spec) -> pa.RecordBatch:
-        """A batch of `checked` rows in pieces, with what they are to their piece."""
-        pieces = batch.column(PIECE)
+    def add_roles(self, batch: pa.RecordBatch, spec: Spec) -> pa.RecordBatch:
+        """Adds columns that part the rows of each split from its overlap rows."""
+        splits = batch.column(SPLIT)
         starts, ends = (
-            pa.array(times, pa.int64()).take(pieces)
+            pa.array(times, pa.int64()).take(splits)
             for times in (self.starts, self.ends)
         )
         if spec.is_hopping:
-            return batch.append_column(_START, starts).append_column(_AFTER, ends)
+            return batch.append_column(_START, starts).append_column(_END, ends)
         table = pa.Table.from_batches([batch])
         ticks = read_times(frame(table).column(spec.on), spec.on).ticks
         before = pc.fill_null(pc.less(ticks, starts), False)
@@ -292,37 +316,41 @@ class Bounds:
         roles = pc.if_else(before, BEFORE, pc.if_else(after, AFTER, OWN))
         return batch.append_column(_ROLE, roles.cast(pa.int8()))
 
-    def watch(self) -> "_Watch | None":
-        """Counts the rows that pieces have seen before their start, if any must be."""
-        return _Watch(self.counted) if any(self.counted) else None
+    def overlap_counter(self) -> "_OverlapCounter | None":
+        """Returns a counter of overlap rows, if windows of n rows need enough."""
+        return _OverlapCounter(self.min_rows) if any(self.min_rows) else None
 
 
-class _Watch:
-    """Whether pieces have seen as many rows as the windows of n rows need."""
+class _OverlapCounter:
+    """Checks that each split got the overlap rows that windows of n rows need.
 
-    def __init__(self, counted: tuple[int, ...]) -> None:
-        self._needed = counted
-        self._seen: dict[int, int] = {}
+    Args:
+        min_rows: How many each needs, by number of split.
+    """
 
-    def take(self, batch: pa.RecordBatch) -> None:
-        """More rows, `marked`."""
+    def __init__(self, min_rows: tuple[int, ...]) -> None:
+        self._min_rows = min_rows
+        self._counts: dict[int, int] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Counts the rows of a batch from `SplitBounds.add_roles`."""
         before = pc.equal(batch.column(_ROLE), BEFORE)
-        for piece in pc.unique(batch.column(PIECE)).to_pylist():
-            self._seen.setdefault(piece, 0)
-        for item in pc.value_counts(batch.column(PIECE).filter(before)).to_pylist():
-            self._seen[item["values"]] += item["counts"]
+        for split in pc.unique(batch.column(SPLIT)).to_pylist():
+            self._counts.setdefault(split, 0)
+        for item in pc.value_counts(batch.column(SPLIT).filter(before)).to_pylist():
+            self._counts[item["values"]] += item["counts"]
 
     def check(self) -> None:
-        """When all rows have come.
+        """Checks the counts once all rows of the task are added.
 
         Raises:
-            SlidewiseError: If some are missing.
+            SlidewiseError: If a split has too few overlap rows.
         """
-        for piece, seen in self._seen.items():
-            if seen < self._needed[piece]:
+        for split, count in self._counts.items():
+            if count < self._min_rows[split]:
                 raise SlidewiseError(
-                    f"a piece of a hot key sees {seen} rows before its first one, and "
-                    f"its windows reach back {self._needed[piece]}: the rows have "
-                    "changed since they were counted, when the job was planned. Plan "
-                    "it again, or say split=False"
+                    f"a split of a skewed key has {count} overlap rows, and its "
+                    f"windows need {self._min_rows[split]}: the rows have changed "
+                    "since they were counted, when the query was planned. Plan it "
+                    "again, or pass split=False"
                 )

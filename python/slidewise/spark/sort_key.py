@@ -1,16 +1,15 @@
-"""How tasks sort their rows: by key and time, or by one number that says both.
+"""A sort key of 64 bits: a group of keys, then the time.
 
-Spark sorts by one number digit by digit, and by several columns row against row, which
-takes several times as long. So where times fit, a number holds them below five bits for
-a *run* of keys:
+Spark sorts one integer column by radix sort, and several columns by comparisons, which
+take several times as long. So if times fit into 59 bits, tasks sort by one number:
 
-    ┌─ run ─┬───────────────── time ─────────────────┐
+    ┌ group ┬───────────────── time ─────────────────┐
     │ 5 bits│ 59 bits: microseconds, days, integers  │
     └───────┴────────────────────────────────────────┘
 
-The keys of a run lie in order of time among one another, and are told apart in native
-code, which holds a 32nd of a task's keys at a time instead of one. Each piece of a hot
-key has a run of its own.
+The rows of all keys of a *key group* are then sorted by time; native code parts the
+keys, and so holds the windows of a 32nd of a task's keys at a time instead of those of
+one key. Each split of a skewed key has a key group of its own.
 """
 
 from typing import Any
@@ -27,91 +26,107 @@ from pyspark.sql.types import (
 )
 
 from slidewise.errors import Argument, SpecError
-from slidewise.spark.columns import column, key_column
-from slidewise.spark.skew_split import PIECE, Cuts
-from slidewise.spark.versions import repartitioned
+from slidewise.spark.columns import RESERVED_PREFIX, column, key_column
+from slidewise.spark.skew_split import SPLIT, SkewSplits
+from slidewise.spark.versions import repartition_by_id
 from slidewise.spec.spec import Spec
 
-__all__ = ["RUN", "RUNS", "by_one_number", "check_times", "placed", "with_runs"]
+__all__ = [
+    "KEY_GROUP",
+    "KEY_GROUPS",
+    "add_sort_key",
+    "check_times",
+    "fits_sort_key",
+    "repartition_splits",
+]
 
-RUN = "__slidewise_run"
-RUNS = 32
-_BITS = 59
-_MOST = 2 ** (_BITS - 1)
-# The number is signed, as times are.
-_FIRST_RUN = -RUNS // 2
+KEY_GROUP = f"{RESERVED_PREFIX}key_group"
+KEY_GROUPS = 32
+_TIME_BITS = 59
+_TIME_LIMIT = 2 ** (_TIME_BITS - 1)
+# The sort key is signed.
+_FIRST_GROUP = -KEY_GROUPS // 2
 
 
-def by_one_number(
-    df: Any, spec: Spec, then_by: tuple[str, ...], cuts: Cuts | None, tasks: int
+def fits_sort_key(
+    df: Any,
+    spec: Spec,
+    then_by: tuple[str, ...],
+    splits: SkewSplits | None,
+    tasks: int,
 ) -> bool:
-    """Whether one number orders the rows.
+    """Whether the rows of a query can be sorted by the one number.
 
-    Not what else orders them, nor 64 bits of integers; nor where windows are answered
-    that no row of their key lies in, as these are found key by key.
+    They cannot with `arrival=` or `then_by=`, which sort by other columns; with bigint
+    times, which need 64 bits; nor with `empty=True`, whose windows without rows are
+    found key by key.
     """
-    whole = ByteType | ShortType | IntegerType | DateType | TimestampType
+    fitting = ByteType | ShortType | IntegerType | DateType | TimestampType
     return (
-        (bool(spec.by) or cuts is not None)
+        (bool(spec.by) or splits is not None)
         and spec.arrival is None
         and not then_by
         and not spec.empty
-        and isinstance(df.schema[spec.on].dataType, whole)
-        and 2 * _own_runs(cuts, tasks) <= RUNS
+        and isinstance(df.schema[spec.on].dataType, fitting)
+        and 2 * _split_groups(splits, tasks) <= KEY_GROUPS
     )
 
 
-def placed(df: Any, spec: Spec, tasks: int) -> Any:
-    """Rows in pieces, each piece in one task: one after the other, all evenly."""
-    piece = column(PIECE)
+def repartition_splits(df: Any, spec: Spec, tasks: int) -> Any:
+    """Moves each split to one task, in turn, and other keys to tasks by their hash."""
+    split = column(SPLIT)
     keys = [key_column(df, name) for name in spec.by]
-    rest = sf.hash(*keys) if keys else sf.lit(0)
-    place = sf.when(piece > 0, piece).otherwise(rest)
-    return repartitioned(df, tasks, sf.pmod(place, sf.lit(tasks)).cast("int"))
+    key_hash = sf.hash(*keys) if keys else sf.lit(0)
+    number = sf.when(split > 0, split).otherwise(key_hash)
+    return repartition_by_id(df, tasks, sf.pmod(number, sf.lit(tasks)).cast("int"))
 
 
-def with_runs(df: Any, spec: Spec, cuts: Cuts | None, tasks: int) -> tuple[Any, Any]:
-    """Rows with their run, and the number to sort them by."""
-    own = _own_runs(cuts, tasks)
+def add_sort_key(
+    df: Any, spec: Spec, splits: SkewSplits | None, tasks: int
+) -> tuple[Any, Any]:
+    """Adds the column `KEY_GROUP`; also returns the column to sort by."""
+    reserved = _split_groups(splits, tasks)
     keys = [key_column(df, name) for name in spec.by]
-    place = sf.xxhash64(*keys) if keys else sf.lit(0)
-    run = sf.pmod(place, sf.lit(RUNS - own)) + own
-    if cuts is not None:
-        # Of the pieces in a task, numbers are as many apart as there are tasks.
-        piece = column(PIECE)
-        run = sf.when(piece > 0, sf.floor(piece / tasks)).otherwise(run)
-    rows = df.withColumns({RUN: run.cast("byte")})
+    key_hash = sf.xxhash64(*keys) if keys else sf.lit(0)
+    group = sf.pmod(key_hash, sf.lit(KEY_GROUPS - reserved)) + reserved
+    if splits is not None:
+        # The numbers of the splits of a task are `tasks` apart.
+        split = column(SPLIT)
+        group = sf.when(split > 0, sf.floor(split / tasks)).otherwise(group)
+    rows = df.withColumns({KEY_GROUP: group.cast("byte")})
     time, kind = column(spec.on), df.schema[spec.on].dataType
     if isinstance(kind, TimestampType):
         time = sf.unix_micros(time)
     elif isinstance(kind, DateType):
         time = sf.unix_date(time)
-    # By bits, as sums may overflow where `check_times` is to speak.
-    above = sf.shiftleft(column(RUN).cast("long") + _FIRST_RUN, _BITS)
-    below = time.cast("long").bitwiseAND(2 * _MOST - 1).bitwiseXOR(sf.lit(_MOST))
-    return rows, above.bitwiseOR(below)
+    # Bit operations, as a sum may overflow before `check_times` sees the time.
+    high = sf.shiftleft(column(KEY_GROUP).cast("long") + _FIRST_GROUP, _TIME_BITS)
+    low = time.cast("long").bitwiseAND(2 * _TIME_LIMIT - 1)
+    return rows, high.bitwiseOR(low.bitwiseXOR(sf.lit(_TIME_LIMIT)))
 
 
-def _own_runs(cuts: Cuts | None, tasks: int) -> int:
-    """How many runs the pieces of a task take, each its own."""
-    return 0 if cuts is None else sum(cuts.pieces) // tasks + 1
+def _split_groups(splits: SkewSplits | None, tasks: int) -> int:
+    """Returns how many key groups are reserved for the splits of a task."""
+    return 0 if splits is None else sum(splits.counts) // tasks + 1
 
 
 def check_times(ticks: pa.Array, on: str) -> None:
-    """Refuses times that the number cannot hold.
+    """Checks that times fit into the sort key.
 
     Raises:
-        SpecError: If there are some.
+        SpecError: If one does not.
 
     Example:
         >>> check_times(pa.array([0, 2**58 - 1]), "t")
     """
     ends = pc.min_max(ticks).as_py()
-    if ends["min"] is None or (ends["min"] >= -_MOST and ends["max"] < _MOST):
+    if ends["min"] is None or (
+        ends["min"] >= -_TIME_LIMIT and ends["max"] < _TIME_LIMIT
+    ):
         return
     raise SpecError(
         f"column {on!r} holds a time before the year -7164 or after 11103: drop such "
-        "rows, or say ",
+        "rows, or pass ",
         Argument("then_by", on),
-        ", and whole columns are compared in sorting",
+        ", which sorts by columns instead",
     )

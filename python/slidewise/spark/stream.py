@@ -1,12 +1,12 @@
-"""Streams: rows packed by bucket, one stateful operator per bucket, answers unpacked.
+"""Streaming queries: pack rows by bucket, one stateful operator per bucket, unpack.
 
     withWatermark → pack by bucket → transformWithState per bucket → unpack
 
-Spark's operator costs a tenth of a millisecond per group and per call for state. So
-rows travel as Arrow payloads, one per bucket of keys, and state is pages of many rows.
-The watermark lies below the packing: Spark keeps one for the whole stream and fires the
-timers of quiet buckets, and its own filter, which would drop payloads as a whole, sees
-no event time.
+`transformWithState` costs a tenth of a millisecond per group and per access to state.
+So rows are sent as Arrow payloads, one per bucket of keys, and state is pages of many
+rows. `withWatermark` comes before the packing: Spark keeps one watermark for the whole
+stream and fires the timers of buckets without rows, but sees no event time in payloads,
+which its filter of late rows would drop as a whole.
 """
 
 from typing import Any
@@ -22,82 +22,85 @@ from slidewise.keyed.query import LATE
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.checkpoint_guard import Guard
-from slidewise.spark.listener import NAME
+from slidewise.spark.listener import OBSERVATION
 from slidewise.spark.local_session import PROVIDER, ROCKSDB
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
 from slidewise.spark.payload import PACKED, Packer, unpack
-from slidewise.spark.schemas import arrow_schema, check_booleans, with_results
-from slidewise.spark.watermarks import MOVED, moved
+from slidewise.spark.schemas import arrow_schema, check_boolean, result_struct
+from slidewise.spark.watermarks import SHIFTED, shift_times
 from slidewise.spec.spec import Spec
 
-__all__ = ["answered", "buckets_of", "job_of"]
+__all__ = ["bucket_count", "make_query", "transform_stream"]
 
-_BUCKETS = 8
-# What Spark notes at a column with a watermark.
+_DEFAULT_BUCKETS = 8
+# The metadata key of a column with a watermark in Spark.
 _WATERMARK = "spark.watermarkDelayMs"
 
 
-def answered(df: Any, spec: Spec, options: StreamOptions) -> Any:
-    """The stream of answers.
+def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
+    """Returns the streaming DataFrame of results.
 
     Args:
         df: A streaming DataFrame.
-        spec: What is asked.
-        options: How a stream is answered.
+        spec: The windows and aggregations.
+        options: The options for streams.
 
     Raises:
-        SpecError: If the spec does not fit the columns, or the session the operator.
+        SpecError: If the spec does not fit the columns, or the session keeps state
+            elsewhere than in RocksDB.
     """
     options.check_stream()
     _check_time(df, spec.on)
     _check_watermark(df)
-    check_booleans(df, options.marker, "marker")
+    check_boolean(df, options.marker, "marker")
     _check_session(df.sparkSession)
-    job = job_of(df, spec, options)
+    query = make_query(df, spec, options)
     flags = options.flags
-    buckets = buckets_of(spec, options)
-    guard = Guard.of(job, buckets)
-    packer = Packer(job, buckets, guard.to_bytes(), options.marker)
-    rows = df.withColumn(MOVED, moved(spec.on)).withWatermark(MOVED, options.delay)
-    packed = rows.drop(MOVED).mapInArrow(packer, PACKED)
+    buckets = bucket_count(spec, options)
+    guard = Guard.of(query, buckets).to_bytes()
+    packer = Packer(query, buckets, guard, options.marker)
+    rows = df.withColumn(SHIFTED, shift_times(spec.on))
+    rows = rows.withWatermark(SHIFTED, options.delay)
+    packed = rows.drop(SHIFTED).mapInArrow(packer, PACKED)
     history = None
     if options.initial is not None:
         _check_history(options.initial, df)
         history = options.initial.mapInArrow(packer, PACKED).groupBy("bucket")
-    answers = packed.groupBy("bucket").transformWithState(
-        statefulProcessor=Operator(job, guard.to_bytes(), flags=flags),
+    results = packed.groupBy("bucket").transformWithState(
+        statefulProcessor=Operator(query, guard, flags=flags),
         outputStructType=OUTPUT,
         outputMode="Append",
         timeMode="EventTime",
         initialState=history,
     )
-    observed = _observed(answers).select("payload")
-    return observed.mapInArrow(unpack, _answers(df, job, flags))
+    observed = _observe(results).select("payload")
+    return observed.mapInArrow(unpack, _output_struct(df, query, flags))
 
 
-def _observed(answers: Any) -> Any:
-    """Answers of which a query's progress tells what the operator did."""
+def _observe(results: Any) -> Any:
+    """Adds the operator's counts to the query's progress, by `DataFrame.observe`."""
     sums = [sf.sum(name).alias(name) for name in METRICS]
     try:
-        return answers.observe(NAME, *sums)
+        return results.observe(OBSERVATION, *sums)
     except AnalysisException as error:
         if error.getCondition() != "DUPLICATED_METRICS_NAME":
             raise
         raise SpecError(
-            "the stream is made of answers of slidewise already, and a query keeps the "
-            "state of one call: write them to a sink, and read them from there"
+            "the stream is a result of slidewise already, and a query can hold the "
+            "state of one call only: write the first result to a sink, and read it "
+            "from there"
         ) from None
 
 
-def buckets_of(spec: Spec, options: StreamOptions) -> int:
-    """How many groups keys are hashed into."""
-    return (options.buckets or _BUCKETS) if spec.by else 1
+def bucket_count(spec: Spec, options: StreamOptions) -> int:
+    """Returns the number of groups into which keys are hashed."""
+    return (options.buckets or _DEFAULT_BUCKETS) if spec.by else 1
 
 
-def job_of(df: Any, spec: Spec, options: StreamOptions) -> StreamQuery:
-    """What is asked of the rows. Columns that no answer needs are left behind."""
-    with_results(df, spec, options.then_by)
+def make_query(df: Any, spec: Spec, options: StreamOptions) -> StreamQuery:
+    """Returns the keyed query over the columns that its results need."""
+    result_struct(df, spec, options.then_by)
     schema = arrow_schema(df)
     if options.flags:
         refuse_flag(schema.names, options.late_rows)
@@ -114,14 +117,14 @@ def job_of(df: Any, spec: Spec, options: StreamOptions) -> StreamQuery:
     )
 
 
-def _answers(df: Any, job: StreamQuery, flags: bool) -> StructType:
-    """The columns of the answers: the stream's as they are there, then results."""
-    own = {field.name: field for field in df.schema}
+def _output_struct(df: Any, query: StreamQuery, flags: bool) -> StructType:
+    """Returns the schema of the output: input columns as they are, then results."""
+    inputs = {field.name: field for field in df.schema}
     fields = [
-        own[field.name]
-        if field.name in job.schema.names
+        inputs[field.name]
+        if field.name in query.schema.names
         else StructField(field.name, from_arrow_type(field.type, True))
-        for field in job.output
+        for field in query.output
     ]
     if flags:
         fields.append(StructField(LATE, BooleanType(), nullable=False))
@@ -144,9 +147,9 @@ def _check_watermark(df: Any) -> None:
         if _WATERMARK in (field.metadata or {}):
             raise SpecError(
                 f"the stream has a watermark on {field.name!r} already, and Spark "
-                "takes no second one: leave withWatermark() out, ",
+                "allows one only: leave out withWatermark(), as ",
                 Argument("late"),
-                " makes it",
+                " sets it",
             )
 
 
@@ -154,9 +157,9 @@ def _check_session(spark: Any) -> None:
     provider = spark.conf.get(PROVIDER, "")
     if "RocksDB" not in provider:
         raise SpecError(
-            "the state of streams lies in RocksDB, which this session does not use: "
-            f"spark.conf.set({PROVIDER!r}, {ROCKSDB!r}) before the query starts, or "
-            "make it by slidewise.spark.session()"
+            "streams keep their state in RocksDB, which this session does not use: "
+            f"call spark.conf.set({PROVIDER!r}, {ROCKSDB!r}) before the query starts, "
+            "or get a session by slidewise.spark.session()"
         )
 
 
@@ -167,12 +170,12 @@ def _check_history(initial: Any, df: Any) -> None:
     for field in df.schema:
         if theirs.get(field.name) != field.dataType:
             kind = theirs.get(field.name)
-            held = (
+            found = (
                 f"has no column {field.name!r}"
                 if kind is None
                 else (f"has {field.name!r} as {kind.simpleString()}")
             )
             raise SpecError(
-                f"initial= {held}, and the stream has it as "
+                f"initial= {found}, and the stream has it as "
                 f"{field.dataType.simpleString()}: give both the same columns"
             )

@@ -1,4 +1,4 @@
-"""Times as text in a DataFrame, read by the rules for tables."""
+"""Parses times that a DataFrame holds as text, by the rules for tables."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,24 +21,28 @@ from slidewise.spark.columns import column
 __all__ = ["read_text_times"]
 
 _ZONE = "spark.sql.session.timeZone"
-# So many texts say whether times can be read without a format.
-_SAMPLE = 1_000
-_SPARK = pa.timestamp("us", "UTC")
+# Values per column that are parsed in the driver to infer its type.
+_SAMPLE_ROWS = 1_000
+_TIMESTAMP = pa.timestamp("us", "UTC")
 
 
 def read_text_times(df: Any, names: Iterable[str], time_format: str | None) -> Any:
-    """The DataFrame with timestamps, or integers, in columns of times that hold text.
+    """Replaces text by timestamps, or integers, in the time columns of a DataFrame.
+
+    Runs one small job per text column, to infer its type from a sample.
 
     Args:
         df: A batch DataFrame.
-        names: The columns of times; those that are missing or not text are left alone.
-        time_format: As for `slidewise.io.readers.read_table`. Without one, some of the
-            texts are read in a small job, to tell before all others that they cannot
-            be.
+        names: The time columns; those that are missing or not text stay as they are.
+        time_format: A strptime format, as for `slidewise.io.readers.read_table`; None
+            to infer it.
+
+    Returns:
+        The DataFrame with timestamp or bigint columns.
 
     Raises:
-        SpecError: If the texts cannot be read without a format, or the format is none.
-            A text that it does not read fails the job, with the same message.
+        SpecError: If the sample cannot be parsed. A later value that cannot be parsed
+            fails the job with the same message.
     """
     texts = [
         field.name
@@ -49,38 +53,39 @@ def read_text_times(df: Any, names: Iterable[str], time_format: str | None) -> A
         return df
     kinds: dict[str, DataType] = {}
     for name in texts:
-        some = df.select(column(name)).where(column(name).isNotNull()).limit(_SAMPLE)
-        sample = pa.array([row[0] for row in some.collect()], pa.string())
+        values = df.select(column(name)).where(column(name).isNotNull())
+        rows = values.limit(_SAMPLE_ROWS).collect()
+        sample = pa.array([row[0] for row in rows], pa.string())
         parsed = parse_times(sample, name, time_format, first_row=None)
-        whole = pa.types.is_integer(parsed.type)
-        kinds[name] = LongType() if whole else TimestampType()
+        is_integer = pa.types.is_integer(parsed.type)
+        kinds[name] = LongType() if is_integer else TimestampType()
     zone = df.sparkSession.conf.get(_ZONE)
-    come = tuple(df.columns)
+    names_in = tuple(df.columns)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             columns = list(batch.columns)
             for name, kind in kinds.items():
-                at = come.index(name)
+                at = names_in.index(name)
                 times = parse_times(columns[at], name, time_format, first_row=None)
-                columns[at] = _as(kind, times, name, zone)
-            yield pa.RecordBatch.from_arrays(columns, names=come)
+                columns[at] = _cast_times(kind, times, name, zone)
+            yield pa.RecordBatch.from_arrays(columns, names=names_in)
 
     fields = [
         StructField(field.name, kinds.get(field.name, field.dataType), field.nullable)
         for field in df.schema
     ]
-    return df.mapInArrow(run, StructType(fields))
+    return df.mapInArrow(parse, StructType(fields))
 
 
-def _as(kind: DataType, times: pa.Array, name: str, zone: str) -> pa.Array:
-    """Times in Spark's type; those without a zone are in that of the session."""
+def _cast_times(kind: DataType, times: pa.Array, name: str, zone: str) -> pa.Array:
+    """Casts times to Spark's type; times without a zone are in the session's zone."""
     if times.null_count == len(times):
-        return times.cast(pa.int64() if isinstance(kind, LongType) else _SPARK)
+        return times.cast(pa.int64() if isinstance(kind, LongType) else _TIMESTAMP)
     if pa.types.is_integer(times.type) != isinstance(kind, LongType):
         raise SpecError(
             f"column {name!r} holds integers in some rows and timestamps in others: "
-            "mend it, or give a ",
+            "make them alike, or give a ",
             Argument("time_format"),
             " that reads every row",
         )
@@ -90,5 +95,5 @@ def _as(kind: DataType, times: pa.Array, name: str, zone: str) -> pa.Array:
         times = pc.assume_timezone(
             times, zone, ambiguous="earliest", nonexistent="earliest"
         )
-    # Spark has microseconds, and drops what is finer.
-    return times.cast(_SPARK, safe=False)
+    # Spark's timestamps are microseconds; nanoseconds are truncated.
+    return times.cast(_TIMESTAMP, safe=False)

@@ -1,4 +1,4 @@
-"""The versions of PySpark that serve, and what the older ones of them lack."""
+"""Supported versions of PySpark, and functions that older versions lack."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,93 +16,93 @@ __all__ = [
     "VERSION",
     "check_batch",
     "check_streams",
-    "collected",
-    "from_table",
-    "in_arrow",
-    "repartitioned",
+    "create_dataframe",
+    "repartition_by_id",
+    "to_arrow",
+    "utc_schema",
 ]
 
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-_BATCH = (3, 5)
-# The first one with an operator with state that takes rows, and not frames of pandas.
-_STREAMS = (4, 1)
+_MIN_BATCH = (3, 5)
+# The first version whose stateful operator takes rows, not pandas DataFrames.
+_MIN_STREAMS = (4, 1)
 _PAYLOAD = "payload binary"
-_BITS = 0xFFFFFFFF
+_UINT32 = 0xFFFFFFFF
 
 
 def check_batch() -> None:
-    """Refuses versions of PySpark that are too old.
+    """Checks that the installed PySpark runs batch queries.
 
     Raises:
-        SpecError: Naming the version.
+        SpecError: If it is too old, naming its version.
     """
-    _check("slidewise.spark needs", _BATCH)
+    _check("slidewise.spark needs", _MIN_BATCH)
 
 
 def check_streams() -> None:
-    """Refuses versions of PySpark that are too old for streams.
+    """Checks that the installed PySpark runs streaming queries.
 
     Raises:
-        SpecError: Naming the version.
+        SpecError: If it is too old, naming its version.
     """
-    _check("streams need", _STREAMS)
+    _check("streams need", _MIN_STREAMS)
 
 
-def _check(who: str, least: tuple[int, int]) -> None:
-    if least > VERSION:
+def _check(subject: str, minimum: tuple[int, int]) -> None:
+    if minimum > VERSION:
         raise SpecError(
-            f"{who} PySpark {least[0]}.{least[1]} or later; this is "
+            f"{subject} PySpark {minimum[0]}.{minimum[1]} or later; this is "
             f"{pyspark.__version__}"
         )
 
 
-def collected(df: Any) -> pa.Table:
-    """The rows of a DataFrame, in the driver."""
+def to_arrow(df: Any) -> pa.Table:
+    """Collects a DataFrame into the driver: `DataFrame.toArrow`, which 3.5 lacks."""
     if VERSION >= (4, 0):
         return df.toArrow()
 
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield pa.record_batch({"payload": pa.array([write_ipc(batch)])})
 
-    payloads = [bytes(row[0]) for row in df.mapInArrow(write, _PAYLOAD).collect()]
+    payloads = [bytes(row[0]) for row in df.mapInArrow(pack, _PAYLOAD).collect()]
     if not payloads:
-        return in_arrow(df.schema).empty_table()
+        return utc_schema(df.schema).empty_table()
     return pa.concat_tables(map(read_ipc, payloads))
 
 
-def in_arrow(schema: StructType) -> pa.Schema:
-    """A schema in Arrow, with times in UTC: before 4.2 they are so without asking."""
+def utc_schema(schema: StructType) -> pa.Schema:
+    """Converts a schema to Arrow, with timestamps in UTC as before PySpark 4.2."""
     if VERSION < (4, 2):
         return to_arrow_schema(schema)
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def from_table(spark: Any, table: pa.Table, schema: StructType) -> Any:
-    """A DataFrame of few rows."""
+def create_dataframe(spark: Any, table: pa.Table, schema: StructType) -> Any:
+    """Creates a DataFrame from a small Arrow table, which 3.5 cannot."""
     if VERSION >= (4, 0):
         return spark.createDataFrame(table, schema)
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for payload in batch.column(0):
                 yield from read_ipc(payload.as_buffer()).to_batches()
 
     rows = [(write_ipc(table),)] if len(table) else []
-    return spark.createDataFrame(rows, _PAYLOAD).mapInArrow(read, schema)
+    return spark.createDataFrame(rows, _PAYLOAD).mapInArrow(unpack, schema)
 
 
-def repartitioned(df: Any, tasks: int, place: Any) -> Any:
-    """The rows in as many partitions, each row in the one of that number."""
+def repartition_by_id(df: Any, tasks: int, partition: Any) -> Any:
+    """Moves each row to the partition that a column numbers, which 4.0 cannot."""
     if VERSION >= (4, 1):
-        return df.repartitionById(tasks, place)
-    # Spark partitions by a hash: of each number, one is taken that has it as its hash.
+        return df.repartitionById(tasks, partition)
+    # Spark partitions by a hash: each partition gets a number with a hash that fits.
     numbers = sf.array(*map(sf.lit, _preimages(tasks)))
-    return df.repartition(tasks, sf.element_at(numbers, place + 1))
+    return df.repartition(tasks, sf.element_at(numbers, partition + 1))
 
 
 def _preimages(tasks: int) -> list[int]:
-    """For each partition an integer that Spark's hash puts there.
+    """Finds an integer per partition that Spark's hash partitioner sends there.
 
     Example:
         >>> _preimages(3)
@@ -111,27 +111,27 @@ def _preimages(tasks: int) -> list[int]:
     found: dict[int, int] = {}
     value = 0
     while len(found) < tasks:
-        found.setdefault(_hash(value) % tasks, value)
+        found.setdefault(_murmur3(value) % tasks, value)
         value += 1
-    return [found[place] for place in range(tasks)]
+    return [found[partition] for partition in range(tasks)]
 
 
-def _hash(value: int) -> int:
-    """What Spark's `hash` is of an integer of 32 bits: Murmur3, with seed 42.
+def _murmur3(value: int) -> int:
+    """Returns Spark's `hash` of a 32-bit integer: Murmur3 with seed 42.
 
     Example:
-        >>> _hash(1)
+        >>> _murmur3(1)
         -559580957
     """
-    mixed = _rotated(value * 0xCC9E2D51, 15) * 0x1B873593
-    whole = (_rotated(42 ^ (mixed & _BITS), 13) * 5 + 0xE6546B64) & _BITS
-    whole ^= 4
-    whole = ((whole ^ (whole >> 16)) * 0x85EBCA6B) & _BITS
-    whole = ((whole ^ (whole >> 13)) * 0xC2B2AE35) & _BITS
-    whole ^= whole >> 16
-    return whole - (1 << 32) if whole >> 31 else whole
+    mixed = _rotate_left(value * 0xCC9E2D51, 15) * 0x1B873593
+    hashed = (_rotate_left(42 ^ (mixed & _UINT32), 13) * 5 + 0xE6546B64) & _UINT32
+    hashed ^= 4
+    hashed = ((hashed ^ (hashed >> 16)) * 0x85EBCA6B) & _UINT32
+    hashed = ((hashed ^ (hashed >> 13)) * 0xC2B2AE35) & _UINT32
+    hashed ^= hashed >> 16
+    return hashed - (1 << 32) if hashed >> 31 else hashed
 
 
-def _rotated(number: int, by: int) -> int:
-    number &= _BITS
-    return (number << by | number >> (32 - by)) & _BITS
+def _rotate_left(number: int, bits: int) -> int:
+    number &= _UINT32
+    return (number << bits | number >> (32 - bits)) & _UINT32

@@ -1,9 +1,9 @@
-"""Watermarks at any time, over those of Spark, which begin in 1970 and only rise.
+"""Watermarks of any year, on top of Spark's, which start in 1970 and never fall.
 
-Spark says 0 before it has a watermark, and for each one that would be earlier. So it is
-given the times of rows 10,000 years later, of which 0 is the year -8030: no stream is
-as old. The Gregorian calendar repeats itself after 400 years, so in what Spark shows of
-a watermark only the year differs: +12018-07-03T17:48:39Z is 2018-07-03T17:48:39Z.
+Spark reports 0 while it has no watermark, and for every watermark before 1970. So Spark
+is given event times shifted 10,000 years into the future: its 0 is then the year -8030,
+before any event. The Gregorian calendar repeats every 400 years, so a shifted watermark
+in Spark's UI differs in its year alone: +12018-07-03T17:48:39Z is 2018-07-03T17:48:39Z.
 """
 
 from datetime import UTC, datetime
@@ -11,30 +11,41 @@ from typing import Any
 
 from pyspark.sql import functions as sf
 
-from slidewise.spark.columns import column
+from slidewise.spark.columns import RESERVED_PREFIX, column
 
-__all__ = ["MOVED", "alarm", "from_progress", "moved", "seconds", "watermark_of"]
+__all__ = [
+    "SHIFTED",
+    "from_progress",
+    "seconds",
+    "shift_times",
+    "timer_for",
+    "watermark_of",
+]
 
-# The column that Spark keeps the watermark of.
-MOVED = "__slidewise_moved"
+# The column of shifted event times, on which Spark keeps its watermark.
+SHIFTED = f"{RESERVED_PREFIX}moved"
 _YEARS = 10_000
-_DAYS = 146_097 * _YEARS // 400
-_MILLISECONDS = _DAYS * 86_400_000
-_LATEST = 2**63 - 1 - _MILLISECONDS * 1_000
+_DAYS_IN_400_YEARS = 146_097
+_SHIFT_DAYS = _DAYS_IN_400_YEARS * _YEARS // 400
+_SHIFT_MILLISECONDS = _SHIFT_DAYS * 86_400_000
+_MAX_MICROSECONDS = 2**63 - 1 - _SHIFT_MILLISECONDS * 1_000
 
 
-def moved(on: str) -> Any:
-    """The times of a column of timestamps, as Spark is given them.
+def shift_times(on: str) -> Any:
+    """Returns the column of event times, shifted by 10,000 years.
 
-    Times of the last 10,000 years that a timestamp can hold become the same one.
+    Timestamps within 10,000 years of the latest that Spark can hold are clipped to one
+    value.
     """
     ticks = sf.unix_micros(column(on))
-    ticks = sf.when(ticks > _LATEST, sf.lit(_LATEST)).otherwise(ticks)
-    return sf.timestamp_micros(ticks + sf.lit(_MILLISECONDS * 1_000))
+    ticks = sf.when(ticks > _MAX_MICROSECONDS, sf.lit(_MAX_MICROSECONDS)).otherwise(
+        ticks
+    )
+    return sf.timestamp_micros(ticks + sf.lit(_SHIFT_MILLISECONDS * 1_000))
 
 
 def watermark_of(milliseconds: int) -> int | None:
-    """What Spark says is the watermark, in ticks; None before there is one.
+    """Converts Spark's watermark to microseconds since 1970; None before the first.
 
     Example:
         >>> watermark_of(0)
@@ -43,53 +54,56 @@ def watermark_of(milliseconds: int) -> int | None:
     """
     if milliseconds <= 0:
         return None
-    return (milliseconds - _MILLISECONDS) * 1_000
+    return (milliseconds - _SHIFT_MILLISECONDS) * 1_000
 
 
-def alarm(due: int, watermark: int | None) -> int:
-    """When Spark is to wake for what is due at a tick, behind the watermark.
+def timer_for(due: int, watermark: int | None) -> int:
+    """Returns Spark's event-time timer for a time in microseconds since 1970.
+
+    Spark refuses a timer at or before the watermark: the timer is then one millisecond
+    after it.
 
     Example:
-        >>> alarm(1000, None), alarm(1000, 1000)
+        >>> timer_for(1000, None), timer_for(1000, 1000)
         (315569520000001, 315569520000002)
     """
-    now = 0 if watermark is None else watermark // 1_000 + _MILLISECONDS
-    return max(-(-due // 1_000) + _MILLISECONDS, now + 1)
+    now = 0 if watermark is None else watermark // 1_000 + _SHIFT_MILLISECONDS
+    return max(-(-due // 1_000) + _SHIFT_MILLISECONDS, now + 1)
 
 
-def from_progress(told: str) -> str | None:
-    """The watermark that a query's progress tells; None before there is one.
+def from_progress(shifted: str) -> str | None:
+    """Converts the watermark in a query's progress; None before the first one.
 
     Example:
         >>> from_progress("1970-01-01T00:00:00.000Z")
         >>> from_progress("+12018-07-03T17:48:39.250Z")
         '2018-07-03T17:48:39.250Z'
     """
-    if told.startswith("1970-01-01T00:00:00"):
+    if shifted.startswith("1970-01-01T00:00:00"):
         return None
-    year, rest = _parts(told)
+    year, rest = _split_year(shifted)
     year -= _YEARS
     return f"{year:05}{rest}" if year < 0 else f"{year:04}{rest}"
 
 
-def seconds(told: str) -> float | None:
-    """The same in seconds since 1970.
+def seconds(shifted: str) -> float | None:
+    """Converts the watermark in a query's progress to seconds since 1970.
 
     Example:
         >>> seconds("+12018-07-03T17:48:39.250Z")
         1530640119.25
     """
-    text = from_progress(told)
+    text = from_progress(shifted)
     if text is None:
         return None
-    year, rest = _parts(text)
-    # Of any year, which Python's own times are not.
+    year, rest = _split_year(text)
+    # Python's datetime holds the years 1 to 9999 alone.
     cycles, year = divmod(year - 2_000, 400)
     time = datetime.fromisoformat(f"{year + 2_000}{rest}").astimezone(UTC)
-    return time.timestamp() + cycles * 146_097 * 86_400.0
+    return time.timestamp() + cycles * _DAYS_IN_400_YEARS * 86_400.0
 
 
-def _parts(told: str) -> tuple[int, str]:
-    """The year, and the rest of a time."""
-    year, dash, rest = told[1:].partition("-")
-    return int(told[0] + year), dash + rest
+def _split_year(time: str) -> tuple[int, str]:
+    """Splits an ISO 8601 time into its signed year and the rest."""
+    year, dash, rest = time[1:].partition("-")
+    return int(time[0] + year), dash + rest
