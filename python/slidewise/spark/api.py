@@ -98,8 +98,9 @@ def rolling(
 
     Returns:
         A DataFrame, computed when Spark runs it; without `df` a function of a
-        DataFrame. Arguments for streams may stay in a call on a batch DataFrame: they
-        change no results there. Only `initial` and `emit="update"` are refused.
+        DataFrame. Arguments for streams may stay in a call on a batch DataFrame, where
+        they change no results; refused are `initial`, `emit="update"`, and
+        `emit="arrival"` without `arrival`.
 
     Cost:
         Batch: one shuffle, one sort, and O(1) amortized time per row, window and
