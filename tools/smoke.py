@@ -1,0 +1,77 @@
+"""Check an installed slidewise, as a user has it: the README, pickling, the command.
+
+    /path/to/fresh/bin/python tools/smoke.py
+
+Needs what `pip install slidewise` brings and nothing else. Runs the Python examples of
+the README (those for Spark aside) from top to bottom, with the values they promise.
+"""
+
+import ast
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CSV = "starttime,station\n2026-06-06T09:00:00,519\n2026-06-06T09:30:00,519\n"
+
+
+def examples(page: str) -> Iterator[str]:
+    """The Python blocks of a page, with its promised values as assertions."""
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.S | re.M):
+        lines = []
+        for line in block.splitlines():
+            code, _, comment = line.partition("  # ")
+            value = re.match(r"(\[.*?\]|[\d.]+)(:|$)", comment)
+            if value is not None:
+                line = f"assert ({code}) == {ast.literal_eval(value[1])!r}, {line!r}"
+            lines.append(line)
+        if "slidewise.spark" not in block:
+            yield "\n".join(lines)
+
+
+def main() -> None:
+    """Run the checks; any failure is a traceback."""
+    import slidewise as sw
+
+    installed = Path(sw.__file__).resolve()
+    assert ROOT / "python" not in installed.parents, f"{installed} is the source tree"
+    names: dict[str, object] = {}
+    for block in examples((ROOT / "README.md").read_text(encoding="utf-8")):
+        exec(compile(block, "README.md", "exec"), names)
+    assert "features" in names
+    window = sw.Window(sw.sum())
+    window.insert_many([1, 3, 2], [1.5, 2.5, 4.0])
+    assert sw.Window.from_bytes(window.to_bytes()).query(2, 3) == 6.5
+    assert pickle.loads(pickle.dumps(window)).query() == 8.0
+    command(sw.__version__)
+    print(f"slidewise {sw.__version__} works: {installed.parent}")
+
+
+def command(version: str) -> None:
+    """Run the command line on a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        table, out = Path(folder, "trips.csv"), Path(folder, "out.csv")
+        table.write_text(CSV, encoding="utf-8")
+        run = [sys.executable, "-m", "slidewise"]
+        shown = subprocess.run(
+            [*run, "--version"], check=True, capture_output=True, text=True, cwd=folder
+        )
+        assert version in shown.stdout
+        options = ["--on", "starttime", "--by", "station", "--window", "1h"]
+        subprocess.run(
+            [*run, "rolling", table, *options, "--agg", "n=count", "-o", out],
+            check=True,
+            capture_output=True,
+            cwd=folder,
+        )
+        header, *rows = out.read_text(encoding="utf-8").splitlines()
+        assert header.replace('"', "").endswith(",n_1h"), header
+        assert [row.rpartition(",")[2] for row in rows] == ["1", "2"], rows
+
+
+if __name__ == "__main__":
+    main()
