@@ -32,7 +32,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
         test-threads test-streams test-cluster test-kills test-python test-package \
         test-pairs test-keyed-pairs test-spark test-spark-versions kafka lint bench \
         bench-core bench-rolling bench-ranges bench-latency bench-native \
-        bench-peers bench-spark bench-streams soak soak-spark docs format lock clean
+        bench-peers bench-spark bench-streams soak soak-spark docs wheels format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -175,6 +175,9 @@ soak-spark: $(DEV) ## a long stream on Spark, likewise; ARGS="--minutes 30"
 
 docs: $(DEV) ## the pages that are made from the code
 	$(BIN)/python tools/aggregation_page.py
+
+wheels: $(BASE) ## the sdist and the Linux wheels (both libcs, both architectures) into dist/
+	$(BIN)/python tools/wheels.py $(ARGS)
 
 format: $(DEPS) ## put the code into its standard form
 	$(BIN)/ruff check --fix
