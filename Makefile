@@ -176,8 +176,8 @@ soak-spark: $(DEV) ## a long stream on Spark, likewise; ARGS="--minutes 30"
 docs: $(DEV) ## the pages that are made from the code
 	$(BIN)/python tools/aggregation_page.py
 
-wheels: $(BASE) ## the sdist and the Linux wheels (both libcs, both architectures) into dist/
-	$(BIN)/python tools/wheels.py $(ARGS)
+wheels: ## the sdist and the Linux wheels (both libcs, both architectures) into dist/
+	$(or $(PYTHON),python3) tools/wheels.py $(ARGS)
 
 format: $(DEPS) ## put the code into its standard form
 	$(BIN)/ruff check --fix
