@@ -278,7 +278,7 @@ def test_zones_without_a_name():
             return timedelta(0)
 
     moment = datetime(2024, 1, 1, tzinfo=Odd())
-    with pytest.raises(sw.SnapshotError, match="has no name that could be written"):
+    with pytest.raises(sw.SnapshotError, match="has no name to write"):
         filled(sw.sum(), [(moment, 1)]).to_bytes()
     with pytest.raises(sw.SnapshotError, match="has no name"):
         filled(sw.collect(), [(1, moment)]).to_bytes()
@@ -489,7 +489,9 @@ def test_times_that_their_kind_cannot_tell():
         clock = w._describe()[2]
         ticks = struct.pack("<q", clock.ticks(moment))
         forgery = forged(header, payload.replace(ticks, struct.pack("<q", MIN)))
-        with pytest.raises(sw.SnapshotError, match="since 1970 is a time beyond what"):
+        with pytest.raises(
+            sw.SnapshotError, match="since 1970 is a time out of the range of"
+        ):
             sw.Window.from_bytes(forgery)
 
 

@@ -143,7 +143,9 @@ def test_arrays_of_instants_with_a_zone():
     w = sw.Window(sw.collect())
     w.insert_many(pa.array(aware), [2, 1])
     assert w.youngest == aware[0]
-    with pytest.raises(sw.SpecError, match="do not go with those of this window"):
+    with pytest.raises(
+        sw.SpecError, match="are not of the kind of this window's times"
+    ):
         w.insert_many(times, [2, 1])
     w = sw.Window(sw.collect())
     w.insert_many(pl.Series(times.tolist()).dt.replace_time_zone("+02:00"), [2, 1])
@@ -161,7 +163,7 @@ def test_arrays_of_instants_with_a_zone():
 )
 def test_times_that_could_not_be_given_back(times):
     w = sw.Window(sw.sum())
-    with pytest.raises(sw.SpecError, match="since 1970 is a time beyond what"):
+    with pytest.raises(sw.SpecError, match="since 1970 is a time out of the range of"):
         w.insert_many(times, [1] * len(times))
     assert len(w) == 0
 
@@ -183,7 +185,7 @@ def test_arrays_of_dates():
         ([1, None], r"row 1: a time is missing \(None\)"),
         ([1, 2.0], "row 1: 2.0 is a float"),
         ([1, "2"], "row 1: '2' is text"),
-        ([1, datetime(2024, 1, 1)], "row 1: .*does not go with the times"),
+        ([1, datetime(2024, 1, 1)], "row 1: .*not of the kind of this window's times"),
         (np.array([1.0, 2.0]), "the times are of type double: floats cannot hold"),
         (np.array(["a", "b"]), "row 0: .*is text"),
         (np.array([True, False]), "the times are of type bool"),
@@ -191,7 +193,7 @@ def test_arrays_of_dates():
         (pa.array([2**63], pa.uint64()), r"row 0: 9223372036854775808 \(uint64\)"),
         (np.zeros((2, 2), "int64"), "an array of 2 dimensions"),
         (np.zeros((2, 2), "M8[s]"), "times have 2 dimensions"),
-        (np.array(["2024"], "M8[Y]"), "have no unit to count in"),
+        (np.array(["2024"], "M8[Y]"), "have no unit of fixed length"),
         (5, "insert_many takes times as an array.*got int 5"),
     ],
 )
@@ -419,7 +421,7 @@ def test_instants_beyond_the_unit_of_the_window():
         w.insert_many(np.array([2**40], "M8[D]"), [1])
     w = sw.Window(sw.sum())
     w.insert_many(np.array([1], "M8[h]"), [1])
-    with pytest.raises(sw.SpecError, match=r"row 1: the time is no whole.*\(h\)"):
+    with pytest.raises(sw.SpecError, match=r"row 1: the time is not a whole.*\(h\)"):
         w.insert_many(np.array([3600, 5], "M8[s]"), [1, 2])
     w.insert_many(np.array([-3600, 7200], "M8[s]"), [1, 2])
     assert w.oldest == np.datetime64(-1, "h")

@@ -100,7 +100,7 @@ def test_lengths_that_do_not_go_with_the_times(argument):
     ):
         w.insert(5, 1)
     with pytest.raises(
-        sw.SpecError, match=f"{argument}='1h' is no whole number of units"
+        sw.SpecError, match=f"{argument}='1h' is not a whole number of units"
     ):
         w.insert(date(2024, 1, 1), 1)
     w.insert(datetime(2024, 1, 1), 1)
@@ -159,7 +159,10 @@ def test_wrong_aggregations(arguments, message):
             {"arity": 4},
             "arity= is for algorithm='btree' or 'fiba_published', not 'auto'",
         ),
-        ({"depth": 4}, "there is no argument depth=; algorithm 'auto' takes none of"),
+        (
+            {"depth": 4},
+            "there is no argument depth=; the parameters of algorithm 'auto': none",
+        ),
         ({"last": "soon"}, "last='soon' is no duration"),
         ({"last": 0}, "last=0 must be longer than zero: give"),
         ({"granularity": -1}, "granularity=-1 must be longer than zero"),
@@ -280,7 +283,7 @@ def test_explain_names_what_was_asked():
     text = w.explain()
     for word in ("chosen", "last 1h", "down to 1m", "NaN: skip", "prefer='latency'"):
         assert word in text
-    assert "asked for by name" in sw.Window(sw.sum(), algorithm="fiba").explain()
+    assert "chosen by name" in sw.Window(sw.sum(), algorithm="fiba").explain()
     assert "n − 1 comb" in sw.Window(sw.sum(), algorithm="recalculate").explain()
 
 

@@ -1,7 +1,6 @@
-"""The table of algorithms: what the core knows of each, and its card.
+"""The table of algorithms: the facts that the core has of each, and its card.
 
-The cards are data, in algorithms.toml; costs and space on them are asserted by tests of
-the core.
+The cards are data, in algorithms.toml. Tests of the core assert their costs and space.
 """
 
 import operator
@@ -35,15 +34,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """An algorithm as the core has it.
+    """The facts that the core has of an algorithm.
 
     Attributes:
         name: As in `Window(..., algorithm=name)`.
         in_order: Whether it takes entries in order only.
-        law: The law it needs beside associativity, a key of `LAWS`, or None.
-        ranges: Whether it answers for parts of the window.
-        shared: Whether it serves many ranges over one stream, as `SharedWindow` has.
-        parameters: Name, default and allowed values (None: from 1 on) of each.
+        law: The law it needs besides associativity, a key of `LAWS`, or None.
+        ranges: Whether it answers queries of sub-ranges.
+        shared: Whether it serves several ranges over one stream, for `SharedWindow`.
+        parameters: Name, default and allowed values (None: 1 and more) of each.
     """
 
     name: str
@@ -56,10 +55,10 @@ class Algorithm:
 
 def _read_core() -> dict[str, Algorithm]:
     found = {}
-    for name, in_order, law, ranges, shared, taken in _core.algorithms():
+    for name, in_order, law, ranges, shared, accepted in _core.algorithms():
         parameters = tuple(
             (parameter, default, None if allowed is None else tuple(allowed))
-            for parameter, default, allowed in taken
+            for parameter, default, allowed in accepted
         )
         found[name] = Algorithm(name, in_order, law, ranges, shared, parameters)
     return found
@@ -67,24 +66,24 @@ def _read_core() -> dict[str, Algorithm]:
 
 ALGORITHMS = _read_core()
 
-# What each law asks of an aggregation.
+# The laws, in words that follow "needs".
 LAWS = {
-    "inverse": "an inverse (it subtracts what leaves)",
-    "selection": "results that are one of the values (as max gives)",
-    "inverse or selection": "an inverse, or results that are one of the values (as max "
-    "gives)",
+    "inverse": "an inverse (it subtracts evicted values)",
+    "selection": "results that are one of the values (such as max)",
+    "inverse or selection": "an inverse, or results that are one of the values "
+    "(such as max)",
 }
 
 
 def checked_name(name: str, shared: bool = False) -> str:
-    """The name of an algorithm, or "auto".
+    """Checks the name of an algorithm; "auto" is one, too.
 
     Args:
-        name: What the user gave.
-        shared: Whether it is to serve many ranges over one stream.
+        name: The value of `algorithm=`.
+        shared: Whether it must serve several ranges over one stream.
 
     Raises:
-        SpecError: If there is none of that name, or it serves one range only.
+        SpecError: If no algorithm has that name, or it serves one range only.
     """
     fits = [other for other, one in ALGORITHMS.items() if one.shared or not shared]
     if name == "auto" or name in fits:
@@ -101,15 +100,14 @@ def checked_name(name: str, shared: bool = False) -> str:
 def checked_options(
     algorithm: str, given: Mapping[str, Any]
 ) -> tuple[tuple[str, int | Length], ...]:
-    """Parameters of an algorithm, in the order in which it names them.
+    """Checks the parameters of an algorithm; in the order of the table.
 
     Args:
         algorithm: Its name.
-        given: What the user gave. Those that are lengths of time come as `last=` does,
-            or as a `Length`.
+        given: Values by name. Durations are given as `last=` is, or as a `Length`.
 
     Raises:
-        SpecError: If it has none of that name, or it cannot have that value.
+        SpecError: If it has no parameter of that name, or the value is not allowed.
     """
     parameters = ALGORITHMS[algorithm].parameters if algorithm in ALGORITHMS else ()
     known = {name: allowed for name, _, allowed in parameters}
@@ -128,7 +126,7 @@ def _checked(name: str, value: Any, allowed: Sequence[int] | None) -> int | Leng
         return _time(name, value)
     try:
         number = operator.index(value)
-    except TypeError:  # what has no whole number, or is an array of several
+    except TypeError:  # no whole number, or an array
         number = -1
     if not (1 <= number < 2**63 if allowed is None else number in allowed):
         raise SpecError(f"{name}= takes {_allowed(allowed)}; got {value!r}")
@@ -152,7 +150,7 @@ def _no_parameter(name: str, algorithm: str, known: Iterable[str]) -> str:
         return f"{name}= is for algorithm={' or '.join(has)}, not {algorithm!r}"
     takes = ", ".join(f"{one}=" for one in known) or "none"
     given = f"there is no argument {name}="
-    return f"{given}; algorithm {algorithm!r} takes {takes} of its own"
+    return f"{given}; the parameters of algorithm {algorithm!r}: {takes}"
 
 
 def _allowed(allowed: Sequence[int] | None) -> str:
@@ -166,18 +164,18 @@ def _allowed(allowed: Sequence[int] | None) -> str:
 def law_error(
     algorithm: str, law: str, lacking: str, shared: bool = False
 ) -> SpecError:
-    """What to say to those whose aggregations lack a law."""
+    """The error for aggregations that lack a law of the algorithm."""
     fits = (one for one in ALGORITHMS.values() if one.shared or not shared)
     others = [one.name for one in fits if one.law is None]
     return SpecError(
-        f"algorithm {algorithm!r} needs {LAWS[law]}, which {lacking} cannot offer; "
-        f"without it there are auto, {', '.join(others)}"
+        f"algorithm {algorithm!r} needs {LAWS[law]}, which {lacking} lacks; "
+        f"algorithms without that law: auto, {', '.join(others)}"
     )
 
 
 @cache
 def read_table() -> dict[str, Any]:
-    """What algorithms.toml holds: cards, and the rules of "auto"."""
+    """The contents of algorithms.toml: cards, and the rules of "auto"."""
     data = files("slidewise.window").joinpath("algorithms.toml").read_bytes()
     return tomllib.loads(data.decode())
 
@@ -192,31 +190,31 @@ def _cards() -> tuple["Card", ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Card:
-    """What one needs to know to choose an algorithm.
+    """The properties of an algorithm: order, laws, costs, space, when to choose it.
 
-    Costs are in combines and moves of entries; n is the length of the window, d the
-    number of entries between a place and the nearer end, m the size of a bulk. The
-    combines of an aggregation of your own are noted down by the call that they are
-    counted for, and called when an answer needs them: see `slidewise.aggregation`.
-    Bytes were measured on sums of int64, whose partials take 16 bytes.
+    Costs are in combines and moves of entries. n is the length of the window, d the
+    number of entries between an entry and the nearer end, m the size of a bulk. A
+    custom aggregation defers its combines until a query needs them, and the card counts
+    them for the call that deferred them: see `slidewise.aggregation`. Bytes were
+    measured on sums of int64, whose partials take 16 bytes.
 
     Attributes:
-        name: As in `Window(..., algorithm=name)`.
-        paper: Where it was published.
-        order: Which order of arrival it allows.
-        laws: What it asks of the aggregation.
-        amortised: Combines of an insert, an evict and a query together, amortised over
-            many; where entries come in order, unless it says otherwise.
-        worst: The most that one round of the three can take.
+        name: The name, as in `Window(..., algorithm=name)`.
+        paper: The publication.
+        order: The order of entries that it accepts.
+        laws: The laws that the aggregation must satisfy.
+        amortised: Combines of an insert, an evict and a query together, amortised, for
+            entries in order unless stated otherwise.
+        worst: Combines of the three together, worst case.
         insert: Cost of an insert.
         evict: Cost of an evict.
         query: Cost of a query of the whole window.
         range: Cost of a query of a sub-range.
         bulk: Cost of bulk inserts and evicts.
-        bytes_per_entry: The least and the most, over all lengths, of a window that
-            keeps its length and has slid by twice as much.
-        space: What that is made of, and when it is more.
-        differs: Where it departs from the paper.
+        bytes_per_entry: Minimum and maximum over all lengths, of a window that keeps
+            its length and has slid by twice as much.
+        space: The parts of that, and the cases in which it is more.
+        differs: Deviations from the paper.
         choose: When to choose it.
     """
 
@@ -237,7 +235,7 @@ class Card:
     choose: str
 
     def __str__(self) -> str:
-        """All of it, field by field."""
+        """All fields, one below the other."""
         least, most = self.bytes_per_entry
         lines = [self.name]
         for field in fields(self)[1:]:
@@ -253,11 +251,11 @@ class Card:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """Its row in the table of `algorithms`: what stands before the details."""
+        """Its row in the table of `algorithms`: the first clause of each field."""
         least, most = self.bytes_per_entry
-        asks = (self.name, _gist(self.order), _gist(self.laws))
+        head = (self.name, _gist(self.order), _gist(self.laws))
         costs = (self.amortised, self.worst, f"{least} to {most}")
-        return (*asks, *costs, _gist(self.choose))
+        return (*head, *costs, _gist(self.choose))
 
 
 def _gist(text: str) -> str:
@@ -268,7 +266,7 @@ def card_of(name: str) -> Card:
     """The card of an algorithm.
 
     Raises:
-        SpecError: If there is none of that name.
+        SpecError: If no algorithm has that name.
 
     Example:
         >>> card_of("fiba").order
@@ -281,7 +279,7 @@ def card_of(name: str) -> Card:
     raise SpecError(f"unknown algorithm {name!r}; there are {there}")
 
 
-# What the columns of the table are called, and how many characters each may take.
+# The columns of the table: heading, and width in characters.
 _COLUMNS = (
     ("name", 17),
     ("order", 8),
@@ -298,7 +296,7 @@ A whole card: slidewise algorithms NAME, or sw.algorithms()[NAME]."""
 
 
 class Cards(tuple[Card, ...]):
-    """Cards, shown as a table, and found by name or by place."""
+    """A tuple of cards that prints as a table and is indexed by name, too."""
 
     __slots__ = ()
 
@@ -307,10 +305,10 @@ class Cards(tuple[Card, ...]):
     @overload
     def __getitem__(self, at: slice) -> "Cards": ...
     def __getitem__(self, at: str | SupportsIndex | slice) -> "Card | Cards":
-        """A card by the name of its algorithm, or as any tuple has it.
+        """A card by the name of its algorithm, or by index.
 
         Raises:
-            SpecError: If there is none of that name.
+            SpecError: If no algorithm has that name.
 
         Example:
             >>> algorithms()["daba_lite"].worst
@@ -329,7 +327,7 @@ class Cards(tuple[Card, ...]):
 
 
 def _line(texts: Sequence[str]) -> str:
-    """A row of the table, its cells wrapped."""
+    """A row of the table, with wrapped cells."""
     widths = [width for _, width in _COLUMNS]
     cells = (
         textwrap.wrap(text, width) for text, width in zip(texts, widths, strict=True)
@@ -343,9 +341,12 @@ def _line(texts: Sequence[str]) -> str:
 
 
 def algorithms() -> Cards:
-    """The algorithms to choose from, each as a card; together a table.
+    """The cards of all algorithms; they print as a table.
 
-    Cost: none.
+    Returns:
+        A tuple of cards, which is indexed by the name of an algorithm, too.
+
+    Cost: O(1) after the first call, which reads the table.
 
     Example:
         >>> [card.name for card in algorithms()][:3]

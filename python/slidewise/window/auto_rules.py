@@ -1,7 +1,7 @@
-"""The rules by which `algorithm="auto"` chooses what a window begins with.
+"""The rules by which `algorithm="auto"` chooses the initial algorithm of a window.
 
-Rules are tried in order and the first that fits is taken. What a rule takes need not
-cope with any order: at the first call that it refuses, "auto" goes over to fiba.
+Rules are tried in order; the first that matches is taken. Its algorithm may be for
+entries in order only: at the first call that it refuses, the window migrates to fiba.
 """
 
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ __all__ = [
     "Rule",
     "choose",
     "choose_shared",
-    "kinds_of",
+    "request_kinds",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A row of the table.
+    """A rule.
 
     Attributes:
-        prefer: The hint that it is for, or None for windows without a hint.
+        prefer: The value of `prefer=` that it is for, or None for any.
         of: The aggregations that it is for, a key of `KINDS`.
-        take: The algorithm to begin with.
-        why: The reason, continuing "because".
+        take: The initial algorithm.
+        why: The reason, as a clause that follows "because".
         record: The page of bench/record with the figures behind it.
     """
 
@@ -44,12 +44,12 @@ class Rule:
     record: str
 
 
-# What `Rule.of` means.
+# The values of `Rule.of`, and their meaning.
 KINDS = {
-    "holistic": "aggregations that need all values at once",
+    "holistic": "holistic aggregations, which need all values",
     "exact": "counts and sums of integers, which can be subtracted exactly",
-    "selective": "what is one of the values, as max is",
-    "own": "aggregations of your own",
+    "selective": "aggregations whose result is one of the values, such as max",
+    "custom": "custom aggregations",
     "sketch": "sketches",
     "any": "any aggregation",
 }
@@ -63,11 +63,11 @@ RULES = _rules("rule")
 SHARED_RULES = _rules("shared_rule")
 
 
-def kinds_of(
+def request_kinds(
     aggs: Sequence[tuple[str | None, Aggregation]],
     requests: Sequence[tuple[Any, ...]],
 ) -> list[tuple[str, bool]]:
-    """The kind of each request, and whether it brings an inverse of the user's own."""
+    """The kind of each request, and whether it is custom and has an inverse."""
     return [
         (
             kind,
@@ -82,9 +82,9 @@ def choose(kinds: Sequence[tuple[str, bool]], floats: bool, prefer: str | None) 
     """The rule for a window.
 
     Args:
-        kinds: The kind of each aggregation, and whether it brings its own inverse.
-        floats: Whether some of the numbers are floats.
-        prefer: The user's hint, or None.
+        kinds: What `request_kinds` gives.
+        floats: Whether there are float columns.
+        prefer: The value of `prefer=`.
 
     Example:
         >>> choose([("sum", False)], False, "latency").take
@@ -92,34 +92,36 @@ def choose(kinds: Sequence[tuple[str, bool]], floats: bool, prefer: str | None) 
         >>> choose([("max", False)], False, None).take
         'fiba'
     """
-    fitting = {"any"}
+    matching = {"any"}
     if any(kind.split()[0] in HOLISTIC for kind, _ in kinds):
-        fitting.add("holistic")
+        matching.add("holistic")
     if any(kind == "own" for kind, _ in kinds):
-        fitting.add("own")
+        matching.add("custom")
     if any(kind.partition(":")[0] in SKETCHES for kind, _ in kinds):
-        fitting.add("sketch")
+        matching.add("sketch")
     if _core.subtracts_exactly(kinds, floats):
-        fitting.add("exact")
+        matching.add("exact")
     hints = (prefer, None)
-    return next(rule for rule in RULES if rule.of in fitting and rule.prefer in hints)
+    return next(rule for rule in RULES if rule.of in matching and rule.prefer in hints)
 
 
-def choose_shared(kinds: Sequence[tuple[str, bool]], floats: bool, feeds: int) -> Rule:
+def choose_shared(
+    kinds: Sequence[tuple[str, bool]], floats: bool, columns: int
+) -> Rule:
     """The rule for a shared window.
 
     Args:
-        kinds: The kind of each aggregation, and whether it brings its own inverse.
-        floats: Whether some of the numbers are floats.
-        feeds: How many columns are under all of them.
+        kinds: What `request_kinds` gives.
+        floats: Whether there are float columns.
+        columns: The number of input columns.
 
     Example:
         >>> choose_shared([("sum", False)], True, 1).take
         'flat_fit'
     """
-    fitting = {"any"}
-    if _core.obeys_law("selection", kinds, feeds):
-        fitting.add("selective")
+    matching = {"any"}
+    if _core.obeys_law("selection", kinds, columns):
+        matching.add("selective")
     if _core.subtracts_exactly(kinds, floats):
-        fitting.add("exact")
-    return next(rule for rule in SHARED_RULES if rule.of in fitting)
+        matching.add("exact")
+    return next(rule for rule in SHARED_RULES if rule.of in matching)

@@ -1,7 +1,7 @@
-"""Arrays of every make, for `Window.insert_many`: times and values as Arrow.
+"""Converts the arrays that `Window.insert_many` takes to Arrow: times and values.
 
-The native core takes int64 and float64 arrays as they are; what comes here is the rest.
-A None says that something is no array, and is then read item by item.
+The core reads int64 and float64 arrays itself; all others come here. The functions give
+None for input that is no array, which is then read item by item.
 """
 
 import sys
@@ -31,8 +31,8 @@ __all__ = [
     "read_values",
 ]
 
-# What converts to a number, but not without loss, and the library of each; numpy's are
-# said to and do not.
+# Types that are objects although they have `__float__` or `__index__`, since conversion
+# loses digits or fails; and the module of each.
 _OBJECTS = {
     "Decimal": "decimal",
     "Fraction": "fractions",
@@ -51,22 +51,22 @@ _TOO_LARGE = (
 def read_times(
     times: Any, plan: WindowPlan, clock: Clock | None
 ) -> tuple[Clock, pa.Array] | None:
-    """The ticks of an array of times, and the clock that reads them.
+    """Reads an array of times as ticks, and gives the clock of the window with them.
 
     Args:
-        times: What was given to `insert_many`.
-        plan: The window's plan, which makes its clock if it has none.
-        clock: The window's clock, or None before the first entry.
+        times: The `times` of `insert_many`.
+        plan: The plan of the window, which makes a clock if there is none.
+        clock: The clock of the window, or None before the first entry.
 
     Raises:
-        SpecError: If a time is missing or not of the window's kind; the message names
+        SpecError: If a time is missing, or not of the window's kind; the message names
             the row, counting from 0.
     """
     array, kind = _times_array(times)
     if array is None or isinstance(array, list):
         return None
     if not isinstance(array, _Ticks) and len(array) == 0:
-        return None  # no entry, no kind of time
+        return None  # without entries, the kind of times is unknown
     if array.null_count:
         row = pc.index(pc.is_null(array), True).as_py()
         raise SpecError(
@@ -76,28 +76,30 @@ def read_times(
     unit, zone, ticks = _split(array, kind)
     if clock is None:
         clock = plan.clock_for(_class(kind, unit, zone), unit, zone)
-    ticks = _in_units_of(clock, ticks, kind, unit, zone)
+    ticks = _in_unit_of(clock, ticks, kind, unit, zone)
     return clock, ticks
 
 
 def _times_array(times: Any) -> tuple[Any, str]:
-    """An array of times if that is what was given, and the make of its source."""
+    """The times as an array, or None; and their library: arrow, numpy or pandas."""
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
     if numpy is not None and isinstance(times, numpy.ndarray):
         if times.dtype.kind == "M":
             return _numpy_instants(times, numpy), "numpy"
         return (None if times.dtype.kind == "O" else _from_numpy(times)), "numpy"
-    made = "arrow"
+    library = "arrow"
     if pandas is not None and isinstance(times, (pandas.Series, pandas.Index)):
         if times.dtype == object:
             return None, "pandas"
-        made = "pandas"
-    return as_array(times), made
+        library = "pandas"
+    return as_array(times), library
 
 
 def _numpy_instants(times: Any, numpy: Any) -> "_Ticks":
     if times.ndim != 1:
-        raise SpecError(f"times have {times.ndim} dimensions: give an array with one")
+        raise SpecError(
+            f"times have {times.ndim} dimensions: give an array of one dimension"
+        )
     missing = numpy.isnat(times)
     if missing.any():
         raise SpecError(
@@ -109,7 +111,7 @@ def _numpy_instants(times: Any, numpy: Any) -> "_Ticks":
 
 
 class _Ticks:
-    """Instants in a unit that Arrow may not have."""
+    """Instants in a unit of numpy, which Arrow may lack."""
 
     null_count = 0
 
@@ -143,7 +145,7 @@ def _split(array: Any, kind: str) -> tuple[str, tzinfo | None, pa.Array]:
 
 
 def _class(kind: str, unit: str, zone: tzinfo | None) -> str:
-    """The class in which a window gives back the times of such an array."""
+    """The kind of clock for the times of such an array."""
     if unit == "":
         return "int"
     if kind in ("numpy", "pandas"):
@@ -152,11 +154,11 @@ def _class(kind: str, unit: str, zone: tzinfo | None) -> str:
         return "date"
     if unit != "ns":
         return "datetime"
-    # datetime ends at microseconds.
+    # A datetime has no nanoseconds.
     return "numpy" if zone is None and "pandas" not in sys.modules else "pandas"
 
 
-def _in_units_of(
+def _in_unit_of(
     clock: Clock, ticks: pa.Array, kind: str, unit: str, zone: tzinfo | None
 ) -> pa.Array:
     dates = unit == "D" and kind != "numpy"
@@ -169,8 +171,8 @@ def _in_units_of(
         given = "ints" if unit == "" else "dates" if dates else f"timestamps in {unit}"
         given += f" with zone {zone}" if zone else ""
         raise SpecError(
-            f"the times are {given}, which do not go with those of this window, which "
-            f"its first time decided: {clock.described}"
+            f"the times are {given}, which are not of the kind of this window's times: "
+            f"its first time decided that they are {clock.described}"
         )
     if unit == clock.unit:
         return ticks
@@ -189,21 +191,21 @@ def _rescaled(ticks: pa.Array, unit: str, to: str) -> pa.Array:
     if not pc.all(exact, min_count=0).as_py():
         row = pc.index(exact, False).as_py()
         raise SpecError(
-            f"row {row}: the time is no whole number of this window's unit ({to}), "
-            "which its first time decided: round it, or start with a finer unit"
+            f"row {row}: the time is not a whole number of this window's units ({to}), "
+            "which its first time decided: round it, or begin with a finer unit"
         )
     return coarse
 
 
 def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
-    """An array's values for one feed: int64, float64 or bool, else a list, else None.
+    """The values of one input column: int64, float64 or bool, or a list, or None.
 
     Args:
-        values: What was given to `insert_many`, or one column of it.
+        values: The `values` of `insert_many`, or one column of them.
         role: "number", "any", "hash" or "presence".
 
     Raises:
-        SpecError: If numbers are needed and these are none.
+        SpecError: If the role needs numbers, and the values are none.
     """
     array = as_array(values)
     if array is None or isinstance(array, list):
@@ -229,23 +231,23 @@ def read_values(values: Any, role: str) -> pa.Array | list[Any] | None:
         return array.cast(pa.float64())
     raise SpecError(
         f"the values are of type {held}, which are no numbers: sum, min, max and the "
-        "like take ints and floats; with dtype='object' they take whatever compares "
-        "and adds, and collect() takes anything"
+        "like take ints and floats; with dtype='object' they take all values that "
+        "compare and add, and collect() takes any values"
     )
 
 
 def find_objects(
     values: Any, names: Sequence[str] | None, open_columns: Sequence[int]
 ) -> tuple[Any, list[int]]:
-    """Which columns hold objects, by the first value that each of them has.
+    """Finds the columns whose first value is an object.
 
     Args:
-        values: What was given to `insert_many`.
+        values: The `values` of `insert_many`.
         names: The columns of the window, or None where entries are single values.
-        open_columns: Those of which it is not known yet what they hold.
+        open_columns: The numbers of the columns without a type yet.
 
     Returns:
-        The values, in a form that can be read from the start, and the columns.
+        The values, readable from the start, and the numbers of these columns.
     """
     if names is None:
         values, is_object = _first_of(values)
@@ -273,7 +275,7 @@ def _columns_of(values: Any, names: Sequence[str]) -> dict[str, Any] | None:
 def _first_rows(
     values: Any, names: Sequence[str], open_columns: Sequence[int]
 ) -> tuple[Any, list[int]]:
-    """The same for an iterable of mappings."""
+    """`find_objects` for an iterable of mappings."""
     if isinstance(values, Mapping) or not isinstance(values, Iterable):
         return values, []
     undecided, found = set(open_columns), []
@@ -290,7 +292,7 @@ def _first_rows(
                     found += [at] if _is_object(value) else []
             if not undecided:
                 break
-    except BaseException as raised:  # noqa: BLE001 - raised again where it belongs
+    except BaseException as raised:  # noqa: BLE001 - raised again by _resumed
         error = raised
     if not isinstance(values, (list, tuple)):
         return _resumed(seen, rest, error), found
@@ -300,7 +302,7 @@ def _first_rows(
 
 
 def _first_of(values: Any) -> tuple[Any, bool]:
-    """Values that can be read from the start, and whether the first is an object."""
+    """The values, readable from the start, and whether the first is an object."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(values, numpy.ndarray):
         if values.dtype.kind == "u" and values.ndim == 1:
@@ -329,7 +331,7 @@ def _first_of(values: Any) -> tuple[Any, bool]:
     known = type(values).__module__ in ("builtins", "collections", "array")
     if known or hasattr(values, "dtype"):
         return values, any(map(_is_object, _first(values)))
-    # What may run code of the user's is run once.
+    # An iterable of unknown type may run code of the user, which must run once only.
     return _first_of_iterator(iter(values))
 
 
@@ -340,7 +342,7 @@ def _first_of_iterator(values: Iterator[Any]) -> tuple[Any, bool]:
             seen.append(value)
             if not is_missing(value):
                 break
-    except BaseException as error:  # noqa: BLE001 - raised again where it belongs
+    except BaseException as error:  # noqa: BLE001 - raised again by _resumed
         return _resumed(seen, values, error), False
     return _resumed(seen, values, None), bool(seen) and _is_object(seen[-1])
 
@@ -355,12 +357,12 @@ def _resumed(
 
 
 def _first(values: Iterable[Any]) -> Iterable[Any]:
-    """The first value that is not missing, if there is one."""
+    """The first value that is not missing, or nothing."""
     return islice((value for value in values if not is_missing(value)), 1)
 
 
 def _is_object(value: Any) -> bool:
-    """As the core decides for a single value."""
+    """Whether a value is an object; the core decides the same for single values."""
     if isinstance(value, int):
         return not -(2**63) <= value < 2**63
     if is_missing(value) or isinstance(value, float):
@@ -374,21 +376,21 @@ def _is_object(value: Any) -> bool:
 
 
 def read_again(values: Any) -> Any:
-    """A column in a form that can be read more than once."""
+    """A column that can be read more than once."""
     array = as_array(values)
     return list(values) if array is None else array
 
 
 def read_pairs(by: Any, of: Any, nan: str) -> list[tuple[Any, Any] | None]:
-    """What is compared and what goes with it, by row, see `ordered.pair`.
+    """Pairs of the compared value and its companion, by row; see `objects.pair`.
 
     Args:
-        by: A column as `read_again` gives it.
-        of: Another.
+        by: The compared column, as `read_again` gives it.
+        of: The paired column, likewise.
         nan: "propagate", "skip" or "raise".
 
     Raises:
-        SpecError: If one is NaN where that is refused, or they differ in length.
+        SpecError: If one is NaN where `nan="raise"`, or they differ in length.
     """
     columns = [
         column if isinstance(column, list) else column.to_pylist()
@@ -403,23 +405,23 @@ def read_pairs(by: Any, of: Any, nan: str) -> list[tuple[Any, Any] | None]:
 
 
 def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, bytes]:
-    """Where a column is true, or there, as a byte per row.
+    """Where a column is true, or present, as one byte per row.
 
     Args:
         values: The column.
-        true: Whether it must be true; else it must not be missing.
-        skip_nan: Whether NaN counts as missing.
-        name: The column, for messages.
+        true: Whether it must be true; otherwise it must not be missing.
+        skip_nan: Whether NaN is missing.
+        name: The name of the column, for messages.
 
     Returns:
-        The column in a form that can be read again, and the bytes.
+        The column, readable again, and the bytes.
 
     Raises:
-        SpecError: If it must be true and holds anything but booleans.
+        SpecError: If it must be true, and is no column of booleans.
     """
     array = read_again(values)
     if isinstance(array, list):
-        return array, bytes(_holds(value, true, skip_nan, name) for value in array)
+        return array, bytes(_mask_of(value, true, skip_nan, name) for value in array)
     if true and not pa.types.is_boolean(array.type):
         if array.null_count == len(array):
             return array, bytes(len(array))
@@ -432,12 +434,12 @@ def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, 
         mask = pc.fill_null(pc.invert(pc.is_nan(array)), False)
     else:
         mask = pc.is_valid(array)
-    # From the bitmap by way of a plain addition, so that the bytes start at 0.
+    # A bitmap may begin at an offset; the addition makes bytes that begin at 0.
     ones = pc.add(mask.cast(pa.uint8()), pa.scalar(0, pa.uint8()))
     return array, ones.buffers()[1].to_pybytes()[: len(array)] if len(array) else b""
 
 
-def _holds(value: Any, true: bool, skip_nan: bool, name: str) -> bool:
+def _mask_of(value: Any, true: bool, skip_nan: bool, name: str) -> bool:
     if is_missing(value):
         return False
     if not true:
@@ -461,14 +463,16 @@ def _as_int64(array: pa.Array, what: str) -> pa.Array:
 
 
 def as_array(values: Any) -> pa.Array | list[Any] | None:
-    """Anything that holds an array as one Arrow array, or a list if that cannot be.
+    """An array of any library as one Arrow array, or as a list if Arrow has no type.
+
+    None if it is no array.
 
     Raises:
         SpecError: If it is a DataFrame of Spark.
     """
     refuse_spark(values)
     if isinstance(values, pa.Array):
-        return _one(values)
+        return _combined(values)
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
     if numpy is not None and isinstance(values, numpy.ndarray):
         return _from_numpy(values)
@@ -476,7 +480,7 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
         values, (pandas.Series, pandas.Index, pandas.api.extensions.ExtensionArray)
     ):
         if values.dtype == object:
-            # NaN is how pandas writes a missing value here, whatever the others are.
+            # In a column of objects, pandas writes a missing value as NaN.
             return [None if _is_nan(value) else value for value in values]
         return _converted(pa.Array.from_pandas, to_dense(values))
     if _holds_python_objects(values):
@@ -489,9 +493,9 @@ def as_array(values: Any) -> pa.Array | list[Any] | None:
 
 
 def _converted(convert: Callable[[Any], Any], values: Any) -> pa.Array | list[Any]:
-    """Values as Arrow converts them; one by one where it has no type for them."""
+    """Values as Arrow converts them; as a list where Arrow has no type for them."""
     try:
-        return _one(convert(values))
+        return _combined(convert(values))
     except pa.ArrowException as error:
         if isinstance(values, Iterable):
             return list(values)
@@ -506,14 +510,14 @@ def _is_nan(value: Any) -> bool:
 
 
 def _holds_python_objects(values: Any) -> bool:
-    """Whether this is a polars Series of objects, which gives Arrow their addresses."""
+    """Whether this is a polars Series of objects, which exports their addresses."""
     polars = sys.modules.get("polars")
     if polars is None or not isinstance(values, polars.Series):
         return False
     return bool(values.dtype == polars.Object)
 
 
-def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:
+def _combined(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.Array) and pa.types.is_run_end_encoded(array.type):
@@ -524,7 +528,7 @@ def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array | list[Any]:
 def _from_numpy(values: Any) -> pa.Array | list[Any]:
     if values.ndim != 1:
         raise SpecError(
-            f"an array of {values.ndim} dimensions was given: give one with one"
+            f"an array of {values.ndim} dimensions was given: give one of one dimension"
         )
     if values.dtype.kind == "M":
         return list(values)
@@ -536,20 +540,22 @@ def _from_numpy(values: Any) -> pa.Array | list[Any]:
 
 
 def read_table(values: Any, names: Sequence[str]) -> list[Any] | None:
-    """The named columns of a table, or None if it is none.
+    """The columns of a table by name, or None if it is no table.
 
     Raises:
-        SpecError: If one of them is not there, or it is a DataFrame of Spark.
+        SpecError: If a column is missing, or it is a DataFrame of Spark.
     """
     refuse_spark(values)
-    there: list[str]
+    present: list[str]
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(values, pandas.DataFrame):
-        there = [str(column) for column in values.columns]
-        return [values[name] for name in _found(names, there)]
+        present = [str(column) for column in values.columns]
+        return [values[name] for name in _checked_names(names, present)]
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(values, polars.DataFrame):
-        return [values.get_column(name) for name in _found(names, values.columns)]
+        return [
+            values.get_column(name) for name in _checked_names(names, values.columns)
+        ]
     if not isinstance(values, pa.Table | pa.RecordBatch):
         if not hasattr(values, "__arrow_c_stream__") or isinstance(
             values, pa.ChunkedArray
@@ -559,14 +565,14 @@ def read_table(values: Any, names: Sequence[str]) -> list[Any] | None:
             values = pa.table(values)
         except (TypeError, ValueError, pa.ArrowException):
             return None
-    there = list(values.schema.names)
-    return [values.column(name) for name in _found(names, there)]
+    present = list(values.schema.names)
+    return [values.column(name) for name in _checked_names(names, present)]
 
 
-def _found(names: Sequence[str], there: list[str]) -> Sequence[str]:
+def _checked_names(names: Sequence[str], present: list[str]) -> Sequence[str]:
     for name in names:
-        if there.count(name) != 1:
-            what = "no column" if name not in there else "more than one column"
-            shown = ", ".join(map(repr, there[:20])) or "none"
+        if present.count(name) != 1:
+            what = "no column" if name not in present else "more than one column"
+            shown = ", ".join(map(repr, present[:20])) or "none"
             raise SpecError(f"the table has {what} {name!r}; it has {shown}")
     return names

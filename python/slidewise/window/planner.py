@@ -1,8 +1,8 @@
-"""What a `Window` computes, spelled out once.
+"""Plans of windows: arguments checked, algorithm chosen, input columns assigned.
 
-A plan turns the aggregations a user asked for into *feeds*: the columns that the native
-core keeps, each with what it is needed for. Aggregations of one column share one feed.
-A plan also makes the window's clock, and its header in a snapshot (`headers` reads it).
+A plan maps the aggregations to *input columns* (see `inputs`), which the core keeps.
+It also makes the clock of a window and the header of its snapshots, which
+`snapshot_header` reads.
 """
 
 import json
@@ -24,19 +24,19 @@ from slidewise.window.algorithms import (
     checked_options,
     law_error,
 )
-from slidewise.window.auto_rules import choose, choose_shared, kinds_of
-from slidewise.window.inputs import TIME, Feed, Feeds, places_read
+from slidewise.window.auto_rules import choose, choose_shared, request_kinds
+from slidewise.window.inputs import TIME, InputColumn, InputColumns, columns_read
 from slidewise.window.time_codec import Clock, clock_for, identify
 
 __all__ = ["HEADER_LIMIT", "WindowPlan", "check_laws", "checked_ties", "make_plan"]
 
-# A header is parsed as a whole, so its size is what bounds the memory that takes.
+# Bytes of a header, at most. It is parsed as a whole: this bounds the memory for that.
 HEADER_LIMIT = 1 << 15
 
 TIES = ("combine", "keep")
 NAN = ("propagate", "skip", "raise")
 PREFER = ("throughput", "latency")
-# What keeps the values of a window in order, for aggregations that need them all.
+# The algorithms that keep all values of a window, as holistic aggregations need.
 KEEPS_VALUES = ("auto", "fiba", "recalculate")
 DTYPES = {"int64": "int64", "float64": "float64", "object": "object", int: "int64"}
 DTYPES |= {float: "float64", object: "object"}
@@ -44,30 +44,30 @@ DTYPES |= {float: "float64", object: "object"}
 
 @dataclass(frozen=True, slots=True)
 class WindowPlan:
-    """A window, fully spelled out. Made by `make_plan`.
+    """The plan of a window, made by `make_plan`.
 
     Attributes:
-        aggs: Name and aggregation; one without a name answers bare.
-        asked: The algorithm by the name the user gave.
-        options: Parameters of the algorithm that the user gave, by name; latency aside.
-        prefer: The user's hint, or None.
-        begins: What a window begins with: where its numbers are ints (or it has none),
-            and where some are floats. Twice what was asked for, unless that is "auto".
+        aggs: Names and aggregations; one without a name gives its bare result.
+        asked: The value of `algorithm=`: a name, or "auto".
+        options: Parameters of the algorithm that the user gave, but `latency=`.
+        prefer: The value of `prefer=`.
+        begins: The initial algorithm without float columns, and with some. They are
+            equal unless `algorithm="auto"`.
         ties: "combine" or "keep".
-        dtype: The type asked for, or None.
+        dtype: The type that `dtype=` names, or None.
         nan: "propagate", "skip" or "raise".
-        last: How much the window keeps by itself, or None.
-        granularity: What times are rounded down to, or None.
-        columns: The columns that values are mappings of, or None.
-        feeds: Everything the core keeps per entry: the column, its role, and where it
-            counts as missing, see `slidewise.window.inputs`.
-        requests: Kind, feed, feed compared and ddof of every aggregation.
-        own: What the aggregations of the user's own were made of, each once; behind
-            them those that run built-in ones over objects.
-        natives: What the native aggregations were made of, each once.
-        ranges: How far each range of a shared window reaches, or None for a window.
-        latency: How late an entry may be, where the user said so.
-        objects: The columns that hold objects because the first value was one.
+        last: The length that the window evicts down to by itself, or None.
+        granularity: The multiple that times are rounded down to, or None.
+        columns: The names of the columns where values are mappings, or None.
+        feeds: The input columns that the core keeps.
+        requests: Kind, input column, compared input column and ddof of every
+            aggregation.
+        own: The functions of the custom aggregations, each once; behind them those of
+            built-in aggregations over objects.
+        natives: The functions of the compiled aggregations, each once.
+        ranges: The ranges of a shared window, or None for a window.
+        latency: The value of `latency=`, or None.
+        objects: The columns that hold objects because their first value is one.
     """
 
     aggs: tuple[tuple[str | None, Aggregation], ...]
@@ -81,7 +81,7 @@ class WindowPlan:
     last: Length | None
     granularity: Length | None
     columns: tuple[str, ...] | None
-    feeds: tuple[Feed, ...]
+    feeds: tuple[InputColumn, ...]
     requests: tuple[tuple[str, int, int, int], ...]
     own: tuple[Functions, ...]
     natives: tuple[Compiled, ...] = ()
@@ -89,68 +89,68 @@ class WindowPlan:
     objects: tuple[int, ...] = ()
     latency: Length | None = None
 
-    def first(self, dtypes: Sequence[str | None]) -> str:
+    def initial_algorithm(self, dtypes: Sequence[str | None]) -> str:
         """The algorithm that a window with columns of these types begins with."""
         return self.begins["float64" in dtypes]
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the answers; None where there is one, given bare."""
+        """The names of the results; None for one bare result."""
         names = tuple(name for name, _ in self.aggs if name is not None)
         return names if len(names) == len(self.aggs) else None
 
     @property
     def timed(self) -> tuple[bool, ...]:
-        """Which answers are times."""
-        times = [beside == TIME or role == "time" for _, role, _, beside in self.feeds]
+        """Which results are times."""
+        times = [paired == TIME or role == "time" for _, role, _, paired in self.feeds]
         return tuple(of >= 0 and times[of] for _, of, _, _ in self.requests)
 
     @property
-    def users_own(self) -> tuple[Functions | Compiled, ...]:
-        """Those of `own` that the user brought, and all natives."""
-        return (*_own(agg for _, agg in self.aggs), *self.natives)
+    def custom(self) -> tuple[Functions | Compiled, ...]:
+        """The functions of custom and compiled aggregations, not of built-in ones."""
+        return (*_custom_functions(agg for _, agg in self.aggs), *self.natives)
 
     @property
     def finished(self) -> tuple[bool, ...]:
-        """Which answers are lists that `finish` makes something of."""
+        """Which results are lists that `finish` postprocesses."""
         return tuple(agg.kind in POSTPROCESS for _, agg in self.aggs)
 
     def finish(self, at: int, values: list[Any]) -> Any:
-        """What the user gets for a list of values."""
+        """The result of an aggregation, from the list of values that the core gives."""
         return POSTPROCESS[self.aggs[at][1].kind](values)
 
     def lower_native(self, at: int, record: bytes) -> Any:
-        """What the user gets for a record of a native aggregation."""
+        """The result of a compiled aggregation, from its record."""
         agg = self.aggs[at][1]
         assert isinstance(agg, NativeAggregation), "only those have records"
         return agg.functions.lowered(record)
 
     @property
-    def distinct(self) -> tuple[Length, ...]:
-        """The ranges that differ: one of those that reach alike."""
-        return tuple(_by_reach(self.ranges or ()).values())
+    def distinct_ranges(self) -> tuple[Length, ...]:
+        """The ranges, each length once."""
+        return tuple(_by_length(self.ranges or ()).values())
 
     @property
     def range_count(self) -> int:
-        """How many different ranges a shared window has; 0 for a window."""
-        return len(self.distinct)
+        """The number of distinct ranges of a shared window; 0 for a window."""
+        return len(self.distinct_ranges)
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Which of the different ranges each is."""
+        """The index of each range among the distinct ones."""
         ranges = self.ranges or ()
-        places = {reach: place for place, reach in enumerate(_by_reach(ranges))}
-        return tuple(places[reach.kind, reach.amount] for reach in ranges)
+        indices = {key: index for index, key in enumerate(_by_length(ranges))}
+        return tuple(indices[length.kind, length.amount] for length in ranges)
 
     @property
     def rows(self) -> int | None:
-        """How many rows the window keeps by itself, or None."""
+        """The `n` of `last=rows(n)`, or None."""
         if self.last is None or self.last.kind != "rows":
             return None
         return self.last.amount
 
     def with_objects(self, columns: Sequence[int]) -> "WindowPlan":
-        """The same over columns that hold objects.
+        """The same plan with columns that hold objects.
 
         Raises:
             SpecError: If an aggregation of one of them computes with numbers.
@@ -174,7 +174,7 @@ class WindowPlan:
         )
 
     def label(self, at: int) -> str:
-        """One aggregation, for messages."""
+        """An aggregation, for messages."""
         name, agg = self.aggs[at]
         return repr(agg) if name is None else f"{name!r}, {agg!r},"
 
@@ -186,7 +186,7 @@ class WindowPlan:
         """The clock for times of this kind."""
         last = None if self.rows is not None else self.last
         return clock_for(
-            kind, unit, zone, last, self.granularity, self.distinct, self.latency
+            kind, unit, zone, last, self.granularity, self.distinct_ranges, self.latency
         )
 
     def header(
@@ -195,12 +195,12 @@ class WindowPlan:
         clock: Clock | None,
         migrated: bool = False,
     ) -> bytes:
-        """The plan as canonical JSON, with what the entries have decided since.
+        """The plan as canonical JSON, with the types and the clock of a window.
 
         Args:
             dtypes: The types of the columns.
-            clock: The kind of the times.
-            migrated: Whether the window went over to fiba.
+            clock: The clock, None before the first entry.
+            migrated: Whether the window has migrated to fiba.
 
         Raises:
             SnapshotError: If it is too long, or the zone of the times has no name.
@@ -224,11 +224,11 @@ class WindowPlan:
             header["objects"] = list(self.objects)
         if self.asked == "auto":
             header["begins"] = list(self.begins)
-            header["runs"] = "fiba" if migrated else self.first(dtypes)
+            header["runs"] = "fiba" if migrated else self.initial_algorithm(dtypes)
         if self.ranges is not None:
             header["ranges"] = [_length_record(length) for length in self.ranges]
-        if self.users_own:
-            header["own"] = [_reference(functions) for functions in self.users_own]
+        if self.custom:
+            header["own"] = [_reference(functions) for functions in self.custom]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
         if len(text) > HEADER_LIMIT:
             raise SnapshotError(
@@ -239,7 +239,7 @@ class WindowPlan:
 
     def _record(self, agg: Aggregation) -> list[Any]:
         if isinstance(agg, CustomAggregation | NativeAggregation):
-            number = self.users_own.index(agg.functions)
+            number = self.custom.index(agg.functions)
             return ["own", agg.of, None, number, agg.where, 0]
         record = [agg.kind, agg.of, agg.by, agg.ddof, agg.where, agg.k]
         if isinstance(agg, Sketch):
@@ -247,8 +247,8 @@ class WindowPlan:
         return [*record, agg.q, agg.interpolation] if agg.kind == "quantile" else record
 
 
-def _by_reach(ranges: Iterable[Length]) -> dict[tuple[str, int], Length]:
-    return {(reach.kind, reach.amount): reach for reach in ranges}
+def _by_length(ranges: Iterable[Length]) -> dict[tuple[str, int], Length]:
+    return {(length.kind, length.amount): length for length in ranges}
 
 
 def make_plan(
@@ -265,14 +265,14 @@ def make_plan(
     ranges: Iterable[WindowLike | Length] | None = None,
     objects: tuple[int, ...] = (),
 ) -> WindowPlan:
-    """Checks what the user asked of a window and spells it out.
+    """Checks the arguments of a window and makes its plan.
 
     The arguments are those of `slidewise.Window` and `slidewise.SharedWindow`;
     `options` are their `**parameters`, and `objects` the columns that hold objects
-    whatever `dtype` says.
+    whatever `dtype` is.
 
     Raises:
-        SpecError: If one of them is wrong; the message says which and how to mend it.
+        SpecError: If one of them is wrong; the message names it and a remedy.
 
     Example:
         >>> import slidewise as sw
@@ -283,14 +283,14 @@ def make_plan(
     columns = _columns(named)
     kept = None if last is None else parse_length(last, "last")
     rounded = None if granularity is None else _granularity(granularity)
-    asked_type = _dtype(dtype)
-    own = _own(agg for _, agg in named)
-    everything = asked_type == "object"
+    checked_type = _dtype(dtype)
+    own = _custom_functions(agg for _, agg in named)
+    all_objects = checked_type == "object"
     built_in = (
         object_functions(agg)
         for _, agg in named
         if agg.kind in OBJECT_KINDS
-        and (everything or not set(places_read(agg, columns)).isdisjoint(objects))
+        and (all_objects or not set(columns_read(agg, columns)).isdisjoint(objects))
     )
     own += tuple(dict.fromkeys(built_in))
     natives = tuple(
@@ -298,59 +298,63 @@ def make_plan(
             agg.functions for _, agg in named if isinstance(agg, NativeAggregation)
         )
     )
-    feeds = Feeds(named, columns, asked_type, own, natives, objects)
-    requests = tuple(feeds.request(agg) for _, agg in named)
-    reaches = None if ranges is None else _ranges(ranges)
-    asked = checked_name(algorithm, reaches is not None)
+    inputs = InputColumns(named, columns, checked_type, own, natives, objects)
+    requests = tuple(inputs.request(agg) for _, agg in named)
+    lengths = None if ranges is None else _ranges(ranges)
+    checked_algorithm = checked_name(algorithm, lengths is not None)
     parameters = checked_options(algorithm, options or {})
-    lengths = {name: of for name, of in parameters if isinstance(of, Length)}
+    durations = {name: of for name, of in parameters if isinstance(of, Length)}
     hint = None if prefer is None else _one_of(prefer, "prefer", PREFER)
     plan = WindowPlan(
         aggs=named,
-        asked=asked,
+        asked=checked_algorithm,
         options=tuple((name, of) for name, of in parameters if isinstance(of, int)),
         prefer=hint,
         begins=_begins(
-            asked, kinds_of(named, requests), hint, reaches, len(feeds.feeds)
+            checked_algorithm,
+            request_kinds(named, requests),
+            hint,
+            lengths,
+            len(inputs.columns),
         ),
         ties=checked_ties(ties, kept),
-        dtype=asked_type,
+        dtype=checked_type,
         nan=_one_of(nan, "nan", NAN),
         last=kept,
         granularity=rounded,
         columns=columns,
-        feeds=tuple(feeds.feeds),
+        feeds=tuple(inputs.columns),
         requests=requests,
         own=own,
         natives=natives,
-        ranges=reaches,
+        ranges=lengths,
         objects=objects,
-        latency=lengths.get("latency"),
+        latency=durations.get("latency"),
     )
     check_laws(plan)
     return plan
 
 
 def _reference(functions: Functions | Compiled) -> Any:
-    """What a header calls a user's own aggregation; the layout of records with it."""
+    """A custom aggregation in a header: its name, and of a compiled one its layout."""
     if isinstance(functions, Compiled):
         return [functions.name, functions.form]
     return functions.name
 
 
 def _begins(
-    asked: str,
+    algorithm: str,
     kinds: Sequence[tuple[str, bool]],
     prefer: str | None,
     ranges: tuple[Length, ...] | None,
-    feeds: int,
+    columns: int,
 ) -> tuple[str, str]:
-    if asked != "auto":
-        return asked, asked
+    if algorithm != "auto":
+        return algorithm, algorithm
     rules = [
         choose(kinds, inexact, prefer)
         if ranges is None
-        else choose_shared(kinds, inexact, feeds)
+        else choose_shared(kinds, inexact, columns)
         for inexact in (False, True)
     ]
     ints, floats = (rule.take for rule in rules)
@@ -358,10 +362,10 @@ def _begins(
 
 
 def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
-    """Ints are numbers of entries, as in `rows(n)`.
+    """The lengths of `ranges=`; ints are numbers of entries, as in `rows(n)`.
 
     Raises:
-        SpecError: If there are none, or one is no range.
+        SpecError: If it is empty, or an item is no range.
     """
     single = isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable)
     if single or isinstance(ranges, Mapping):
@@ -370,10 +374,10 @@ def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
             "ranges= takes several, such as [10, 100], [sw.rows(10)] or ['1m', '1h']"
             f"{mapping}; got {describe_value(ranges)}"
         )
-    reaches = tuple(_range(one) for one in ranges)
-    if not reaches:
+    lengths = tuple(_range(one) for one in ranges)
+    if not lengths:
         raise SpecError("ranges= is empty: give at least one, such as [10, 100]")
-    return reaches
+    return lengths
 
 
 def _granularity(granularity: WindowLike) -> Length:
@@ -413,9 +417,9 @@ def _aggregations(
     return tuple(aggs.items())
 
 
-def _own(aggs: Iterable[Aggregation]) -> tuple[Functions, ...]:
-    own = (agg.functions for agg in aggs if isinstance(agg, CustomAggregation))
-    return tuple(dict.fromkeys(own))
+def _custom_functions(aggs: Iterable[Aggregation]) -> tuple[Functions, ...]:
+    custom = (agg.functions for agg in aggs if isinstance(agg, CustomAggregation))
+    return tuple(dict.fromkeys(custom))
 
 
 def _columns(
@@ -435,14 +439,14 @@ def _columns(
 
 
 def check_laws(plan: WindowPlan) -> None:
-    """Refuses an algorithm whose laws the aggregations lack, or that is not for them.
+    """Checks that the aggregations satisfy the laws of the algorithm.
 
     Raises:
-        SpecError: Naming the law and the algorithms that do without.
+        SpecError: If not. The message names the law, and the algorithms without it.
     """
     aggs = [agg for _, agg in plan.aggs]
     _check_holistic(plan, aggs)
-    kinds = kinds_of(plan.aggs, plan.requests)
+    kinds = request_kinds(plan.aggs, plan.requests)
     for algorithm in plan.begins:
         law = ALGORITHMS[algorithm].law
         if law is not None and not _core.obeys_law(law, kinds, len(plan.feeds)):
@@ -458,16 +462,16 @@ def _check_holistic(plan: WindowPlan, aggs: Sequence[Aggregation]) -> None:
     lacking = [repr(agg) for agg in aggs if agg.kind in HOLISTIC]
     if lacking and plan.ranges is not None:
         raise SpecError(
-            f"a SharedWindow combines partial results, and {', '.join(lacking)} cannot "
-            "be told from any: take a Window for each range"
+            "a SharedWindow combines partial results, but holistic aggregations "
+            f"({', '.join(lacking)}) need all values: use one Window per range"
         )
-    asked = plan.asked
-    if lacking and asked not in KEEPS_VALUES:
+    algorithm = plan.asked
+    if lacking and algorithm not in KEEPS_VALUES:
         allowed = ", ".join(map(repr, KEEPS_VALUES))
         raise SpecError(
-            f"algorithm {asked!r} combines partial results, and {', '.join(lacking)} "
-            "cannot be told from any: all values of the window are needed at once; "
-            f"leave algorithm= out, or take one of {allowed}"
+            f"algorithm {algorithm!r} combines partial results, but holistic "
+            f"aggregations ({', '.join(lacking)}) need all values of the window: leave "
+            f"algorithm= out, or use one of {allowed}"
         )
 
 
@@ -484,10 +488,10 @@ def _dtype(dtype: str | type | None) -> str | None:
 
 
 def checked_ties(ties: str | None, last: Length | None) -> str:
-    """What happens to equal times, which a number of rows leaves no choice.
+    """The value of `ties=`: by default "combine", but "keep" with `last=rows(n)`.
 
     Raises:
-        SpecError: If it is none of the ways, or does not go with `last`.
+        SpecError: If there is no such value, or it contradicts `last`.
     """
     by_rows = last is not None and last.kind == "rows"
     if ties is None:

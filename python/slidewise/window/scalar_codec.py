@@ -24,7 +24,7 @@ _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 
 
 def write_form(value: Any) -> str | None:
-    """A value as text; None where its type has no such form.
+    """A value as text; None if its type has no such form.
 
     Raises:
         SnapshotError: If the zone of a datetime has no name.
@@ -46,7 +46,7 @@ def write_form(value: Any) -> str | None:
 
 
 def read_form(text: str) -> Any:
-    """What `write_form` wrote.
+    """The value that `write_form` wrote.
 
     Raises:
         SnapshotError: If it is something else.
@@ -66,7 +66,7 @@ def read_form(text: str) -> Any:
                 numerator, denominator = text[1:].split("/")
                 return Fraction(int(numerator, 16), int(denominator, 16))
     except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError) as error:
-        raise SnapshotError(f"{text[:60]!r} is no value in its form") from error
+        raise SnapshotError(f"{text[:60]!r} is no value in this format") from error
     return _read_time(text)
 
 
@@ -87,7 +87,7 @@ def zone_record(zone: tzinfo) -> list[object]:
     if isinstance(name, str) and _ZONE.fullmatch(name):
         return ["zone", name]
     raise SnapshotError(
-        f"the zone {zone!r} has no name that could be written: use zoneinfo.ZoneInfo"
+        f"the zone {zone!r} has no name to write: use zoneinfo.ZoneInfo"
     )
 
 
@@ -108,7 +108,7 @@ def zone_of_record(record: object) -> tzinfo:
     raise SnapshotError(f"{str(record)[:60]!r} is no time zone")
 
 
-def _write_time(moment: date) -> str:
+def _write_time(value: date) -> str:
     """A date or datetime as text, zone and fold included.
 
     Raises:
@@ -119,15 +119,15 @@ def _write_time(moment: date) -> str:
         >>> _write_time(date(2024, 2, 29))
         '2024-02-29'
     """
-    if not isinstance(moment, datetime):
-        return moment.isoformat()
-    zone = None if moment.tzinfo is None else zone_record(moment.tzinfo)
-    wall = moment.replace(tzinfo=None, fold=0).isoformat()
-    return json.dumps([wall, moment.fold, zone], separators=(",", ":"))
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    zone = None if value.tzinfo is None else zone_record(value.tzinfo)
+    wall = value.replace(tzinfo=None, fold=0).isoformat()
+    return json.dumps([wall, value.fold, zone], separators=(",", ":"))
 
 
 def _read_time(text: str) -> date:
-    """What `_write_time` wrote.
+    """The value that `_write_time` wrote.
 
     Raises:
         SnapshotError: If it is something else.
@@ -140,7 +140,7 @@ def _read_time(text: str) -> date:
         if not text.startswith("["):
             return date.fromisoformat(text)
         wall, fold, zone = json.loads(text[:200])
-        moment = datetime.fromisoformat(wall).replace(fold=fold)
+        value = datetime.fromisoformat(wall).replace(fold=fold)
     except (ValueError, TypeError) as error:
         raise SnapshotError(f"{text[:60]!r} is no date or time") from error
-    return moment if zone is None else moment.replace(tzinfo=zone_of_record(zone))
+    return value if zone is None else value.replace(tzinfo=zone_of_record(zone))

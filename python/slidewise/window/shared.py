@@ -1,4 +1,4 @@
-"""Many ranges over one stream: one window that answers for each of them."""
+"""`SharedWindow`: several ranges over one stream, in one structure."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -13,11 +13,11 @@ from slidewise.window.explain import why_lines
 from slidewise.window.planner import WindowPlan, make_plan
 from slidewise.window.window import (
     Window,
-    answer_in_words,
     as_bytes,
+    custom_aggs,
     named,
-    own_aggs,
     read_spec,
+    result_in_words,
     spec_of_plan,
 )
 
@@ -25,30 +25,28 @@ __all__ = ["SharedWindow"]
 
 
 class SharedWindow(_core.Window):
-    """Several ranges over one stream, answered together.
+    """Several ranges over one stream, such as the last 10, 100 and 1000 entries.
 
-    "The maximum of the last 10, 100 and 1000 entries, after each": the ranges share
-    entries and partial results, so that together they cost far less than a window for
-    each. All end at the youngest entry. Entries leave by themselves once no range
-    reaches them.
+    The ranges share entries and partial results, so that together they cost far less
+    than one window each. All of them end at the latest entry. An entry is evicted once
+    no range holds it.
 
-    - Values enter by `insert` and `insert_many`, in order of time; they leave by
-      themselves, or by `evict` and `evict_until`, for all ranges at once.
-    - `query` answers: a list with an answer for each range, in the order given.
-    - `len`, `oldest`, `youngest` and `items` tell what the longest range holds.
-    - `copy`, `to_bytes`, `from_bytes` and pickle make another of it.
-    - `explain`, `check` and `nbytes` look inside.
+    - `insert` and `insert_many` add entries, in order of time.
+    - `evict` and `evict_until` remove entries from all ranges.
+    - `query` gives a list of results, one per range, in the order given.
+    - `len`, `oldest`, `youngest` and `items` give the entries of the longest range.
+    - `copy`, `to_bytes`, `from_bytes` and pickle copy the window.
+    - `explain`, `check` and `nbytes` show its internals.
 
     Args:
-        aggs: An aggregation, or a mapping from names to several: then each answer is a
-            dict. Aggregations that name columns take mappings as values.
-        ranges: How far each reaches back from the youngest entry: a number of entries
-            (`rows(n)` or an int n) or a duration such as "1h" or a timedelta, of which
-            the last 1h is (youngest - 1h, youngest].
+        aggs: An aggregation, or a mapping of names to aggregations: then each result is
+            a dict. If aggregations name columns, values are mappings.
+        ranges: The lengths: numbers of entries (`rows(n)` or an int n) or durations
+            such as "1h" or a timedelta. The range "1h" is (latest - 1h, latest].
         algorithm: "auto", or one of "slick_deque", "flat_fit", "flat_fat", "b_int",
             "amta", "daba_chain" and "recalculate": see `slidewise.algorithms`. "auto"
-            takes slick_deque where results are one of the values or integers can be
-            subtracted exactly, and needs no law otherwise; `explain` says why.
+            takes slick_deque for results that are one of the values and for integers
+            that subtract exactly, otherwise flat_fit, which needs no law.
         dtype: "int64", "float64" or "object", as for `Window`.
         nan: "propagate", "skip" or "raise", as for `Window`.
         **parameters: Parameters of the algorithm, as its card names them.
@@ -57,16 +55,16 @@ class SharedWindow(_core.Window):
         SpecError: If an argument is wrong, or the aggregations lack a law that the
             algorithm needs.
 
-    Entries of equal time stay apart, in order of arrival, because ranges count entries.
-    A late one raises `OutOfOrderError`. A call that raises leaves the window as it was.
-    Threads may share a window, as a `Window`: calls happen one after the other.
+    Entries of equal time are kept separate, in order of arrival, because ranges count
+    entries. A late entry raises `OutOfOrderError`. A call that raises leaves the window
+    unchanged. Threads may share a window: calls wait for one another.
 
     Source: Shein, Chrysanthis, Labrinidis: SlickDeque, EDBT 2018.
 
-    Cost: per entry, for q ranges: slick_deque < 2 combines in all where results are
-    one of the values, else 2q; flat_fit, if asked after every entry, 3 for one range, q
-    for ranges of all lengths or each twice the next, and 2 to 4 for each of others;
-    daba_chain at most 7q.
+    Cost: combines per entry, for q ranges: slick_deque < 2 in all for results that are
+    one of the values, otherwise 2q; flat_fit, if queried after every entry, 3 for one
+    range, q for ranges of all lengths or each twice the next, and 2 to 4 per range for
+    others; daba_chain at most 7q.
 
     Example:
         >>> import slidewise as sw
@@ -102,7 +100,7 @@ class SharedWindow(_core.Window):
         nan: str = "propagate",
         **parameters: int,
     ) -> Self:
-        """Checks the arguments; the class says what they mean."""
+        """Checks the arguments, which the class documents."""
         plan = make_plan(
             aggs,
             algorithm=algorithm,
@@ -115,19 +113,18 @@ class SharedWindow(_core.Window):
         return super().__new__(cls, spec_of_plan(plan))
 
     def query(self) -> list[Any]:  # type: ignore[override]
-        """The answers, one for each range in the order given.
+        """Gives the results, one per range, in the order given.
 
         Returns:
-            A list of answers, or of dicts of answers by name if there are several
-            aggregations. Over nothing an answer is None (0 for `count`, [] for
-            `collect`).
+            A list of results; of dicts by name if there are several aggregations. The
+            result over no entries is None (0 for `count`, [] for `collect`).
 
         Raises:
             ResultOverflowError: If an exact integer does not fit int64.
 
-        Cost: for q ranges, in combines: slick_deque 0; flat_fit q to 4q if asked after
-        every entry, by how they lie; daba_chain at most 2q; flat_fat, b_int and amta
-        2q log n; recalculate their lengths.
+        Cost: in combines, for q ranges: slick_deque 0; flat_fit q to 4q if queried
+        after every entry, by their lengths; daba_chain at most 2q; flat_fat, b_int and
+        amta 2q log n; recalculate the sum of their lengths.
 
         Example:
             >>> import slidewise as sw
@@ -136,22 +133,23 @@ class SharedWindow(_core.Window):
             >>> w.query()
             [70, 90]
         """
-        answers: list[Any] = super().query()
-        return answers
+        results: list[Any] = super().query()
+        return results
 
     @classmethod
     def from_bytes(cls, blob: Any) -> Self:
-        """Restores a window from what `to_bytes` gave.
+        """Restores a window from a snapshot.
 
         Args:
-            blob: bytes, or anything with a buffer of bytes.
+            blob: The bytes that `to_bytes` gave, or any object with a buffer of them.
 
         Returns:
-            A window that goes on as the other would have, bit for bit.
+            A window whose further results equal those of the original, bit for bit.
 
         Raises:
             SnapshotError: If the bytes are no snapshot of a SharedWindow, damaged, or
-                of another version. No code is run and no memory taken on their word.
+                of another version. They are not trusted: they run no code, and sizes in
+                them are checked before memory is allocated.
 
         Cost: O(n).
 
@@ -165,18 +163,18 @@ class SharedWindow(_core.Window):
         return cls._restore(as_bytes(blob), read_spec, True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles through the same bytes as `to_bytes`.
+        """Pickles as the bytes that `to_bytes` gives.
 
-        Aggregations of your own are pickled beside them, by reference where they can.
+        Custom aggregations are pickled with them, by reference where possible.
         """
-        own = self._describe()[0].users_own
-        if own:
-            return _unpickled, (type(self), self.to_bytes(), own_aggs(own))
+        custom = self._describe()[0].custom
+        if custom:
+            return _unpickled, (type(self), self.to_bytes(), custom_aggs(custom))
         return type(self).from_bytes, (self.to_bytes(),)
 
     @property
     def ranges(self) -> list[str]:
-        """The ranges as they were given.
+        """The labels of the ranges, in the order given.
 
         Example:
             >>> import slidewise as sw
@@ -187,7 +185,7 @@ class SharedWindow(_core.Window):
 
     @property
     def algorithm(self) -> str:
-        """The algorithm that runs.
+        """The name of the algorithm that runs.
 
         Example:
             >>> import slidewise as sw
@@ -195,25 +193,25 @@ class SharedWindow(_core.Window):
             'slick_deque'
         """
         plan, dtypes, _ = self._describe()
-        return plan.first(dtypes)
+        return plan.initial_algorithm(dtypes)
 
     aggs = Window.aggs
     dtype = Window.dtype
 
     def explain(self) -> str:
-        """Why the window works as it does, in a few lines.
+        """Explains in a few lines which algorithm runs, why, and with which options.
 
         Example:
             >>> import slidewise as sw
             >>> print(sw.SharedWindow(sw.min(), ranges=[5, "1h"]).explain())
-            slick_deque: chosen by "auto" for what is one of the values, as max is,
-              because values that a younger one outdoes are dropped, and one walk over
-              the rest answers for all ranges
-            min() over 5 and 1h; entries of equal time stay apart, in order of arrival
+            slick_deque: chosen by "auto" for aggregations whose result is one of the
+              values, such as max, because values that a later one dominates are
+              dropped, and one pass over the rest answers all ranges
+            min() over 5 and 1h; entries of equal time are kept, in order of arrival
         """
         plan, dtypes, _ = self._describe()
         lines = why_lines(plan, dtypes, None)
-        entries = "entries of equal time stay apart, in order of arrival"
+        entries = "entries of equal time are kept, in order of arrival"
         lines.append(f"{named(plan)} over {_listed(plan)}; {entries}")
         if plan.nan != "propagate":
             lines.append(f"NaN: {plan.nan}")
@@ -221,11 +219,11 @@ class SharedWindow(_core.Window):
 
     def __repr__(self) -> str:
         plan, length = self._describe()[0], len(self)
-        what = f"<{type(self).__name__} {named(plan)} over {_listed(plan)}"
+        head = f"<{type(self).__name__} {named(plan)} over {_listed(plan)}"
         if length == 0:
-            return f"{what}: empty>"
+            return f"{head}: empty>"
         entries = "1 entry" if length == 1 else f"{length} entries"
-        return f"{what}: {entries}{answer_in_words(self, plan, length)}>"
+        return f"{head}: {entries}{result_in_words(self, plan, length)}>"
 
 
 def _labels(plan: WindowPlan) -> list[str]:
@@ -243,6 +241,6 @@ def _listed(plan: WindowPlan) -> str:
 def _unpickled(
     cls: type[SharedWindow],
     blob: bytes,
-    own: tuple[CustomAggregation | NativeAggregation, ...],
+    custom: tuple[CustomAggregation | NativeAggregation, ...],
 ) -> SharedWindow:
-    return cls._restore(blob, partial(read_spec, own=own), True)
+    return cls._restore(blob, partial(read_spec, custom=custom), True)

@@ -1,4 +1,4 @@
-"""Snapshot headers: from JSON that may be anything to the plan of a window."""
+"""Headers of snapshots: JSON from untrusted bytes to the plan of a window."""
 
 import json
 from collections.abc import Sequence
@@ -25,32 +25,32 @@ __all__ = ["read_header"]
 
 
 def read_header(
-    header: bytes, own: Sequence[CustomAggregation | NativeAggregation] | None = None
+    header: bytes, custom: Sequence[CustomAggregation | NativeAggregation] | None = None
 ) -> tuple[WindowPlan, list[str | None], Clock | None, bool]:
     """Reads what `WindowPlan.header` wrote: plan, types, clock, whether it migrated.
 
-    Nothing in a header names code, and one that does not come out again as it went in
-    is refused.
+    A header never names code to run. It must be canonical: writing the plan again gives
+    the same bytes.
 
     Args:
-        header: What was written.
-        own: The aggregations of the user's own; by default they are looked up by name
-            among those that this process has defined.
+        header: The bytes of the header.
+        custom: The custom aggregations; by default those that this process has defined
+            under the names in the header.
 
     Raises:
-        SnapshotError: If it is anything else.
+        SnapshotError: If it is no such header.
     """
     if len(header) > HEADER_LIMIT:
         raise SnapshotError(f"a header of {len(header)} bytes is too long")
     try:
         fields = json.loads(header)
-        plan = _read_plan(fields, own)
+        plan = _read_plan(fields, custom)
         dtypes = list(fields["dtypes"])
         if not all(dtype is None or isinstance(dtype, str) for dtype in dtypes):
-            raise SnapshotError(f"the types {str(dtypes)[:60]} are none")
+            raise SnapshotError(f"{str(dtypes)[:60]} are no types of columns")
         clock = _read_clock(plan, fields["clock"])
-        runs = fields.get("runs", plan.first(dtypes))
-        migrated = runs != plan.first(dtypes)
+        runs = fields.get("runs", plan.initial_algorithm(dtypes))
+        migrated = runs != plan.initial_algorithm(dtypes)
         same = plan.header(dtypes, clock, migrated) == header
     except SnapshotError:
         raise
@@ -72,11 +72,12 @@ def read_header(
 
 
 def _read_plan(
-    fields: dict[str, Any], own: Sequence[CustomAggregation | NativeAggregation] | None
+    fields: dict[str, Any],
+    custom: Sequence[CustomAggregation | NativeAggregation] | None,
 ) -> WindowPlan:
-    if own is None:
-        own = [_defined(name) for name in fields.get("own", ())]
-    named = [_read_agg(record, own) for record in fields["aggs"]]
+    if custom is None:
+        custom = [_defined(name) for name in fields.get("own", ())]
+    named = [_read_agg(record, custom) for record in fields["aggs"]]
     by_name = {name: agg for name, agg in named if name is not None}
     plan = make_plan(
         by_name if by_name else named[0][1],
@@ -121,7 +122,7 @@ def _read_objects(record: object) -> tuple[int, ...]:
 
 
 def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
-    """Not what this version would choose: the entries lie in what was chosen then."""
+    """The initial algorithms in the snapshot, not those this version would choose."""
     match record:
         case None if plan.asked != "auto":
             return plan.begins
@@ -131,11 +132,11 @@ def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
 
 
 def _read_agg(
-    record: Sequence[Any], own: Sequence[CustomAggregation | NativeAggregation]
+    record: Sequence[Any], custom: Sequence[CustomAggregation | NativeAggregation]
 ) -> tuple[str | None, Aggregation]:
     name, kind, of, by, ddof, where, k, *rest = record
     if kind == "own":
-        return name, own[ddof](of, where=where)
+        return name, custom[ddof](of, where=where)
     if kind == "quantile":
         q, interpolation = rest
         share: Any = {"q": q, "interpolation": interpolation}
@@ -148,12 +149,12 @@ def _read_agg(
 
 
 def _defined(reference: object) -> CustomAggregation | NativeAggregation:
-    """One of the user's own by name. It is never imported: bytes must not run code."""
+    """A defined custom aggregation by name; never imported: bytes must not run code."""
     name, form = reference if isinstance(reference, list) else (reference, None)
     if not isinstance(name, str):
         raise SnapshotError(
-            "the snapshot is of an aggregation of one's own without a name, which only "
-            "a pickle of the window brings along: give it name='module:name'"
+            "the snapshot is of a custom aggregation without a name: only a pickle of "
+            "the window holds its functions; give it name='module:name'"
         )
     found = find_custom(name) if form is None else find_native(name)
     if found is None:
@@ -163,8 +164,8 @@ def _defined(reference: object) -> CustomAggregation | NativeAggregation:
         )
     if isinstance(found, NativeAggregation) and found.functions.form != form:
         raise SnapshotError(
-            f"the snapshot is of {name!r} with records of {str(form)[:200]}, and here "
-            f"they are of {found.functions.form}"
+            f"the snapshot is of {name!r} with records of {str(form)[:200]}, but it is "
+            f"defined here with records of {found.functions.form}"
         )
     return found
 

@@ -1,10 +1,9 @@
-"""Event times of a `Window`: int64 ticks inside, outside the kind that came first.
+"""Event times of a `Window`: int64 ticks inside, outside the kind of its first time.
 
-The first time decides how a window's times are written: as ints, dates, datetimes,
-numpy datetimes or pandas timestamps, in which unit and zone. Times of that kind come
-out again where the window tells a time. Instants of another class or unit are taken too
-if they are exact in the window's unit; ints, dates, times with a zone and times without
-do not mix.
+The first time decides the kind of a window's times: ints, dates, datetimes, numpy
+datetimes or pandas timestamps, and their unit and zone. The window returns times of
+that kind. It accepts instants of another class or unit if they are exact in its own
+unit. Ints, dates, times with a zone and times without one do not mix.
 """
 
 import operator
@@ -53,17 +52,17 @@ _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How one window's times are written.
+    """The codec of a window's times: between values of one kind and int64 ticks.
 
     Attributes:
         kind: One of `KINDS`.
-        unit: Unit of a tick, by numpy's name; "" for ints.
-        zone: Zone that times are given back in; None for times without one.
-        last: Length of the window in ticks, where one was asked for with `last=`.
-        ranges: How far each range of a shared window reaches: "rows" and how many, or
-            "time" and how many ticks.
+        unit: The unit of a tick, by numpy's name; "" for ints.
+        zone: The zone of the times that it returns, or None.
+        last: The length of the window in ticks, or None.
+        ranges: The ranges of a shared window: "rows" and their number, or "time" and a
+            number of ticks.
         granularity: Times are rounded down to multiples of this many ticks.
-        latency: By how many ticks an entry may be late, where that was said.
+        latency: The latency bound in ticks, or None.
     """
 
     kind: str
@@ -76,14 +75,14 @@ class Clock:
 
     @property
     def key(self) -> str:
-        """Equal for clocks that read times alike."""
+        """Equal for clocks that read all times alike."""
         if self.kind == "int":
             return "int"
         return f"{self.kind} {self.unit} {'aware' if self.zone else 'naive'}"
 
     @property
     def certain(self) -> tuple[int, int]:
-        """The first and the last of the ticks that surely can be restored."""
+        """The first and the last tick of the range in which `restore` never fails."""
         if self.kind in ("int", "numpy"):
             return _INT64[0] + (self.kind == "numpy"), _INT64[-1]
         days = (date(year, 1, 1).toordinal() - _EPOCH_DAY for year in (2, 9999))
@@ -92,14 +91,14 @@ class Clock:
 
     @property
     def described(self) -> str:
-        """What the window's times are, for messages."""
+        """The kind of times, for messages."""
         if self.kind in ("int", "date"):
             return f"{self.kind}s"
         zone = f"in zone {self.zone}" if self.zone else "without a zone"
         return f"{_CLASSES[self.kind]} {zone} (unit {self.unit})"
 
     def ticks(self, time: object) -> int:
-        """Reads a time.
+        """The ticks of a time.
 
         Raises:
             SpecError: If it is of another kind, or finer than the unit.
@@ -114,20 +113,20 @@ class Clock:
             return _day(time, self)
         nanoseconds, aware = _instant(time, self)
         if aware != (self.zone is not None):
-            raise SpecError(_mixed(time, self))
+            raise SpecError(_wrong_kind(time, self))
         ticks, rest = divmod(nanoseconds, SIZES[self.unit])
         if rest:
             raise SpecError(
-                f"{time!r} is no whole number of this window's unit ({self.unit}), "
-                "which its first time decided: round it, or start with a finer unit"
+                f"{time!r} is not a whole number of this window's units ({self.unit}), "
+                "which its first time decided: round it, or begin with a finer unit"
             )
-        return _fitting(ticks, time)
+        return _in_int64(ticks, time)
 
     def restore(self, ticks: int) -> object:
-        """Writes a time in the kind it came in.
+        """The time of a tick, in the kind of this clock.
 
         Raises:
-            SpecError: If that kind does not reach so far.
+            SpecError: If it is out of the range of that kind.
         """
         if self.kind == "int":
             return ticks
@@ -154,12 +153,12 @@ class Clock:
 
     def _too_far(self, ticks: int) -> str:
         return (
-            f"{ticks} {self.unit} since 1970 is a time beyond what {self.described} "
-            "can tell"
+            f"{ticks} {self.unit} since 1970 is a time out of the range of "
+            f"{self.described}"
         )
 
     def record(self) -> list[object]:
-        """The clock as JSON, without its lengths.
+        """The kind, unit and zone as JSON.
 
         Raises:
             SnapshotError: If the zone has no name.
@@ -184,10 +183,10 @@ def clock_for(
     ranges: Sequence[Length] = (),
     latency: Length | None = None,
 ) -> Clock:
-    """A clock whose lengths are in its own ticks.
+    """Makes a clock, converting lengths to its ticks.
 
     Raises:
-        SpecError: If a length does not go with times of this kind.
+        SpecError: If a length does not suit times of this kind.
     """
     return Clock(
         kind,
@@ -195,12 +194,12 @@ def clock_for(
         zone,
         None if last is None else _ticks_of(last, "last", kind, unit),
         1 if granularity is None else _ticks_of(granularity, "granularity", kind, unit),
-        tuple(_reach(length, kind, unit) for length in ranges),
+        tuple(_range_of(length, kind, unit) for length in ranges),
         None if latency is None else _ticks_of(latency, "latency", kind, unit),
     )
 
 
-def _reach(length: Length, kind: str, unit: str) -> tuple[str, int]:
+def _range_of(length: Length, kind: str, unit: str) -> tuple[str, int]:
     if length.kind == "rows":
         return "rows", min(length.amount, 2**63 - 1)
     if kind == "int":
@@ -212,10 +211,10 @@ def _reach(length: Length, kind: str, unit: str) -> tuple[str, int]:
 
 
 def identify(time: object) -> tuple[str, str, tzinfo | None]:
-    """Kind, unit and zone of a time.
+    """The kind, unit and zone of a time.
 
     Raises:
-        SpecError: If it is none.
+        SpecError: If it is no time.
 
     Example:
         >>> from datetime import date
@@ -238,19 +237,21 @@ def identify(time: object) -> tuple[str, str, tzinfo | None]:
 def _integer(time: object, clock: Clock | None) -> int:
     if isinstance(time, bool) or not hasattr(time, "__index__"):
         if clock is not None and _is_time(time):
-            raise SpecError(_mixed(time, clock))
-        raise SpecError(_no_time(time))
-    return _fitting(operator.index(time), time)
+            raise SpecError(_wrong_kind(time, clock))
+        raise SpecError(_not_a_time(time))
+    return _in_int64(operator.index(time), time)
 
 
 def _day(time: object, clock: Clock) -> int:
     if not isinstance(time, date) or isinstance(time, datetime):
-        raise SpecError(_mixed(time, clock) if _is_time(time) else _no_time(time))
+        raise SpecError(
+            _wrong_kind(time, clock) if _is_time(time) else _not_a_time(time)
+        )
     return time.toordinal() - _EPOCH_DAY
 
 
 def _microseconds(time: datetime, zone: tzinfo | None) -> int | None:
-    """The quick way for most datetimes: None if they need a closer look."""
+    """The fast path for most datetimes; None for those that `_instant` must read."""
     if time.tzinfo is None:
         if zone is not None:
             return None
@@ -263,7 +264,7 @@ def _microseconds(time: datetime, zone: tzinfo | None) -> int | None:
 
 
 def _instant(time: object, clock: Clock) -> tuple[int, bool]:
-    """Nanoseconds since the epoch, and whether there is a zone."""
+    """Nanoseconds since the epoch, and whether the time has a zone."""
     numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
     if pandas is not None and isinstance(time, pandas.Timestamp):
         ticks = int(time.asm8.view("int64"))
@@ -275,7 +276,7 @@ def _instant(time: object, clock: Clock) -> tuple[int, bool]:
         return seconds * 1_000_000_000 + since.microseconds * 1_000, aware
     if numpy is not None and isinstance(time, numpy.datetime64):
         return int(time.view("int64")) * SIZES[_numpy_unit(time)], False
-    raise SpecError(_mixed(time, clock) if _is_time(time) else _no_time(time))
+    raise SpecError(_wrong_kind(time, clock) if _is_time(time) else _not_a_time(time))
 
 
 def _numpy_unit(time: Any) -> str:
@@ -291,18 +292,18 @@ def numpy_unit(dtype: Any) -> str:
     """The unit of a numpy datetime type.
 
     Raises:
-        SpecError: If it has none of fixed length.
+        SpecError: If it has no unit of fixed length.
     """
     unit, count = _module("numpy").datetime_data(dtype)
     if unit not in SIZES or count != 1:
         raise SpecError(
-            f"times of type {dtype} have no unit to count in: cast them, for example "
-            "to datetime64[us]"
+            f"times of type {dtype} have no unit of fixed length: cast them, "
+            "for example to datetime64[us]"
         )
     return str(unit)
 
 
-def _fitting(ticks: int, time: object) -> int:
+def _in_int64(ticks: int, time: object) -> int:
     if ticks not in _INT64:
         raise SpecError(f"time {time!r} does not fit int64")
     return ticks
@@ -321,7 +322,7 @@ def _is_time(time: object) -> bool:
     return True
 
 
-def _no_time(time: object) -> str:
+def _not_a_time(time: object) -> str:
     if time is None or _missing(time):
         return f"a time is missing ({time}): leave the entry out, or give it a time"
     shown = repr(time)[:60]
@@ -336,13 +337,13 @@ def _no_time(time: object) -> str:
             f"{shown} is a {kind}, which cannot hold a time exactly: give an int in "
             "the unit you need, such as milliseconds, or a datetime"
         )
-    return f"{shown} ({kind}) is no time: give an int, a datetime or a date"
+    return f"{shown} ({kind}) is not a time: give an int, a datetime or a date"
 
 
-def _mixed(time: object, clock: Clock) -> str:
+def _wrong_kind(time: object, clock: Clock) -> str:
     return (
-        f"{time!r} ({type(time).__name__}) does not go with the times of this window, "
-        f"which its first time decided: {clock.described}"
+        f"{time!r} ({type(time).__name__}) is not of the kind of this window's times: "
+        f"its first time decided that they are {clock.described}"
     )
 
 
@@ -362,8 +363,8 @@ def _ticks_of(length: Length, argument: str, kind: str, unit: str) -> int:
     ticks, rest = divmod(length.amount, SIZES[unit])
     if rest:
         raise SpecError(
-            f"{argument}={length.label!r} is no whole number of units of the times "
-            f"({unit}): give a coarser one, or times in a finer unit"
+            f"{argument}={length.label!r} is not a whole number of units of the times "
+            f"({unit}): give a longer one, or times in a finer unit"
         )
     return _length_in_range(ticks, argument, length)
 
@@ -376,7 +377,7 @@ def _length_in_range(ticks: int, argument: str, length: Length) -> int:
 
 
 def _module(name: str) -> Any:
-    """One of the libraries whose times a window gives back."""
+    """A library whose times a window returns, imported when needed."""
     import importlib
 
     return importlib.import_module(name)

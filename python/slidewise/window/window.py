@@ -1,4 +1,4 @@
-"""A window in process: insert, evict, query, in any order of time."""
+"""`Window`: insert, evict and query entries in any order of time."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -16,7 +16,7 @@ from slidewise.errors import (
 )
 from slidewise.spec.durations import Length, WindowLike
 from slidewise.window.explain import why_lines
-from slidewise.window.inputs import NOTHING, may_round, places_read
+from slidewise.window.inputs import NOTHING, columns_read, may_round
 from slidewise.window.planner import WindowPlan, make_plan
 from slidewise.window.snapshot_header import read_header
 from slidewise.window.svg import draw
@@ -26,45 +26,44 @@ __all__ = ["Window"]
 
 
 class Window(_core.Window):
-    """Entries (time, value) in order of time, and aggregates over them.
+    """A window of entries (time, value), and aggregates over them.
 
-    Entries may arrive in any order and leave at either end or anywhere between; the
-    answer is always the aggregate of what is there, folded in order of time. Nothing
-    about an entry that has left shows in an answer.
+    Entries may arrive in any order and be evicted at either end or anywhere between.
+    The result is always the aggregate of the present entries, folded in order of time.
+    Evicted entries leave no trace in it.
 
-    - Values enter by `insert` and `insert_many`,
-    - and leave by `evict` and `evict_until`, or by themselves with `last=`.
-    - `query` answers, over all entries or over a range of times.
-    - `len`, `oldest`, `youngest` and `items` tell what is there.
-    - `copy`, `to_bytes`, `from_bytes` and pickle make another of it.
-    - `explain`, `check`, `nbytes` and `to_svg` look inside.
+    - `insert` and `insert_many` add entries.
+    - `evict` and `evict_until` remove entries; `last=` does so after every insert.
+    - `query` gives the result over all entries, or over a range of times.
+    - `len`, `oldest`, `youngest` and `items` give the entries.
+    - `copy`, `to_bytes`, `from_bytes` and pickle copy the window.
+    - `explain`, `check`, `nbytes` and `to_svg` show its internals.
 
     Args:
-        aggs: An aggregation, or a mapping from names to several: then `query` gives a
-            dict. Aggregations that name columns take mappings as values.
-        algorithm: "auto", or a name that `slidewise.algorithms` has a card of. "auto"
-            refuses nothing: it begins with what fits the aggregations and `prefer`, and
-            if that takes entries in order only, the first call that is out of its order
-            moves all entries to fiba, at O(n), once and for good; `explain` tells. By
-            name, algorithms that take entries in order only raise `OutOfOrderError`
-            for late ones.
-        ties: What an insert at a time that is there already does: "combine" with the
-            value there (one entry per time), or "keep" both, in order of arrival.
-            Default "combine", but "keep" with `last=rows(n)`.
+        aggs: An aggregation, or a mapping of names to aggregations: then `query` gives
+            a dict. If aggregations name columns, values are mappings.
+        algorithm: "auto", or the name of an algorithm: see `slidewise.algorithms`.
+            "auto" accepts entries in any order. It begins with an algorithm that suits
+            the aggregations and `prefer`. If that one accepts entries in order only,
+            the first call out of order moves all entries to fiba, in O(n), for good;
+            `explain` says so. Chosen by name, such an algorithm raises
+            `OutOfOrderError` for late entries.
+        ties: An insert at the time of an entry: "combine" combines both values into
+            one entry, "keep" keeps both entries, in order of arrival. Default
+            "combine", but "keep" with `last=rows(n)`.
         dtype: "int64", "float64" or "object". By default the first value of a column
             decides: an int, a float, or any other object. Over objects `min`, `max`,
-            `range`, `sum`, `mean`, `first`, `last`, `mode`, `count_distinct` and their
-            like take text, dates, timedeltas, decimals (exactly) and whatever compares
-            and adds.
-        nan: "propagate" (NaN is a value like any other), "skip" (NaN is missing) or
-            "raise".
-        last: How much to keep: a duration such as "1h", a timedelta, an int for integer
-            times, or `rows(n)`. After every insert, entries at or before the youngest
-            time minus that are evicted, or all but the n youngest.
-        granularity: A duration or an int that times are rounded down to, so that
-            entries combine before they are stored.
-        prefer: A hint to "auto": "throughput" if a rare slow call is fine, "latency" if
-            none may be slow.
+            `range`, `sum`, `mean`, `first`, `last`, `mode`, `count_distinct` and
+            similar ones take text, dates, timedeltas, decimals (exactly) and any other
+            values that compare and add.
+        nan: "propagate" (NaN is a value), "skip" (NaN is missing) or "raise".
+        last: The length that the window keeps: a duration such as "1h", a timedelta,
+            an int for integer times, or `rows(n)`. Every insert evicts the entries at
+            or before the latest time minus that length, or all but the latest n.
+        granularity: A duration, or an int for integer times. Times are rounded down to
+            multiples of it, so that entries combine before they are stored.
+        prefer: A hint for "auto": "throughput" if a rare slow call does not matter,
+            "latency" if every call must be fast.
         **parameters: Parameters of the algorithm, as its card names them; `latency=`
             is given as `last=` is.
 
@@ -72,13 +71,13 @@ class Window(_core.Window):
         SpecError: If an argument is wrong, or the aggregations lack a law that the
             algorithm needs.
 
-    A call that raises leaves the window as it was. Threads may share a window: calls
-    happen one after the other, and whoever comes second waits. `WindowBusyError` is for
-    code that a call runs itself (an iterable, an `__index__`) and that comes back.
+    A call that raises leaves the window unchanged. Threads may share a window: calls
+    wait for one another. `WindowBusyError` means that code which a call runs itself (an
+    iterable, an `__index__`) uses the same window.
 
     A window of numbers takes about 17 bytes per entry, one of missing values about 50.
-    Until the first value of a column decides its type, rows are kept once more: 8 bytes
-    each, and 16 for each column that has values; `dtype=` spares that.
+    Until the first value of a column decides its type, each row takes 8 bytes more, and
+    16 for each column that has values; `dtype=` avoids that.
 
     Example:
         >>> import slidewise as sw
@@ -121,34 +120,35 @@ class Window(_core.Window):
         prefer: Literal["throughput", "latency"] | None = None,
         **parameters: WindowLike,
     ) -> Self:
-        """Checks the arguments; the class says what they mean."""
+        """Checks the arguments, which the class documents."""
         several = isinstance(aggs, Mapping)
         key = tuple(aggs.items()) if isinstance(aggs, Mapping) else aggs
-        own = _has_own(aggs)
+        has_custom = _has_custom(aggs)
         options: Any = (algorithm, ties, dtype, nan, last, granularity, prefer)
         options += (tuple((name, of, type(of)) for name, of in parameters.items()),)
         try:
-            if own:
+            if has_custom:
                 spec = _spec(aggs, *options)
             else:
-                spec = _shared_spec(key, several, *options)
-        except TypeError:  # something is not even hashable: it gets its message here
+                spec = _cached_spec_of(key, several, *options)
+        except TypeError:  # an argument is not hashable: its message comes from here
             spec = _spec(aggs, *options)
         return super().__new__(cls, spec)
 
     @classmethod
     def from_bytes(cls, blob: Any) -> Self:
-        """Restores a window from what `to_bytes` gave.
+        """Restores a window from a snapshot.
 
         Args:
-            blob: bytes, or anything with a buffer of bytes.
+            blob: The bytes that `to_bytes` gave, or any object with a buffer of them.
 
         Returns:
-            A window that goes on as the other would have, bit for bit.
+            A window whose further results equal those of the original, bit for bit.
 
         Raises:
             SnapshotError: If the bytes are no snapshot, damaged, or of another version.
-                No code is run and no memory taken on their word.
+                They are not trusted: they run no code, and sizes in them are checked
+                before memory is allocated.
 
         Cost: O(n).
 
@@ -167,18 +167,18 @@ class Window(_core.Window):
         return cls._restore(as_bytes(blob), read_spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles through the same bytes as `to_bytes`.
+        """Pickles as the bytes that `to_bytes` gives.
 
-        Aggregations of your own are pickled beside them, by reference where they can.
+        Custom aggregations are pickled with them, by reference where possible.
         """
-        own = self._describe()[0].users_own
-        if own:
-            return _unpickled, (type(self), self.to_bytes(), own_aggs(own))
+        custom = self._describe()[0].custom
+        if custom:
+            return _unpickled, (type(self), self.to_bytes(), custom_aggs(custom))
         return type(self).from_bytes, (self.to_bytes(),)
 
     @property
     def algorithm(self) -> str:
-        """The algorithm that runs.
+        """The name of the algorithm that runs now.
 
         Example:
             >>> import slidewise as sw
@@ -193,11 +193,11 @@ class Window(_core.Window):
         if self._migrated() is not None:
             return "fiba"
         plan, dtypes, _ = self._describe()
-        return plan.first(dtypes)
+        return plan.initial_algorithm(dtypes)
 
     @property
     def aggs(self) -> Aggregation | dict[str, Aggregation]:
-        """What it computes: an aggregation, or several by name.
+        """The aggregation, or a dict of several by name.
 
         Example:
             >>> import slidewise as sw
@@ -211,7 +211,7 @@ class Window(_core.Window):
 
     @property
     def ties(self) -> str:
-        """What happens at equal times: "combine" or "keep".
+        """The treatment of equal times: "combine" or "keep".
 
         Example:
             >>> import slidewise as sw
@@ -222,9 +222,9 @@ class Window(_core.Window):
 
     @property
     def dtype(self) -> str | dict[str, str | None] | None:
-        """The type of the values, or those of the columns by name.
+        """The type of the values, or a dict of the types of columns by name.
 
-        None as long as no value has decided, and where values are only counted.
+        None until a value decides it, and where values are only counted.
 
         Example:
             >>> import slidewise as sw
@@ -237,12 +237,12 @@ class Window(_core.Window):
         plan, dtypes, _ = self._describe()
         found: dict[int, str | None] = {}
         pairs: set[int] = set()
-        for (source, role, _, beside), dtype in zip(plan.feeds, dtypes, strict=True):
-            if beside != NOTHING:
-                pairs |= {source, beside}
+        for (source, role, _, paired), dtype in zip(plan.feeds, dtypes, strict=True):
+            if paired != NOTHING:
+                pairs |= {source, paired}
             if role != "time":
-                held = plan.dtype == "object" or source in plan.objects
-                dtype = "object" if held else dtype
+                is_object = plan.dtype == "object" or source in plan.objects
+                dtype = "object" if is_object else dtype
                 found[source] = found.get(source) or dtype
         for source in pairs:
             found[source] = found.get(source) or "object"
@@ -251,25 +251,25 @@ class Window(_core.Window):
         return {name: found.get(source) for source, name in enumerate(plan.columns)}
 
     def explain(self) -> str:
-        """Why the window works as it does, in a few lines.
+        """Explains in a few lines which algorithm runs, why, and with which options.
 
         Example:
             >>> import slidewise as sw
             >>> print(sw.Window(sw.sum(), last="1h").explain())
-            fiba: chosen by "auto" for any aggregation, because it takes any order of
-              arrival at the best known cost; answers take at most 2 combines
+            fiba: chosen by "auto" for any aggregation, because it accepts entries in
+              any order at the best known cost; a query takes at most 2 combines
             sum(): one entry per time; equal times combine
-            keeps the last 1h by itself
+            evicts entries beyond the last 1h
         """
         plan, dtypes, _ = self._describe()
         entries = {
             "combine": "one entry per time; equal times combine",
-            "keep": "entries of equal time stay apart, in order of arrival",
+            "keep": "entries of equal time are kept, in order of arrival",
         }
         lines = why_lines(plan, dtypes, self._migrated())
         lines.append(f"{named(plan)}: {entries[plan.ties]}")
         if plan.last is not None:
-            lines.append(f"keeps the last {plan.last.label} by itself")
+            lines.append(f"evicts entries beyond the last {plan.last.label}")
         if plan.asked == "daba_late":
             lines.append(_latency_in_words(plan.latency))
         if plan.granularity is not None:
@@ -279,12 +279,12 @@ class Window(_core.Window):
         return "\n".join(lines)
 
     def to_svg(self) -> str:
-        """Draws the tree as the papers do: spines, fingers, aggregates by kind.
+        """Draws the tree as the papers do: spines, fingers, and aggregates by kind.
 
         Large trees are summarised.
 
         Returns:
-            An SVG document. Notebooks show it by themselves.
+            An SVG document, as a str. Notebooks show it for a window.
 
         Cost: O(n).
 
@@ -315,22 +315,22 @@ class Window(_core.Window):
             parts.append(f"ties={plan.ties!r}")
         if plan.last is not None:
             parts.append(f"last {plan.last.label}")
-        what = f"<{type(self).__name__} {', '.join(parts)}"
+        head = f"<{type(self).__name__} {', '.join(parts)}"
         if length == 0:
-            return f"{what}: empty>"
+            return f"{head}: empty>"
         entries = "1 entry" if length == 1 else f"{length} entries"
-        oldest, youngest = str(self.oldest), str(self.youngest)
-        span = f"at {oldest}" if length == 1 else f"from {oldest} to {youngest}"
-        return f"{what}: {entries} {span}{answer_in_words(self, plan, length)}>"
+        first, last = str(self.oldest), str(self.youngest)
+        span = f"at {first}" if length == 1 else f"from {first} to {last}"
+        return f"{head}: {entries} {span}{result_in_words(self, plan, length)}>"
 
 
-# Specs are small and hold nothing of the user's but names, so some are kept: programs
-# make many windows of a few makes. Types count, because True is no length and 1 is one.
-_KEPT = 256
+# Specs in the cache. They are small and refer to no object of the user's, and programs
+# make many windows of few kinds. Types are part of the key: 1 is a length, True is not.
+_CACHED_SPECS = 256
 
 
-@lru_cache(maxsize=_KEPT, typed=True)
-def _shared_spec(aggs: Any, several: bool, *options: Any) -> _core.Spec:
+@lru_cache(maxsize=_CACHED_SPECS, typed=True)
+def _cached_spec_of(aggs: Any, several: bool, *options: Any) -> _core.Spec:
     return _spec(dict(aggs) if several else aggs, *options)
 
 
@@ -359,35 +359,35 @@ def _spec(
     return spec_of_plan(plan)
 
 
-def _has_own(aggs: object) -> bool:
-    """Whether a spec of them would hold functions, and so must not be kept."""
+def _has_custom(aggs: object) -> bool:
+    """Whether there are custom aggregations, whose functions must not be cached."""
     every = aggs.values() if isinstance(aggs, Mapping) else (aggs,)
     return any(isinstance(agg, CustomAggregation | NativeAggregation) for agg in every)
 
 
 def spec_of_plan(plan: WindowPlan) -> _core.Spec:
-    return _core.Spec(plan) if plan.users_own else _kept_spec(plan)
+    return _core.Spec(plan) if plan.custom else _cached_spec(plan)
 
 
-@lru_cache(maxsize=_KEPT)
-def _kept_spec(plan: WindowPlan) -> _core.Spec:
+@lru_cache(maxsize=_CACHED_SPECS)
+def _cached_spec(plan: WindowPlan) -> _core.Spec:
     return _core.Spec(plan)
 
 
 def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
-    """The spec of a window whose first values say that some columns hold objects.
+    """The spec of a window after the first values of some columns were objects.
 
-    None if it computes with floats there, which decimals and fractions may be made.
+    None if all its aggregations over them may round the objects to floats.
 
     Raises:
-        SpecError: If it computes with numbers, and an answer would be rounded.
+        SpecError: If it needs numbers, and a result would be rounded.
     """
     try:
         return spec_of_plan(plan.with_objects(columns))
     except SpecError as error:
         exact = (agg for _, agg in plan.aggs if not may_round(agg))
-        reads = (places_read(agg, plan.columns) for agg in exact)
-        if all(set(columns).isdisjoint(places) for places in reads):
+        reads = (columns_read(agg, plan.columns) for agg in exact)
+        if all(set(columns).isdisjoint(read) for read in reads):
             return None
         raise SpecError(
             "is not a number that int64 or float64 keeps, and this window cannot keep "
@@ -396,29 +396,29 @@ def _wider_spec(plan: WindowPlan, columns: Sequence[int]) -> _core.Spec | None:
 
 
 def read_spec(
-    header: bytes, own: Sequence[CustomAggregation | NativeAggregation] | None = None
+    header: bytes, custom: Sequence[CustomAggregation | NativeAggregation] | None = None
 ) -> tuple[_core.Spec, list[str | None], Clock | None, bool]:
-    plan, dtypes, clock, migrated = read_header(header, own)
+    plan, dtypes, clock, migrated = read_header(header, custom)
     return spec_of_plan(plan), dtypes, clock, migrated
 
 
-def own_aggs(
-    own: tuple[Functions | Compiled, ...],
+def custom_aggs(
+    custom: tuple[Functions | Compiled, ...],
 ) -> tuple[CustomAggregation | NativeAggregation, ...]:
     return tuple(
         NativeAggregation("native", functions=functions)
         if isinstance(functions, Compiled)
         else CustomAggregation("own", functions=functions)
-        for functions in own
+        for functions in custom
     )
 
 
 def _unpickled(
     cls: type[Window],
     blob: bytes,
-    own: tuple[CustomAggregation | NativeAggregation, ...],
+    custom: tuple[CustomAggregation | NativeAggregation, ...],
 ) -> Window:
-    return cls._restore(blob, partial(read_spec, own=own))
+    return cls._restore(blob, partial(read_spec, custom=custom))
 
 
 def as_bytes(blob: Any) -> bytes:
@@ -432,11 +432,11 @@ def as_bytes(blob: Any) -> bytes:
         ) from error
 
 
-def answer_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
-    """The answer, unless it is one of those that cost as much as the window is long."""
+def result_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
+    """The result as text; empty if it costs O(n), or would run custom functions."""
     collects = any(kind == "collect" for kind, *_ in plan.requests)
     if plan.own or plan.natives:
-        return ""  # a repr runs nobody's code
+        return ""
     if length > 1_000 and (collects or plan.asked == "recalculate"):
         return ""
     try:
@@ -450,8 +450,8 @@ def answer_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
 
 def _latency_in_words(latency: Length | None) -> str:
     if latency is None:
-        return "no latency= was given: all entries stay in the tree, none moves on"
-    return f"what is {latency.label} older than the youngest moves on into daba_lite"
+        return "without latency= all entries stay in the tree"
+    return f"entries {latency.label} before the latest move from the tree to daba_lite"
 
 
 def named(plan: WindowPlan) -> str:
