@@ -1,7 +1,7 @@
-"""What slidewise raises.
+"""The exceptions that slidewise raises.
 
-Every error of its own is a `SlidewiseError` and also the built-in exception that says
-the same, so that `except ValueError` works for those who never heard of slidewise.
+Each is a `SlidewiseError` and also the built-in exception of the same meaning, so that
+`except ValueError` works.
 """
 
 from collections.abc import Callable
@@ -22,16 +22,16 @@ __all__ = [
 
 
 class SlidewiseError(Exception):
-    """The root of all errors that slidewise raises itself."""
+    """The base class of all exceptions that slidewise defines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a function, where a message names it.
+    """An argument that a message names.
 
     Attributes:
         name: The argument's name.
-        value: What it is, or is to be; `...` where only the argument is meant.
+        value: Its value; `...` where the message names the argument alone.
 
     Example:
         >>> str(Argument("emit", "final")), str(Argument("late"))
@@ -47,22 +47,22 @@ class Argument:
 
 
 class _MessageError(SlidewiseError):
-    """An error whose message may name arguments, which its reader calls otherwise.
+    """An exception whose message names arguments; the CLI spells them `--name`.
 
     Args:
-        parts: The message, in one piece or in several, which `str(error)` joins. An
-            `Argument` among them can be told otherwise by who calls it otherwise.
+        parts: The parts of the message, which `str(error)` joins. `format` renders the
+            `Argument`s among them.
     """
 
     def __init__(self, *parts: str | Argument) -> None:
         super().__init__(*parts)
 
     def __str__(self) -> str:
-        """The message, arguments as in a call."""
+        """The message, arguments as in a Python call."""
         return self.format(str)
 
     def format(self, argument: Callable[[Argument], str]) -> str:
-        """The message, arguments in other words."""
+        """The message, with each argument rendered by a function."""
         return "".join(
             argument(part) if isinstance(part, Argument) else str(part)
             for part in self.args
@@ -70,28 +70,29 @@ class _MessageError(SlidewiseError):
 
 
 class SpecError(_MessageError, ValueError):
-    """What was asked for cannot be done: an argument, a column or a value is wrong.
+    """An argument, a column or a value is wrong.
 
     Raised before anything changes. The message names the value and the way out.
 
     Example:
-        >>> error = SpecError(Argument("every", 0), " is no length")
-        >>> print(error)
-        every=0 is no length
-        >>> error.format(lambda argument: f"--{argument.name}")
-        '--every is no length'
+        >>> import slidewise as sw
+        >>> sw.rows(0)
+        Traceback (most recent call last):
+        ...
+        slidewise.errors.SpecError: 0 is not a number of rows: give an int from 1 to ...
     """
 
 
 class OutOfOrderError(SlidewiseError, ValueError):
-    """A late entry met an algorithm that takes entries in order only.
+    """The algorithm of a window does not support an insert or an eviction out of order.
 
-    Or an entry amid the window was to leave one that evicts the oldest only.
+    Raised for a late insert by algorithms that insert in order only, and for an
+    eviction within the window by those that evict the earliest entry only.
 
     Attributes:
-        time: The time of the entry, as the window tells times.
-        youngest: For a late entry, the youngest time that it had to come behind.
-        oldest: For an eviction, the time of the oldest entry, which alone may leave.
+        time: The time of the entry, in the type of the window's times.
+        youngest: For an insert, the latest time in the window; else None.
+        oldest: For an eviction, the earliest time in the window; else None.
 
     Example:
         >>> import slidewise as sw
@@ -116,23 +117,22 @@ class OutOfOrderError(SlidewiseError, ValueError):
 
 
 class EmptyWindowError(SlidewiseError, IndexError):
-    """`evict()` on a window without entries."""
+    """`evict()` was called on an empty window."""
 
 
 class LawError(SlidewiseError, ValueError):
-    """`check_laws` found a law that an aggregation breaks."""
+    """An aggregation breaks a law that `check_laws` tested."""
 
 
 class SnapshotError(SlidewiseError, ValueError):
-    """Bytes that are no snapshot, or a damaged one."""
+    """Bytes are not a snapshot or are damaged, or values cannot be written to one."""
 
 
 class ResultOverflowError(_MessageError, OverflowError):
-    """An exact integer answer that does not fit its result type.
+    """An integer or decimal result does not fit its type.
 
-    Integers never wrap and never become floats by themselves: only the answer is
-    checked, when it is asked for. Cast the column to float64 if rounding is fine, or
-    give `overflow="null"`.
+    Integers never wrap and are never rounded to floats. Cast the column to float64 if
+    rounding is fine, or give `overflow="null"`.
     """
 
 
@@ -141,11 +141,11 @@ class WindowBusyError(SlidewiseError, RuntimeError):
 
 
 def describe_value(value: object) -> str:
-    """A value that is not an aggregation, for messages.
+    """Formats a value that is not an aggregation, for messages.
 
     Example:
         >>> import slidewise as sw
-        >>> describe_value(7), shown(sw.count)
+        >>> describe_value(7), describe_value(sw.count)
         ('7', 'the function sw.count itself: write sw.count()')
     """
     if callable(value) and getattr(value, "__module__", "").startswith("slidewise"):

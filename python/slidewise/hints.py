@@ -1,7 +1,6 @@
-"""Hints for those who come with the words of pandas, polars or SQL.
+"""Hints for users of pandas, polars and SQL.
 
-An argument or a name that does not exist raises the error that Python would raise, with
-one that does exist behind it.
+An unknown argument or name raises the same exception as in Python, with a suggestion.
 """
 
 import difflib
@@ -14,8 +13,8 @@ __all__ = ["suggest_argument", "suggest_name", "unknown_name_error", "with_hints
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# Arguments of other libraries, and those that mean the same here: the first that the
-# function has is meant.
+# Arguments of other libraries, and their equivalents: the first that the function has
+# is suggested.
 _ARGUMENTS = {
     "agg": ("aggs",),
     "aggregations": ("aggs",),
@@ -34,7 +33,7 @@ _ARGUMENTS = {
     "windows": ("window",),
 }
 
-# What takes more than another name: the argument that is needed for it, and the advice.
+# Arguments without an equivalent: an argument that the function needs, and the advice.
 _ADVICE = {
     "center": (
         "windows",
@@ -43,8 +42,7 @@ _ADVICE = {
     ),
     "every": (
         "windows",
-        "windows at a distance from one another are answered by "
-        "sw.hopping(..., window=, every=)",
+        "for hopping windows there is sw.hopping(..., window=, every=)",
     ),
 }
 
@@ -71,7 +69,7 @@ _NAMES = {
 
 
 def with_hints(function: _Function) -> _Function:
-    """The function, whose `TypeError` for an argument that it lacks names a like one.
+    """Decorates a function: its `TypeError` for an unknown argument suggests one.
 
     Example:
         >>> @with_hints
@@ -107,7 +105,7 @@ def with_hints(function: _Function) -> _Function:
 
 
 def suggest_argument(name: str, known: Iterable[str]) -> str:
-    """What to write instead of an argument, for the end of a message.
+    """The suggestion for an unknown argument, as the end of a message.
 
     Example:
         >>> suggest_argument("min_periods", ["on", "min_rows"])
@@ -125,7 +123,7 @@ def suggest_argument(name: str, known: Iterable[str]) -> str:
 
 
 def suggest_name(name: str, names: Iterable[str]) -> str | None:
-    """What slidewise calls it, or the name that is nearest; None if none is near.
+    """The equivalent or nearest name; None if there is none.
 
     Example:
         >>> suggest_name("nunique", ["count_distinct"]), suggest_name("meen", ["mean"])
@@ -136,7 +134,7 @@ def suggest_name(name: str, names: Iterable[str]) -> str | None:
 
 
 def unknown_name_error(name: str, names: Iterable[str]) -> AttributeError:
-    """The error for a name that `slidewise` does not have.
+    """The exception for an unknown name in `slidewise`.
 
     Example:
         >>> str(unknown_name_error("std", ["stddev"]))

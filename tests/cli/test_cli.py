@@ -192,13 +192,13 @@ def test_forms_of_a_window(text, expected):
         (["--window", "0"], "longer than zero"),
         (["--window", "-5"], "--window -5 must be longer than zero"),
         (["--window", "1h"], "give --window as an int"),
-        (["--window", "9rows", "--closed", "left"], "--closed left means nothing for"),
+        (["--window", "9rows", "--closed", "left"], "--closed left does not apply to"),
         (["--agg", "a=cnt"], "heavy_hitters"),
         (["--agg", "a=cnt"], "--agg 'a=cnt': unknown aggregation 'cnt' (did you mean"),
         (["--agg", "a=bloom:x:0"], "--agg 'a=bloom:x:0': capacity="),
         (["--threads", "0"], "--threads 0: give"),
-        (["--window", "0rows"], "0 is no number of rows"),
-        (["--window", "soon"], "--window soon is no duration"),
+        (["--window", "0rows"], "0 is not a number of rows"),
+        (["--window", "soon"], "--window soon is not a duration"),
         (["--window", "1h"], "integers"),
         (["--window", "3"], "n_3"),
         (["--agg", "count"], "name=kind:column"),
@@ -328,7 +328,7 @@ def test_explain_looks_at_a_file(tmp_path, capsys):
     assert run("explain", source, *ROLL, "--by", "k", "--threads", "2") == 0
     said = capsys.readouterr().out
     assert "rolling over t: 2 rows, windows of their own per k, not in order" in said
-    assert "2 threads share the keys out" in said
+    assert "2 threads share the keys" in said
 
 
 def test_threads_answer_alike(tmp_path, capsys):

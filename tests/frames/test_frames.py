@@ -482,7 +482,7 @@ def test_times_of_numpy_in_any_unit(unit, order):
     [
         ({"t": np.arange(3), "x": np.arange(2)}, "differ in length: t 3, x 2"),
         ({"t": np.zeros((2, 2))}, "'t' has 2 dimensions"),
-        ({"t": [1, 2]}, "a dict of NumPy arrays, or .* makes one of it"),
+        ({"t": [1, 2]}, "a dict of NumPy arrays, or .* of it"),
         ({}, "is not a table"),
         ({1: np.arange(3)}, "the name of a column is a str, got 1"),
         ({"t": np.arange(2), "x": np.array([1, "a"], object)}, "has no Arrow type"),

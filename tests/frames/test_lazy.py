@@ -48,7 +48,7 @@ def test_mistakes_show_before_there_are_rows() -> None:
     with pytest.raises(sw.SpecError, match="no column 'z'"):
         sw.rolling(FRAME.lazy(), on="t", windows=3, aggs={"z": sw.sum("z")})
     joined = sw.aggregation(lambda x: (x,), lambda a, b: a + b, list, ())
-    with pytest.raises(sw.SpecError, match=r"call \.collect\(\) on it first"):
+    with pytest.raises(sw.SpecError, match=r"call \.collect\(\) first"):
         sw.rolling(FRAME.lazy(), on="t", windows=3, aggs={"z": joined("x")})
 
 

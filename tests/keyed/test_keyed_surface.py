@@ -297,7 +297,7 @@ def test_the_watermark_may_reach_the_largest_time_of_all(emit: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"emit": "update", "by": "n_5", "windows": 5}, "'n_5' would be there twice"),
+        ({"emit": "update", "by": "n_5", "windows": 5}, "'n_5' would occur twice"),
         ({"window": 5, "aggs": {"_correction": sw.count()}}, "'_correction' is taken"),
         ({"windows": 5, "aggs": {"_late": sw.count()}}, None),
     ],

@@ -35,7 +35,7 @@ def trips(spark: Any) -> Any:
         ({"ties": "rows"}, "ties='rows' depends on the order"),
         ({"then_by": "id"}, "the DataFrame has no column 'id'"),
         ({"then_by": 3}, "then_by= takes"),
-        ({"late": "soon"}, "'soon' is no duration"),
+        ({"late": "soon"}, "'soon' is not a duration"),
         ({"late": "-1s"}, "late= is a whole number of microseconds, 0 or more"),
         ({"late": 5}, "late= is a duration such as '10 minutes', got 5"),
         ({"emit": "now"}, "emit= is one of arrival, final, slide, update; got 'now'"),
@@ -64,7 +64,7 @@ def test_one_message(trips: Any, other: dict[str, Any], message: str | None) -> 
 
 
 def test_arguments_are_checked_without_a_frame() -> None:
-    with pytest.raises(sw.SpecError, match="'soon' is no duration"):
+    with pytest.raises(sw.SpecError, match="'soon' is not a duration"):
         rolling(**{**CALL, "late": "soon"})
     with pytest.raises(sw.SpecError, match="emit='final' does not go with hopping"):
         hopping(on="t", window="1h", aggs={"n": sw.count()}, emit="final")

@@ -186,13 +186,16 @@ def test_labels_that_do_not_fit(labels: dict[str, Any], message: str) -> None:
     [
         (
             {"windows": sw.rows(2), "offset": 1},
-            "offset=1 means nothing for windows=rows(2)",
+            "offset=1 does not apply to windows=rows(2)",
         ),
         ({"windows": 5, "offset": "1h"}, "differ in kind"),
-        ({"windows": 5, "offset": 1.5}, "offset=1.5 is no length of time"),
-        ({"windows": 5, "offset": sw.rows(1)}, "offset=rows(1) is no length of time"),
+        ({"windows": 5, "offset": 1.5}, "offset=1.5 is not a length of time"),
+        (
+            {"windows": 5, "offset": sw.rows(1)},
+            "offset=rows(1) is not a length of time",
+        ),
         ({"windows": "1h", "offset": "1 month"}, "no fixed length"),
-        ({"windows": "1h", "offset": "--5m"}, "offset='--5m' is no duration"),
+        ({"windows": "1h", "offset": "--5m"}, "offset='--5m' is not a duration"),
         ({"windows": 5, "offset": 2**70}, f"offset={2**70} is too long"),
     ],
 )

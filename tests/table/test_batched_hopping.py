@@ -21,7 +21,7 @@ def expect_same(table: pa.Table, spec: Spec, rng: random.Random) -> None:
     expected = hopping_spec(table, spec)
     for most, least in ((1, 1), (9, 1), (9, 20), (500, 1)):
         pieces = in_pieces(rng, sorted_by(table, spec), most)
-        parts = list(hopping_batches(pieces, spec, table.schema, Order(least=least)))
+        parts = list(hopping_batches(pieces, spec, table.schema, Order(min_rows=least)))
         got = pa.concat_tables(parts) if parts else expected.slice(0, 0)
         same(numbered(got, spec), numbered(expected, spec))
 
@@ -77,7 +77,7 @@ def test_windows_of_pieces_of_time(window: int, every: int) -> None:
     rows = sorted_by(pa.concat_tables(parts), cutting)
     expected = hopping_spec(table, spec)
     for most, least in ((1, 1), (9, 20), (500, 1)):
-        order = Order(within=("after", "until"), least=least)
+        order = Order(within=("after", "until"), min_rows=least)
         pieces = in_pieces(rng, rows, most)
         got = pa.concat_tables(hopping_batches(pieces, cutting, rows.schema, order))
         same(
@@ -98,7 +98,7 @@ def test_keys_that_share_a_run(asked: dict[str, Any]) -> None:
     rows = table.sort_by([(name, "ascending") for name in ("run", "t", "row")])
     expected = numbered(hopping_spec(table, spec), spec)
     for most in (1, 7, 40):
-        order = Order(runs=("run",), least=1)
+        order = Order(runs=("run",), min_rows=1)
         got = list(
             hopping_batches(in_pieces(rng, rows, most), spec, rows.schema, order)
         )

@@ -35,7 +35,7 @@ def test_every_kind_of_window_over_random_batches(
         )
         rows = sorted_by(table, spec)
         pieces = in_pieces(rng, rows, rng.choice([1, 5, 50]))
-        order = Order(least=rng.choice([1, 10]))
+        order = Order(min_rows=rng.choice([1, 10]))
         parts = list(rolling_batches(pieces, spec, table.schema, order))
         same(pa.concat_tables(parts), rolling_spec(table, spec))
 
@@ -50,7 +50,7 @@ def test_windows_that_end_elsewhere(closed: str, offset: int) -> None:
             on="t", by=by, windows=[1, 9, 30], aggs=AGGS, closed=closed, offset=offset
         )
         pieces = in_pieces(rng, sorted_by(table, spec), 9)
-        parts = list(rolling_batches(pieces, spec, table.schema, Order(least=1)))
+        parts = list(rolling_batches(pieces, spec, table.schema, Order(min_rows=1)))
         same(pa.concat_tables(parts), rolling_spec(table, spec))
 
 
@@ -63,7 +63,7 @@ def test_as_of_arrival(seed: int) -> None:
             on="t", by=by, windows=[3, 30, sw.rows(4)], aggs=AGGS, arrival="a"
         )
         pieces = in_pieces(rng, sorted_by(table, spec), 9)
-        parts = list(rolling_batches(pieces, spec, table.schema, Order(least=1)))
+        parts = list(rolling_batches(pieces, spec, table.schema, Order(min_rows=1)))
         same(pa.concat_tables(parts), rolling_spec(table, spec))
 
 
@@ -104,7 +104,7 @@ def test_rows_that_are_seen_and_not_answered(
     rows = rows.sort_by([(name, "ascending") for name in names])
     cutting = replace(spec, by=("k", "piece"))
     for most in (1, 8, 300):
-        order = Order(roles="role", least=rng.choice([1, 20]))
+        order = Order(roles="role", min_rows=rng.choice([1, 20]))
         got = list(
             rolling_batches(in_pieces(rng, rows, most), cutting, rows.schema, order)
         )
@@ -118,7 +118,7 @@ def test_keys_that_share_a_run() -> None:
     table = table.append_column("run", run)
     spec = Spec.make(on="t", by="k", windows=[10, sw.rows(5)], aggs=AGGS)
     rows = table.sort_by([(name, "ascending") for name in ("run", "t", "row")])
-    order = Order(runs=("run",), least=1)
+    order = Order(runs=("run",), min_rows=1)
     got = list(rolling_batches(in_pieces(rng, rows, 7), spec, rows.schema, order))
     same(pa.concat_tables(got), rolling_spec(table, spec))
 
@@ -129,7 +129,7 @@ def test_only_the_longest_window_is_kept() -> None:
     spec = Spec.make(on="t", windows=50, aggs={"s": sw.sum("x")})
     sizes = []
     for part in rolling_batches(
-        table.to_batches(max_chunksize=100), spec, table.schema, Order(least=1)
+        table.to_batches(max_chunksize=100), spec, table.schema, Order(min_rows=1)
     ):
         sizes.append(part.num_rows)
     assert sum(sizes) == count
@@ -143,7 +143,7 @@ def test_history_overflows_quietly() -> None:
     expected = rolling_spec(table, spec)["s_4"].to_pylist()
     for size in (1, 2, 3):
         batches = table.to_batches(max_chunksize=size)
-        parts = rolling_batches(batches, spec, table.schema, Order(least=1))
+        parts = rolling_batches(batches, spec, table.schema, Order(min_rows=1))
         assert pa.concat_tables(parts)["s_4"].to_pylist() == expected
 
 
@@ -151,7 +151,7 @@ def test_an_overflow_names_the_row() -> None:
     table = pa.table({"k": ["a"] * 4, "t": [1, 2, 3, 4], "x": [2**62] * 4})
     spec = Spec.make(on="t", by="k", windows=2, aggs={"s": sw.sum("x")})
     parts = rolling_batches(
-        table.to_batches(max_chunksize=1), spec, table.schema, Order(least=1)
+        table.to_batches(max_chunksize=1), spec, table.schema, Order(min_rows=1)
     )
     with pytest.raises(
         sw.ResultOverflowError, match=r"row of k='a', t=2: 9223372036854"

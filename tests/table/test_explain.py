@@ -19,13 +19,13 @@ def test_rows_in_order_are_read_where_they_lie() -> None:
     assert "3 rows, one group, not in order: sorted by time" in told(windows=5)
     sorted_rows = TRIPS.sort_by("t")
     text = sw.explain(sorted_rows, on="t", windows=5, aggs={"n": sw.count()})
-    assert "in order already" in text
+    assert "one group, in order" in text
 
 
 def test_order_per_key_is_enough() -> None:
     by_key = TRIPS.sort_by([("k", "ascending"), ("t", "ascending")])
     text = sw.explain(by_key, on="t", by="k", windows=5, aggs={"n": sw.count()})
-    assert "windows of their own per k, in order already" in text
+    assert "one group per k, in order" in text
     assert "not in order: sorted by key and time" in told(by="k", windows=5)
 
 
@@ -41,16 +41,21 @@ def test_aggregations_that_share_a_fold_stand_together() -> None:
         "med": sw.median("km"),
     }
     text = told(aggs=aggs, windows=2)
-    assert "s=sum('km'), avg=mean('km'): running sums on a grid" in text
-    assert "sd=stddev('km'), var=variance('km'): running sums, exact on a grid" in text
-    assert "skew=skewness('km'), kurt=kurtosis('km'): one fold" in text
-    assert "med=median('km'): by the values" in text
+    assert (
+        "s=sum('km'), avg=mean('km'): differences of prefix sums, exact on a common"
+        in text
+    )
+    assert (
+        "sd=stddev('km'), var=variance('km'): differences of prefix sums, exact" in text
+    )
+    assert "skew=skewness('km'), kurt=kurtosis('km'): two stacks" in text
+    assert "med=median('km'): a multiset of the values" in text
 
 
 def test_sums_of_integers_run() -> None:
     table = pa.table({"t": [1, 2], "x": [3, 4]})
     text = sw.explain(table, on="t", windows=5, aggs={"s": sw.sum("x")})
-    assert "s=sum('x'): running sums of integers" in text
+    assert "s=sum('x'): differences of prefix sums of integers" in text
 
 
 def test_arrival_goes_through_trees() -> None:
@@ -63,7 +68,7 @@ def test_arrival_goes_through_trees() -> None:
     ("asked", "words"),
     [
         ({"window": 10, "every": 5}, "10, 2 windows per row: each is a range of rows"),
-        ({"window": 10}, "10: windows share no row"),
+        ({"window": 10}, "10: windows do not overlap"),
         ({"window": sw.session(3)}, "session(3): rows at most 3 apart are a window"),
     ],
 )
@@ -80,14 +85,14 @@ def test_more_windows_cost_more() -> None:
 
 
 def test_threads_are_told() -> None:
-    assert "2 threads share the windows out" in told(windows=5, threads=2)
-    assert "2 threads share the keys out" in told(windows=5, by="k", threads=2)
+    assert "2 threads share the windows" in told(windows=5, threads=2)
+    assert "2 threads share the keys" in told(windows=5, by="k", threads=2)
 
 
 def test_either_windows_or_a_window() -> None:
-    with pytest.raises(sw.SpecError, match="give windows= for what rolling does"):
+    with pytest.raises(sw.SpecError, match="give either windows="):
         told()
-    with pytest.raises(sw.SpecError, match="give windows= for what rolling does"):
+    with pytest.raises(sw.SpecError, match="give either windows="):
         told(windows=5, window=5)
 
 

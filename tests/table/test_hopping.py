@@ -225,7 +225,7 @@ def test_few_rows_give_null() -> None:
         ({"window": 3, "offset": "1h"}, "differ in kind"),
         ({"window": 3, "every": 0}, "every=0 must be longer than zero"),
         ({"window": "1h"}, "window='1h' is a duration, but column 't' holds integers"),
-        ({"window": sw.session(3), "every": 2}, "every= means nothing for session(3)"),
+        ({"window": sw.session(3), "every": 2}, "every= does not apply to session(3)"),
         ({"window": sw.session(3), "empty": True}, "empty= means nothing"),
         ({"window": 3, "empty": 1}, "empty= takes True or False, got 1"),
         ({"window": 3, "aggs": {"t": sw.count("y")}}, "no column 'y'"),
@@ -358,7 +358,7 @@ def test_more_windows_than_there_can_be(empty):
 def test_dates_take_whole_days(kind: pa.DataType) -> None:
     days = pa.array([0, 1, 2], pa.int32()).cast(pa.date32()).cast(kind)
     table = pa.table({"t": days, "x": [1, 2, 3]})
-    with pytest.raises(sw.SpecError, match="'36h' is no whole number of units"):
+    with pytest.raises(sw.SpecError, match="'36h' is not a whole number of units"):
         sw.hopping(table, on="t", window="36h", every="12h", aggs={"n": sw.count()})
     aggs = {"n": sw.sum("x")}
     out = sw.hopping(table, on="t", window="2d", every="1d", aggs=aggs)

@@ -310,7 +310,7 @@ def test_a_latency_bound_is_of_the_kind_of_the_times(latency, time, message):
         (sw.rows(3), "latency= takes a duration or an int, not a number of rows"),
         ("1month", "no fixed length"),
         (0, "longer than zero"),
-        (True, "latency=True is no length of time"),
+        (True, "latency=True is not a length of time"),
     ],
 )
 def test_a_latency_bound_is_checked(latency, message):

@@ -238,10 +238,10 @@ def test_a_range_of_time_may_be_left_by_all():
         ("1h", "ranges= takes several"),
         ([0], "must be longer than zero"),
         ([-1], "must be longer than zero"),
-        ([True], "ranges=True is no length of time"),
-        ([1.5], "ranges=1.5 is no length of time"),
+        ([True], "ranges=True is not a length of time"),
+        ([1.5], "ranges=1.5 is not a length of time"),
         (["1 month"], "has no fixed length"),
-        ([None], "ranges=None is no length of time"),
+        ([None], "ranges=None is not a length of time"),
     ],
 )
 def test_what_is_no_range(ranges, message):

@@ -163,7 +163,7 @@ def test_wrong_aggregations(arguments, message):
             {"depth": 4},
             "there is no argument depth=; the parameters of algorithm 'auto': none",
         ),
-        ({"last": "soon"}, "last='soon' is no duration"),
+        ({"last": "soon"}, "last='soon' is not a duration"),
         ({"last": 0}, "last=0 must be longer than zero: give"),
         ({"granularity": -1}, "granularity=-1 must be longer than zero"),
     ],

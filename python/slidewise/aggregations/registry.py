@@ -14,7 +14,7 @@ def resolve(name: str | None) -> Any:
     """What a module has under a name such as "module:name", if it has been imported.
 
     Example:
-        >>> resolve("slidewise.aggregations.registry:resolve") is found
+        >>> resolve("slidewise.aggregations.registry:resolve") is resolve
         True
         >>> resolve("nowhere:resolve") is None
         True

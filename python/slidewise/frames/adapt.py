@@ -32,7 +32,7 @@ def frame(table: Any) -> Frame:
     """Wraps a table.
 
     Raises:
-        SpecError: If it is not a table, or one of Spark's.
+        SpecError: If it is not a table, or is a Spark DataFrame.
     """
     if isinstance(table, type):
         raise SpecError(_no_table(table))
@@ -56,38 +56,38 @@ def frame(table: Any) -> Frame:
 
 
 def refuse_spark(table: Any) -> None:
-    """Refuses a DataFrame of Spark, whose rows would all be collected to the driver.
+    """Refuses a Spark DataFrame, whose rows would all be collected to the driver.
 
     Raises:
-        SpecError: If it is one, classic, of Spark Connect, or of pandas on Spark.
+        SpecError: If it is one: classic, Spark Connect or pandas on Spark.
     """
     for name in _SPARK_MODULES:
         module = sys.modules.get(name)
         if module is not None and isinstance(table, module.DataFrame):
             raise SpecError(
-                "this is a PySpark DataFrame, and all its rows would be collected to "
-                "the driver: use slidewise.spark.rolling or slidewise.spark.hopping, "
-                "or give df.toPandas() if its rows fit into memory"
+                "this is a PySpark DataFrame: use slidewise.spark.rolling or "
+                "slidewise.spark.hopping, or give df.toPandas() if its rows fit into "
+                "memory"
             )
 
 
 def _no_table(table: Any) -> str:
     if isinstance(table, str | PathLike):
         return (
-            f"{str(table)!r} is a path or a text, not a table: read the file first, "
+            f"{str(table)!r} is a path or text, not a table: read the file first, "
             "such as with pyarrow.csv.read_csv, pyarrow.parquet.read_table or "
             "pandas.read_csv; in a shell, slidewise rolling takes files"
         )
     if isinstance(table, list | tuple) and table and _all_mappings(table):
         return (
-            "a list of dicts is not a table: pyarrow.Table.from_pylist(rows) makes one "
-            "of it, and pandas.DataFrame(rows)"
+            "a list of dicts is not a table: give pyarrow.Table.from_pylist(rows) or "
+            "pandas.DataFrame(rows)"
         )
     kind = f"{type(table).__module__}.{type(table).__qualname__}"
     return (
         f"{kind} is not a table: give a pyarrow Table or RecordBatch, a pandas or "
         "polars DataFrame, a dict of NumPy arrays, or anything with __arrow_c_stream__"
-        + (" (pyarrow.table(...) makes one of it)" * isinstance(table, Mapping))
+        + (" (such as pyarrow.table(...) of it)" * isinstance(table, Mapping))
     )
 
 

@@ -41,7 +41,7 @@ class _ArrowFrame:
     def never_null(self, name: str) -> bool:
         return not self._table.schema.field(name).nullable
 
-    def flavour(self, name: str) -> Any:  # noqa: ARG002
+    def dtype(self, name: str) -> Any:  # noqa: ARG002
         return None
 
     def append(self, results: Mapping[str, Result]) -> Any:

@@ -23,20 +23,19 @@ class Result:
 
     Attributes:
         array: The values, in row order.
-        flavour: What a frame said of the column it was computed of, whose flavour of
-            types it follows; None if there is none.
-        keeps: Whether its type is that of this column.
+        dtype: `Frame.dtype` of the column it was computed from, or None.
+        same_type: Whether the result has the type of that column.
         nullable: Whether a null can occur in it, whatever the data.
     """
 
     array: pa.Array
-    flavour: Any
-    keeps: bool
+    dtype: Any
+    same_type: bool
     nullable: bool
 
 
 class Frame(Protocol):
-    """What the rolling kernel needs of a table."""
+    """A table of any library, as the kernel reads and extends it."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -44,42 +43,42 @@ class Frame(Protocol):
 
     @property
     def length(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
 
     def column(self, name: str) -> pa.Array:
-        """A column as one Arrow array; the name is there, once."""
+        """A column as one Arrow array; the name occurs once."""
 
     def never_null(self, name: str) -> bool:
-        """Whether the type of this column cannot express a missing value."""
+        """Whether the type of a column has no missing value."""
 
-    def flavour(self, name: str) -> Any:
-        """The type of a column in words of its own library, for `Result`."""
+    def dtype(self, name: str) -> Any:
+        """The type of a column in its own library, or None; for `Result`."""
 
     def append(self, results: Mapping[str, Result]) -> Any:
-        """The caller's table with the results behind its columns."""
+        """The caller's table with the results appended as columns."""
 
     def make(self, columns: Mapping[str, Result]) -> Any:
-        """A table of the caller's make of these columns alone."""
+        """A table of the caller's type with these columns alone."""
 
 
-def require(frame: Frame, names: Sequence[str], whose: str = "the table") -> None:
-    """Refuses columns that are not there, or there twice.
+def require(frame: Frame, names: Sequence[str], owner: str = "the table") -> None:
+    """Refuses missing and duplicate columns.
 
     Raises:
-        SpecError: Naming the column, those that are there, and a near miss.
+        SpecError: Naming the column, the existing ones, and a near miss.
     """
     present = list(frame.names)
     for name in names:
         found = present.count(name)
         if found == 0:
             columns = [str(column) for column in present]
-            raise SpecError(_no_column(name, columns, whose))
+            raise SpecError(_no_column(name, columns, owner))
         if found > 1:
-            raise SpecError(f"{whose} has {found} columns {name!r}: rename one")
+            raise SpecError(f"{owner} has {found} columns {name!r}: rename one")
 
 
 def refuse_taken(frame: Frame, results: Sequence[str]) -> None:
-    """Refuses result names that the table has already.
+    """Refuses result names that the table already has.
 
     Raises:
         SpecError: Naming the column.
@@ -93,11 +92,11 @@ def refuse_taken(frame: Frame, results: Sequence[str]) -> None:
             )
 
 
-def _no_column(name: str, present: list[str], whose: str) -> str:
+def _no_column(name: str, present: list[str], owner: str) -> str:
     near = difflib.get_close_matches(name, present, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     shown = ", ".join(present[:20]) + (", ..." if len(present) > 20 else "")
-    return f"{whose} has no column {name!r}; it has {shown or 'none'}.{hint}"
+    return f"{owner} has no column {name!r}; it has {shown or 'none'}.{hint}"
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:

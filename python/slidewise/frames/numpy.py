@@ -1,7 +1,7 @@
-"""Mappings of NumPy arrays as tables: a column each, and the results as arrays again.
+"""Adapter of mappings of NumPy arrays, one per column.
 
-NumPy has no word for a missing value but NaN and NaT. What is whole or true and may be
-missing comes back as a masked array, so that no number is rounded for it.
+NumPy has no missing value but NaN and NaT. Results of integers and bools that may be
+missing are masked arrays, so that no number is rounded.
 """
 
 import sys
@@ -17,7 +17,7 @@ __all__ = ["holds_arrays", "numpy_frame"]
 
 # The units of datetime64 and timedelta64 that Arrow has, too.
 _UNITS = ("s", "ms", "us", "ns")
-# Those that are whole seconds, always.
+# Units of whole seconds.
 _COARSE = ("W", "D", "h", "m")
 
 
@@ -79,7 +79,7 @@ class _NumpyFrame:
         masked = isinstance(values, sys.modules["numpy"].ma.MaskedArray)
         return values.dtype.kind in "iubf" and not masked
 
-    def flavour(self, name: str) -> Any:  # noqa: ARG002
+    def dtype(self, name: str) -> Any:  # noqa: ARG002
         return None
 
     def append(self, results: Mapping[str, Result]) -> Any:
@@ -100,12 +100,12 @@ def _length(name: object, values: Any) -> int:
 
 
 def _in_known_unit(name: str, values: Any) -> Any:
-    """Times in a unit that Arrow has, the same to the last tick."""
+    """Converts times to a unit that Arrow has, without loss."""
     kind = values.dtype.kind
     unit, count = sys.modules["numpy"].datetime_data(values.dtype)
     if count != 1 or unit not in (*_UNITS, *_COARSE):
         raise SpecError(
-            f"column {name!r} of type {values.dtype} is in no unit that is kept: cast "
+            f"column {name!r} of type {values.dtype} has a unit that Arrow lacks: cast "
             f"it, for example to {kind}8[us]"
         )
     if unit in _COARSE and not (kind == "M" and unit == "D"):

@@ -30,10 +30,10 @@ def to_dense(values: Any) -> Any:
 
 
 def _refuse_mixed(name: str, values: Any, array: pa.Array | pa.ChunkedArray) -> None:
-    """Refuses objects that Arrow would have changed to make them of one type.
+    """Refuses objects that Arrow would change to give them one type.
 
     Raises:
-        SpecError: Naming the first of them.
+        SpecError: Naming the first such object.
     """
     kind = array.type
     if pa.types.is_date(kind):
@@ -41,20 +41,20 @@ def _refuse_mixed(name: str, values: Any, array: pa.Array | pa.ChunkedArray) -> 
     elif pa.types.is_timestamp(kind):
         what = f"time {'without' if kind.tz is None else 'with'} a zone"
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        what = "bytes"
+        what = "bytes value"
     else:
         return
-    there = array.is_valid().to_pylist()
-    for row, (value, is_there) in enumerate(zip(values, there, strict=True)):
-        if is_there and not _stays(value, kind):
+    valid = array.is_valid().to_pylist()
+    for row, (value, is_valid) in enumerate(zip(values, valid, strict=True)):
+        if is_valid and not _is_exact(value, kind):
             raise SpecError(
                 f"column {name!r} holds values of several types: that in row {row} "
-                f"(counting from 0) is no {what} like the others: {value!r}"
+                f"(counting from 0) is not a {what} like the others: {value!r}"
             )
 
 
-def _stays(value: Any, kind: pa.DataType) -> bool:
-    """Whether an object is all there as a value of a type."""
+def _is_exact(value: Any, kind: pa.DataType) -> bool:
+    """Whether a type holds an object without loss."""
     if pa.types.is_date(kind):
         return not isinstance(value, datetime)
     if pa.types.is_timestamp(kind):
@@ -104,7 +104,7 @@ class _PandasFrame:
         dtype = self._values(name).dtype
         return type(dtype).__module__.startswith("numpy") and dtype.kind in "iub"
 
-    def flavour(self, name: str) -> Any:
+    def dtype(self, name: str) -> Any:
         return self._values(name).dtype
 
     def append(self, results: Mapping[str, Result]) -> Any:
@@ -124,16 +124,16 @@ class _PandasFrame:
         return sys.modules["pandas"].DataFrame(columns, index=index, copy=False)
 
     def _to_pandas(self, result: Result) -> Any:
-        """Values in the flavour of the source: Arrow, masked, or numpy."""
+        """Converts to the kind of dtype that the source has: Arrow, masked, numpy."""
         pandas = sys.modules["pandas"]
-        array, flavour = result.array, result.flavour
-        if isinstance(flavour, pandas.ArrowDtype):
+        array, dtype = result.array, result.dtype
+        if isinstance(dtype, pandas.ArrowDtype):
             return array.to_pandas(types_mapper=pandas.ArrowDtype).array
-        if isinstance(flavour, pandas.StringDtype) and is_text(array.type):
-            # With the missing value of the column, which is NaN or NA.
-            return flavour.__from_arrow__(array.cast(pa.large_string()))
-        masked = isinstance(flavour, pandas.api.extensions.ExtensionDtype) and hasattr(
-            flavour, "numpy_dtype"
+        if isinstance(dtype, pandas.StringDtype) and is_text(array.type):
+            # Keeps the missing value of the column, NaN or NA.
+            return dtype.__from_arrow__(array.cast(pa.large_string()))
+        masked = isinstance(dtype, pandas.api.extensions.ExtensionDtype) and hasattr(
+            dtype, "numpy_dtype"
         )
         whole = pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
         if masked or (whole and result.nullable):

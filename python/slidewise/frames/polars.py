@@ -1,4 +1,4 @@
-"""Adapters of polars: the DataFrame, and the LazyFrame, which is one later."""
+"""Adapters of polars: DataFrame and LazyFrame."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,18 +18,18 @@ def polars_frame(table: Any) -> Frame:
 
 
 def is_lazy(table: Any) -> bool:
-    """Whether this is a polars LazyFrame, which has no rows yet."""
+    """Whether this is a polars LazyFrame."""
     polars = sys.modules.get("polars")
     return polars is not None and isinstance(table, polars.LazyFrame)
 
 
-def map_lazy(lazy: Any, answer: Callable[[Any], Any]) -> Any:
-    """A LazyFrame of what `answer` makes of the rows of another, once they are there.
+def map_lazy(lazy: Any, function: Callable[[Any], Any]) -> Any:
+    """Applies a function of DataFrames to a LazyFrame.
 
-    What an answer is made of is checked now, on a frame without rows.
+    The function is checked now, on a frame without rows.
     """
-    schema = answer(lazy.collect_schema().to_frame()).schema
-    return lazy.map_batches(answer, schema=schema)
+    schema = function(lazy.collect_schema().to_frame()).schema
+    return lazy.map_batches(function, schema=schema)
 
 
 class _PolarsFrame:
@@ -57,14 +57,14 @@ class _PolarsFrame:
         except pa.ArrowInvalid as error:
             raise SpecError(
                 f"column {name!r} holds {self._table.schema[name]}, which pyarrow "
-                f"{pa.__version__} has no type for ({error}): cast it first, whole "
-                "numbers to Int64, UInt64 or Decimal(38, 0)"
+                f"{pa.__version__} has no type for ({error}): cast it first, integers "
+                "to Int64, UInt64 or Decimal(38, 0)"
             ) from error
 
     def never_null(self, name: str) -> bool:  # noqa: ARG002
         return False
 
-    def flavour(self, name: str) -> Any:
+    def dtype(self, name: str) -> Any:
         return self._table.schema[name]
 
     def append(self, results: Mapping[str, Result]) -> Any:
@@ -78,7 +78,7 @@ class _PolarsFrame:
         columns = []
         for name, result in results.items():
             series = polars.from_arrow(result.array).alias(name)
-            if result.keeps and isinstance(result.flavour, polars.DataType):
-                series = series.cast(result.flavour)
+            if result.same_type and isinstance(result.dtype, polars.DataType):
+                series = series.cast(result.dtype)
             columns.append(series)
         return columns

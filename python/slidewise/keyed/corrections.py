@@ -65,7 +65,7 @@ def _corrected_rows(job: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Arra
     table, request = job.request([rows], spec)
     own = pc.is_valid(table.column(FRESH)).combine_chunks()
     answers, touched = [], own
-    for window in request.ask(None):
+    for window in request.compute(None):
         held = window.pop(FRESH).array
         touched = pc.or_(touched, pc.greater(held, 0))
         answers += [result.array for result in window.values()]

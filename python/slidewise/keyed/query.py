@@ -415,11 +415,11 @@ class Query:
         }
         request.groups = codes
         moments = QueryPoints(
-            times=column["at_max"],
-            since=column["at_min"],
+            ends=column["at_max"],
+            starts=column["at_min"],
             groups=column["code"],
             arrival=None,
-            called="fold",
+            noun="fold",
         )
         rows = column["row_min"]
         keys = [key.take(rows) for _, key in request.key_columns]
@@ -442,12 +442,14 @@ class Query:
             lifted = table.column(PARTIAL).combine_chunks()
         times = self.restore(table.column(TIME).combine_chunks())
         table = table.append_column(self.spec.on, times)
-        return table, KernelCall(frame(table), spec, history=history, lifted=lifted)
+        return table, KernelCall(
+            frame(table), spec, history=history, row_partials=lifted
+        )
 
     def answer_moments(self, cover: Cover, moments: pa.Table) -> list[pa.Array]:
         """Results at the times and keys of a table with those columns."""
         _, request = self.request([*cover.rows, *cover.folds])
-        request.named = self.naming(moments)
+        request.name_row = self.naming(moments)
         at = query_points_of(frame(moments), request, self.spec_of_moments)
         return _columns(request, at)
 
@@ -471,7 +473,7 @@ class Query:
         earlier = [*cover.rows, *cover.folds]
         history = sum(map(len, earlier))
         _, request = self.request([*earlier, self.kept(due)], history=history)
-        request.named = self.naming(due)
+        request.name_row = self.naming(due)
         return _columns(request, None)
 
     def moments(self, rows: pa.Table) -> pa.Table:
@@ -497,7 +499,7 @@ class Query:
             for table in (*cover.rows, *cover.folds)
         ]
         _, request = self.request([*earlier, new], spec)
-        request.named = self.naming(moments)
+        request.name_row = self.naming(moments)
         return _columns(request, query_points_of(frame(moments), request, spec))
 
     def _arrival(self, rows: pa.Table) -> pa.Array:
@@ -573,5 +575,5 @@ def _less(rows: pa.Table, gone: set[int]) -> pa.Table:
 
 def _columns(request: KernelCall, moments: QueryPoints | None) -> list[pa.Array]:
     """The results, window by window."""
-    windows = request.ask(moments)
+    windows = request.compute(moments)
     return [result.array for window in windows for result in window.values()]

@@ -1,3 +1,3 @@
-"""What is asked over windows, for all engines: the Spec and its durations."""
+"""The specification of windows and aggregations that all engines take."""
 
 __all__: list[str] = []

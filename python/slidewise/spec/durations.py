@@ -1,4 +1,4 @@
-"""Lengths of windows, as people write them.
+"""Parses the lengths of windows.
 
 A length is a duration (`"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta` of Python, of
 pandas or of numpy), an integer in the units of an integer time column, or a number of
@@ -70,15 +70,15 @@ _CALENDAR = {
     "Y",
 }
 
-# What numpy counts durations in, beside the units above, as parts of a nanosecond; "W"
-# and "D" are weeks and days there, "M" and "Y" those of the calendar.
+# Further units of numpy durations, per nanosecond; numpy's "W" and "D" are weeks and
+# days, its "M" and "Y" those of the calendar.
 _PARTS = {"ps": 10**3, "fs": 10**6, "as": 10**9}
 
-# Beyond what any time can hold.
-_MOST_DIGITS = 100
+# More digits exceed int64 in every unit.
+_MAX_DIGITS = 100
 _DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
 
-# The arguments that take a number of rows, too.
+# The arguments that also take a number of rows.
 _TAKE_ROWS = ("windows", "last", "ranges")
 _EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 
@@ -93,7 +93,7 @@ class Rows:
         return f"rows({self.n})"
 
     def __str__(self) -> str:
-        """As on a command line, and at the end of the result columns' names."""
+        """As on the command line, and as the suffix of result columns' names."""
         return f"{self.n}rows"
 
 
@@ -116,14 +116,14 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How far a window reaches.
+    """The length of a window.
 
     Attributes:
         kind: "time" (`amount` in nanoseconds), "integer" (`amount` in the units of an
             integer time column) or "rows".
-        amount: Positive, but of an offset.
-        label: As the user wrote it; the end of the result columns' names.
-        argument: What it was given as, for messages.
+        amount: Positive; of an offset any.
+        label: As the user wrote it; the suffix of the result columns' names.
+        argument: The name of the argument, for messages.
     """
 
     kind: str
@@ -139,21 +139,24 @@ class Length:
 
 
 def rows(n: int) -> Rows:
-    """A window of the last `n` rows, up to and including the row itself.
+    """A window of the last `n` rows, up to and including the current row.
 
-    Rows count whether or not their values are missing. In a keyed table the rows are
-    those of the same key. With `arrival=` they are the `n` latest by time among the
-    rows that had arrived.
+    Rows with missing values count. With `by=` only rows of the same key count; with
+    `arrival=` the `n` latest by time among the rows that had arrived.
 
-    The first row is answered already, over fewer than `n` rows. In pandas
-    `rolling(n)` gives null until there are `n`: for that, give `min_rows=n`, which
-    counts values that are not null, as pandas does.
+    The first rows have results over fewer than `n` rows. To get null there, as from
+    `rolling(n)` in pandas, give `min_rows=n`, which counts values that are not null.
 
     Args:
-        n: How many rows, at least 1.
+        n: The number of rows, from 1 to 2⁶³ − 1.
+
+    Returns:
+        A length for `windows=`, `last=` or `ranges=`.
 
     Raises:
-        SpecError: If `n` is not a positive integer.
+        SpecError: If `n` is not an integer in that range.
+
+    Cost: O(1).
 
     Example:
         >>> import slidewise as sw
@@ -163,22 +166,29 @@ def rows(n: int) -> Rows:
     given: object = n
     whole = isinstance(given, SupportsIndex) and not isinstance(given, bool)
     if not whole or not 1 <= operator.index(n) < 2**63:
-        raise SpecError(f"{n!r} is no number of rows: give an int from 1 to 2**63 - 1")
+        raise SpecError(
+            f"{n!r} is not a number of rows: give an int from 1 to 2**63 - 1"
+        )
     return Rows(operator.index(n))
 
 
 def session(gap: DurationLike) -> Session:
-    """Windows from the first to the last of rows that follow closely: for `hopping`.
+    """Session windows, which end where a gap begins: for `hopping` and `KeyedWindows`.
 
-    A row belongs to the session of the row before it (of the same key) if it comes at
-    most `gap` later; a longer gap begins a new session.
+    A row belongs to the session of the previous row (of the same key) if it comes at
+    most `gap` later; otherwise it begins a new session.
 
     Args:
-        gap: A duration such as `"30m"`, a `timedelta`, or an int in the units of an
-            integer time column.
+        gap: The longest time between two rows of a session: a duration such as `"30m"`,
+            a `timedelta`, or an int in the units of an integer time column.
+
+    Returns:
+        A window for `window=`.
 
     Raises:
-        SpecError: If `gap` is no positive length of time.
+        SpecError: If `gap` is not a positive length of time.
+
+    Cost: O(1).
 
     Example:
         >>> import slidewise as sw
@@ -187,7 +197,7 @@ def session(gap: DurationLike) -> Session:
     """
     length = parse_length(gap, "gap")
     if length.kind == "rows":
-        raise SpecError(f"a session ends with a gap of time, got {gap!r}: {_EXAMPLES}")
+        raise SpecError(f"session() takes a length of time, got {gap!r}: {_EXAMPLES}")
     return Session(length)
 
 
@@ -196,17 +206,17 @@ def parse_offset(offset: WindowLike, argument: str = "offset") -> Length:
 
     Args:
         offset: As a user wrote it.
-        argument: What it was given as, for messages.
+        argument: The name of the argument, for messages.
 
     Raises:
-        SpecError: If it has no fixed length, or is none.
+        SpecError: If it is not a length, or has no fixed length.
 
     Example:
         >>> parse_offset("-15m").amount, parse_offset(0).amount
         (-900000000000, 0)
     """
     if isinstance(offset, str):
-        return Length("time", _read(offset, argument), offset, argument)
+        return Length("time", _parse_duration(offset, argument), offset, argument)
     if isinstance(offset, timedelta):
         return Length("time", _nanoseconds(offset), str(offset), argument)
     if _is_numpy(offset):
@@ -222,11 +232,11 @@ def parse_length(window: WindowLike, argument: str = "window") -> Length:
 
     Args:
         window: As a user wrote it.
-        argument: What it was given as, for messages.
+        argument: The name of the argument, for messages.
 
     Raises:
-        SpecError: If it is not positive, has no fixed length (months, years), or is no
-            window at all.
+        SpecError: If it is not a length, not positive, or has no fixed length (months,
+            years).
 
     Example:
         >>> parse_length("15m").amount, parse_length("15m").label
@@ -240,8 +250,8 @@ def parse_length(window: WindowLike, argument: str = "window") -> Length:
     if length.amount <= 0:
         raise SpecError(
             Argument(argument, window),
-            " must be longer than zero: give a duration such as '1h', or an int where "
-            "times are integers",
+            " must be longer than zero: give a duration such as '1h', or an int for "
+            "integer times",
         )
     if isinstance(window, timedelta) or _is_numpy(window):
         return replace(length, label=format_duration(length.amount))
@@ -249,10 +259,10 @@ def parse_length(window: WindowLike, argument: str = "window") -> Length:
 
 
 def format_duration(nanoseconds: int) -> str:
-    """A duration in its longest unit that is whole, weeks aside.
+    """Formats a duration in its longest whole unit, up to days.
 
     Example:
-        >>> format_duration(5_400_000_000_000), shortest(-1_000_000)
+        >>> format_duration(5_400_000_000_000), format_duration(-1_000_000)
         ('90m', '-1ms')
     """
     for unit, size in _UNITS.items():
@@ -261,13 +271,13 @@ def format_duration(nanoseconds: int) -> str:
     raise AssertionError("every number of nanoseconds is a multiple of 1 ns")
 
 
-def _read(text: str, argument: str) -> int:
-    """Nanoseconds, perhaps none or negative."""
+def _parse_duration(text: str, argument: str) -> int:
+    """Parses a duration to nanoseconds, which may be zero or negative."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise SpecError(Argument(argument, text), f" is no duration: {_EXAMPLES}")
+        raise SpecError(Argument(argument, text), f" is not a duration: {_EXAMPLES}")
     sign, digits, unit = match.groups()
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MAX_DIGITS:
         raise SpecError(Argument(argument, f"{text[:20]}..."), " is too long")
     return int(sign + digits) * _unit(unit, Argument(argument, text))
 
@@ -289,8 +299,7 @@ def _unit(unit: str, given: Argument) -> int:
 def _no_fixed_length(given: Argument, hint: str = "") -> SpecError:
     return SpecError(
         given,
-        " has no fixed length, because months and years differ in theirs: give the "
-        f"days, e.g. '30d'{hint}",
+        f" has no fixed length: give months and years in days, e.g. '30d'{hint}",
     )
 
 
@@ -298,8 +307,8 @@ def _integer(value: object, argument: str) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise SpecError(
             Argument(argument, value),
-            " is no length of time: give a duration such as '1h', a timedelta, or an "
-            "int where times are integers",
+            " is not a length of time: give a duration such as '1h', a timedelta, or "
+            "an int for integer times",
             " (or sw.rows(n))" if argument in _TAKE_ROWS else "",
         )
     return operator.index(value)
@@ -326,7 +335,7 @@ def _numpy_nanoseconds(delta: Any, argument: str) -> int:
         raise SpecError(
             given,
             " is not a length of time: it has no unit; give one, such as "
-            "numpy.timedelta64(1, 'h'), or an int where times are integers",
+            "numpy.timedelta64(1, 'h'), or an int for integer times",
         )
     if unit in ("M", "Y"):
         raise _no_fixed_length(given)

@@ -1,8 +1,7 @@
-"""The one specification: what is asked, checked once.
+"""The specification of windows and aggregations, validated once.
 
-Tables, files, the command line and streams all build a `Spec` and hand it on; nothing
-below it reads what the user wrote. A spec knows no data: that a column is there and has
-a fitting type is checked when a spec meets a table.
+Tables, files, streams and the command line build a `Spec` from the user's arguments.
+Columns and their types are checked where a `Spec` is bound to a table.
 """
 
 import hashlib
@@ -33,25 +32,24 @@ TIES = ("peers", "rows")
 NAN = ("propagate", "skip", "raise")
 OVERFLOW = ("raise", "null")
 
-# Part of every hash: answers of one version are never taken for those of another.
+# Part of every hash: a change of meaning changes all hashes.
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class WindowSpec:
-    """One window: which rows a row sees.
+    """One window: the rows that a result is computed from.
 
     Attributes:
         kind: "time" (a duration), "integer" (in the units of an integer time column),
             "rows", or "session" and "session_integer", whose length is the gap.
         length: In nanoseconds, units or rows; always positive.
-        every: Distance between windows in the units of `length`; 0 where every row has
-            a window of its own.
-        offset: How much earlier the window ends; for windows at a distance from each
-            other, how much later than the epoch one of them begins. In the units of
-            `length`.
-        closed: Which ends belong to it: "right", "left", "both" or "neither".
-        label: As the user wrote the length; the end of its result columns' names.
+        every: The distance between hopping windows in the units of `length`; 0 for
+            rolling windows, one per row.
+        offset: How much earlier a rolling window ends, or how much later than the epoch
+            a hopping window begins. In the units of `length`.
+        closed: The ends that belong to it: "right", "left", "both" or "neither".
+        label: As the user wrote the length; the suffix of result columns' names.
     """
 
     kind: str
@@ -63,24 +61,24 @@ class WindowSpec:
 
     @property
     def as_length(self) -> Length:
-        """The length alone."""
+        """The length."""
         alone = "gap" if self.is_session else "windows"
         argument = "window" if self.every else alone
         return self._in_units(self.length, argument, self.label)
 
     @property
     def as_every(self) -> Length:
-        """The distance between windows, as a length."""
+        """The distance between hopping windows."""
         return self._in_units(self.every, "every")
 
     @property
     def as_offset(self) -> Length:
-        """The offset, as a length."""
+        """The offset."""
         return self._in_units(self.offset, "offset")
 
     @property
     def is_session(self) -> bool:
-        """Whether gaps divide the windows."""
+        """Whether it is a session window."""
         return self.kind.startswith("session")
 
     def _in_units(self, amount: int, argument: str, label: str = "") -> Length:
@@ -92,21 +90,22 @@ class WindowSpec:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A rolling aggregation, fully spelled out. Made by `Spec.make`.
+    """The windows and aggregations of `rolling`, `hopping` and `KeyedWindows`.
+
+    Made by `Spec.make` or `Spec.make_hopping`, which validate their arguments.
 
     Attributes:
         on: The column of event times.
-        by: The key columns; empty for one window over all rows.
-        windows: In the order of the result columns.
-        aggs: Name and aggregation, in the order of the result columns.
+        by: The key columns; empty for one group of all rows.
+        windows: The windows, in the order of the result columns.
+        aggs: Names and aggregations, in the order of the result columns.
         ties: "peers" or "rows".
         nan: "propagate", "skip" or "raise".
         arrival: The column of arrival order, or None.
         min_rows: Windows with fewer values are null.
-        empty: Whether windows on a grid that hold no row are answered, too.
-        overflow: "raise" or "null". It says how an answer that cannot be given is told,
-            not what is asked, and is no part of `canonical` and `hash`: a stream goes
-            on with either.
+        empty: Whether hopping windows without rows are included.
+        overflow: "raise" or "null". Not part of `canonical` and `hash`: a stream may
+            change it.
 
     Example:
         >>> import slidewise as sw
@@ -142,12 +141,11 @@ class Spec:
         offset: WindowLike | None = None,
         overflow: str = "raise",
     ) -> "Spec":
-        """Checks what the user wrote and spells it out.
-
-        The arguments are those of `slidewise.rolling`.
+        """Validates the arguments of `slidewise.rolling`.
 
         Raises:
-            SpecError: If an argument is wrong; the message says how to mend it.
+            SpecError: If an argument is wrong; the message names the value and the way
+                out.
 
         Example:
             >>> import slidewise as sw
@@ -186,9 +184,11 @@ class Spec:
         min_rows: int = 0,
         overflow: str = "raise",
     ) -> "Spec":
-        """The same for windows at a distance from one another.
+        """Validates the arguments of `slidewise.hopping`.
 
-        The arguments are those of `slidewise.hopping`.
+        Raises:
+            SpecError: If an argument is wrong; the message names the value and the way
+                out.
 
         Example:
             >>> import slidewise as sw
@@ -201,7 +201,7 @@ class Spec:
         spec = cls(
             on=check_column_name(on, "on"),
             by=_names(by),
-            windows=(_frame(window, every, offset, empty),),
+            windows=(_hopping_window(window, every, offset, empty),),
             aggs=_aggs(aggs),
             ties="peers",
             nan=_one_of(nan, "nan", NAN),
@@ -215,17 +215,17 @@ class Spec:
 
     @property
     def is_hopping(self) -> bool:
-        """Whether windows are on a grid or between gaps, not a row's own."""
+        """Whether windows are hopping or session windows."""
         return any(window.every or window.is_session for window in self.windows)
 
     @property
     def counts_ticks(self) -> bool:
-        """Whether windows are whole numbers, in the units of integer times."""
+        """Whether lengths are in the units of integer times."""
         return any("integer" in window.kind for window in self.windows)
 
     @property
     def results(self) -> tuple[str, ...]:
-        """Names of the result columns, window by window."""
+        """The names of the result columns, window by window."""
         if self.is_hopping:
             return ("window_start", "window_end", *(name for name, _ in self.aggs))
         return tuple(
@@ -234,7 +234,7 @@ class Spec:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns it reads, each once."""
+        """The columns that it reads, each once."""
         names = [self.on, *self.by]
         if self.arrival is not None:
             names.append(self.arrival)
@@ -243,20 +243,20 @@ class Spec:
         return tuple(dict.fromkeys(names))
 
     def canonical(self) -> str:
-        """The spec as JSON, the same text for the same spec in every release."""
+        """The spec as JSON: equal specs have equal text in every release."""
         record = {"version": _VERSION, **_record(self)}
         return json.dumps(record, sort_keys=True, separators=(",", ":"))
 
     @property
     def hash(self) -> str:
-        """SHA-256 of `canonical`, in hex: what checkpoints compare."""
+        """The SHA-256 of `canonical` in hex, which checkpoints compare."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
 
 def _record(value: Any) -> Any:
-    """Dataclasses as mappings, without what is left at its default.
+    """Dataclasses as mappings, without fields at their defaults.
 
-    So a field that a later release adds does not change the specs of this one.
+    So a field that a later release adds does not change the hashes of this one.
     """
     if isinstance(value, Functions | Compiled):
         return value.canonical
@@ -273,10 +273,10 @@ def _record(value: Any) -> Any:
 
 
 def check_column_name(value: object, argument: str) -> str:
-    """The name of a column.
+    """Returns the name of a column.
 
     Raises:
-        SpecError: If it is none.
+        SpecError: If it is not a str.
     """
     if not isinstance(value, str):
         raise SpecError(
@@ -318,11 +318,11 @@ def _windows(
         if length.kind == "rows" and closed != "right":
             raise SpecError(
                 Argument("closed", closed),
-                " means nothing for ",
+                " does not apply to ",
                 Argument("windows", Rows(length.amount)),
-                ", which ends with the row itself: leave ",
+                ": leave ",
                 Argument("closed"),
-                " out, or ask for the rows in a call of their own",
+                " out, or give the rows in a separate call",
             )
     return tuple(
         WindowSpec(
@@ -337,7 +337,7 @@ def _windows(
     )
 
 
-def _frame(
+def _hopping_window(
     window: WindowLike | Session,
     every: WindowLike | None,
     offset: WindowLike | None,
@@ -348,8 +348,7 @@ def _frame(
             if value:
                 raise SpecError(
                     Argument(argument),
-                    f" means nothing for {window!r}, whose windows begin and end with "
-                    "the data: leave it out",
+                    f" does not apply to {window!r}: leave it out",
                 )
         gap = window.gap
         kind = "session" if gap.kind == "time" else "session_integer"
@@ -357,8 +356,8 @@ def _frame(
     length = parse_length(window)
     if length.kind == "rows":
         raise SpecError(
-            f"hopping windows are lengths of time, not {window!r}: for the last rows "
-            "before each row, use rolling(windows=...)"
+            f"hopping windows are lengths of time, got {window!r}: for the last rows, "
+            "use rolling(windows=...)"
         )
     step = length if every is None else parse_length(every, "every")
     if step.kind != length.kind:
@@ -388,11 +387,11 @@ def _offset(offset: WindowLike | None, length: Length) -> int:
     if length.kind == "rows":
         raise SpecError(
             Argument("offset", offset),
-            " means nothing for ",
+            " does not apply to ",
             Argument("windows", Rows(length.amount)),
-            ", which ends with the row itself: leave ",
+            ": leave ",
             Argument("offset"),
-            " out, or ask for the rows in a call of their own",
+            " out, or give the rows in a separate call",
         )
     if shift.kind != length.kind:
         raise SpecError(
@@ -448,21 +447,20 @@ def _min_rows(value: Any) -> int:
 
 
 def _refuse_idle_ties(ties: str, closed: str) -> None:
-    """Refuses `ties="rows"` where windows hold no row of their own row's time."""
+    """Refuses `ties="rows"` where windows hold no row of their row's time."""
     if ties == "rows" and closed in ("left", "neither"):
         raise SpecError(
             Argument("ties", ties),
             " has no effect with ",
             Argument("closed", closed),
-            ": such a window ends before its row's time, so that earlier rows of the "
-            "same time are outside of it, as in pandas. Leave ties= out for the same "
-            "answers; to see earlier rows of the same time, give ",
+            ": leave ties= out for the same answers; to include earlier rows of the "
+            "same time, give ",
             Argument("closed", "right"),
         )
 
 
 def refuse_duplicates(names: Iterable[str]) -> None:
-    """Refuses two columns of one name in a result.
+    """Refuses duplicate result columns.
 
     Raises:
         SpecError: Naming the column.
@@ -471,7 +469,7 @@ def refuse_duplicates(names: Iterable[str]) -> None:
     for name in names:
         if name in seen:
             raise SpecError(
-                f"the result column {name!r} would be there twice: give each "
-                "aggregation a name of its own, and each window once"
+                f"the result column {name!r} would occur twice: give each aggregation "
+                "a different name, and each window once"
             )
         seen.add(name)

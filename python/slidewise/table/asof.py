@@ -1,4 +1,4 @@
-"""Other moments to answer at than a table's own rows: the rows of another table."""
+"""Query points from another table: `rolling(..., at=)`."""
 
 import pyarrow as pa
 
@@ -12,8 +12,8 @@ from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
 __all__ = ["query_points_of", "same_kind"]
 
 
-def query_points_of(target: Frame, request: KernelCall, spec: Spec) -> QueryPoints:
-    """The rows of `at=` as moments; keys get the same codes in both tables.
+def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
+    """The rows of `at=` as query points; equal keys get equal codes in both tables.
 
     Raises:
         SpecError: If a column is missing there, or of another type.
@@ -23,19 +23,19 @@ def query_points_of(target: Frame, request: KernelCall, spec: Spec) -> QueryPoin
         names.append(spec.arrival)
     require(target, names, "at=")
     arrival = None
-    if request.arrival is not None:
-        arrival = _ticks_as(request.arrival, target)
+    if call.arrival is not None:
+        arrival = _ticks_as(call.arrival, target)
     return QueryPoints(
-        times=_ticks_as(request.times, target),
-        since=None,
-        groups=_share_codes(target, request),
+        ends=_ticks_as(call.times, target),
+        starts=None,
+        groups=_share_codes(target, call),
         arrival=arrival,
-        called="row of at=,",
+        noun="row of at=,",
     )
 
 
 def _ticks_as(times: TimeColumn, target: Frame) -> pa.Array:
-    """A column of times in the unit of the same column in the table."""
+    """The column of the same name in `target`, in ticks of `times`."""
     column = target.column(times.name)
     refusal = _other_type(times, column.type)
     if not same_kind(column.type, times.original.type):
@@ -47,7 +47,7 @@ def _ticks_as(times: TimeColumn, target: Frame) -> pa.Array:
 
 
 def same_kind(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether two columns can have times in common, whatever Arrow casts."""
+    """Whether times of two types are comparable, beyond what Arrow would cast."""
     return pa.types.is_null(one) or _kind(one) == _kind(other)
 
 
@@ -68,41 +68,40 @@ def _other_type(times: TimeColumn, theirs: pa.DataType) -> str:
     )
 
 
-def _share_codes(target: Frame, request: KernelCall) -> pa.Array | None:
-    """Codes of the moments' keys. The rows' are made together with them, for both."""
-    ours, theirs = request.key_columns, request.keys(target)
-    if not ours:
-        return None
-    together = []
-    for (name, own), (_, other) in zip(ours, theirs, strict=True):
+def _share_codes(target: Frame, call: KernelCall) -> pa.Array | None:
+    """Codes the keys of both tables together; returns those of the query points."""
+    pairs = zip(call.key_columns, call.key_columns_of(target), strict=True)
+    concatenated = []
+    for (name, key), (_, other) in pairs:
         try:
-            own = decode_dictionary(own)
-            theirs_as_ours = _key_as(decode_dictionary(other), own.type)
-            together.append((name, pa.concat_arrays([own, theirs_as_ours])))
+            key = decode_dictionary(key)
+            cast = _cast_key(decode_dictionary(other), key.type)
+            concatenated.append((name, pa.concat_arrays([key, cast])))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SpecError(
-                f"the key {name!r} is {own.type} in the table, and {other.type} in "
+                f"the key {name!r} is {key.type} in the table, and {other.type} in "
                 "at=: cast one of them"
             ) from error
-    codes = group_codes(together)
-    assert codes is not None, "there are keys"
-    rows = len(request.times.ticks)
-    request.groups = codes.slice(0, rows)
+    codes = group_codes(concatenated)
+    if codes is None:
+        return None
+    rows = len(call.times.ticks)
+    call.groups = codes.slice(0, rows)
     return codes.slice(rows)
 
 
-def _key_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A key in another type, in which it stays what it is.
+def _cast_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Casts a key column without loss.
 
     Raises:
-        pyarrow.ArrowInvalid: If it does not.
+        pyarrow.ArrowInvalid: If a key would change.
     """
-    if _sort_of_key(column.type) != _sort_of_key(kind):
+    if _key_family(column.type) != _key_family(kind):
         raise pa.ArrowInvalid("keys of different kinds are never equal")
     return cast_lossless(column, kind)
 
 
-def _sort_of_key(kind: pa.DataType) -> str:
+def _key_family(kind: pa.DataType) -> str:
     types = pa.types
     if types.is_boolean(kind):
         return "bool"

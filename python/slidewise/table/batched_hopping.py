@@ -1,7 +1,7 @@
-"""Windows at a distance from one another, over a sorted stream of batches.
+"""Hopping and session windows over a sorted stream of batches, in bounded memory.
 
-A window is answered when rows have come that lie behind it, and once. Between batches
-the rows of the key at hand are held that windows still need which are not over.
+A window is emitted once, when a row after its end has come. Between batches the rows
+of the current key that open windows need are held.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,13 +42,13 @@ def hopping_batches(
     schema: pa.Schema,
     order: Order | None = None,
 ) -> Iterator[pa.Table]:
-    """The windows with their results, in parts.
+    """Yields the windows with their results, in parts.
 
     Args:
         batches: Sorted by key and time.
-        spec: What is asked.
-        schema: That of the batches.
-        order: What else is known of their order; of no concern are `roles`.
+        spec: The window and aggregations.
+        schema: The schema of the batches.
+        order: Their order, beyond key and time; `roles` are ignored.
 
     Raises:
         SpecError: If the spec does not fit, or a row has no time.
@@ -67,41 +67,41 @@ def hopping_batches(
     for batch in batches:
         if not order.is_checked:
             check_rows(batch, spec)
-        run.take(pa.Table.from_batches([batch]))
+        run.add_rows(pa.Table.from_batches([batch]))
         if run.enough:
-            yield from run.settle()
-    yield from run.settle(done=True)
+            yield from run.emit_ready()
+    yield from run.emit_ready(done=True)
 
 
 class _Hopping:
-    """Windows in the making."""
+    """The state between batches."""
 
     def __init__(self, spec: Spec, schema: pa.Schema, order: Order) -> None:
         self._spec = spec
-        self._least = order.least
+        self._min_rows = order.min_rows
         self._within = order.within
         self._schema = hopping_schema(spec, schema)
         self._runs = spec.by if order.runs is None else order.runs
-        self._reads = list(
+        self._input_columns = list(
             dict.fromkeys([*spec.columns, *self._runs, *(order.within or ())])
         )
-        self._rows = [schema.empty_table().select(self._reads)]
+        self._rows = [schema.empty_table().select(self._input_columns)]
         self._kept = self._count = 0
-        # Where the last window ends that has been answered, of the run that is held.
-        self._answered: int | None = None
+        # The end of the last emitted window of the current run.
+        self._emitted: int | None = None
 
-    def take(self, rows: pa.Table) -> None:
-        """More rows."""
-        self._rows.append(rows.select(self._reads))
+    def add_rows(self, rows: pa.Table) -> None:
+        """Adds rows."""
+        self._rows.append(rows.select(self._input_columns))
         self._count += rows.num_rows
 
     @property
     def enough(self) -> bool:
-        """Whether there are rows enough to be worth a look at those that are kept."""
-        return self._count >= max(self._least, self._kept)
+        """Whether there are enough new rows to compute them with those kept."""
+        return self._count >= max(self._min_rows, self._kept)
 
-    def settle(self, *, done: bool = False) -> Iterator[pa.Table]:
-        """Answers the windows that are over: all, if nothing more comes."""
+    def emit_ready(self, *, done: bool = False) -> Iterator[pa.Table]:
+        """Yields the windows that are over; all windows if `done`."""
         rows = pa.concat_tables(self._rows).combine_chunks()
         if not rows.num_rows:
             return
@@ -111,21 +111,21 @@ class _Hopping:
         runs = codes.take(windows.rows)
         going = pc.equal(runs, -1 if done else codes[-1])
         over = pc.or_(pc.invert(going), self._over(request, windows.ends))
-        due = windows.only(pc.and_(over, self._fresh(windows, runs, codes[0])))
-        due = self._own(rows, due)
+        due = windows.filter(pc.and_(over, self._fresh(windows, runs, codes[0])))
+        due = self._bounded(rows, due)
         if len(due.ends):
             yield self._table(request, due)
-        passed = windows.only(pc.and_(going, over))
+        passed = windows.filter(pc.and_(going, over))
         if len(passed.ends):
-            self._answered = pc.max(passed.ends).as_py()
+            self._emitted = pc.max(passed.ends).as_py()
         elif done or codes[0] != codes[-1]:
-            self._answered = None
-        ahead = windows.only(pc.and_(going, pc.invert(over)))
+            self._emitted = None
+        ahead = windows.filter(pc.and_(going, pc.invert(over)))
         ticks = request.times.ticks
-        # The last row stays, to tell whether the next one is of its run.
+        # Keep the last row, to compare the run of the next one.
         needed = [ticks[-1].as_py(), pc.min(ahead.starts).as_py()]
         if self._spec.empty and len(passed.ends):
-            # What tells windows without rows from those before the first.
+            # Empty windows are emitted only after the first one with rows.
             needed.append(passed.starts[-1].as_py())
         bound = min(tick for tick in needed if tick is not None)
         start = int(pc.index(codes, codes[-1]).as_py())
@@ -134,28 +134,28 @@ class _Hopping:
         self._kept, self._count = kept.num_rows, 0
 
     def _fresh(self, windows: Windows, runs: pa.Array, first: pa.Scalar) -> pa.Array:
-        """Which windows have not been answered before."""
-        if self._answered is None:
+        """Which windows have not been emitted."""
+        if self._emitted is None:
             return pa.repeat(pa.scalar(True), len(runs))
-        # The rows that were held stand in front, and they are of one run.
-        later = pc.greater(windows.ends, self._answered)
+        # The rows kept come first, and belong to one run.
+        later = pc.greater(windows.ends, self._emitted)
         return pc.or_(later, pc.not_equal(runs, first))
 
-    def _own(self, rows: pa.Table, windows: Windows) -> Windows:
-        """Those that this run answers."""
+    def _bounded(self, rows: pa.Table, windows: Windows) -> Windows:
+        """The windows within `order.within`."""
         if self._within is None or not len(windows.ends):
             return windows
         after, until = (
             frame(rows).column(name).take(windows.rows) for name in self._within
         )
-        mine = pc.and_(
+        inside = pc.and_(
             pc.fill_null(pc.greater(windows.ends, after), True),
             pc.fill_null(pc.less_equal(windows.ends, until), True),
         )
-        return windows.only(mine)
+        return windows.filter(inside)
 
     def _over(self, request: KernelCall, ends: pa.Array) -> pa.Array:
-        """Whether no row comes any more that a window of the last run would hold."""
+        """Whether no later row of the last run can be in a window."""
         last = request.times.ticks[-1]
         (window,) = self._spec.windows
         if not window.is_session:

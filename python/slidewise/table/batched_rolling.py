@@ -1,21 +1,20 @@
 """Rolling aggregates over a sorted stream of batches, in bounded memory.
 
-Rows come sorted by key and time (as of arrival: by key and arrival) and go out with
-their results in the same order. Between batches only this is held:
+Input rows are sorted by key and time (with `arrival=`: by key and arrival); output rows
+have the same order. Between batches this is held:
 
-- *past*: rows of the key at hand that are answered, and still within reach of the
-  longest window; of them only the columns that are computed with;
-- *waiting*: rows whose windows are not over yet, because rows of the same time, or
-  later ones that an `offset=` reaches, may still come.
+- *past*: emitted rows of the current key within reach of the longest window, with the
+  input columns alone;
+- *waiting*: rows whose windows are still open, because rows of the same time, or later
+  ones within an `offset=`, may follow.
 
-A batch is computed together with the past in front of it, so that each answer comes
-from the same kernel as over a whole table. New rows are gathered until they are as many
-as the past: then no row is looked at more than twice on average, and at most twice the
-longest window is in memory beside the batch. As of arrival any row may be needed again
-by one that arrives very late, and the past is the key as a whole.
+A batch is computed together with the past, by the same kernel as a whole table. New
+rows are collected until they are as many as the past: so a row is computed at most
+twice on average, and memory is at most a batch and twice the longest window. With
+`arrival=` a late row may need any earlier row, and the past is the whole key.
 
-Of a run that is a piece of a key, rows of the pieces beside it may come as well, to be
-seen and not answered: those before it, and those after it that windows reach ahead to.
+A run may be a split of a key. Then rows of the neighbouring splits come as context:
+those before it, and those after it that windows reach.
 """
 
 from bisect import bisect_left
@@ -48,35 +47,34 @@ __all__ = [
     "run_codes",
 ]
 
-# What a row is to its run: seen by its rows, or one of them.
+# The role of a row in its run: context before, a row with results, context after.
 BEFORE, OWN, AFTER = 0, 1, 2
 
-# As many rows are computed together at least: a call costs about a millisecond.
-_LEAST = 1 << 16
+# The least rows per kernel call, which costs about a millisecond.
+_MIN_ROWS = 1 << 16
 _INT64_MIN = -(2**63)
 _NAN = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is known of the order of rows, beside that of key and time.
+    """The order of rows, besides that by key and time.
 
     Attributes:
-        runs: Columns whose equal values stand together, such that all rows of a key
-            have the same ones: the keys themselves, by default.
-        roles: A column that says whether a row is `OWN`, or stands `BEFORE` or `AFTER`
-            those of its run, and is seen and not answered. As of arrival they stand
-            in any order.
-        within: Two columns of ticks: only windows at a distance are answered that end
-            later than the first, and no later than the second; a null is no bound.
-        least: So many rows are computed together at least.
-        is_checked: All rows are known to be as `check_rows` asks.
+        runs: Columns whose equal values are adjacent, and equal for all rows of a key:
+            by default the key columns.
+        roles: A column with the role of each row: `OWN`, or context `BEFORE` or `AFTER`
+            the rows of its run. With `arrival=` roles come in any order.
+        within: Two columns of ticks: only hopping windows that end after the first and
+            not after the second are emitted; null is no bound.
+        min_rows: The least number of rows per kernel call.
+        is_checked: Whether all rows have passed `check_rows`.
     """
 
     runs: tuple[str, ...] | None = None
     roles: str | None = None
     within: tuple[str, str] | None = None
-    least: int = _LEAST
+    min_rows: int = _MIN_ROWS
     is_checked: bool = False
 
 
@@ -103,13 +101,13 @@ def rolling_batches(
     schema: pa.Schema,
     order: Order | None = None,
 ) -> Iterator[pa.Table]:
-    """The rows with their results, in parts.
+    """Yields the rows with their results, in parts.
 
     Args:
         batches: Sorted by key and time, or by key and arrival if the spec has one.
-        spec: What is asked.
-        schema: That of the batches.
-        order: What else is known of their order.
+        spec: The windows and aggregations.
+        schema: The schema of the batches.
+        order: Their order, beyond key and time.
 
     Raises:
         SpecError: If the spec does not fit, or a row has no time.
@@ -129,69 +127,69 @@ def rolling_batches(
             check_rows(batch, spec)
         for role, rows in _sections(batch, run.sections):
             if role == AFTER:
-                run.look_ahead(rows)
+                run.add_lookahead(rows)
                 continue
             if run.closed if role == OWN else run.waits:
-                yield from run.settle(done=True)
+                yield from run.emit_ready(done=True)
             if role == BEFORE:
-                run.warm_up(rows)
+                run.add_context(rows)
                 continue
-            run.take(rows)
+            run.add_rows(rows)
             if run.enough:
-                yield from run.settle()
-    yield from run.settle(done=True)
+                yield from run.emit_ready()
+    yield from run.emit_ready(done=True)
 
 
 class _Rolling:
-    """Rolling aggregates in the making."""
+    """The state between batches."""
 
     def __init__(self, spec: Spec, schema: pa.Schema, order: Order) -> None:
         self.order = order
         self._spec = spec
         self._runs = spec.by if order.runs is None else order.runs
         self._schema = result_schema(spec, schema)
-        self._reads = list(dict.fromkeys([*spec.columns, *self._runs]))
-        self._past = schema.empty_table().select(self._reads)
+        self._input_columns = list(dict.fromkeys([*spec.columns, *self._runs]))
+        self._past = schema.empty_table().select(self._input_columns)
         self._ahead: list[pa.Table] = []
         self._waiting: list[pa.Table] = [schema.empty_table()]
         self._count = 0
         self._reach = Reach.of(spec, schema)
-        # As of arrival, rows that are only seen stand among the others.
-        self._among = order.roles if spec.arrival is not None else None
-        self.sections = None if self._among else order.roles
+        # With arrival=, context rows are mixed with the others.
+        self._role_column = order.roles if spec.arrival is not None else None
+        self.sections = None if self._role_column else order.roles
 
-    def take(self, rows: pa.Table) -> None:
-        """More rows to answer."""
+    def add_rows(self, rows: pa.Table) -> None:
+        """Adds rows that get results."""
         self._waiting.append(rows)
         self._count += rows.num_rows
 
-    def warm_up(self, rows: pa.Table) -> None:
-        """More rows to see, of a run that begins."""
-        self._past = _behind(self._past, _copied(rows.select(self._reads)))
+    def add_context(self, rows: pa.Table) -> None:
+        """Adds context rows before those of a run."""
+        self._past = _append(self._past, _copy(rows.select(self._input_columns)))
 
-    def look_ahead(self, rows: pa.Table) -> None:
-        """More rows to see, of a run that has no more to answer."""
-        self._ahead.append(_copied(rows.select(self._reads)))
+    def add_lookahead(self, rows: pa.Table) -> None:
+        """Adds context rows after those of a run."""
+        self._ahead.append(_copy(rows.select(self._input_columns)))
 
     @property
     def closed(self) -> bool:
-        """Whether no more rows to answer can come of the run at hand."""
+        """Whether the current run has all its own rows."""
         return bool(self._ahead)
 
     @property
     def waits(self) -> bool:
-        """Whether a run is at hand that is not done with."""
+        """Whether the current run has rows that wait for results."""
         return self._count > 0 or self.closed
 
     @property
     def enough(self) -> bool:
-        """Whether there are rows enough to be worth a look at the past."""
-        return self._count >= max(self.order.least, len(self._past))
+        """Whether there are enough new rows to compute them with the past."""
+        return self._count >= max(self.order.min_rows, len(self._past))
 
-    def settle(self, *, done: bool = False) -> Iterator[pa.Table]:
-        """Answers what can be: all, if nothing more comes of the run at hand."""
+    def emit_ready(self, *, done: bool = False) -> Iterator[pa.Table]:
+        """Yields the rows whose windows are over; all rows if `done`."""
         rows = pa.concat_tables(self._waiting).combine_chunks()
-        seen = _behind(self._past, rows.select(self._reads))
+        seen = _append(self._past, rows.select(self._input_columns))
         history = self._past.num_rows
         end = seen.num_rows
         if self.closed:
@@ -207,15 +205,15 @@ class _Rolling:
         if ready > history:
             answered = rows.slice(0, ready - history)
             yield self._with_results(answered, seen, history, ready)
-        self._past = _copied(seen.slice(keep, ready - keep))
+        self._past = _copy(seen.slice(keep, ready - keep))
         left = rows.slice(ready - history)
-        self._waiting, self._count = [_copied(left)], left.num_rows
+        self._waiting, self._count = [_copy(left)], left.num_rows
 
     def _ready(self, seen: pa.Table, start: int) -> int:
-        """Where the rows end whose windows are over; the open run begins at `start`."""
+        """The end of the rows whose windows are over, at or after `start`."""
         by = self._spec.arrival
         if by is not None:
-            # Rows of equal arrival see one another.
+            # Rows of equal arrival are in one another's windows.
             ticks = read_times(_column(seen, by), by).ticks
             return _first_from(ticks, ticks[-1].as_py(), start)
         ticks = read_times(_column(seen, self._spec.on), self._spec.on).ticks
@@ -231,28 +229,30 @@ class _Rolling:
         next_time = ticks[min(ready, len(ticks) - 1)].as_py()
         keep = _first_from(ticks, next_time - self._reach.back, start)
         if self._reach.rows:
-            own = self._spec.by == self._runs or _is_one(seen.slice(start), self._spec)
+            own = self._spec.by == self._runs or _has_one_key(
+                seen.slice(start), self._spec
+            )
             keep = min(keep, max(start, ready - self._reach.rows) if own else start)
         return min(keep, ready)
 
     def _with_results(
         self, rows: pa.Table, seen: pa.Table, history: int, ready: int
     ) -> pa.Table:
-        by_moment = self._reach.shifted or self._spec.arrival is not None
+        at_points = self._reach.shifted or self._spec.arrival is not None
         own = None
-        if self._among is not None:
-            own = pc.equal(_column(rows, self._among), OWN)
+        if self._role_column is not None:
+            own = pc.equal(_column(rows, self._role_column), OWN)
             rows = rows.filter(own)
-        source = frame(seen if by_moment else seen.slice(0, ready))
+        source = frame(seen if at_points else seen.slice(0, ready))
 
-        def named(row: int) -> str:
+        def name_row(row: int) -> str:
             return describe_row(rows, row, self._spec)
 
-        request = KernelCall(source, self._spec, history=history, named=named)
-        moments = None
-        if by_moment:
-            moments = _moments_in(request, history, ready, own)
-        answers = request.ask(moments)
+        request = KernelCall(source, self._spec, history=history, name_row=name_row)
+        points = None
+        if at_points:
+            points = _query_points(request, history, ready, own)
+        answers = request.compute(points)
         columns = [result.array for window in answers for result in window.values()]
         arrays = [*rows.columns, *columns]
         fields = [
@@ -264,14 +264,14 @@ class _Rolling:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far around a row its windows lie, in ticks.
+    """How far the windows of a row reach, in ticks.
 
     Attributes:
-        back: To the past.
-        ahead: To the future, for a negative offset; 0 otherwise.
-        rows: How many rows before it.
-        waits: Whether a row that comes later may be in the window.
-        shifted: Whether windows end elsewhere than at the row.
+        back: Backwards.
+        ahead: Forwards, for a negative offset; otherwise 0.
+        rows: The number of rows before it.
+        waits: Whether a later row may be in the window.
+        shifted: Whether windows end elsewhere than at their row.
     """
 
     back: int
@@ -282,7 +282,7 @@ class Reach:
 
     @classmethod
     def of(cls, spec: Spec, schema: pa.Schema) -> "Reach":
-        """That of the longest windows of a Spec, over a table with this schema."""
+        """The reach of the longest windows of a Spec over a table of this schema."""
         request = KernelCall(frame(schema.empty_table()), spec)
         back = ahead = rows = 0
         waits = shifted = False
@@ -298,10 +298,10 @@ class Reach:
         return cls(back, ahead, rows, waits, shifted)
 
 
-def _moments_in(
+def _query_points(
     request: KernelCall, history: int, ready: int, own: pa.Array | None
 ) -> QueryPoints:
-    """The rows between, or some of them, as moments."""
+    """The rows from history to ready, or those of them with results, as points."""
 
     def some(column: pa.Array | None) -> pa.Array | None:
         if column is None:
@@ -310,16 +310,16 @@ def _moments_in(
         return between if own is None else between.filter(own)
 
     return QueryPoints(
-        times=some(request.times.ticks),
-        since=None,
+        ends=some(request.times.ticks),
+        starts=None,
         groups=some(request.groups),
         arrival=some(request.arrival and request.arrival.ticks),
-        called="row",
+        noun="row",
     )
 
 
 def run_codes(rows: pa.Table, runs: Iterable[str]) -> pa.Array:
-    """A code per row that the rows of a run share.
+    """A code per row, equal within a run.
 
     Example:
         >>> import pyarrow as pa
@@ -339,8 +339,8 @@ def _open_run(rows: pa.Table, runs: Iterable[str]) -> int:
 
 
 def _key_at(columns: list[pa.Array], row: int) -> list[Any]:
-    """The key of a row, in values that compare as keys do: NaN is one key."""
-    # Not all times are times of Python's, which end with the year 9999.
+    """The key of a row as comparable values; NaN is one key."""
+    # Temporal keys as integers: Python's datetimes end with the year 9999.
     values = [
         column[row].value if pa.types.is_temporal(column.type) else column[row].as_py()
         for column in columns
@@ -348,7 +348,7 @@ def _key_at(columns: list[pa.Array], row: int) -> list[Any]:
     return [_NAN if value != value else value for value in values]
 
 
-def _is_one(rows: pa.Table, spec: Spec) -> bool:
+def _has_one_key(rows: pa.Table, spec: Spec) -> bool:
     """Whether all rows have the same key."""
     return bool(pc.max(run_codes(rows, spec.by)).as_py() == 0)
 
@@ -363,20 +363,20 @@ def _column(rows: pa.Table, name: str) -> pa.Array:
     return frame(rows).column(name)
 
 
-def _behind(past: pa.Table, rows: pa.Table) -> pa.Table:
-    """The past with rows behind it."""
+def _append(past: pa.Table, rows: pa.Table) -> pa.Table:
+    """The past followed by rows."""
     return pa.concat_tables([past, rows]).combine_chunks() if len(past) else rows
 
 
-def _copied(rows: pa.Table) -> pa.Table:
-    """Rows in memory of their own, so that what they were cut from can go."""
+def _copy(rows: pa.Table) -> pa.Table:
+    """Copies rows, so that the table they are a slice of can be freed."""
     return rows.take(row_numbers(len(rows))) if len(rows) else rows.schema.empty_table()
 
 
 def _sections(
     batch: pa.RecordBatch, roles: str | None
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Rows that follow one another and have the same role."""
+    """Splits a batch into runs of rows with the same role."""
     rows = pa.Table.from_batches([batch])
     if roles is None:
         yield OWN, rows
@@ -391,10 +391,10 @@ def _sections(
 
 
 def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:
-    """Refuses rows without a time, and NaN where it is not wanted.
+    """Refuses rows without a time, and NaN with `nan="raise"`.
 
     Raises:
-        SpecError: Naming the row by its key and time: its number says nothing here.
+        SpecError: Naming the row by its key and time.
     """
     for name in (spec.on, spec.arrival):
         if name is None or not rows[name].null_count:
@@ -402,7 +402,7 @@ def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:
         row = pc.index(pc.is_null(rows[name]), True).as_py()
         raise SpecError(
             f"column {name!r} has no time in {describe_row(rows, row, spec)}: drop the "
-            "rows without a time, or fill them in, first"
+            "rows without a time, or fill them in"
         )
     if spec.nan != "raise":
         return
@@ -419,7 +419,7 @@ def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:
 
 
 def describe_row(rows: pa.Table | pa.RecordBatch, row: int, spec: Spec) -> str:
-    """A row by its key and times, for messages.
+    """Formats a row for messages, by its key and times.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -428,34 +428,36 @@ def describe_row(rows: pa.Table | pa.RecordBatch, row: int, spec: Spec) -> str:
         "the row of k='a', t=7"
     """
     names = [*spec.by, spec.on, *([spec.arrival] if spec.arrival else [])]
-    # What is not the user's own column is not shown.
+    # Internal columns are left out.
     names = [name for name in names if not name.startswith("__slidewise_")]
-    return f"the row of {_told(rows, row, names)}"
+    return f"the row of {_format_fields(rows, row, names)}"
 
 
 def describe_window(windows: pa.Table, row: int, by: Sequence[str]) -> str:
-    """A window by its key and its end, for messages.
+    """Formats a window for messages, by its key and end.
 
     Example:
         >>> import pyarrow as pa
         >>> describe_window(pa.table({"k": ["a"], "window_end": [7]}), 0, ["k"])
         "k='a', window_end=7"
     """
-    return _told(windows, row, [*by, "window_end"])
+    return _format_fields(windows, row, [*by, "window_end"])
 
 
-def _told(rows: pa.Table | pa.RecordBatch, row: int, names: Iterable[str]) -> str:
-    return ", ".join(f"{name}={_shown(rows[name][row])}" for name in names)
+def _format_fields(
+    rows: pa.Table | pa.RecordBatch, row: int, names: Iterable[str]
+) -> str:
+    return ", ".join(f"{name}={_format_scalar(rows[name][row])}" for name in names)
 
 
-def _shown(value: pa.Scalar) -> str:
+def _format_scalar(value: pa.Scalar) -> str:
     if not pa.types.is_temporal(value.type) or not value.is_valid:
         return repr(value.as_py())
     try:
         return str(value)
     except (OverflowError, ValueError):
         pass
-    # Python's own times end with the year 9999, those of Arrow's text somewhat later.
+    # Python's datetimes end with the year 9999, Arrow's text somewhat later.
     text: str = value.cast(pa.string()).as_py()
     if pa.types.is_duration(value.type) or "out of range" in text:
         return f"{value.value} ({value.type})"

@@ -1,7 +1,7 @@
-"""Sums of decimals, exactly: a decimal128 is an integer of 128 bits and a scale.
+"""Exact sums of decimals: a decimal128 is a 128-bit integer and a scale.
 
-The integer is summed in four parts of 32 bits, whose sums each fit int64, and put
-together again from the top, in 256 bits on the way.
+The integer is summed in four parts of 32 bits, whose sums fit int64; 256 bits join the
+sums.
 """
 
 import decimal
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 __all__ = ["DIGITS", "can_sum", "from_parts", "parts_of"]
 
-# What decimal128 holds at most.
+# The digits of decimal128.
 DIGITS = 38
 
 _BITS = 32
@@ -21,12 +21,12 @@ _INT64, _UINT64 = pa.int64(), pa.uint64()
 
 
 def can_sum(kind: pa.DataType) -> bool:
-    """Whether this is a type of decimals of at most 128 bits."""
+    """Whether a type is a decimal of at most 38 digits."""
     return bool(pa.types.is_decimal(kind) and kind.precision <= DIGITS)
 
 
 def parts_of(array: pa.Array) -> tuple[pa.Array, ...]:
-    """The four parts as int64, the top one, which has the sign, first.
+    """The four parts as int64, the highest, which has the sign, first.
 
     Example:
         >>> array = pa.array([decimal.Decimal("-0.01"), None])
@@ -45,14 +45,12 @@ def parts_of(array: pa.Array) -> tuple[pa.Array, ...]:
         pc.shift_right(low, pa.scalar(_BITS, _UINT64)).cast(_INT64),
         pc.bit_wise_and(low, pa.scalar(_LOW, _UINT64)).cast(_INT64),
     )
-    there = array.is_valid()
-    return tuple(pc.if_else(there, part, None) for part in parts)
+    valid = array.is_valid()
+    return tuple(pc.if_else(valid, part, None) for part in parts)
 
 
 def from_parts(sums: Sequence[pa.Array], scale: int) -> pa.Array:
-    """The decimals of which these are the sums of parts.
-
-    One that takes more than 38 digits is null.
+    """The decimals of sums of parts; null where they exceed 38 digits.
 
     Example:
         >>> array = pa.array([decimal.Decimal("-0.01"), None])

@@ -1,13 +1,11 @@
-"""From table columns to the int64 and float64 columns of the kernel, and back.
+"""Encodes table columns as the int64 and float64 columns of the kernel, and back.
 
-The kernel knows two types. A column of another type is handed over in one of three
-forms, and the answer is brought back:
+The kernel has these two types. A column of another type has three encodings:
 
-- as a *number*, for arithmetic;
-- as an *order*: any int64 or float64 that sorts like the values, for min, max and their
-  like;
-- as *row numbers*, null where the value is null, for aggregations that only pick rows:
-  the picked rows' values are taken from the column itself, whatever its type.
+- *number*, for arithmetic;
+- *order*, an int64 or float64 that sorts like the values, for min, max and the like;
+- *rows*, the row numbers, null where the value is null, for aggregations that select
+  rows; the selected values are then taken from the column itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,22 +38,24 @@ _LOW_HALF = 2**32 - 1
 
 
 class ValueColumn:
-    """One column that is aggregated, in all the forms it may be needed in."""
+    """One aggregated column in all its encodings, each computed on first use."""
 
     def __init__(self, name: str, column: pa.Array, nan: str = "propagate") -> None:
         self.name = name
         self.type: pa.DataType = column.type
-        self.original = _settle_nan(storage_of(decode_dictionary(column)), nan, name)
+        self.original = _apply_nan_policy(
+            storage_of(decode_dictionary(column)), nan, name
+        )
         self._dictionary: pa.Array | None = None
         if pa.types.is_dictionary(column.type):
             self._dictionary = column.dictionary
-        # Tells the views of one column apart.
+        # Distinguishes the masked views of one column.
         self.view: tuple[str, ...] = ()
 
-    def only(self, mask: pa.Array, *why: str) -> "ValueColumn":
-        """A view with nulls where the mask is not true."""
+    def masked(self, mask: pa.Array, *why: str) -> "ValueColumn":
+        """A view that is null where the mask is not true."""
         other = copy(self)
-        # Whatever was derived from the values, under any name, is derived anew.
+        # Drop what was derived from the unmasked values.
         for name, member in vars(type(self)).items():
             if isinstance(member, cached_property):
                 other.__dict__.pop(name, None)
@@ -64,18 +64,18 @@ class ValueColumn:
         return other
 
     @cached_property
-    def truth(self) -> pa.Array:
+    def mask(self) -> pa.Array:
         """Where a column of booleans is true; null counts as false."""
         if self.family != "bool":
             raise SpecError(
-                f"where={self.name!r} names a column of {self.type}: it takes one of "
-                "booleans"
+                f"where={self.name!r} names a column of {self.type}: it takes a column "
+                "of booleans"
             )
         return pc.fill_null(self.original, False)
 
     @cached_property
     def family(self) -> str:
-        """What kind of values these are, where aggregations differ."""
+        """The family of types, by which aggregations accept columns."""
         kind = self.original.type
         if pa.types.is_boolean(kind):
             return "bool"
@@ -90,7 +90,7 @@ class ValueColumn:
 
     @cached_property
     def number(self) -> pa.Array:
-        """As int64, or float64 where the values are not integers that fit it."""
+        """As int64, or float64 for floats and uint64."""
         kind = self.original.type
         if pa.types.is_uint64(kind) or pa.types.is_floating(kind):
             return self.original.cast(pa.float64(), safe=False)
@@ -99,8 +99,12 @@ class ValueColumn:
         return self.order
 
     @cached_property
-    def exact(self) -> pa.Array:
-        """uint64 as int64."""
+    def int64(self) -> pa.Array:
+        """uint64 as int64.
+
+        Raises:
+            SpecError: If a value does not fit.
+        """
         largest = pa.scalar(_SIGN - 1, pa.uint64())
         beyond = pc.index(pc.greater(self.original, largest), True).as_py()
         if beyond >= 0:
@@ -113,12 +117,12 @@ class ValueColumn:
 
     @cached_property
     def float64(self) -> pa.Array:
-        """As float64, the nearest one."""
+        """As the nearest float64."""
         return self.number.cast(pa.float64(), safe=False)
 
     @cached_property
     def logs(self) -> pa.Array:
-        """Natural logarithms: -inf of zero, NaN of what is negative."""
+        """Natural logarithms: -inf for zero, NaN for negative values."""
         return pc.ln(self.float64)
 
     @cached_property
@@ -138,19 +142,19 @@ class ValueColumn:
 
     @cached_property
     def bits(self) -> pa.Array:
-        """Integers and bool as the int64 of the same bits, extended by their sign."""
+        """Integers and bool as the int64 of the same bits, sign-extended."""
         kind = self.original.type
         if pa.types.is_uint64(kind):
             return self.original.view(_INT64)
         return self.original.cast(_INT64)
 
     @property
-    def is_coded(self) -> bool:
-        """Whether the column came as codes of a dictionary."""
+    def is_dictionary(self) -> bool:
+        """Whether the column is dictionary-encoded."""
         return self._dictionary is not None
 
     @property
-    def is_word(self) -> bool:
+    def is_64_bit(self) -> bool:
         """Whether a value takes 64 bits."""
         kind = self.original.type
         return bool(
@@ -160,19 +164,19 @@ class ValueColumn:
         )
 
     @cached_property
-    def words(self) -> pa.Array:
-        """Values of 64 bits as the int64 of the same bits, whatever they mean."""
+    def raw_bits(self) -> pa.Array:
+        """64-bit values reinterpreted as int64."""
         return self.original.view(_INT64)
 
-    def unbits(self, answers: pa.Array) -> pa.Array:
-        """Brings back what the kernel made of `bits`."""
+    def from_bits(self, answers: pa.Array) -> pa.Array:
+        """Decodes answers over `bits`."""
         if pa.types.is_null(self.original.type):
             return pa.nulls(len(answers))
         kind = self.original.type
         return answers.view(kind) if pa.types.is_uint64(kind) else answers.cast(kind)
 
-    def unorder(self, answers: pa.Array) -> pa.Array:
-        """Brings back what the kernel picked from `order`."""
+    def from_order(self, answers: pa.Array) -> pa.Array:
+        """Decodes answers over `order`."""
         if pa.types.is_null(self.original.type):
             return pa.nulls(len(answers))
         kind = self.original.type
@@ -212,9 +216,9 @@ class ValueColumn:
 
     @cached_property
     def codes(self) -> pa.Array:
-        """An int64 that equal values share, null where the value is null."""
+        """Dense int64 codes of the values, null where the value is null."""
         codes = group_codes([(self.name, self.original)])
-        assert codes is not None, "there is a column"
+        assert codes is not None, "one column is given"
         return pc.if_else(self.original.is_valid(), codes.cast(_INT64), None)
 
     @cached_property
@@ -226,12 +230,12 @@ class ValueColumn:
 
     @cached_property
     def decimal(self) -> tuple[pa.Array, ...]:
-        """The parts of decimals that are summed apart."""
+        """The parts of decimals, which are summed separately."""
         return parts_of(self.original)
 
     @cached_property
     def _distinct(self) -> tuple[pa.Array, pa.Array]:
-        """Codes into a dictionary, and how to sort that dictionary."""
+        """The dictionary-encoded values, and the sort order of the dictionary."""
         encoded = self.original.dictionary_encode()
         known = encoded.dictionary
         if self._dictionary is not None and self.type.ordered:
@@ -249,12 +253,12 @@ class ValueColumn:
         rank_of_code = pc.sort_indices(order).cast(_INT64)
         return rank_of_code.take(encoded.indices)
 
-    def pick(self, rows: pa.Array) -> pa.Array:
+    def take(self, rows: pa.Array) -> pa.Array:
         """The values at row numbers, null where those are null."""
         return pc.take(self.original, rows)
 
-    def as_came(self, array: pa.Array) -> pa.Array:
-        """In the type of the column as it came."""
+    def restore_type(self, array: pa.Array) -> pa.Array:
+        """Casts values to the column's original type."""
         if isinstance(self.type, pa.BaseExtensionType):
             return self.type.wrap_array(array)
         if array.type == self.type:
@@ -268,13 +272,13 @@ class ValueColumn:
             )
         return array.cast(self.type)
 
-    def as_number(self, array: pa.Array) -> pa.Array:
-        """The same, but for categories: what was computed need not be one of them."""
-        return array if self.is_coded else self.as_came(array)
+    def restore_computed(self, array: pa.Array) -> pa.Array:
+        """As `restore_type`, but computed values need not be in the dictionary."""
+        return array if self.is_dictionary else self.restore_type(array)
 
 
 class ValueColumns:
-    """The columns that are aggregated, each read when it is first asked for."""
+    """The aggregated columns, each read on first use."""
 
     def __init__(self, read: Callable[[str], pa.Array], nan: str) -> None:
         self._read = read
@@ -282,58 +286,58 @@ class ValueColumns:
         self._values: dict[tuple[str, ...], ValueColumn] = {}
 
     def of(
-        self, name: str, *, where: str | None = None, beside: str = ""
+        self, name: str, *, where: str | None = None, paired: str = ""
     ) -> ValueColumn:
-        """A column, null where another one is not true, or where a third is null."""
-        key = (name, where or "", beside)
+        """A column, null where `where` is not true or where `paired` is null."""
+        key = (name, where or "", paired)
         if key not in self._values:
-            self._values[key] = self._view(name, where, beside)
+            self._values[key] = self._view(name, where, paired)
         return self._values[key]
 
-    def _view(self, name: str, where: str | None, beside: str) -> ValueColumn:
-        if beside:
-            there = self.of(beside).original.is_valid()
-            return self.of(name, where=where).only(there, "beside", beside)
+    def _view(self, name: str, where: str | None, paired: str) -> ValueColumn:
+        if paired:
+            present = self.of(paired).original.is_valid()
+            return self.of(name, where=where).masked(present, "paired", paired)
         if where is not None:
-            return self.of(name).only(self.of(where).truth, "where", where)
+            return self.of(name).masked(self.of(where).mask, "where", where)
         return ValueColumn(name, self._read(name), self._nan)
 
 
 class KernelInputs:
-    """The columns handed to the kernel, each once."""
+    """The input columns of one kernel call, each once."""
 
     def __init__(self) -> None:
         self.columns: list[pa.Array] = []
-        # Whether a column says the same of a value in every table.
-        self.absolute: list[bool] = []
+        # Whether an input means the same in every table; row numbers do not.
+        self.portable: list[bool] = []
         self.natives: list[Compiled] = []
         self._known: dict[tuple[str, tuple[str, ...], str], int] = {}
 
     def native(self, compiled: Compiled) -> str:
-        """What the kernel calls a native aggregation."""
+        """The kernel's name for a native aggregation."""
         if compiled not in self.natives:
             self.natives.append(compiled)
         return f"native:{self.natives.index(compiled)}"
 
-    def add(self, values: ValueColumn, form: str) -> int:
-        """The index of a column in one of its forms."""
-        key = (values.name, values.view, form)
+    def add(self, values: ValueColumn, encoding: str) -> int:
+        """Adds a column in one encoding; returns its index."""
+        key = (values.name, values.view, encoding)
         if key not in self._known:
             self._known[key] = len(self.columns)
-            ranked = form == "order" and values.family == "text"
-            self.absolute.append(form not in ("rows", "codes") and not ranked)
-            if form in ("high", "low"):
-                column = values.halves[form == "low"]
-            elif form.startswith("decimal"):
-                column = values.decimal[int(form.removeprefix("decimal"))]
+            ranked = encoding == "order" and values.family == "text"
+            self.portable.append(encoding not in ("rows", "codes") and not ranked)
+            if encoding in ("high", "low"):
+                column = values.halves[encoding == "low"]
+            elif encoding.startswith("decimal"):
+                column = values.decimal[int(encoding.removeprefix("decimal"))]
             else:
-                column = getattr(values, form)
+                column = getattr(values, encoding)
             self.columns.append(column)
         return self._known[key]
 
 
-def _settle_nan(column: pa.Array, nan: str, name: str) -> pa.Array:
-    """NaN as the user wants it: as a value, as a missing one, or not at all."""
+def _apply_nan_policy(column: pa.Array, nan: str, name: str) -> pa.Array:
+    """Applies `nan=`: keeps NaN, makes it null, or refuses it."""
     if nan == "propagate" or not pa.types.is_floating(column.type):
         return column
     is_nan = pc.is_nan(column)
@@ -349,7 +353,7 @@ def _settle_nan(column: pa.Array, nan: str, name: str) -> pa.Array:
 
 
 def storage_of(column: pa.Array) -> pa.Array:
-    """The column in a type that Arrow's kernels can take rows of."""
+    """The storage of an extension type; string views as large strings."""
     if isinstance(column, pa.ExtensionArray):
         return storage_of(column.storage)
     if column.type == pa.string_view():
@@ -359,28 +363,28 @@ def storage_of(column: pa.Array) -> pa.Array:
     return column
 
 
-def with_nulls(column: pa.Array, gone: pa.Array) -> pa.Array:
-    """A column of any type without the values where `gone` is true."""
+def with_nulls(column: pa.Array, mask: pa.Array) -> pa.Array:
+    """A column that is null where `mask` is true, of any type."""
     kind = column.type
     if isinstance(column, pa.ExtensionArray):
-        return pa.ExtensionArray.from_storage(kind, with_nulls(column.storage, gone))
+        return pa.ExtensionArray.from_storage(kind, with_nulls(column.storage, mask))
     if kind in (pa.string_view(), pa.binary_view()):
-        return with_nulls(storage_of(column), gone).cast(kind)
-    return pc.if_else(gone, pa.scalar(None, kind), column)
+        return with_nulls(storage_of(column), mask).cast(kind)
+    return pc.if_else(mask, pa.scalar(None, kind), column)
 
 
 def decode_dictionary(column: pa.Array) -> pa.Array:
-    """The values of a dictionary's codes; any other column as it is."""
+    """The values of a dictionary-encoded column; any other column unchanged."""
     if not pa.types.is_dictionary(column.type):
         return column
     return storage_of(column.dictionary).take(column.indices)
 
 
 def cast_lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A column in another type.
+    """Casts a column without loss.
 
     Raises:
-        pyarrow.ArrowInvalid: If a value would not be the same.
+        pyarrow.ArrowInvalid: If a value would change.
     """
     if column.type == kind:
         return column
@@ -407,24 +411,24 @@ def row_numbers(count: int) -> pa.Array:
 
 
 def single_group(rows: int) -> pa.Array:
-    """The codes of rows without keys."""
+    """The key codes of a table without keys."""
     return pa.repeat(pa.scalar(0, _CODE), rows)
 
 
 def group_codes(
     columns: Sequence[tuple[str, pa.Array]], *, in_order: bool = True
 ) -> pa.Array | None:
-    """Dense codes of the distinct keys as uint32, a null being a key like any other.
+    """Dense codes of the distinct keys as uint32; null is a key.
 
     Args:
-        columns: The key columns.
-        in_order: Whether codes must go by where keys first occur.
+        columns: Names and key columns.
+        in_order: Whether codes must be numbered in order of first occurrence.
 
     Raises:
         SpecError: If a column cannot be a key.
     """
     if len(columns) == 1 and not in_order:
-        near = _codes_by_value(columns[0][1])
+        near = _dense_integer_codes(columns[0][1])
         if near is not None:
             return near
     codes: pa.Array | None = None
@@ -439,10 +443,10 @@ def group_codes(
     return codes
 
 
-def _codes_by_value(column: pa.Array) -> pa.Array | None:
-    """Whole numbers that lie near one another are codes already; None if they do not.
+def _dense_integer_codes(column: pa.Array) -> pa.Array | None:
+    """Integers of a small range as codes without hashing; None for others.
 
-    Looking each up in a table of hashes takes longer than most aggregations.
+    Hashing takes longer than most aggregations.
     """
     if not pa.types.is_integer(column.type) or column.null_count or len(column) == 0:
         return None
@@ -451,7 +455,7 @@ def _codes_by_value(column: pa.Array) -> pa.Array | None:
     if ends["max"] - ends["min"] >= codes or ends["max"] > _LARGEST:
         return None
     if ends["min"] >= 0 and ends["max"] < codes:
-        # Some codes may go to no row.
+        # Some codes may be unused.
         return column.cast(_CODE)
     near = pc.subtract(column.cast(_INT64), pa.scalar(ends["min"], _INT64))
     return near.cast(_CODE)
@@ -463,7 +467,7 @@ def _codes(name: str, column: pa.Array) -> tuple[pa.Array, int]:
         # A dictionary may hold a key twice, or null; its values decide.
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
-        # −0.0 and 0.0 are one key, and so is NaN, whatever its bits.
+        # −0.0 and 0.0 are one key, and all NaNs are one key.
         column = pc.add(column.cast(pa.float64()), 0.0)
         column = pc.if_else(pc.is_nan(column), float("nan"), column)
     try:

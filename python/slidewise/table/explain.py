@@ -1,7 +1,7 @@
-"""What `rolling` and `hopping` would do with a table, why, and at what cost.
+"""Explains how `rolling` and `hopping` compute a table, and estimates the cost.
 
-Nothing is aggregated for it: the table's order is looked at, its keys are coded, and
-the core is asked which way it answers each aggregation.
+Nothing is aggregated: the order of the rows is checked, the keys are coded, and the
+core names the kernel of each aggregation.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,32 +20,38 @@ from slidewise.table.kernel_call import KernelCall, resolve_threads
 
 __all__ = ["explain", "explain_spec"]
 
-# What the core does for an aggregation: the words for it, and nanoseconds per row and
-# window on one core, measured as docs/speed.md says, in windows of some thousand rows.
-_WAYS = {
+# The kernels: a description, and nanoseconds per row and window on one core, measured
+# as docs/speed.md says, in windows of some thousand rows.
+_KERNELS = {
     "counts": ("from the two ends of the window", 2),
     "ends": ("the value at one end of the window", 2),
     "sums": (
-        "running sums on a grid that makes them exact, so that their differences are",
+        "differences of prefix sums, exact on a common grid of floats",
         5,
     ),
-    "whole sums": ("running sums of integers, whose differences are exact", 3),
-    "extremes": ("one fold by two stacks: nothing has to be undone", 5),
+    "whole sums": ("differences of prefix sums of integers, which are exact", 3),
+    "extremes": ("two stacks: nothing is subtracted", 5),
     "moments": (
-        "running sums, exact on a grid, of distances from a pivot near the mean",
+        "differences of prefix sums, exact on a grid, of distances from a pivot",
         8,
     ),
-    "values": ("by the values in the window, which enter and leave it once", 80),
-    "places": ("the rows that may still be the extreme one, in a queue", 25),
-    "registers": ("registers, each with the rows that may become its maximum", 200),
-    "combines": ("one fold by two stacks of any associative combine", 100),
-    "own": ("your own functions in Python, by two stacks: ≤ 3 combines per row", 2000),
+    "values": (
+        "a multiset of the values in the window: each enters and leaves once",
+        80,
+    ),
+    "places": ("a monotonic queue of the rows that may become the extreme one", 25),
+    "registers": (
+        "a sliding HyperLogLog: registers with the rows that may be their maximum",
+        200,
+    ),
+    "combines": ("two stacks with any associative combine", 100),
+    "custom": ("your Python functions, by two stacks: ≤ 3 combines per row", 2000),
 }
-# Finding a window; putting rows in order, and their answers back; a combine as of
-# arrival, of which there are about log n.
+# Nanoseconds to find a window; to sort a row and restore the order; of the about log n
+# combines per row with arrival=.
 _BOUNDS, _ORDER, _ARRIVAL = 3, 20, 300
-# Rows from which on several threads are worth it.
-_SHARED = 2 << 14
+# Fewer rows run on one thread.
+_MIN_ROWS_FOR_THREADS = 2 << 14
 
 
 @with_hints
@@ -68,30 +74,36 @@ def explain(
     empty: bool = False,
     threads: int | None = None,
 ) -> str:
-    """How a table would be answered, why so, and about what that costs, in a few lines.
+    """Explains how `rolling` or `hopping` computes a table, and estimates the cost.
+
+    Takes the arguments of `rolling` (with `windows=`) or `hopping` (with `window=`).
 
     Args:
-        table: Whatever `rolling` and `hopping` take.
-        on: As there, and so are all others.
-        aggs: As there.
-        windows: Those of `rolling`; or else give `window`.
-        window: That of `hopping`.
-        every: Of `hopping`.
-        by: As there.
-        closed: Of `rolling`.
-        ties: Of `rolling`.
-        nan: As there.
-        arrival: Of `rolling`.
-        min_rows: As there.
-        offset: As there.
-        overflow: As there.
-        empty: Of `hopping`.
-        threads: As there.
+        table: A table that `rolling` takes.
+        on: The column of event times.
+        aggs: Names and aggregations.
+        windows: The windows of `rolling`.
+        window: The window of `hopping`; give this or `windows`.
+        every: The distance between the windows of `hopping`.
+        by: The key column, or several.
+        closed: The ends that belong to a window, for `rolling`.
+        ties: Whether rows of equal time see one another, for `rolling`.
+        nan: "propagate", "skip" or "raise".
+        arrival: The column of arrival order, for `rolling`.
+        min_rows: Windows with fewer values give null.
+        offset: How much earlier windows end, or for `hopping` where the grid begins.
+        overflow: "raise" or "null".
+        empty: Whether `hopping` includes windows without rows.
+        threads: The number of threads; by default all cores.
+
+    Returns:
+        A few lines of text: the order of the rows, the windows, the kernel of each
+        aggregation, and nanoseconds per row on one core.
 
     Raises:
         SpecError: If `rolling` or `hopping` would raise it before computing.
 
-    Cost: one look at the times, the keys coded; nothing is aggregated.
+    Cost: O(n), to check the order of the rows and code the keys; nothing is aggregated.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -99,16 +111,16 @@ def explain(
         >>> print(sw.explain(trips, on="t", windows=[2, 60],
         ...                  aggs={"n": sw.count(), "km": sw.sum("km"),
         ...                        "avg": sw.mean("km")}))
-        rolling over t: 3 rows, one group, not in order: sorted by time, and the answers
-          put back
+        rolling over t: 3 rows, one group, not in order: sorted by time, results in the
+          original order
         2, 60: every row's window is found once, for all aggregations
         n=count(): from the two ends of the window
-        km=sum('km'), avg=mean('km'): running sums on a grid that makes them exact, so
-          that their differences are
+        km=sum('km'), avg=mean('km'): differences of prefix sums, exact on a common grid
+          of floats
         about 40 ns per row on one core
     """
     if (windows is None) == (window is None):
-        raise SpecError("give windows= for what rolling does, or window= for hopping")
+        raise SpecError("give either windows= (rolling) or window= (hopping)")
     if windows is not None:
         spec = Spec.make(
             on=on,
@@ -124,7 +136,7 @@ def explain(
             overflow=overflow,
         )
     else:
-        assert window is not None, "one of both is given"
+        assert window is not None, "window or windows is given"
         spec = Spec.make_hopping(
             on=on,
             window=window,
@@ -141,14 +153,14 @@ def explain(
 
 
 def explain_spec(table: Any, spec: Spec, *, threads: int | None = None) -> str:
-    """The same as `explain`, for a `Spec` that is made already.
+    """`explain` for a `Spec`.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
         >>> from slidewise.spec.spec import Spec
         >>> spec = Spec.make(on="t", windows=5, aggs={"n": sw.count()})
         >>> print(explain_spec(pa.table({"t": [1, 2]}), spec))
-        rolling over t: 2 rows, one group, in order already: read where they lie
+        rolling over t: 2 rows, one group, in order
         5: every row's window is found once, for all aggregations
         n=count(): from the two ends of the window
         about 5 ns per row on one core
@@ -164,21 +176,21 @@ def _lines(request: KernelCall, threads: int | None) -> Iterator[str]:
     count = len(request.times.ticks)
     ordered = _core.rows_are_sorted(request.rows)
     verb = "hopping" if spec.is_hopping else "rolling"
-    group = f"windows of their own per {', '.join(spec.by)}" if spec.by else "one group"
+    group = f"one group per {', '.join(spec.by)}" if spec.by else "one group"
     yield f"{verb} over {spec.on}: {count:,} rows, {group}, {_order(request, ordered)}"
     yield from _windows(request)
     cost = 0.0 if ordered else float(_ORDER)
-    for words, names, each in _folds(request):
+    for text, names, each in _kernels(request):
         cost += each * len(spec.windows)
-        yield f"{', '.join(names)}: {words}"
+        yield f"{', '.join(names)}: {text}"
     if spec.arrival is not None:
         cost = float(_ARRIVAL * len(spec.windows))
     else:
         cost += _BOUNDS * len(spec.windows)
     many = resolve_threads(threads)
-    if many > 1 and (threads is not None or count >= _SHARED):
+    if many > 1 and (threads is not None or count >= _MIN_ROWS_FOR_THREADS):
         shared = "keys" if spec.by else "windows"
-        yield f"{many} threads share the {shared} out; the answers are the same"
+        yield f"{many} threads share the {shared}; the results are the same"
     yield f"about {cost:.0f} ns per row on one core"
 
 
@@ -187,9 +199,9 @@ def _order(request: KernelCall, ordered: bool) -> str:
     if spec.arrival is not None:
         return f"taken in order of {spec.arrival}"
     if ordered:
-        return "in order already: read where they lie"
+        return "in order"
     keys = "key and time" if spec.by else "time"
-    return f"not in order: sorted by {keys}, and the answers put back"
+    return f"not in order: sorted by {keys}, results in the original order"
 
 
 def _windows(request: KernelCall) -> Iterator[str]:
@@ -198,10 +210,10 @@ def _windows(request: KernelCall) -> Iterator[str]:
     if spec.arrival is not None:
         yield (
             f"{labels}: rows enter one FiBA tree per key as they arrive, however late; "
-            "a row asks it for its range of times"
+            "each row queries its range of times"
         )
     elif spec.is_hopping:
-        yield _hops(spec.windows[0])
+        yield _hopping_windows(spec.windows[0])
     elif any(window.offset for window in spec.windows):
         yield (
             f"{labels}: windows that end earlier than their row are ranges of rows, "
@@ -211,46 +223,46 @@ def _windows(request: KernelCall) -> Iterator[str]:
         yield f"{labels}: every row's window is found once, for all aggregations"
 
 
-def _hops(window: WindowSpec) -> str:
+def _hopping_windows(window: WindowSpec) -> str:
     if window.is_session:
         return (
             f"session({window.label}): rows at most {window.label} apart are a window"
         )
     hops = window.length / window.every
     if hops <= 1:
-        return f"{window.label}: windows share no row; each is folded by itself"
+        return f"{window.label}: windows do not overlap; each is folded separately"
     return (
         f"{window.label}, {hops:g} windows per row: each is a range of rows whose ends "
-        "move forward, so that a row is folded once and a window takes one combine "
-        "more; panes would fold a row once, too"
+        "move forward: one fold per row and one combine per window, as with panes"
     )
 
 
-def _folds(request: KernelCall) -> Iterator[tuple[str, list[str], int]]:
-    """What is worked out, for which aggregations, and its ns per row and window."""
+def _kernels(request: KernelCall) -> Iterator[tuple[str, list[str], int]]:
+    """The kernels, their aggregations, and their ns per row and window."""
     shared: dict[tuple[str, object], list[str]] = {}
     for (name, agg), plan in zip(request.spec.aggs, request.plans, strict=True):
-        way: tuple[str, object] = ("own", name)
+        kernel: tuple[str, object] = ("custom", name)
         if plan.calls:
             kind, of, _, number = plan.calls[0]
-            way = (request.way(kind, of, number), of)
-        if way[0] == "combines" or request.spec.arrival is not None:
-            way = (way[0] if way[0] in ("own", "values") else "combines", None)
-        shared.setdefault(way, []).append(f"{name}={agg!r}")
+            kernel = (request.kernel_kind(kind, of, number), of)
+        if kernel[0] == "combines" or request.spec.arrival is not None:
+            combines = kernel[0] not in ("custom", "values")
+            kernel = ("combines" if combines else kernel[0], None)
+        shared.setdefault(kernel, []).append(f"{name}={agg!r}")
     for (kind, _), names in shared.items():
-        words, each = _WAYS[kind]
+        text, each = _KERNELS[kind]
         if request.spec.arrival is not None and kind == "combines":
-            words = "one record, combined along the tree: O(log n) per row"
+            text = "one record, combined along the tree: O(log n) per row"
         if request.spec.arrival is not None and kind == "values":
-            words = (
-                "by the values in the window, which goes from row to row as they "
-                "arrived: a step for each row between, few where order is nearly kept"
+            text = (
+                "a multiset of the values in the window, which moves in order of "
+                "arrival: one step per row between, few where rows are nearly sorted"
             )
-        yield words, names, each
+        yield text, names, each
 
 
 def _wrap(text: str) -> list[str]:
-    """Lines of about 80 characters, those after the first one indented."""
+    """Wraps at 80 characters, continuation lines indented."""
     lines = [""]
     for word in text.split(" "):
         if len(lines[-1]) + len(word) > 80:

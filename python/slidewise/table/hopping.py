@@ -1,8 +1,6 @@
-"""Windows at a distance from one another: a row per key and window.
+"""Hopping, tumbling and session windows over a table: a row per key and window.
 
-Hops on a grid (tumbling windows are hops of their own length), and sessions between
-gaps. The kernel finds the windows that hold a row; they are answered as moments, the
-same way as any others.
+The kernel finds the windows that hold a row; these are evaluated as query points.
 """
 
 from collections.abc import Mapping, Sequence
@@ -146,13 +144,13 @@ def hopping_spec(table: TableT, spec: Spec, *, threads: int | None = None) -> Ta
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows at a distance from one another, in order of key and time.
+    """Hopping or session windows, in order of key and time.
 
     Attributes:
-        starts: In ticks of the time column.
-        ends: In ticks, too.
-        groups: The codes of their keys.
-        rows: A row of each one's key.
+        starts: The starts, in ticks of the time column.
+        ends: The ends, in ticks.
+        groups: The key codes.
+        rows: The number of a row with the same key.
     """
 
     starts: pa.Array
@@ -160,43 +158,43 @@ class Windows:
     groups: pa.Array
     rows: pa.Array
 
-    def only(self, mask: pa.Array) -> "Windows":
-        """Those where the mask is true."""
+    def filter(self, mask: pa.Array) -> "Windows":
+        """The windows where the mask is true."""
         columns = (self.starts, self.ends, self.groups, self.rows)
         return Windows(*(column.filter(mask) for column in columns))
 
 
 def compute_windows(request: KernelCall, windows: Windows) -> dict[str, Result]:
-    """The key columns, both ends and the results of windows, by name."""
+    """Computes windows: key columns, both ends and results, by name."""
     source, spec = request.source, request.spec
-    moments = QueryPoints(
-        times=windows.ends,
-        since=windows.starts,
+    points = QueryPoints(
+        ends=windows.ends,
+        starts=windows.starts,
         groups=windows.groups if spec.by else None,
         arrival=None,
-        called="window",
+        noun="window",
     )
     keys = [(name, column.take(windows.rows)) for name, column in request.key_columns]
     ends = request.times.window_ends(windows.ends)
     named = pa.table({**dict(keys), "window_end": ends})
-    request.named = lambda row: describe_window(named, row, spec.by)
-    (answers,) = request.ask(moments)
-    columns = {name: _taken(source, name, column) for name, column in keys}
-    flavour = source.flavour(spec.on)
+    request.name_row = lambda row: describe_window(named, row, spec.by)
+    (answers,) = request.compute(points)
+    columns = {name: _key_result(source, name, column) for name, column in keys}
+    dtype = source.dtype(spec.on)
     starts = request.times.window_ends(windows.starts)
     for name, times in (("window_start", starts), ("window_end", ends)):
-        keeps = times.type == request.times.original.type
-        columns[name] = Result(times, flavour, keeps, nullable=False)
+        same_type = times.type == request.times.original.type
+        columns[name] = Result(times, dtype, same_type, nullable=False)
     return {**columns, **answers}
 
 
-def _taken(source: Frame, name: str, column: pa.Array) -> Result:
+def _key_result(source: Frame, name: str, column: pa.Array) -> Result:
     nullable = not source.never_null(name)
-    return Result(column, source.flavour(name), keeps=True, nullable=nullable)
+    return Result(column, source.dtype(name), same_type=True, nullable=nullable)
 
 
 def find_windows(request: KernelCall, spec: Spec) -> Windows:
-    """The windows that hold a row, or lie between such ones if `spec.empty`.
+    """Finds the windows that hold a row, and those between them if `spec.empty`.
 
     Raises:
         SpecError: If there are too many, or one reaches beyond int64.
@@ -205,12 +203,12 @@ def find_windows(request: KernelCall, spec: Spec) -> Windows:
     length = window_ticks(window.as_length, request.times)
     try:
         if window.is_session:
-            found = _core.session_windows(request.rows, request.laid, length)
+            found = _core.session_windows(request.rows, request.layout, length)
         else:
             every = window_ticks(window.as_every, request.times)
             shift = window_ticks(window.as_offset, request.times)
             found = _core.hop_windows(
-                request.rows, request.laid, length, every, shift % every, spec.empty
+                request.rows, request.layout, length, every, shift % every, spec.empty
             )
     except OverflowError as error:
         raise SpecError(

@@ -1,4 +1,4 @@
-"""One call of the kernel over a table: what is asked of it, what its answers mean."""
+"""Binds a table to a Spec and runs the native kernel."""
 
 import operator
 import os
@@ -31,47 +31,47 @@ from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
 
 __all__ = ["KernelCall", "QueryPoints", "map_lazily", "resolve_threads"]
 
+_MAX_THREADS = 1 << 10
 # Kind, length, closed and offset, in the ticks of the time column.
-_MOST_THREADS = 1 << 10
 _Span = tuple[str, int, str, int]
 _Columns = tuple[pa.Array, pa.Array | None, pa.Array | None, pa.Array | None]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPoints:
-    """When to answer, where it is not at every row.
+    """The times at which windows are evaluated, where these are not the rows' own.
 
     Attributes:
-        times: Where windows end, in ticks of the table's time column.
-        since: Where they begin, instead of a length before their end.
-        groups: Their keys, in the codes of the table's rows; None without keys.
-        arrival: What has arrived by then counts; None if all does.
-        called: What a moment is to the user, for messages.
+        ends: The end of each window, in ticks of the table's time column.
+        starts: The start of each window; None for the end less the window's length.
+        groups: The key codes, as in the table's rows; None without keys.
+        arrival: Only rows that arrived by then count; None if all do.
+        noun: What messages call a query point.
     """
 
-    times: pa.Array
-    since: pa.Array | None
+    ends: pa.Array
+    starts: pa.Array | None
     groups: pa.Array | None
     arrival: pa.Array | None
-    called: str
+    noun: str
 
     @property
     def columns(self) -> "_Columns":
-        """For the kernel."""
-        return (self.times, self.since, self.groups, self.arrival)
+        """The columns that the kernel takes."""
+        return (self.ends, self.starts, self.groups, self.arrival)
 
 
 class KernelCall:
-    """A table and a `Spec`, ready to be asked.
+    """Binds a table to a `Spec`; `compute` runs the kernel.
 
     Args:
         source: The table.
-        spec: What is asked.
-        history: So many rows from the top are seen by the others, not answered: the
-            answers at rows begin behind them.
-        named: How messages name a row, which is counted from the first answered one.
-        lifted: Rows may stand for many: their `partials`, null where a row is itself.
-            Only a request that `folds` takes and gives them.
+        spec: The windows and aggregations.
+        history: The first `history` rows are context: other rows' windows see them, and
+            they get no results.
+        name_row: Formats a row for messages, by its index after the history.
+        row_partials: The `partials` of rows that stand for several, else null. Needs
+            `folds`.
         threads: How many threads may work.
     """
 
@@ -81,14 +81,14 @@ class KernelCall:
         spec: Spec,
         *,
         history: int = 0,
-        named: Callable[[int], str] | None = None,
-        lifted: pa.Array | None = None,
+        name_row: Callable[[int], str] | None = None,
+        row_partials: pa.Array | None = None,
         threads: int = 1,
     ) -> None:
         self._history = history
-        self._threads = _checked_threads(threads)
-        self.named = named
-        self._lifted = lifted
+        self._threads = _check_threads(threads)
+        self.name_row = name_row
+        self._row_partials = row_partials
         self.source = source
         self.spec = spec
         self.times = read_times(source.column(spec.on), spec.on)
@@ -96,33 +96,33 @@ class KernelCall:
         if spec.arrival is not None:
             column = source.column(spec.arrival)
             self.arrival = read_times(column, spec.arrival)
-        self.moments: QueryPoints | None = None
+        self.points: QueryPoints | None = None
         self.spans = [_span(window, self.times) for window in spec.windows]
-        self._feeds = KernelInputs()
+        self._inputs = KernelInputs()
         self._columns = ValueColumns(source.column, spec.nan)
-        self._own: dict[CustomAggregation, list[list[Any]]] = {}
+        self._custom: dict[CustomAggregation, list[list[Any]]] = {}
         self.plans = []
         for _, agg in spec.aggs:
-            with _in_arrow_for(agg):
-                self.plans.append(plan(agg, self._columns, self._feeds, spec.on))
-        asked = [call for plan in self.plans for call in self._calls_of(plan)]
-        # Aggregations may ask for the same; each call is asked once.
-        self._calls = {call: at for at, call in enumerate(dict.fromkeys(asked))}
+            with _naming_column_of(agg):
+                self.plans.append(plan(agg, self._columns, self._inputs, spec.on))
+        calls = [call for plan in self.plans for call in self._calls_of(plan)]
+        # Aggregations share equal calls.
+        self._calls = {call: at for at, call in enumerate(dict.fromkeys(calls))}
 
     @cached_property
     def groups(self) -> pa.Array | None:
-        """Codes of the rows' keys; None without keys. `at=` brings codes of its own."""
-        # Windows at a distance come in the order of their keys, and history goes by it.
+        """The key codes of the rows; None without keys. `at=` replaces them."""
+        # Hopping windows are listed in key order, and history relies on it.
         in_order = self.spec.is_hopping or self._history > 0
         return group_codes(self.key_columns, in_order=in_order)
 
     @property
     def key_columns(self) -> list[tuple[str, pa.Array]]:
-        """The key columns of the table itself."""
-        return self.keys(self.source)
+        """The key columns of the table."""
+        return self.key_columns_of(self.source)
 
-    def keys(self, source: Frame) -> list[tuple[str, pa.Array]]:
-        """The key columns of a table."""
+    def key_columns_of(self, source: Frame) -> list[tuple[str, pa.Array]]:
+        """The key columns of another table."""
         return [(name, source.column(name)) for name in self.spec.by]
 
     @property
@@ -132,58 +132,58 @@ class KernelCall:
         return (self.times.ticks, self.groups, arrival)
 
     @cached_property
-    def laid(self) -> _core.SortLayout:
-        """The rows in order: once for their windows and for what these are asked."""
+    def layout(self) -> _core.SortLayout:
+        """The rows sorted by key and time, shared by all passes over them."""
         return _core.sort_rows(self.rows, self._threads)
 
-    def way(self, kind: str, of: int, number: int) -> str:
-        """What the core does for a call."""
-        way = _core.kernel_kind(kind, number)
-        whole = of >= 0 and pa.types.is_integer(self._feeds.columns[of].type)
-        return "whole sums" if way == "sums" and whole else way
+    def kernel_kind(self, kind: str, of: int, number: int) -> str:
+        """The kernel that the core chooses for a call."""
+        chosen = _core.kernel_kind(kind, number)
+        integer = of >= 0 and pa.types.is_integer(self._inputs.columns[of].type)
+        return "whole sums" if chosen == "sums" and integer else chosen
 
     def _calls_of(self, plan: Plan) -> tuple[Call, ...]:
-        if self.spec.min_rows and plan.present is not None:
-            return (*plan.calls, plan.present)
+        if self.spec.min_rows and plan.count_call is not None:
+            return (*plan.calls, plan.count_call)
         return plan.calls
 
-    def ask(self, moments: QueryPoints | None = None) -> list[dict[str, Result]]:
-        """The results by name, per window: at every row, or at moments.
+    def compute(self, points: QueryPoints | None = None) -> list[dict[str, Result]]:
+        """Computes the results by name, per window: at every row or at query points.
 
         Raises:
-            ResultOverflowError: If an integer result does not fit its type, and is
-                null for no other reason.
+            ResultOverflowError: If an integer result does not fit its type, unless
+                `min_rows` makes it null.
         """
-        self.moments = moments
-        at = None if moments is None else moments.columns
-        history = self._history if moments is None else 0
-        self._ask_own(at, history)
+        self.points = points
+        at = None if points is None else points.columns
+        history = self._history if points is None else 0
+        self._compute_custom(at, history)
         raises = self.spec.overflow == "raise"
         try:
             answers, beyond = _core.rolling(
                 self.rows,
-                self._feeds.columns,
+                self._inputs.columns,
                 list(self._calls),
                 self.spans,
                 self.spec.ties,
                 at,
-                self._feeds.natives,
+                self._inputs.natives,
                 history,
-                self._lifted,
+                self._row_partials,
                 self._threads,
-                self.laid if self.spec.is_hopping else None,
-                # Windows of few values are null, whatever they overflow.
+                self.layout if self.spec.is_hopping else None,
+                # `min_rows` makes some results null, even if they overflow.
                 raises and self.spec.min_rows <= 1,
             )
         except ResultOverflowError as error:
             where = (error.window, error.aggregation, error.row)  # type: ignore[attr-defined]
             raise self._overflow(where, history, str(error)) from None
         columns = [
-            [_behind(history, pa.array(column)) for column in window]
+            [_without_history(history, pa.array(column)) for column in window]
             for window in answers
         ]
         for window, call, row, value in beyond if raises else ():
-            if not self._is_few(columns[window], call, row - history):
+            if not self._below_min_rows(columns[window], call, row - history):
                 why = f"{value} does not fit int64"
                 raise self._overflow((window, call, row), history, why)
         aggs = list(zip(self.spec.aggs, self.plans, strict=True))
@@ -197,39 +197,39 @@ class KernelCall:
 
     @property
     def folds(self) -> bool:
-        """Whether rows can be folded beforehand, for answers over other tables, too.
+        """Whether rows can be folded into partials that other tables can use.
 
-        Not where values are told apart by their rows or ranks in this table, where all
-        of them are needed, and where Python functions combine.
+        Holistic and Python aggregations cannot, nor inputs that are row numbers or
+        ranks of this table.
         """
-        absolute = self._feeds.absolute
+        portable = self._inputs.portable
         return all(
             plan.calls
             and agg.kind not in HOLISTIC
             and all(
-                kind == "count" or all(absolute[at] for at in (of, by) if at >= 0)
+                kind == "count" or all(portable[at] for at in (of, by) if at >= 0)
                 for kind, of, by, _ in plan.calls
             )
             for (_, agg), plan in zip(self.spec.aggs, self.plans, strict=True)
         )
 
-    def partials(self, moments: QueryPoints) -> pa.Array:
-        """What is folded over moments, both ends included, as bytes."""
+    def partials(self, points: QueryPoints) -> pa.Array:
+        """The partials over [start, end] of each query point, as bytes."""
         return pa.array(
             _core.partials(
                 self.rows,
-                self._feeds.columns,
+                self._inputs.columns,
                 list(self._calls),
-                moments.columns,
-                self._feeds.natives,
-                self._lifted,
+                points.columns,
+                self._inputs.natives,
+                self._row_partials,
             )
         )
 
-    def _ask_own(self, at: _Columns | None, history: int) -> None:
-        """The answers of the user's own aggregations: per window, per moment."""
+    def _compute_custom(self, at: _Columns | None, history: int) -> None:
+        """Computes Python aggregations: per window, the answers at rows or points."""
         for _, agg in self.spec.aggs:
-            if isinstance(agg, CustomAggregation) and agg not in self._own:
+            if isinstance(agg, CustomAggregation) and agg not in self._custom:
                 assert agg.of is not None, "a Spec does not let this through"
                 values = self._columns.of(agg.of, where=agg.where)
                 answers = _core.rolling_udaf(
@@ -241,44 +241,43 @@ class KernelCall:
                     at,
                     history,
                 )
-                self._own[agg] = [of_window[history:] for of_window in answers]
+                self._custom[agg] = [of_window[history:] for of_window in answers]
 
     def _result(
         self, index: int, agg: Aggregation, plan: Plan, answers: list[pa.Array]
     ) -> Result:
         """The result of one aggregation over one window."""
         window = self.spec.windows[index]
-        few = None
-        if self.spec.min_rows and plan.present is not None:
-            few = pc.less(answers[self._calls[plan.present]], self.spec.min_rows)
-        with _in_arrow_for(agg):
+        too_few = None
+        if self.spec.min_rows and plan.count_call is not None:
+            too_few = pc.less(answers[self._calls[plan.count_call]], self.spec.min_rows)
+        with _naming_column_of(agg):
             if isinstance(agg, CustomAggregation):
-                own = self._own[agg][index]
-                array = in_one_type(agg, own, agg.functions)
+                array = in_one_type(agg, self._custom[agg][index], agg.functions)
             else:
-                asked = [answers[self._calls[call]] for call in plan.calls]
-                array = plan.finish(asked)
-                if plan.limit is not None and self.spec.overflow == "raise":
-                    beyond = pc.and_(array.is_null(), asked[0].is_valid())
-                    if few is not None:
-                        beyond = pc.and_(beyond, pc.invert(few))
+                raw = [answers[self._calls[call]] for call in plan.calls]
+                array = plan.decode(raw)
+                if plan.overflow_reason is not None and self.spec.overflow == "raise":
+                    beyond = pc.and_(array.is_null(), raw[0].is_valid())
+                    if too_few is not None:
+                        beyond = pc.and_(beyond, pc.invert(too_few))
                     row = pc.index(beyond, True).as_py()
                     if row >= 0:
-                        raise self._overflow_of(agg, window, row, plan.limit)
-        if few is not None:
-            array = with_nulls(array, few)
-        there = agg.where is None and self._always_there(window, plan)
-        nullable = plan.present is not None and not there
-        flavour = None if plan.source is None else self.source.flavour(plan.source)
-        return Result(array, flavour, plan.keeps, nullable)
+                        raise self._overflow_of(agg, window, row, plan.overflow_reason)
+        if too_few is not None:
+            array = with_nulls(array, too_few)
+        has_value = agg.where is None and self._never_null(window, plan)
+        nullable = plan.count_call is not None and not has_value
+        dtype = None if plan.source is None else self.source.dtype(plan.source)
+        return Result(array, dtype, plan.same_type, nullable)
 
-    def _always_there(self, window: WindowSpec, plan: Plan) -> bool:
-        """Whether every window holds a value, whatever the data: the row's own."""
+    def _never_null(self, window: WindowSpec, plan: Plan) -> bool:
+        """Whether every window holds a value, whatever the data."""
         if self.spec.is_hopping:
             holds_a_row = not self.spec.empty
         else:
-            own = self.moments is None and window.offset == 0
-            holds_a_row = own and window.closed in ("right", "both")
+            ends_at_row = self.points is None and window.offset == 0
+            holds_a_row = ends_at_row and window.closed in ("right", "both")
         return (
             holds_a_row
             and self.spec.overflow == "raise"
@@ -286,92 +285,91 @@ class KernelCall:
             and all(self.source.never_null(name) for name in plan.reads)
         )
 
-    def _asker(self, call: int) -> tuple[Aggregation, Plan]:
-        """The first aggregation that asks for a call."""
-        asked = list(self._calls)[call]
+    def _caller_of(self, call: int) -> tuple[Aggregation, Plan]:
+        """The first aggregation that makes a call."""
+        wanted = list(self._calls)[call]
         plans = zip(self.spec.aggs, self.plans, strict=True)
         return next(
-            (agg, plan) for (_, agg), plan in plans if asked in self._calls_of(plan)
+            (agg, plan) for (_, agg), plan in plans if wanted in self._calls_of(plan)
         )
 
-    def _is_few(self, answers: list[pa.Array], call: int, row: int) -> bool:
-        """Whether a window holds fewer values than it takes."""
-        _, plan = self._asker(call)
-        if not self.spec.min_rows or plan.present is None:
+    def _below_min_rows(self, answers: list[pa.Array], call: int, row: int) -> bool:
+        """Whether a window holds fewer values than `min_rows`."""
+        _, plan = self._caller_of(call)
+        if not self.spec.min_rows or plan.count_call is None:
             return False
-        count: int = answers[self._calls[plan.present]][row].as_py()
+        count: int = answers[self._calls[plan.count_call]][row].as_py()
         return count < self.spec.min_rows
 
     def _overflow(
         self, where: tuple[int, int, int], history: int, why: str
     ) -> ResultOverflowError:
         index, call, row = where
-        agg, _ = self._asker(call)
+        agg, _ = self._caller_of(call)
         window = self.spec.windows[index]
         return self._overflow_of(agg, window, row - history, why)
 
     def _overflow_of(
         self, agg: Aggregation, window: WindowSpec, row: int, why: str
     ) -> ResultOverflowError:
-        if self.named is not None:
-            called = self.named(row)
+        if self.name_row is not None:
+            name = self.name_row(row)
         else:
-            what = "row" if self.moments is None else self.moments.called
-            called = f"{what} {row} (counting from 0)"
+            what = "row" if self.points is None else self.points.noun
+            name = f"{what} {row} (counting from 0)"
         return ResultOverflowError(
-            f"{agg!r} over the window {window.label!r} of {called}: {why}; cast the "
+            f"{agg!r} over the window {window.label!r} of {name}: {why}; cast the "
             "column to float64 if rounding is fine, or give ",
             Argument("overflow", "null"),
         )
 
 
-def _behind(history: int, answers: pa.Array) -> pa.Array:
-    """The answers behind those of history."""
+def _without_history(history: int, answers: pa.Array) -> pa.Array:
+    """The answers without those of the history."""
     if history == 0:
         return answers
     if not pa.types.is_list(answers.type):
         return answers.slice(history)
-    # Whoever reads a list's values reads all that its buffers hold.
+    # A slice of a list array keeps all its values; take copies those needed.
     rows = row_numbers(len(answers)).slice(history)
     return answers.take(rows)
 
 
 @contextmanager
-def _in_arrow_for(agg: Aggregation) -> Iterator[None]:
-    """Says whose column it is that Arrow has no function for."""
+def _naming_column_of(agg: Aggregation) -> Iterator[None]:
+    """Names the aggregation whose column Arrow has no function for."""
     try:
         yield
     except pa.ArrowNotImplementedError as error:
         raise SpecError(
-            f"pyarrow {pa.__version__} has no way to handle the column of {agg!r}: "
-            f"{error}; cast the column to a plainer type"
+            f"pyarrow {pa.__version__} cannot compute with the column of {agg!r}: "
+            f"{error}; cast the column to a simpler type"
         ) from error
 
 
 def map_lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
-    """The same of a LazyFrame, which stays lazy.
+    """Maps a LazyFrame, which stays lazy.
 
     Raises:
-        SpecError: If only the rows tell which type a result has.
+        SpecError: If a result's type is not known before the rows are.
     """
     for _, agg in spec.aggs:
         if isinstance(agg, CustomAggregation) and agg.functions.returns is None:
             raise SpecError(
-                f"the type of {agg!r} is known once there are answers, and a LazyFrame "
-                "must know it before: give sw.aggregation(..., returns=float), or call "
-                ".collect() on it first"
+                f"a LazyFrame needs the type of {agg!r} before there are answers: give "
+                "sw.aggregation(..., returns=float), or call .collect() first"
             )
     return map_lazy(lazy, answer)
 
 
 def resolve_threads(threads: int | None) -> int:
-    """So many threads; by default as many as this process may use cores.
+    """The number of threads; by default the cores that this process may use.
 
     Example:
         >>> resolve_threads(3), resolve_threads(None) >= 1
         (3, True)
     """
-    return _cores() if threads is None else _checked_threads(threads)
+    return _cores() if threads is None else _check_threads(threads)
 
 
 def _cores() -> int:
@@ -382,20 +380,20 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _checked_threads(threads: object) -> int:
+def _check_threads(threads: object) -> int:
     if isinstance(threads, SupportsIndex) and not isinstance(threads, bool):
         number = operator.index(threads)
         if number >= 1:
-            return min(number, _MOST_THREADS)
+            return min(number, _MAX_THREADS)
     raise SpecError(
         Argument("threads", threads),
-        ": give how many threads may work, 1 or more, or leave it out for all cores",
+        ": give 1 or more threads, or leave it out for all cores",
     )
 
 
 def _span(window: WindowSpec, times: TimeColumn) -> _Span:
     kind = "rows" if window.kind == "rows" else "time"
     length = window_ticks(window.as_length, times)
-    # The offset of windows on a grid says where the grid lies, and moves no end.
+    # A hopping window's offset moves the grid, not its end.
     shift = 0 if window.every else window_ticks(window.as_offset, times)
     return kind, length, window.closed, shift

@@ -1,4 +1,4 @@
-"""How each aggregation is asked of the kernel, and what its answers become."""
+"""Lowers each aggregation to kernel calls, and decodes their answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from slidewise.table.encoding import (
 
 __all__ = ["Call", "Plan", "in_one_type", "plan"]
 
-# (kind, of, by, ddof) with indices into the fed columns, -1 for none.
+# (kind, of, by, ddof) with indices into the kernel inputs, -1 for none.
 Call = tuple[str, int, int, int]
-# From the kernel's answers, one array per call, to the result.
-Finish = Callable[[Sequence[pa.Array]], pa.Array]
+# Makes the result of the kernel's answers, one array per call.
+Decode = Callable[[Sequence[pa.Array]], pa.Array]
 
 _INT64 = pa.int64()
 _LOW_HALF = 2**32 - 1
@@ -61,15 +61,15 @@ _TAKES: Mapping[str, tuple[str, ...]] = {
     "quantile": _ORDERED,
     "median": _NUMBERS,
 }
-_IN_WORDS = {
+_FAMILY_NAMES = {
     "number": "integers and floats",
     "bool": "bool",
     "duration": "durations",
     "instant": "timestamps and dates",
     "text": "text, binary and decimals",
 }
-# Where not all of a family is meant.
-_PART_OF_IT = {
+# What is accepted, where that is not whole families.
+_ACCEPTED = {
     "sum": "integers, floats, decimals of up to 38 digits, bool and durations",
     "concat": "text and binary",
     **dict.fromkeys(BITS, "integers and bool"),
@@ -78,94 +78,96 @@ _PART_OF_IT = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one aggregation is asked of the kernel.
+    """The kernel calls of one aggregation and the decoding of their answers.
 
     Attributes:
-        calls: What to ask; nothing for aggregations of the user's own, whose answers
-            come another way.
-        finish: From the answers, one array per call, to the result.
-        present: What is counted for `min_rows`; None where it has no say.
-        source: The column whose flavour of types the result follows.
-        keeps: Whether the result has the type of `source`.
+        calls: The kernel calls; empty for Python aggregations, which run separately.
+        decode: Makes the result of the answers, one array per call.
+        count_call: The call that counts values for `min_rows`; None where `min_rows`
+            does not apply.
+        source: The column whose library type the result follows.
+        same_type: Whether the result has the type of `source`.
         reads: The columns it computes with.
-        limit: What is wrong with a result that `finish` leaves null though there were
-            values; None where it leaves none.
+        overflow_reason: Why `decode` gives null although there were values; None if it
+            never does.
     """
 
     calls: tuple[Call, ...]
-    finish: Finish
-    present: Call | None
+    decode: Decode
+    count_call: Call | None
     source: str | None
-    keeps: bool
+    same_type: bool
     reads: tuple[str, ...]
-    limit: str | None = None
+    overflow_reason: str | None = None
 
 
-def plan(agg: Aggregation, columns: ValueColumns, feeds: KernelInputs, on: str) -> Plan:
+def plan(
+    agg: Aggregation, columns: ValueColumns, inputs: KernelInputs, on: str
+) -> Plan:
     """Plans one aggregation over columns.
 
     Args:
-        agg: What to compute.
-        columns: Where its columns come from, and `on`.
-        feeds: Where the kernel's columns are gathered.
-        on: The column of times, which `arg_min` and `arg_max` give without `of`.
+        agg: The aggregation.
+        columns: The columns of the table.
+        inputs: Collects the input columns of the kernel.
+        on: The column of times, which `arg_min` and `arg_max` return without `of`.
 
     Raises:
-        SpecError: If the aggregation does not fit its column; the message says what
-        does.
+        SpecError: If the aggregation does not fit its column; the message lists those
+            that do.
     """
     if agg.kind in ("arg_min", "arg_max"):
-        return _plan_arg(agg, columns, feeds, on)
+        return _plan_arg(agg, columns, inputs, on)
     if agg.of is None:
-        return _plan_rows(agg, columns, feeds)
+        return _plan_rows(agg, columns, inputs)
     values = columns.of(agg.of, where=agg.where)
     if agg.kind == "own":
-        present = ("count", feeds.add(values, "rows"), -1, 0)
-        return Plan((), _only, present, None, False, (values.name,))
+        count_call = ("count", inputs.add(values, "rows"), -1, 0)
+        return Plan((), _first_answer, count_call, None, False, (values.name,))
     if isinstance(agg, NativeAggregation):
-        return _plan_native(agg, values, feeds)
+        return _plan_native(agg, values, inputs)
     if isinstance(agg, Sketch):
-        return _plan_sketch(agg, values, feeds)
+        return _plan_sketch(agg, values, inputs)
     _check_fit(agg, values)
     if agg.kind in PAIRS:
-        return _plan_pair(agg, columns, feeds)
+        return _plan_pair(agg, columns, inputs)
     if agg.kind in _LISTS:
-        return _plan_list(agg, values, feeds)
+        return _plan_list(agg, values, inputs)
     if agg.kind in ("first", "last"):
-        return _plan_pick(agg, values, feeds)
+        return _plan_pick(agg, values, inputs)
     if agg.kind in ("top_k", "bottom_k"):
-        return _plan_best(agg, values, feeds)
+        return _plan_best(agg, values, inputs)
     if agg.kind == "sum":
-        return _plan_sum(agg, values, feeds)
+        return _plan_sum(agg, values, inputs)
     if agg.kind == "range":
-        return _plan_range(values, feeds)
-    return _plan_plain(agg, values, feeds)
+        return _plan_range(values, inputs)
+    return _plan_plain(agg, values, inputs)
 
 
-def _between(agg: Aggregation) -> bool:
+def _interpolates(agg: Aggregation) -> bool:
     """Whether an answer may lie between two values."""
     return agg.kind == "median" or agg.interpolation in ("linear", "midpoint")
 
 
-def _only(answers: Sequence[pa.Array]) -> pa.Array:
+def _first_answer(answers: Sequence[pa.Array]) -> pa.Array:
     return answers[0]
 
 
-def _some(answers: Sequence[pa.Array]) -> pa.Array:
-    """Lists, of which one is never empty but over nothing."""
+def _null_if_empty(answers: Sequence[pa.Array]) -> pa.Array:
+    """Lists, null where empty: a window without values."""
     return with_nulls(answers[0], pc.equal(pc.list_value_length(answers[0]), 0))
 
 
-def _plan_rows(agg: Aggregation, columns: ValueColumns, feeds: KernelInputs) -> Plan:
+def _plan_rows(agg: Aggregation, columns: ValueColumns, inputs: KernelInputs) -> Plan:
     """Counts rows, or those where a column of booleans is true."""
     if agg.where is None:
-        return Plan((("count", -1, -1, 0),), _only, None, None, False, ())
-    at = feeds.add(columns.of(agg.where, where=agg.where), "number")
-    return Plan((("count", at, -1, 0),), _only, None, None, False, (agg.where,))
+        return Plan((("count", -1, -1, 0),), _first_answer, None, None, False, ())
+    at = inputs.add(columns.of(agg.where, where=agg.where), "number")
+    return Plan((("count", at, -1, 0),), _first_answer, None, None, False, (agg.where,))
 
 
 def _plan_native(
-    agg: NativeAggregation, values: ValueColumn, feeds: KernelInputs
+    agg: NativeAggregation, values: ValueColumn, inputs: KernelInputs
 ) -> Plan:
     compiled = agg.functions
     ints = compiled.value == "int64"
@@ -174,14 +176,14 @@ def _plan_native(
             f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
             f"its lift takes {compiled.value}"
         )
-    at = feeds.add(values, "number" if ints else "float64")
+    at = inputs.add(values, "number" if ints else "float64")
     lowered = compiled.lower_address[0] is not None
     return Plan(
-        calls=((feeds.native(compiled), at, -1, 0),),
-        finish=_only if lowered else partial(_lowered, agg),
-        present=("count", at, -1, 0),
+        calls=((inputs.native(compiled), at, -1, 0),),
+        decode=_first_answer if lowered else partial(_lowered, agg),
+        count_call=("count", at, -1, 0),
         source=values.name,
-        keeps=False,
+        same_type=False,
         reads=(values.name,),
     )
 
@@ -194,10 +196,10 @@ def _lowered(agg: NativeAggregation, answers: Sequence[pa.Array]) -> pa.Array:
 def in_one_type(
     agg: Aggregation, answers: list[Any], functions: Functions | Compiled
 ) -> pa.Array:
-    """A column of what a user's lower gave.
+    """One Arrow column of the answers of a user's `lower`.
 
     Raises:
-        SpecError: If that does not go into one.
+        SpecError: If they have no common type.
     """
     kind = functions.returns
     if kind is None and all(answer is None for answer in answers):
@@ -213,22 +215,22 @@ def in_one_type(
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _plan_sketch(agg: Sketch, values: ValueColumn, feeds: KernelInputs) -> Plan:
+def _plan_sketch(agg: Sketch, values: ValueColumn, inputs: KernelInputs) -> Plan:
     _check_sketched(agg, values)
-    at = feeds.add(values, "hashes" if agg.hashed else "number")
-    call, finish = (agg.core_kind, at, -1, 0), _only
+    at = inputs.add(values, "hashes" if agg.hashed else "number")
+    call, decode = (agg.core_kind, at, -1, 0), _first_answer
     if agg.kind == "heavy_hitters":
-        call = (agg.core_kind, feeds.add(values, "rows"), at, 0)
-        finish = partial(_hitters, values)
+        call = (agg.core_kind, inputs.add(values, "rows"), at, 0)
+        decode = partial(_hitters, values)
     if agg.kind == "approx_quantile" and isinstance(agg.parameters[0], tuple):
-        finish = _some
-    present = ("count", at, -1, 0)
+        decode = _null_if_empty
+    count_call = ("count", at, -1, 0)
     return Plan(
         calls=(call,),
-        finish=finish,
-        present=None if agg.kind == "approx_count_distinct" else present,
+        decode=decode,
+        count_call=None if agg.kind == "approx_count_distinct" else count_call,
         source=values.name,
-        keeps=False,
+        same_type=False,
         reads=(values.name,),
     )
 
@@ -245,13 +247,13 @@ def _check_sketched(agg: Sketch, values: ValueColumn) -> None:
 
 
 def _hitters(values: ValueColumn, answers: Sequence[pa.Array]) -> pa.Array:
-    """From rows, counts and errors, one behind the other, to structs of them."""
+    """Structs of value, count and error, from lists of these three in turn."""
     flat = answers[0].values
     places = row_numbers(len(flat) // 3)
     rows, counts, errors = (
         flat.take(pc.add(pc.multiply(places, 3), part)) for part in (0, 1, 2)
     )
-    items = values.as_came(values.pick(rows))
+    items = values.restore_type(values.take(rows))
     structs = pa.StructArray.from_arrays(
         [items, counts, errors], names=["value", "count", "error"]
     )
@@ -259,137 +261,145 @@ def _hitters(values: ValueColumn, answers: Sequence[pa.Array]) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, structs)
 
 
-def _plan_pair(agg: Aggregation, columns: ValueColumns, feeds: KernelInputs) -> Plan:
+def _plan_pair(agg: Aggregation, columns: ValueColumns, inputs: KernelInputs) -> Plan:
     """Two columns, each null where the other one is."""
-    assert agg.of is not None, "a Spec does not let this through"
-    assert agg.by is not None, "a Spec does not let this through"
-    x = columns.of(agg.of, where=agg.where, beside=agg.by)
-    y = columns.of(agg.by, where=agg.where, beside=agg.of)
+    assert agg.of is not None, "Spec requires it"
+    assert agg.by is not None, "Spec requires it"
+    x = columns.of(agg.of, where=agg.where, paired=agg.by)
+    y = columns.of(agg.by, where=agg.where, paired=agg.of)
     _check_fit(agg, y)
-    # A shift changes no distance from a mean, and uint64 shifted is int64.
-    at, other = feeds.add(x, "order"), feeds.add(y, "order")
+    # A shift keeps distances from the mean, and shifted uint64 is int64.
+    at, other = inputs.add(x, "order"), inputs.add(y, "order")
     return Plan(
         calls=((agg.kind, at, other, agg.ddof),),
-        finish=_only,
-        present=("count", at, -1, 0),
+        decode=_first_answer,
+        count_call=("count", at, -1, 0),
         source=x.name,
-        keeps=False,
+        same_type=False,
         reads=(x.name, y.name),
     )
 
 
-def _plan_best(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
-    at = feeds.add(values, "order")
+def _plan_best(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
+    at = inputs.add(values, "order")
 
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
-        items = values.as_came(values.unorder(answers[0].values))
+    def decode(answers: Sequence[pa.Array]) -> pa.Array:
+        items = values.restore_type(values.from_order(answers[0].values))
         return pa.ListArray.from_arrays(answers[0].offsets, items)
 
     return Plan(
         calls=((agg.kind, at, -1, agg.k),),
-        finish=finish,
-        present=("count", at, -1, 0),
+        decode=decode,
+        count_call=("count", at, -1, 0),
         source=values.name,
-        keeps=False,
+        same_type=False,
         reads=(values.name,),
     )
 
 
-def _plan_plain(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
-    form, finish = _form(agg, values)
-    at = feeds.add(values, form)
+def _plan_plain(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
+    encoding, decode = _encoding(agg, values)
+    at = inputs.add(values, encoding)
     counts = agg.kind in ("count", "count_distinct")
-    present = None if counts else ("count", at, -1, 0)
-    asked = "mean" if agg.kind == "geometric_mean" else agg.core_kind
-    call = (asked, at, -1, agg.ddof)
+    count_call = None if counts else ("count", at, -1, 0)
+    kernel_kind = "mean" if agg.kind == "geometric_mean" else agg.core_kind
+    call = (kernel_kind, at, -1, agg.ddof)
     made = ("any", "all", "geometric_mean")
-    plain = agg.kind in made or (agg.kind in BITS and values.is_coded)
-    keeps = finish is not _only and not plain
-    return Plan((call,), finish, present, values.name, keeps, (values.name,))
+    plain = agg.kind in made or (agg.kind in BITS and values.is_dictionary)
+    same_type = decode is not _first_answer and not plain
+    return Plan((call,), decode, count_call, values.name, same_type, (values.name,))
 
 
-def _form(agg: Aggregation, values: ValueColumn) -> tuple[str, Finish]:
-    """In which form a column goes to the kernel, and how the answer comes back."""
+def _encoding(agg: Aggregation, values: ValueColumn) -> tuple[str, Decode]:
+    """The encoding of a column, and how to decode the answer."""
     kind = agg.kind
     if kind == "count_distinct":
         ordered = values.family in ("number", "bool", "duration", "instant")
-        return "order" if ordered else "codes", _only
-    if kind == "mode" or (kind == "quantile" and not _between(agg)):
-        return "order", lambda answers: values.as_came(values.unorder(answers[0]))
+        return "order" if ordered else "codes", _first_answer
+    if kind == "mode" or (kind == "quantile" and not _interpolates(agg)):
+        return "order", lambda answers: values.restore_type(
+            values.from_order(answers[0])
+        )
     if kind == "count":
-        return ("number" if values.family in ("number", "bool") else "rows"), _only
+        return (
+            "number" if values.family in ("number", "bool") else "rows"
+        ), _first_answer
     if kind in ("min", "max"):
-        return "order", lambda answers: values.as_came(values.unorder(answers[0]))
+        return "order", lambda answers: values.restore_type(
+            values.from_order(answers[0])
+        )
     if kind in ("min_count", "max_count"):
-        return "order", _only
+        return "order", _first_answer
     if kind == "geometric_mean":
         return "logs", lambda answers: pc.exp(answers[0])
     if kind in ("any", "all"):
         return "number", lambda answers: answers[0].cast(pa.bool_())
     if kind in BITS:
-        return "bits", lambda answers: values.as_number(values.unbits(answers[0]))
+        return "bits", lambda answers: values.restore_computed(
+            values.from_bits(answers[0])
+        )
     if kind in _MOMENTS:
-        # A shift changes no distance from the mean, and uint64 shifted is int64.
-        return "order", _only
+        # A shift keeps distances from the mean, and shifted uint64 is int64.
+        return "order", _first_answer
     if values.family == "duration":
         return "number", lambda answers: answers[0].view(values.original.type)
     if kind in ("product", "sum_of_squares") and pa.types.is_uint64(
         values.original.type
     ):
-        return "exact", _only
-    return "number", _only
+        return "int64", _first_answer
+    return "number", _first_answer
 
 
-def _plan_pick(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
-    """Picks values themselves if they are words, or else their rows."""
-    at = feeds.add(values, "words" if values.is_word else "rows")
+def _plan_pick(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
+    """Selects 64-bit values themselves, and other values by their row."""
+    at = inputs.add(values, "raw_bits" if values.is_64_bit else "rows")
 
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
-        if values.is_word:
-            return values.as_came(answers[0].view(values.original.type))
-        return values.as_came(values.pick(answers[0]))
+    def decode(answers: Sequence[pa.Array]) -> pa.Array:
+        if values.is_64_bit:
+            return values.restore_type(answers[0].view(values.original.type))
+        return values.restore_type(values.take(answers[0]))
 
     return Plan(
         calls=((agg.kind, at, -1, 0),),
-        finish=finish,
-        present=("count", at, -1, 0),
+        decode=decode,
+        count_call=("count", at, -1, 0),
         source=values.name,
-        keeps=True,
+        same_type=True,
         reads=(values.name,),
     )
 
 
-def _plan_list(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
-    """Row numbers are collected, and become a list of what is there, or text."""
-    at = feeds.add(values, "rows")
+def _plan_list(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
+    """Collects row numbers, which become a list of values or joined text."""
+    at = inputs.add(values, "rows")
     distinct = agg.kind == "collect_distinct"
-    # Where it can, the kernel collects the first row of each code alone.
-    by = feeds.add(values, "codes") if distinct else -1
+    # The kernel collects only the first row of each code where it can.
+    by = inputs.add(values, "codes") if distinct else -1
 
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+    def decode(answers: Sequence[pa.Array]) -> pa.Array:
         rows = answers[0]
         if distinct:
             rows = _first_of_each(rows, values)
         _check_length(agg, values, rows)
-        items = values.pick(rows.values)
+        items = values.take(rows.values)
         if agg.kind == "concat":
             joined = _joined(pa.ListArray.from_arrays(rows.offsets, items))
-            return joined if values.is_coded else values.as_came(joined)
-        return pa.ListArray.from_arrays(rows.offsets, values.as_came(items))
+            return joined if values.is_dictionary else values.restore_type(joined)
+        return pa.ListArray.from_arrays(rows.offsets, values.restore_type(items))
 
     return Plan(
         calls=(("collect", at, by, 0),),
-        finish=finish,
-        present=("count", at, -1, 0),
+        decode=decode,
+        count_call=("count", at, -1, 0),
         source=values.name,
-        # What is joined is in no dictionary.
-        keeps=agg.kind == "concat" and not values.is_coded,
+        # Joined text is not in the dictionary.
+        same_type=agg.kind == "concat" and not values.is_dictionary,
         reads=(values.name,),
     )
 
 
 def _check_length(agg: Aggregation, values: ValueColumn, rows: pa.ListArray) -> None:
-    """Text has offsets of 32 bits, where it is joined in any case."""
+    """Refuses more than 2 GiB of text: Arrow joins text with 32-bit offsets."""
     held = values.original.type
     short = pa.types.is_string(held) or pa.types.is_binary(held)
     if not short and agg.kind != "concat":
@@ -398,7 +408,7 @@ def _check_length(agg: Aggregation, values: ValueColumn, rows: pa.ListArray) -> 
     if (pc.max(lengths).as_py() or 0) * len(rows.values) < 2**31:
         return
     if pc.sum(lengths.take(rows.values)).as_py() >= 2**31:
-        raise MemoryError(f"{agg!r} gives more than 2 GiB of text: ask for fewer rows")
+        raise MemoryError(f"{agg!r} gives more than 2 GiB of text: give fewer rows")
 
 
 def _joined(lists: pa.ListArray) -> pa.Array:
@@ -411,7 +421,7 @@ def _joined(lists: pa.ListArray) -> pa.Array:
 
 
 def _first_of_each(rows: pa.ListArray, values: ValueColumn) -> pa.ListArray:
-    """Of the rows in each list, those whose value does not come earlier in it."""
+    """Drops the rows of each list whose value occurs earlier in it."""
     codes = group_codes([(values.name, values.original)])
     assert codes is not None, "there is a column"
     lists = pc.list_parent_indices(rows)
@@ -429,37 +439,37 @@ def _first_of_each(rows: pa.ListArray, values: ValueColumn) -> pa.ListArray:
 
 
 def _plan_arg(
-    agg: Aggregation, columns: ValueColumns, feeds: KernelInputs, on: str
+    agg: Aggregation, columns: ValueColumns, inputs: KernelInputs, on: str
 ) -> Plan:
-    assert agg.by is not None, "a Spec does not let this through"
+    assert agg.by is not None, "Spec requires it"
     by = columns.of(agg.by, where=agg.where)
     _check_fit(agg, by)
     of = columns.of(agg.of or on)
-    at = feeds.add(by, "order")
+    at = inputs.add(by, "order")
 
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
-        return of.as_came(of.pick(answers[0]))
+    def decode(answers: Sequence[pa.Array]) -> pa.Array:
+        return of.restore_type(of.take(answers[0]))
 
     return Plan(
-        calls=((agg.kind, feeds.add(by, "rows"), at, 0),),
-        finish=finish,
-        present=("count", at, -1, 0),
+        calls=((agg.kind, inputs.add(by, "rows"), at, 0),),
+        decode=decode,
+        count_call=("count", at, -1, 0),
         source=of.name,
-        keeps=True,
+        same_type=True,
         reads=(of.name, by.name),
     )
 
 
-def _plan_range(values: ValueColumn, feeds: KernelInputs) -> Plan:
-    """Max − min, in a type that says what a distance is."""
+def _plan_range(values: ValueColumn, inputs: KernelInputs) -> Plan:
+    """Max − min, in the type of a difference."""
     kind = values.original.type
     unsigned = pa.types.is_uint64(kind)
-    at = feeds.add(values, "order")
+    at = inputs.add(values, "order")
     kinds = ("max", "min") if unsigned else ("range",)
 
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+    def decode(answers: Sequence[pa.Array]) -> pa.Array:
         if unsigned:
-            largest, smallest = (values.unorder(answer) for answer in answers)
+            largest, smallest = (values.from_order(answer) for answer in answers)
             return pc.subtract(largest, smallest)
         if pa.types.is_date32(kind):
             seconds = pc.multiply(answers[0], pa.scalar(86_400, _INT64))
@@ -469,29 +479,29 @@ def _plan_range(values: ValueColumn, feeds: KernelInputs) -> Plan:
         return answers[0]
 
     return Plan(
-        calls=tuple((asked, at, -1, 0) for asked in kinds),
-        finish=finish,
-        present=("count", at, -1, 0),
+        calls=tuple((each, at, -1, 0) for each in kinds),
+        decode=decode,
+        count_call=("count", at, -1, 0),
         source=values.name,
-        keeps=unsigned,
+        same_type=unsigned,
         reads=(values.name,),
     )
 
 
-def _plan_sum(agg: Aggregation, values: ValueColumn, feeds: KernelInputs) -> Plan:
+def _plan_sum(agg: Aggregation, values: ValueColumn, inputs: KernelInputs) -> Plan:
     held = values.original.type
     if pa.types.is_uint64(held):
-        return _plan_sum_uint64(values, feeds)
+        return _plan_sum_uint64(values, inputs)
     if can_sum(held):
-        return _plan_sum_decimal(values, feeds)
-    return _plan_plain(agg, values, feeds)
+        return _plan_sum_decimal(values, inputs)
+    return _plan_plain(agg, values, inputs)
 
 
-def _plan_sum_uint64(values: ValueColumn, feeds: KernelInputs) -> Plan:
-    """Sums the halves apart, and puts them together if they fit."""
-    high, low = feeds.add(values, "high"), feeds.add(values, "low")
+def _plan_sum_uint64(values: ValueColumn, inputs: KernelInputs) -> Plan:
+    """Sums the 32-bit halves separately, and joins them if they fit."""
+    high, low = inputs.add(values, "high"), inputs.add(values, "low")
 
-    def finish(answers: Sequence[pa.Array]) -> pa.Array:
+    def decode(answers: Sequence[pa.Array]) -> pa.Array:
         carry = pc.shift_right(answers[1], pa.scalar(32, _INT64))
         top = pc.add(answers[0], carry)
         top = with_nulls(top, pc.greater(top, _LOW_HALF))
@@ -501,49 +511,49 @@ def _plan_sum_uint64(values: ValueColumn, feeds: KernelInputs) -> Plan:
 
     return Plan(
         calls=(("sum", high, -1, 0), ("sum", low, -1, 0)),
-        finish=finish,
-        present=("count", high, -1, 0),
+        decode=decode,
+        count_call=("count", high, -1, 0),
         source=values.name,
-        keeps=True,
+        same_type=True,
         reads=(values.name,),
-        limit="the sum does not fit uint64",
+        overflow_reason="the sum does not fit uint64",
     )
 
 
-def _plan_sum_decimal(values: ValueColumn, feeds: KernelInputs) -> Plan:
-    at = [feeds.add(values, f"decimal{part}") for part in range(len(values.decimal))]
+def _plan_sum_decimal(values: ValueColumn, inputs: KernelInputs) -> Plan:
+    at = [inputs.add(values, f"decimal{part}") for part in range(len(values.decimal))]
     return Plan(
         calls=tuple(("sum", part, -1, 0) for part in at),
-        finish=partial(from_parts, scale=values.original.type.scale),
-        present=("count", at[0], -1, 0),
+        decode=partial(from_parts, scale=values.original.type.scale),
+        count_call=("count", at[0], -1, 0),
         source=values.name,
-        keeps=False,
+        same_type=False,
         reads=(values.name,),
-        limit=f"the sum takes more than {DIGITS} digits",
+        overflow_reason=f"the sum takes more than {DIGITS} digits",
     )
 
 
 def _check_fit(agg: Aggregation, values: ValueColumn) -> None:
-    between = agg.kind == "quantile" and _between(agg)
-    if _fits("median" if between else agg.kind, values):
+    interpolated = agg.kind == "quantile" and _interpolates(agg)
+    if _fits("median" if interpolated else agg.kind, values):
         return
-    if between and values.family in _ORDERED:
+    if interpolated and values.family in _ORDERED:
         raise SpecError(
             f"{agg!r} lies between two values of column {values.name!r}, which holds "
             f"{values.type}: give interpolation='lower', 'higher' or 'nearest'"
         )
     fitting = ", ".join(kind for kind in KINDS if _fits(kind, values))
-    words = ", ".join(_IN_WORDS[family] for family in _TAKES[agg.kind])
-    words = _PART_OF_IT.get(agg.kind, words)
+    accepted = ", ".join(_FAMILY_NAMES[family] for family in _TAKES[agg.kind])
+    accepted = _ACCEPTED.get(agg.kind, accepted)
     raise SpecError(
         f"{agg!r} does not fit column {values.name!r}, which holds {values.type}: "
-        f"{agg.kind} takes {words}. For {values.type} there are {fitting}."
+        f"{agg.kind} takes {accepted}. For {values.type} there are {fitting}."
         f"{_cast(agg.kind, values.original.type)}"
     )
 
 
 def _cast(kind: str, held: pa.DataType) -> str:
-    """What a column of decimals can be cast to, if there is something."""
+    """The advice to cast a column of decimals, where that helps."""
     if not pa.types.is_decimal(held) or "number" not in _TAKES[kind] or kind in BITS:
         return ""
     exact = ""

@@ -1,9 +1,8 @@
 """Rolling aggregates over tables.
 
-`rolling` takes a table of any make and gives it back with a column per window and
-aggregation. The way there: the `Spec` says what is asked, a frame gives the columns, a
-plan per aggregation hands them to the kernel in a form it knows, and the answers come
-back in the types one expects.
+`rolling` returns a table of any library with a column per window and aggregation: it
+builds a `Spec`, reads columns through a `Frame`, runs one `KernelCall`, and converts
+the answers to the types of the caller's library.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -190,7 +189,7 @@ def rolling_spec(
     if is_lazy(at):
         rows = table.collect() if is_lazy(table) else table
         return map_lazily(
-            at, spec, lambda moments: rolling_spec(rows, spec, moments, threads=threads)
+            at, spec, lambda points: rolling_spec(rows, spec, points, threads=threads)
         )
     if is_lazy(table):
         if at is not None:
@@ -202,7 +201,7 @@ def rolling_spec(
     require(source, spec.columns)
     target = source if at is None else frame(at)
     refuse_taken(target, spec.results)
-    request = KernelCall(source, spec, threads=resolve_threads(threads))
-    moments = None if at is None else query_points_of(target, request, spec)
-    columns = [result for window in request.ask(moments) for result in window.values()]
+    call = KernelCall(source, spec, threads=resolve_threads(threads))
+    points = None if at is None else query_points_of(target, call, spec)
+    columns = [result for window in call.compute(points) for result in window.values()]
     return target.append(dict(zip(spec.results, columns, strict=True)))

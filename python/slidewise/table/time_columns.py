@@ -1,7 +1,6 @@
-"""Event times: from Arrow columns to int64 and back.
+"""Converts event times between Arrow columns and int64 ticks.
 
-Inside, a time is an int64 in the units of its own column; nothing is converted, so that
-every timestamp of any unit and zone keeps its exact value.
+A tick is one unit of the column's own type, so times of every unit and zone are exact.
 """
 
 from dataclasses import dataclass
@@ -33,8 +32,8 @@ class TimeColumn:
 
     Attributes:
         name: Its name.
-        original: The column as it came.
-        ticks: The same as int64, without nulls.
+        original: The column.
+        ticks: Its values as int64, without nulls.
         unit: Nanoseconds per tick, or None for an integer column.
     """
 
@@ -44,7 +43,7 @@ class TimeColumn:
     unit: int | None
 
     def restore(self, ticks: pa.Array) -> pa.Array:
-        """Other ticks as a column of the type of this one; int64 where they outgrow it.
+        """Converts ticks to the type of this column; to int64 if they do not fit it.
 
         Example:
             >>> import pyarrow as pa
@@ -69,11 +68,11 @@ class TimeColumn:
             return ticks
 
     def window_ends(self, ticks: pa.Array) -> pa.Array:
-        """Where windows begin or end, as a column.
+        """Converts the starts or ends of windows to a column.
 
-        It has the type of this one, and is int64 for integers of any width and sign: a
-        window may begin before the least of them and end after the largest, and the
-        type of a column must not depend on the rows.
+        It has the type of this column, but int64 for integers of any width: a window
+        may reach beyond their least and largest values, and the type must not depend on
+        the rows.
 
         Example:
             >>> import pyarrow as pa
@@ -89,11 +88,11 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
 
     Args:
         column: Timestamps of any unit and zone, dates, durations or integers.
-        name: For messages.
+        name: The column's name, for messages.
 
     Raises:
         SpecError: If a time is missing (the message names the row, counting from 0) or
-            the column holds no times.
+            the column does not hold times.
 
     Example:
         >>> import pyarrow as pa
@@ -108,17 +107,17 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
         row = pc.index(pc.is_null(column), True).as_py()
         raise SpecError(
             f"column {name!r} has no time in row {row} (counting from 0): "
-            "drop the rows without a time, or fill them in, first"
+            "drop the rows without a time, or fill them in"
         )
     return TimeColumn(name, column, _ticks(column, name), _unit(kind))
 
 
 def ticks_in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
-    """The ticks of another column of times, in the units of this one.
+    """The ticks of another column in the units of `times`.
 
     Raises:
-        pyarrow.ArrowException: If a time would not be the same.
-        SpecError: If one is missing.
+        pyarrow.ArrowException: If a time would change.
+        SpecError: If a time is missing.
     """
     kind = times.original.type
     if not (pa.types.is_integer(kind) and pa.types.is_integer(column.type)):
@@ -127,7 +126,7 @@ def ticks_in_unit_of(times: TimeColumn, column: pa.Array) -> pa.Array:
 
 
 def subtract_clamped(ticks: pa.Array, lag: int) -> pa.Array:
-    """Ticks less a lag of 0 or more; the least of int64 where they would lie below it.
+    """Subtracts a lag of 0 or more from ticks, down to the least int64.
 
     Example:
         >>> import pyarrow as pa
@@ -140,12 +139,11 @@ def subtract_clamped(ticks: pa.Array, lag: int) -> pa.Array:
 
 
 def window_ticks(length: Length, times: TimeColumn) -> int:
-    """The length of a window in the ticks of a time column (or a number of rows).
+    """The length of a window in ticks of a time column, or its number of rows.
 
     Raises:
-        SpecError: If the two do not go together: a duration over integer times, a bare
-            number over timestamps, a window finer than the column's unit, or one that
-            int64 cannot hold.
+        SpecError: If they do not match: a duration for integer times, a bare number for
+            timestamps, a length finer than the column's unit or beyond int64.
     """
     if length.kind == "rows":
         return length.amount
@@ -160,12 +158,12 @@ def _ticks_of(length: Length, times: TimeColumn) -> int:
         raise _mixed(length, times)
     if times.unit is None:
         return length.amount
-    # Dates are whole days, in whatever unit they are counted.
+    # Dates are whole days in any unit.
     whole = _DAY if pa.types.is_date(times.original.type) else times.unit
     if length.amount % whole:
         raise SpecError(
             length.given,
-            f" is no whole number of units of column {times.name!r} "
+            f" is not a whole number of units of column {times.name!r} "
             f"({times.original.type}): cast the column to a finer unit, or give a "
             "coarser length",
         )
@@ -231,8 +229,8 @@ def _no_times(column: pa.Array, name: str) -> SpecError:
     what = f"column {name!r} holds {kind}, not times"
     if pa.types.is_null(kind) and not len(column):
         return SpecError(
-            f"column {name!r} is empty and has no type: cast it to one of times, such "
-            "as int64 or a timestamp"
+            f"column {name!r} is empty and has no type: cast it to a type of times, "
+            "such as int64 or a timestamp"
         )
     if pa.types.is_null(kind):
         return SpecError(
