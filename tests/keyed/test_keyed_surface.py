@@ -23,7 +23,7 @@ def test_a_spec_and_its_keywords_are_the_same() -> None:
         windows.ingest(batch((1, "a"), (5, "a")))
         windows.advance(5)
         assert windows.collect()["n_10"].to_pylist() == [1, 2]
-    with pytest.raises(sw.SpecError, match="belong into the Spec"):
+    with pytest.raises(sw.SpecError, match="belong in the Spec"):
         sw.KeyedWindows(Spec.make(**ASKED), on="t")
 
 
@@ -56,7 +56,7 @@ def test_wrong_arguments_are_refused(
     ("asked", "message"),
     [
         ({"window": sw.session(3)}, "may join two sessions"),
-        ({"window": 3, "empty": True}, "windows without rows"),
+        ({"window": 3, "empty": True}, "makes empty windows"),
         ({"windows": sw.rows(3)}, "add one beside rows"),
     ],
 )

@@ -1,7 +1,7 @@
-"""Windows of many keys over a stream of rows, kept in pages.
+"""Windows of many keys over a stream of rows, stored in pages.
 
-`windows` is what users see in a process, `shard` the state of some keys, `tree` the
-pages of one slot, `job` what is asked.
+`keyed_windows` has the public class, `query` a Spec over a stream, `shard` the state of
+some keys, and `page_tree` the pages of one slot of keys.
 """
 
 from slidewise.keyed.keyed_windows import KeyedWindows

@@ -1,10 +1,10 @@
-"""Late rows that are taken in after all: which answers they change.
+"""Accepted late rows (`late_rows="correct"`), and the results that they change.
 
-A late row no further behind the watermark than the longest window (`Query.allowance`)
-changes answers that were given: of rows of its key whose windows reach over its time,
-or of windows that hold it. The rows of all these windows lie within another longest
-window, so that is for how long rows are kept, and the answers are those of the whole
-table. Rows that are older still are late for good.
+A late row behind the watermark by at most the longest window (`Query.allowance`) is
+accepted. It changes emitted results: those of rows of its key whose windows hold its
+time. The rows of these windows lie within another longest window, so rows are kept for
+twice the longest window, and the last results are those of the whole table. Rows that
+are later still are dropped.
 """
 
 from dataclasses import replace
@@ -22,52 +22,52 @@ __all__ = ["corrected"]
 
 
 def corrected(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
-    """The answers that late rows change, and their own; to be inserted behind.
+    """The results that late rows change, and their own. Insert the rows afterwards.
 
     Args:
-        shard: Where the rows before are; all is answered that its watermark has passed.
-        late: Late rows, arranged.
-        watermark: All later rows have no answer yet.
+        shard: The state with the earlier rows, whose due results were emitted.
+        late: Late rows, in the columns of waiting rows.
+        watermark: Results after it are not emitted yet.
     """
-    job = shard.job
-    fresh = job.kept(late)
+    query = shard.query
+    fresh = query.kept(late)
     fresh = fresh.append_column(FRESH, pa.repeat(pa.scalar(1, pa.int64()), len(late)))
     near = _near(shard, late, watermark)
     rows = pa.concat_tables([near, fresh], promote_options="default")
-    rows = job.sort(rows.combine_chunks())
-    if job.emit == "slide":
-        return job.marked(*corrected_windows(job, rows, watermark))
-    return job.marked(*_corrected_rows(job, rows))
+    rows = query.sort(rows.combine_chunks())
+    if query.emit == "slide":
+        return query.marked(*corrected_windows(query, rows, watermark))
+    return query.marked(*_corrected_rows(query, rows))
 
 
 def _near(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
-    """The rows that windows with one of these rows can hold."""
-    job = shard.job
-    by, tables = list(job.spec.by), [job.leaf.empty_table()]
-    for slot, part in shard.deal(late):
+    """The rows of all windows that hold one of these rows."""
+    query = shard.query
+    by, tables = list(query.spec.by), [query.leaf.empty_table()]
+    for slot, part in shard.partition_rows(late):
         first, last = part[TIME][0].as_py(), part[TIME][-1].as_py()
-        # Of windows of rows, the rows before and behind may lie anywhere.
-        since = None if job.rows else first - job.reach
-        until = watermark if job.rows else min(last + job.reach, watermark)
+        # Windows of rows(n) may begin at any time.
+        since = None if query.rows else first - query.reach
+        until = watermark if query.rows else min(last + query.reach, watermark)
         rows = pa.concat_tables(
-            [job.leaf.empty_table(), *shard.forest.between(slot.tree, since, until)]
+            [query.leaf.empty_table(), *shard.forest.between(slot.tree, since, until)]
         ).combine_chunks()
-        codes = job.codes([rows.select(by), part.select(by)])
+        codes = query.codes([rows.select(by), part.select(by)])
         same = pc.is_in(codes.slice(0, len(rows)), codes.slice(len(rows)))
         tables.append(rows.filter(same))
     return pa.concat_tables(tables)
 
 
-def _corrected_rows(job: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
-    """The rows whose windows hold a late one, and these; whether each is sent again."""
-    spec = job.spec_of_moments
+def _corrected_rows(query: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
+    """Results of rows whose windows hold a late row; whether each replaces another."""
+    spec = query.spec_of_points
     spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
-    table, request = job.request([rows], spec)
+    table, request = query.request([rows], spec)
     own = pc.is_valid(table.column(FRESH)).combine_chunks()
     answers, touched = [], own
     for window in request.compute(None):
         held = window.pop(FRESH).array
         touched = pc.or_(touched, pc.greater(held, 0))
         answers += [result.array for result in window.values()]
-    found = job.answered(table, answers)
+    found = query.answered(table, answers)
     return found.filter(touched), pc.invert(own).filter(touched)

@@ -1,4 +1,4 @@
-"""Where hopping windows lie."""
+"""The grid of hopping windows."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Grid:
     offset: int
 
     def beyond(self, times: pa.ChunkedArray) -> int | None:
-        """A time in a window whose ends int64 cannot hold; None if there is none."""
+        """A time in a window whose start or end is beyond int64, or None."""
         ends = pc.min_max(times)
         for time in (ends["min"].as_py(), ends["max"].as_py()):
             if time is None:
@@ -29,6 +29,6 @@ class Grid:
         return None
 
     def end_after(self, time: int) -> int:
-        """The first end of a window behind a time."""
+        """The earliest window end that is later than a time."""
         since = time - self.offset - self.length
         return (since // self.every + 1) * self.every + self.offset + self.length

@@ -1,6 +1,6 @@
-"""What windows at a distance from one another give: hops on a grid, and sessions.
+"""Results of hopping windows and sessions of a query.
 
-As of a job: which rows there are, and which windows are over, its caller knows.
+The caller provides the rows, and decides which windows are closed.
 """
 
 from dataclasses import dataclass, replace
@@ -32,59 +32,59 @@ __all__ = [
 ]
 
 
-def answer_slides(job: Query, cover: Cover, ends: pa.Array) -> pa.Table:
-    """A row per key and window that ends at one of these times and holds a row."""
-    rows, request = job.request([*cover.rows, *cover.folds])
-    keys = job.latest(rows)
+def answer_slides(query: Query, cover: Cover, ends: pa.Array) -> pa.Table:
+    """A row per key and non-empty window that ends at one of these times."""
+    rows, request = query.request([*cover.rows, *cover.folds])
+    keys = query.latest(rows)
     places = row_numbers(len(keys) * len(ends))
     of_key = pc.divide(places, max(1, len(ends)))
     of_end = pc.subtract(places, pc.multiply(of_key, len(ends)))
-    asked = keys.take(of_key).select(list(job.spec.by))
-    table, answers = _answered(job, request, asked, ends.take(of_end))
+    asked = keys.take(of_key).select(list(query.spec.by))
+    table, answers = _answered(query, request, asked, ends.take(of_end))
     return table.filter(pc.greater(answers[-1], 0))
 
 
-def answer_empty(job: Query, keys: pa.Table, ends: pa.Array) -> pa.Table:
-    """What windows without rows give, for the keys of a table with those columns."""
-    _, request = job.request([])
-    table, _ = _answered(job, request, keys, ends)
+def answer_empty(query: Query, keys: pa.Table, ends: pa.Array) -> pa.Table:
+    """Results of empty windows, for the keys of a table."""
+    _, request = query.request([])
+    table, _ = _answered(query, request, keys, ends)
     return table
 
 
 def _answered(
-    job: Query, request: KernelCall, keys: pa.Table, stops: pa.Array
+    query: Query, request: KernelCall, keys: pa.Table, stops: pa.Array
 ) -> tuple[pa.Table, list[pa.Array]]:
-    """Windows that end at these times, and all answers, those not asked for, too."""
-    starts = pc.subtract(stops, job.grid.length)
-    asked = keys.append_column(job.spec.on, job.restore(stops))
-    ended = keys.append_column("window_end", job.times.window_ends(stops))
-    request.name_row = lambda row: describe_window(ended, row, job.spec.by)
-    moments = query_points_of(frame(asked), request, job.spec_of_moments)
-    (window,) = request.compute(replace(moments, starts=starts))
+    """Windows that end at these times, with all results, `ROWS` among them."""
+    starts = pc.subtract(stops, query.grid.length)
+    asked = keys.append_column(query.spec.on, query.restore(stops))
+    ended = keys.append_column("window_end", query.times.window_ends(stops))
+    request.name_row = lambda row: describe_window(ended, row, query.spec.by)
+    points = query_points_of(frame(asked), request, query.spec_of_points)
+    (window,) = request.compute(replace(points, starts=starts))
     answers = [result.array for result in window.values()]
-    table = keys.append_column("window_start", job.times.window_ends(starts))
-    table = table.append_column("window_end", job.times.window_ends(stops))
-    for (name, _), array in zip(job.spec.aggs, answers, strict=False):
+    table = keys.append_column("window_start", query.times.window_ends(starts))
+    table = table.append_column("window_end", query.times.window_ends(stops))
+    for (name, _), array in zip(query.spec.aggs, answers, strict=False):
         table = table.append_column(name, array)
     return table, answers
 
 
-def ends_between(job: Query, keys: pa.Table) -> pa.Table:
-    """The ends of windows between the first and the last ones of keys, these left out.
+def ends_between(query: Query, keys: pa.Table) -> pa.Table:
+    """The ends of the empty windows between the non-empty ones of each key.
 
     Args:
-        job: What is asked.
-        keys: Keys, and under `TIME` the ends of their windows that hold rows.
+        query: The query.
+        keys: Keys, with the ends of their non-empty windows in `TIME`.
 
     Raises:
         SpecError: If there are too many.
     """
-    every, by = job.grid.every, list(job.spec.by)
-    codes = job.codes([keys.select(by)])
+    every, by = query.grid.every, list(query.spec.by)
+    codes = query.codes([keys.select(by)])
     ends = keys.column(TIME).combine_chunks()
-    # Steps of the grid that each hold one end, at their last tick.
+    # Hops of length `every`, each with one end at its last tick.
     last = pc.subtract(ends, 1)
-    shift = (job.grid.offset + job.grid.length) % every
+    shift = (query.grid.offset + query.grid.length) % every
     try:
         steps = (last, codes, None)
         found = _core.hop_windows(
@@ -92,7 +92,7 @@ def ends_between(job: Query, keys: pa.Table) -> pa.Table:
         )
     except (MemoryError, OverflowError) as error:
         raise SpecError(
-            "empty=True: a key comes back after too many windows without rows "
+            "empty=True: a key has rows again after too many empty windows "
             f"({error}): give a larger ",
             Argument("every"),
             ", or leave empty= out",
@@ -102,21 +102,21 @@ def ends_between(job: Query, keys: pa.Table) -> pa.Table:
         pa.table({"code": groups, TIME: stops}),
         pa.table({"code": codes, TIME: ends}),
     ]
-    of_window = job.codes(pairs)
-    there = pc.is_in(of_window.slice(0, len(stops)), of_window.slice(len(stops)))
+    of_window = query.codes(pairs)
+    present = pc.is_in(of_window.slice(0, len(stops)), of_window.slice(len(stops)))
     table = keys.take(rows)
     table = table.set_column(table.column_names.index(TIME), TIME, stops)
-    return table.filter(pc.invert(there)).combine_chunks()
+    return table.filter(pc.invert(present)).combine_chunks()
 
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """What became of rows that wait for the end of their sessions.
+    """Results of closed sessions, and the rows of open ones.
 
     Attributes:
-        answers: A row per session that is over.
-        rest: The rows of the others.
-        closing: Per slot that has such rows, when the first session may end.
+        answers: A row per closed session.
+        rest: The rows of open sessions.
+        closing: Per slot with open sessions, the earliest time one may end.
     """
 
     answers: pa.Table
@@ -124,17 +124,17 @@ class Sessions:
     closing: dict[int, int]
 
 
-def answer_sessions(job: Query, rows: pa.Table, until: int, since: int) -> Sessions:
-    """The sessions that end at or before a time.
+def answer_sessions(query: Query, rows: pa.Table, until: int, since: int) -> Sessions:
+    """Closes the sessions that end at or before a time.
 
     Args:
-        job: What is asked.
-        rows: Rows with the number of their slot under `SLOT`.
-        until: The last time of a session that is over.
-        since: Sessions that end before are over, too, and not answered.
+        query: The query.
+        rows: Rows, with the number of their slot in `SLOT`.
+        until: Sessions are closed if they end at or before this time.
+        since: Results are given only for sessions that end at or after this time.
     """
-    table, request = job.request([rows])
-    windows = find_windows(request, job.spec)
+    table, request = query.request([rows])
+    windows = find_windows(request, query.spec)
     is_over = pc.less_equal(windows.ends, until)
     over = windows.filter(is_over)
     given = over.filter(pc.greater_equal(over.ends, since))
@@ -162,18 +162,18 @@ def _table(request: KernelCall, windows: Windows) -> pa.Table:
 
 
 def corrected_windows(
-    job: Query, rows: pa.Table, watermark: int
+    query: Query, rows: pa.Table, watermark: int
 ) -> tuple[pa.Table, pa.Array]:
-    """Windows that are over and hold a late row; and whether each was given before.
+    """Closed windows that hold a late row, and whether each was emitted before.
 
     Args:
-        job: What is asked.
-        rows: All rows of these windows, sorted; the late ones marked under `FRESH`.
-        watermark: What it has passed is over.
+        query: The query.
+        rows: All rows of these windows, sorted; late ones are marked in `FRESH`.
+        watermark: Windows that end before it are closed.
     """
-    spec = job.spec_of_moments
+    spec = query.spec_of_points
     spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
-    _, request = job.request([rows], spec)
+    _, request = query.request([rows], spec)
     windows = find_windows(request, spec)
     windows = windows.filter(pc.less_equal(windows.ends, watermark + 1))
     table = _table(request, windows)
@@ -183,13 +183,13 @@ def corrected_windows(
     return table.select(names).filter(late), again.filter(late).combine_chunks()
 
 
-def answer_none(job: Query) -> pa.Table:
-    """No windows, in the columns of all."""
-    if not job.sessions:
-        return answer_slides(job, Cover(), pa.array([], pa.int64()))
-    return answer_sessions(job, no_rows(job), 0, 0).answers
+def answer_none(query: Query) -> pa.Table:
+    """An empty table of results."""
+    if not query.sessions:
+        return answer_slides(query, Cover(), pa.array([], pa.int64()))
+    return answer_sessions(query, no_rows(query), 0, 0).answers
 
 
-def no_rows(job: Query) -> pa.Table:
-    """No rows, as `answer_sessions` takes them."""
-    return job.leaf.empty_table().append_column(SLOT, pa.array([], pa.int64()))
+def no_rows(query: Query) -> pa.Table:
+    """An empty table of rows, for `answer_sessions`."""
+    return query.leaf.empty_table().append_column(SLOT, pa.array([], pa.int64()))

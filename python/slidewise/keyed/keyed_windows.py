@@ -1,6 +1,5 @@
-"""`KeyedWindows`: many keys in one process, each with its windows."""
+"""`KeyedWindows`: windows of many keys over a stream, in one process."""
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -11,23 +10,24 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.errors import Argument, SpecError, WindowBusyError
+from slidewise.errors import SpecError, WindowBusyError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
-from slidewise.hints import suggest_argument
 from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.query import LATE, flagged
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import shown_time
 from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, pack, read_all
-from slidewise.keyed.stream_query import StreamQuery
+from slidewise.keyed.stream_query import StreamQuery, cast_to_schema, without_views
 from slidewise.keyed.validation import (
     check_emit,
     check_late_rows,
+    parse_late,
+    parse_spec,
     refuse_flag,
     then_columns,
 )
-from slidewise.spec.durations import Length, WindowLike, parse_offset
+from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec, check_column_name
 from slidewise.table.time_columns import read_times, window_ticks
 
@@ -37,79 +37,80 @@ _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
 _EARLIEST = -(2**63)
-# Pages that stay decoded between two calls.
-_DECODED = 4096
+# Decoded pages that stay in memory between calls, at most.
+_DECODED_PAGES = 4096
 
 
-def _exclusive(
+def _synchronized(
     method: Callable[Concatenate["KeyedWindows", _P], _T],
 ) -> Callable[Concatenate["KeyedWindows", _P], _T]:
-    """A method that runs while no other thread is in one."""
+    """A method that holds the lock of its object."""
 
     @wraps(method)
     def run(self: "KeyedWindows", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with self._alone():
+        with self._locked():
             return method(self, *args, **kwargs)
 
     return run
 
 
 class KeyedWindows:
-    """Windows of many keys over one stream: batches of rows in, answers out.
+    """Windows of many keys over a stream: batches of rows in, rows with results out.
 
-    The same question as `rolling` or `hopping`, answered while rows arrive in any
-    order. A *watermark* says which times are over: rows at or before it are late and
-    take no part. Answers come
+    It computes what `rolling` and `hopping` do, while rows arrive in any order. The
+    *watermark* is the time up to which the stream is complete: rows at or before it are
+    late and are dropped. `emit` chooses when results are emitted:
 
-    - `emit="arrival"`: per row, at once: over what has arrived;
-    - `emit="final"`: per row, once the watermark has passed it: over the whole table;
-    - `emit="update"`: per batch and key with new rows, the window at its latest row;
-    - `emit="slide"`: for hopping windows, per key and window that the watermark has
-      passed. Sessions once it has passed their last row by the gap; windows without
-      rows (`empty=True`) with the key's next one that has some.
+    - "arrival": per row, when it arrives, over the rows that have arrived.
+    - "final": per row, when the watermark passes it, over the whole table.
+    - "update": per batch and key with new rows, the window at the key's latest row.
+    - "slide": per key and hopping window, when the watermark passes its end. A session
+      is emitted when the watermark passes its last row by the gap. Empty windows
+      (`empty=True`) are emitted with the key's next non-empty one.
 
     Rows of one batch have arrived together, unless `arrival=` orders them.
 
-    Any number of threads may use one object: calls wait for one another. Only
-    `watermark` and `late_count` can be read at any time. A call from within its own
-    operation (from the functions of an aggregation) raises `WindowBusyError`.
+    Threads may share an object: calls wait for one another. `watermark` and
+    `late_count` may be read at any time. A call from within a call (from a function of
+    a custom aggregation) raises `WindowBusyError`.
 
     Args:
-        spec: What to compute, from `Spec.make` or `Spec.make_hopping`; or their
-            keywords instead, which are those of `rolling` and `hopping`.
-        emit: As above; "final", and for hopping windows "slide", by default.
-        late: How far the watermark stays behind the largest time seen: `"10m"`, a
-            `timedelta`, or an int for integer times.
-        late_rows: What becomes of late rows: "drop" counts them, "flag" also gives them
-            back, without results and with `_late` true ("arrival" and "final").
-            "correct" takes in those that are less far behind the watermark than the
-            longest window is long, and gives the answers that they change again, with
-            `_correction` true: the last answers are then those of the whole table.
-            Rows are kept for twice the longest window for that. Later ones are given
-            back as by "flag". Not for sessions, `empty=True` and `rows(n)` alone.
-        then_by: Columns that order rows of equal time: values, then NaN, then nulls.
-            By default rows of equal time stay in order of arrival: by batch, in it by
-            `arrival=`, else as they are. With `arrival=` that order comes first, and
-            `then_by` orders the rows that arrived together.
-        deletes: A column of booleans. A row where it is true takes back one with its
-            key and time (the first by `then_by`, else the first that arrived), from
-            then on, and gets no answer.
-        **request: What `rolling` or `hopping` take, beside the table.
+        spec: A `Spec`, made by `Spec.make` or `Spec.make_hopping`. Instead of it, the
+            keywords of `rolling` or `hopping` may be given.
+        emit: "arrival", "final", "update" or "slide", as above. Default "final", and
+            for hopping windows "slide".
+        late: The delay of the watermark behind the latest time seen: a duration such as
+            "10m", a timedelta, or an int for integer times.
+        late_rows: The treatment of late rows. "drop" drops and counts them. "flag" also
+            emits them, without results and with `_late` true (for "arrival" and
+            "final"). "correct" accepts rows that are behind the watermark by less than
+            the longest window, and emits the results that they change again, with
+            `_correction` true, so that the last results are those of the whole table;
+            rows are kept for twice the longest window for that, and rows that are later
+            still are treated as by "flag". "correct" supports neither sessions, nor
+            `empty=True`, nor `rows(n)` alone.
+        then_by: A column, or several, to order rows of equal time: values, then NaN,
+            then nulls. By default they stay in order of arrival: by batch, within it by
+            `arrival=`, otherwise as they are. With `arrival=`, that order comes first,
+            and `then_by` orders the rows that arrived together.
+        deletes: A column of booleans. A row where it is true deletes one row with its
+            key and time (the first by `then_by`, otherwise the first that arrived), and
+            gets no result.
+        **request: The keywords of `rolling` or `hopping`.
 
     Raises:
-        SpecError: If an argument is wrong. (What the columns are shows with the first
-            batch.)
+        SpecError: If an argument is wrong. Columns are checked with the first batch.
 
-    Cost: per batch, the pages at the ends of its windows are read and changed: O(new
-    rows + pages of 32 KB), whatever the length of a window. Aggregations that need all
-    rows (quantiles and their like, text, Python's own) read all of the window.
+    Cost: O(rows of the batch + pages at the ends of their windows) per batch, with 32
+    KB per page, whatever the length of a window. Holistic aggregations (quantiles and
+    such), aggregations of text and custom ones in Python read all rows of the window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
         >>> trips = sw.KeyedWindows(on="t", by="at", windows=5, aggs={"n": sw.count()},
         ...                         late=2)
         >>> trips.ingest(pa.table({"t": [3, 1, 9], "at": [*"AAB"]}))
-        >>> trips.advance()  # 9 − 2: no row before 7 is waited for
+        >>> trips.advance()  # the watermark is 9 − 2
         >>> trips.collect().to_pydict()
         {'t': [1, 3], 'at': ['A', 'A'], 'n_5': [1, 2]}
     """
@@ -125,7 +126,7 @@ class KeyedWindows:
         deletes: str | None = None,
         **request: Any,
     ) -> None:
-        self._spec = _spec(spec, request)
+        self._spec = parse_spec(spec, request)
         hops = "slide" if self._spec.is_hopping else "final"
         self._emit = hops if emit is None else emit
         check_emit(self._emit, self._spec)
@@ -137,13 +138,13 @@ class KeyedWindows:
                 f"late_rows='flag' gives rows back, and emit={self._emit!r} gives "
                 f"none: count them by `late_count`{instead}"
             )
-        self._patience = _patience(late)
+        self._late = parse_late(late)
         gives_rows = self._emit in ("arrival", "final")
         self._flags = late_rows != "drop" and gives_rows
         self._deletes = (
             None if deletes is None else check_column_name(deletes, "deletes")
         )
-        self._job: StreamQuery | None = None
+        self._query: StreamQuery | None = None
         self._delay = 0
         self._store = MemoryStore()
         self._directory: bytes | None = None
@@ -158,16 +159,16 @@ class KeyedWindows:
         self._lock, self._owner = Lock(), 0
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keeps other threads out.
+    def _locked(self) -> Iterator[None]:
+        """Holds the lock.
 
         Raises:
-            WindowBusyError: If this thread is in already.
+            WindowBusyError: If this thread holds it already.
         """
         if self._owner == get_ident():
             raise WindowBusyError(
-                "these KeyedWindows are used from within their own operation: collect "
-                "what the functions of an aggregation find, and use it afterwards"
+                "these KeyedWindows are used from within one of their own calls, by a "
+                "function of an aggregation: use them after the call"
             )
         with self._lock:
             self._owner = get_ident()
@@ -176,91 +177,96 @@ class KeyedWindows:
             finally:
                 self._owner = 0
 
-    @_exclusive
+    @_synchronized
     def ingest(self, batch: Any) -> None:
-        """Takes rows in.
+        """Ingests a batch of rows.
 
         Args:
-            batch: Whatever `rolling` takes as a table, in any order; every batch with
-                the same columns.
+            batch: A table of any library that `rolling` accepts, with rows in any
+                order. All batches have the same columns.
 
         Raises:
-            SpecError: If a column is missing, of a wrong type, without a time, or
-                holds NaN where `nan="raise"`; the windows are as they were then.
-            ResultOverflowError: As `rolling`; likewise.
+            SpecError: If a column is missing or of a wrong type, a time is missing, or
+                there is NaN with `nan="raise"`.
+            ResultOverflowError: As for `rolling`.
+
+        A call that raises leaves the windows unchanged.
         """
-        first = self._job is None
+        first = self._query is None
         try:
-            self._ingest(*self._prepared(batch))
+            self._ingest(*self._read_batch(batch))
         except BaseException:
             if first and self._largest is None:
-                # Nothing was taken in, so nothing says what the columns are.
-                self._job, self._shard, self._directory = None, None, None
+                # Without rows, the columns are not fixed.
+                self._query, self._shard, self._directory = None, None, None
                 self._delay = 0
             raise
 
-    def _ingest(self, job: StreamQuery, rows: pa.Table) -> None:
-        job.refuse_nan(rows, self._watermark)
-        ticks = job.ticks(rows)
-        rows, late = job.by_lateness(rows, self._watermark)
+    def _ingest(self, query: StreamQuery, rows: pa.Table) -> None:
+        query.refuse_nan(rows, self._watermark)
+        ticks = query.ticks(rows)
+        rows, late = query.by_lateness(rows, self._watermark)
 
         def step(shard: Shard) -> None:
-            self._give(shard.ingest(rows, self._watermark))
+            self._keep_answers(shard.ingest(rows, self._watermark))
             if len(late):
                 self.late_count += len(late)
                 if self._flags:
-                    self._answers.append(job.given_back(late))
+                    self._answers.append(query.given_back(late))
             if len(ticks):
                 largest = pc.max(ticks).as_py()
                 known = largest if self._largest is None else self._largest
                 self._largest = max(largest, known)
 
-        self._whole(step)
+        self._atomically(step)
 
-    @_exclusive
+    @_synchronized
     def advance(self, watermark: Any = None) -> None:
-        """Moves the watermark on, and answers what it has passed.
+        """Advances the watermark, and emits the results of the windows that it passes.
 
         Args:
-            watermark: A time like those of the stream, read as `at=` reads them: an int
-                for integer times, else a date, datetime, numpy.datetime64, pandas
-                Timestamp or Arrow scalar with a zone if the column has one. By default
-                the largest time seen, less `late`. One that lies before the present
-                watermark changes nothing.
+            watermark: A time of the kind of the stream's times: an int for integer
+                times, otherwise a date, datetime, numpy.datetime64, pandas Timestamp or
+                Arrow scalar, with a zone if the column has one. Default: the latest
+                time seen minus `late`. A time before the watermark changes nothing.
 
         Raises:
-            SpecError: If it is no such time, or no whole number of the column's units.
-            ResultOverflowError: As `rolling`; the watermark stays where it was then.
-                To go on: `collect()`, then
+            SpecError: If it is no such time, or not a whole number of the column's
+                units.
+            ResultOverflowError: As for `rolling`; the watermark does not move. To
+                continue: `collect()`, then
                 `KeyedWindows.from_bytes(w.to_bytes(), ..., overflow="null")`.
         """
-        if self._job is None or self._largest is None:
+        if self._query is None or self._largest is None:
             if watermark is not None:
                 raise SpecError("there are no rows yet: ingest some before advance()")
             return
         ahead = self._largest - self._delay
         if watermark is not None:
-            ahead = self._job.tick(watermark)
-        # Nothing lies at or before a time that int64 cannot hold.
+            ahead = self._query.tick(watermark)
+        # No row is at or before a time below int64.
         if ahead < (_EARLIEST if self._watermark is None else self._watermark + 1):
             return
 
         def step(shard: Shard) -> None:
-            self._give(shard.advance(ahead))
+            self._keep_answers(shard.advance(ahead))
             self._watermark = ahead
 
-        self._whole(step)
+        self._atomically(step)
 
-    @_exclusive
+    @_synchronized
     def collect(self) -> pa.Table:
-        """The answers since the last call; "final" ones in order of time per advance.
+        """Gives the results emitted since the last call.
+
+        Returns:
+            An Arrow table; with `emit="final"` in order of time for each `advance`.
 
         Raises:
-            SpecError: If there was no batch yet: then the columns are not known.
+            SpecError: If there was no batch yet: the columns are unknown then.
         """
-        if self._job is None:
+        if self._query is None:
             raise SpecError("there are no rows yet: ingest some before collect()")
-        schema = self._job.output
+        schema = self._query.output
         if self._flags:
             schema = schema.append(pa.field(LATE, pa.bool_()))
         collected = pa.concat_tables(
@@ -269,138 +275,157 @@ class KeyedWindows:
         self._answers = []
         return collected
 
-    def _give(self, answers: pa.Table | None) -> None:
-        """Keeps answers until they are collected.
+    def _keep_answers(self, answers: pa.Table | None) -> None:
+        """Keeps results until `collect`.
 
         Raises:
-            SpecError: If they do not go into a table with those that wait.
+            SpecError: If they cannot be in one table with those kept already.
         """
-        if answers is None or self._job is None:
+        if answers is None or self._query is None:
             return
         waiting = [table.schema for table in self._answers]
         try:
             pa.unify_schemas(
-                [self._job.output, *waiting, answers.schema],
+                [self._query.output, *waiting, answers.schema],
                 promote_options="permissive",
             )
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise SpecError(
-                f"answers of an aggregation of your own changed their type ({error}): "
-                "say what it gives with returns=, such as returns=float"
+                f"results of a custom aggregation changed their type ({error}): give "
+                "its type with returns=, such as returns=float"
             ) from error
         self._answers.append(flagged(answers, late=False) if self._flags else answers)
 
     @property
     def watermark(self) -> Any:
-        """The time up to which all is over; None if no time is yet.
+        """The time up to which the stream is complete; None before `advance`.
 
         Raises:
-            SpecError: If Python's datetimes do not reach so far.
+            SpecError: If it is out of the range of Python's datetimes.
         """
-        if self._watermark is None or self._job is None:
+        if self._watermark is None or self._query is None:
             return None
-        return shown_time(self._watermark, self._job.times)
+        return shown_time(self._watermark, self._query.times)
 
     def __copy__(self) -> Self:
-        """Windows that go on by themselves from here."""
+        """An independent copy."""
         return deepcopy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Likewise."""
+        """An independent copy."""
         twin = object.__new__(type(self))
         memo[id(self)] = twin
         twin.__dict__.update(self._state(memo))
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle: a copy, which no other thread changes meanwhile."""
+        """A copy of the state, for pickle."""
         state = self._state({})
         del state["_lock"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """From pickle."""
+        """Restores the state, for pickle."""
         self.__dict__.update(state, _lock=Lock())
 
     def _state(self, memo: dict[int, Any]) -> dict[str, Any]:
-        """A copy of all there is, with a lock of its own."""
-        with self._alone():
+        """A copy of the state, with a new lock."""
+        with self._locked():
             memo[id(self._lock)] = Lock()
             return {**deepcopy(vars(self), memo), "_owner": 0}
 
-    @_exclusive
+    @_synchronized
     def keys(self) -> pa.Table:
-        """The keys that have rows, each with its latest time."""
-        return self._present().keys(self._watermark)
+        """Gives the keys that have rows, each with its latest time.
 
-    @_exclusive
+        Returns:
+            An Arrow table: the columns of `by=`, and the column of times.
+
+        Cost: O(keys + rows that wait for results); O(n) for `rows(n)` and aggregations
+            that read all rows of a window.
+        """
+        return self._require_shard().keys(self._watermark)
+
+    @_synchronized
     def __len__(self) -> int:
-        """How many keys have rows."""
-        return 0 if self._job is None else len(self._present().keys(self._watermark))
+        """The number of keys that have rows. Cost: as for `keys`."""
+        return (
+            0
+            if self._query is None
+            else len(self._require_shard().keys(self._watermark))
+        )
 
-    @_exclusive
+    @_synchronized
     def evict_idle(self, until: Any) -> int:
-        """Drops every key whose latest row is at or before `until`; returns how many.
+        """Evicts all keys whose latest row is at or before a time.
 
-        Keys go by themselves once no window can hold their rows. Only windows of
-        `rows(n)` keep them for ever. Hopping windows and sessions of these keys that
-        are not over yet are forgotten, too.
+        Keys are evicted without it once no window can hold their rows, except where
+        there are windows of `rows(n)`. Hopping windows and sessions of these keys that
+        are still open are dropped, too.
 
         Args:
-            until: A time like those of the stream, as for `advance`. With
-                `emit="final"` and "slide" no later than the watermark.
+            until: A time, as for `advance`. With `emit="final"` or "slide", at most the
+                watermark.
+
+        Returns:
+            The number of keys evicted.
 
         Raises:
-            SpecError: If it is no such time, later than that, or there were no rows
-                yet.
+            SpecError: If it is no such time or later than the watermark, or if there
+                were no rows yet.
+
+        Cost: that of `keys`, and the rows that share a partition with these keys.
         """
-        job = self._present().job
-        tick = job.tick(until)
+        query = self._require_shard().query
+        tick = query.tick(until)
         over = _EARLIEST - 1 if self._watermark is None else self._watermark
-        if job.emit in ("final", "slide") and tick > over:
+        if query.emit in ("final", "slide") and tick > over:
             raise SpecError(
-                f"evict_idle({until!r}) reaches beyond the watermark "
-                f"({self.watermark!r}), where rows wait for answers: advance() first"
+                f"evict_idle({until!r}) is later than the watermark "
+                f"({self.watermark!r}), and rows after it wait for results: advance() "
+                "first"
             )
-        return self._whole(lambda shard: shard.evict_idle(tick))
+        return self._atomically(lambda shard: shard.evict_idle(tick))
 
-    @_exclusive
+    @_synchronized
     def check(self) -> None:
-        """Checks the invariants of the pages, all of which are read for that.
+        """Checks the invariants of all pages.
 
         Raises:
-            AssertionError: Naming the page; a fault in slidewise, never in the data.
+            AssertionError: If one is violated: a bug in slidewise, not in the data.
+
+        Cost: O(n).
         """
         if self._shard is not None:
             self._shard.check()
 
-    def _present(self) -> Shard:
+    def _require_shard(self) -> Shard:
         if self._shard is None:
             raise SpecError("there are no rows yet: ingest some first")
         return self._shard
 
-    def _prepared(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
-        """The columns of a batch; the first one says which there are."""
+    def _read_batch(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
+        """The columns of a batch as a table; those of the first batch are required."""
         source = frame(batch)
-        names = list(source.names) if self._job is None else self._job.schema.names
+        names = list(source.names) if self._query is None else self._query.schema.names
         require(source, names, "the batch")
-        rows = pa.table({name: _taken(source.column(name)) for name in names})
-        if self._job is None:
-            job = self._job_of(rows.schema)
+        rows = pa.table({name: without_views(source.column(name)) for name in names})
+        if self._query is None:
+            query = self._make_query(rows.schema)
             times = read_times(
                 rows.column(self._spec.on).combine_chunks(), self._spec.on
             )
-            late = self._patience
+            late = self._late
             self._delay = window_ticks(late, times) if late.amount else 0
-            self._job, self._shard = job, Shard(job, self._store)
+            self._query, self._shard = query, Shard(query, self._store)
             self._directory = self._shard.commit()
         columns = {
-            field.name: _like_before(rows.column(field.name), field)
-            for field in self._job.schema
+            field.name: cast_to_schema(rows.column(field.name), field)
+            for field in self._query.schema
         }
-        return self._job, pa.table(columns)
+        return self._query, pa.table(columns)
 
-    def _job_of(self, schema: pa.Schema) -> StreamQuery:
+    def _make_query(self, schema: pa.Schema) -> StreamQuery:
         if self._flags:
             refuse_flag([*schema.names, *self._spec.results], self._late_rows)
         return StreamQuery(
@@ -412,42 +437,50 @@ class KeyedWindows:
             self._late_rows == "correct",
         )
 
-    def _whole(self, step: Callable[[Shard], _T]) -> _T:
-        """Takes a step and commits it, all of it or nothing, whatever interrupts it."""
-        shard = self._present()
-        stood = (self._largest, self._watermark, self.late_count, [*self._answers])
+    def _atomically(self, step: Callable[[Shard], _T]) -> _T:
+        """Runs a step and commits it as one transaction; an exception rolls it back."""
+        shard = self._require_shard()
+        before = (self._largest, self._watermark, self.late_count, [*self._answers])
         directory, pages = self._directory, dict[int, bytes | None]()
         try:
             result = step(shard)
             pages = {page: self._store.get(page) for page in shard.changed}
             self._changed |= pages.keys()
             self._directory = shard.commit()
-            shard.trim(_DECODED)
+            shard.trim(_DECODED_PAGES)
             return result
         except BaseException:
             self._store.restore(pages)
-            self._largest, self._watermark, self.late_count, self._answers = stood
+            self._largest, self._watermark, self.late_count, self._answers = before
             self._directory = directory
-            self._shard = Shard(shard.job, self._store, directory)
+            self._shard = Shard(shard.query, self._store, directory)
             raise
 
-    @_exclusive
+    @_synchronized
     def to_bytes(self) -> bytes:
-        """A snapshot: all pages, and where the stream stands. `from_bytes` reads it.
+        """Gives a snapshot of the state, which `from_bytes` restores.
+
+        Returns:
+            The bytes of all pages, and of the watermark and counts.
 
         Raises:
-            SpecError: If answers wait for `collect()`, or there were no rows yet.
+            SpecError: If results wait for `collect()`, or there were no rows yet.
+
+        Cost: O(n).
         """
         return self._snapshot(self._store.blobs, None)
 
-    @_exclusive
+    @_synchronized
     def changes(self) -> bytes:
-        """A snapshot of the pages that changed since the last snapshot of either kind.
+        """Gives an incremental snapshot: the pages changed since the last snapshot.
 
-        `from_bytes` takes it behind the snapshots before it.
+        Returns:
+            Bytes for the `changes=` of `from_bytes`.
 
         Raises:
-            SpecError: Like `to_bytes`.
+            SpecError: As for `to_bytes`.
+
+        Cost: O(changed pages).
         """
         blobs = self._store.blobs
         changed = {page: blobs.get(page) for page in self._changed}
@@ -457,19 +490,19 @@ class KeyedWindows:
         self, pages: Mapping[int, bytes | None], follows: int | None
     ) -> bytes:
         if self._answers:
-            raise SpecError("answers wait: collect() them before a snapshot")
-        job, directory = self._present().job, self._directory or b""
+            raise SpecError("results wait: collect() them before a snapshot")
+        query, directory = self._require_shard().query, self._directory or b""
         head = {
-            "spec": job.spec.hash,
-            "emit": job.emit,
-            "then_by": job.then_by,
-            "deletes": job.deletes,
+            "spec": query.spec.hash,
+            "emit": query.emit,
+            "then_by": query.then_by,
+            "deletes": query.deletes,
             "late_rows": self._late_rows,
             "delay": self._delay,
             "largest": self._largest,
             "watermark": self._watermark,
             "late": self.late_count,
-            "schema": job.schema.serialize().to_pybytes().hex(),
+            "schema": query.schema.serialize().to_pybytes().hex(),
             "follows": follows,
         }
         blob, self._checksum = pack(head, directory, pages)
@@ -485,21 +518,24 @@ class KeyedWindows:
         changes: Iterable[bytes] = (),
         **request: Any,
     ) -> Self:
-        """Windows from a snapshot; they go on with the same answers.
+        """Restores windows from snapshots.
 
         Args:
-            blob: What `to_bytes` gave: bytes, or anything with a buffer of them.
-            spec: The same as then; or the keywords of `rolling` or `hopping`.
-            changes: What `changes` gave since: all of it, in order.
+            blob: The bytes that `to_bytes` gave, or any object with a buffer of them.
+            spec: The Spec of the original, or the keywords of `rolling` or `hopping`.
+            changes: The bytes of all calls of `changes` since, in order.
             **request: As for the class.
+
+        Returns:
+            Windows whose further results equal those of the original.
 
         Raises:
             SnapshotError: If the bytes are damaged, or of another spec, or `changes`
-                do not follow one another.
+                is not in order or not complete.
 
         Cost: O(n): every page is read and checked.
         """
-        spec = _spec(spec, request, "KeyedWindows.from_bytes")
+        spec = parse_spec(spec, request, "KeyedWindows.from_bytes")
         read = read_all(blob, changes, spec.hash)
         try:
             return cls._restored(spec, read)
@@ -517,109 +553,14 @@ class KeyedWindows:
             deletes=head["deletes"],
         )
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(head["schema"])))
-        windows._job = windows._job_of(schema)
+        windows._query = windows._make_query(schema)
         windows._store.blobs.update(read.pages)
         windows._directory, windows._checksum = read.directory, read.checksum
-        shard = Shard(windows._job, windows._store, read.directory)
+        shard = Shard(windows._query, windows._store, read.directory)
         shard.check_pages()
         shard.check()
-        shard.trim(_DECODED)
+        shard.trim(_DECODED_PAGES)
         windows._shard = shard
         windows._delay, windows._largest = head["delay"], head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]
         return windows
-
-
-def _like_before(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """A column in the type that it had in the first batch, where values stay the same.
-
-    A column without values comes as nulls from pandas and JSON, text comes in offsets
-    of 32 bits from Arrow and of 64 bits from pandas and polars, and categories come in
-    indices as wide as their number asks for. Pages keep categories as their values.
-
-    Raises:
-        SpecError: If it is of another type.
-    """
-    kind, before = column.type, field.type
-    if kind == before:
-        return column
-    is_ordered = pa.types.is_dictionary(kind) and kind.ordered
-    if pa.types.is_dictionary(kind) and not is_ordered:
-        kind = kind.value_type
-    if pa.types.is_dictionary(before):
-        before = before.value_type
-    if not is_ordered and (
-        kind in (before, pa.null())
-        or {kind, before} == {pa.string(), pa.large_string()}
-        or {kind, before} == {pa.binary(), pa.large_binary()}
-    ):
-        return column.cast(before)
-    fixed = "the first batch fixes it" if pa.types.is_null(before) else "cast it"
-    raise SpecError(
-        f"column {field.name!r} is {column.type} in this batch, and was {field.type} "
-        f"before: {fixed}"
-    )
-
-
-def _taken(column: Any) -> Any:
-    """A column as pages keep it: Arrow neither sorts nor takes views of text."""
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.large_string())
-    if pa.types.is_binary_view(column.type):
-        return column.cast(pa.large_binary())
-    return column
-
-
-def _spec(
-    spec: Spec | None, request: Mapping[str, Any], caller: str = "KeyedWindows"
-) -> Spec:
-    if spec is None:
-        return _made(request, caller)
-    if not isinstance(spec, Spec):
-        raise SpecError(
-            f"{caller} takes a Spec or the keywords of rolling and hopping, such as "
-            f"on='t', windows='1h', aggs={{'n': sw.count()}}; got {spec!r}"
-        )
-    if request:
-        raise SpecError(
-            f"{', '.join(request)} belong into the Spec: give a Spec or keywords, not "
-            "both"
-        )
-    return spec
-
-
-def _made(request: Mapping[str, Any], caller: str) -> Spec:
-    """The Spec that keywords ask for.
-
-    Raises:
-        SpecError: If some are missing or wrong.
-        TypeError: If there is one that nobody takes.
-    """
-    if "window" in request and "windows" in request:
-        raise SpecError(
-            "give windows= for what rolling does, or window= for hopping, not both"
-        )
-    window = "window" if "window" in request else "windows"
-    make = Spec.make_hopping if "window" in request else Spec.make
-    missing = [name for name in ("on", window, "aggs") if name not in request]
-    if missing:
-        raise SpecError(
-            f"a Spec, or {', '.join(f'{name}=' for name in missing)}, is missing"
-        )
-    known = inspect.signature(make).parameters
-    for name in request:
-        if name not in known:
-            raise TypeError(
-                f"{caller}() with {window}= takes no keyword argument {name!r}"
-                f"{suggest_argument(name, known)}"
-            )
-    return make(**request)
-
-
-def _patience(late: WindowLike) -> Length:
-    length = parse_offset(late, "late")
-    if length.amount < 0:
-        raise SpecError(
-            Argument("late", late), " is negative: give how long rows may take"
-        )
-    return length

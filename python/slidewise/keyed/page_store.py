@@ -1,8 +1,8 @@
-"""Pages: what a stream keeps, in pieces that are read and written on their own.
+"""Pages: the units in which the state of a stream is read and written.
 
-A page holds rows (of a leaf), or the folds over its children (of an inner node), as one
-Arrow record batch behind a header. A store keeps the bytes: a dict, or the state of a
-streaming query. Pages once read stay decoded until they are forgotten.
+A page holds the rows of a leaf, or the folds over the children of an inner node, as one
+Arrow record batch after a header. A store holds the bytes: a dict, or the state of a
+streaming query. A page that was read stays decoded until it is dropped.
 
 ```text
 magic "SWPG" | version u16 | level u16 | children u32 | crc32 of all behind u32
@@ -38,20 +38,20 @@ __all__ = [
     "Store",
 ]
 
-# Columns of pages beside the user's: times as int64, what a row stands for if it stands
-# for many, and the page that a row of an inner node stands for.
+# Columns of pages besides the user's: times as int64, the partial of a fold, and the
+# page that a fold is over.
 TIME = "__time"
 PARTIAL = "__partial"
 FOLDED = "__page"
-# Of columns that are not kept: which rows are late, how many there are, whose they are.
+# Columns in memory only: marks of late rows, the count of rows, the slot of a row.
 FRESH = "__fresh"
 ROWS = "__rows"
 SLOT = "__slot"
-# Which row of its batch a row is.
+# The number of a row in its batch.
 NUMBER = "__number"
-# Of pages of last windows: the time of the key's latest row in them.
+# In pages of last windows: the time of the key's latest row in its window.
 LAST = "__last"
-# When rows of a table that is asked as of arrival came.
+# The arrival of a row, for results as of arrival.
 ARRIVAL = "__arrival"
 RESERVED = (TIME, PARTIAL, FOLDED, FRESH, ROWS, SLOT, NUMBER, LAST, ARRIVAL)
 
@@ -65,16 +65,16 @@ TRAFFIC = ("pages_read", "bytes_read", "pages_written", "bytes_written")
 
 
 class Store(Protocol):
-    """Where the bytes of pages lie."""
+    """A store of the bytes of pages."""
 
     def get(self, page: int) -> bytes | memoryview | None:
-        """The bytes of a page; None if there is none."""
+        """The bytes of a page, or None."""
 
     def put(self, page: int, blob: bytes) -> None:
-        """Keeps the bytes of a page."""
+        """Stores the bytes of a page."""
 
     def remove(self, page: int) -> None:
-        """Forgets a page."""
+        """Removes a page."""
 
 
 class MemoryStore:
@@ -96,7 +96,7 @@ class MemoryStore:
         self.blobs.pop(page, None)
 
     def restore(self, pages: Mapping[int, bytes | None]) -> None:
-        """Puts back what pages held before; None: there was no such page."""
+        """Restores pages to earlier bytes; None removes a page."""
         for page, blob in pages.items():
             if blob is None:
                 self.remove(page)
@@ -106,13 +106,13 @@ class MemoryStore:
 
 @dataclass(slots=True)
 class Child:
-    """A part of a node's time, on a page of its own.
+    """A reference from an inner node to a child.
 
     Attributes:
-        page: Where it is.
-        first: The time of its oldest row, in ticks.
-        last: The time of its youngest row.
-        folded: Whether the node above holds the folds over it.
+        page: The page of the child.
+        first: The time of its earliest row, in ticks.
+        last: The time of its latest row, in ticks.
+        folded: Whether the parent holds the folds over it.
     """
 
     page: int
@@ -126,10 +126,10 @@ class Node:
     """A decoded page: rows in order of time (level 0), or folds over children.
 
     Attributes:
-        rows: The rows; of an inner node, those that stand for its folded children, with
-            their page in the column `__page`.
-        level: Distance from the leaves.
-        children: In order of time; none for a leaf.
+        rows: The rows of a leaf; of an inner node, the folds over its folded children,
+            with their page in the column `__page`.
+        level: The distance from the leaves.
+        children: The children in order of time; none for a leaf.
     """
 
     rows: pa.Table
@@ -137,16 +137,16 @@ class Node:
     children: list[Child] = field(default_factory=list)
 
     def check_arrays(self) -> None:
-        """Checks what a checksum does not know: that offsets lie within their buffers.
+        """Checks that the arrays are valid, which a checksum cannot tell.
 
         Raises:
-            pyarrow.ArrowInvalid: If they do not.
+            pyarrow.ArrowInvalid: If not.
         """
         self.rows.validate(full=True)
 
 
 class Pages:
-    """The decoded pages of a store, and what became of them since the last commit."""
+    """The decoded pages of a store, and their changes since the last commit."""
 
     def __init__(self, store: Store, leaf: pa.Schema, inner: pa.Schema) -> None:
         self.store = store
@@ -179,16 +179,16 @@ class Pages:
 
     @property
     def changed(self) -> set[int]:
-        """The pages to be written or removed at the next commit."""
+        """The pages that the next commit writes or removes."""
         return self._changed | self._removed
 
     def traffic(self) -> dict[str, int]:
         """Pages and bytes read and written since the last call."""
-        told, self._traffic = self._traffic, dict.fromkeys(TRAFFIC, 0)
-        return told
+        counts, self._traffic = self._traffic, dict.fromkeys(TRAFFIC, 0)
+        return counts
 
     def below(self, page: int) -> Iterator[int]:
-        """A page and all pages below it; leaves are not read for that."""
+        """A page and all pages below it, without reading leaves."""
         yield page
         node = self[page]
         for child in node.children:
@@ -198,7 +198,7 @@ class Pages:
                 yield child.page
 
     def commit(self) -> None:
-        """Writes what changed, page after page."""
+        """Writes the changed pages to the store, and removes the removed ones."""
         for page in sorted(self._removed):
             self.store.remove(page)
         for page in sorted(self._changed):
@@ -209,14 +209,8 @@ class Pages:
         self._changed.clear()
         self._removed.clear()
 
-    def forget(self) -> None:
-        """Drops what is decoded; it is read anew when needed."""
-        self._nodes.clear()
-        self._changed.clear()
-        self._removed.clear()
-
     def trim(self, most: int) -> None:
-        """Drops decoded pages, the longest known first, down to so many."""
+        """Drops decoded pages, those read first, until at most `most` are left."""
         for page in list(self._nodes)[: max(0, len(self._nodes) - most)]:
             del self._nodes[page]
 

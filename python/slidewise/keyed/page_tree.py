@@ -1,23 +1,22 @@
 r"""A tree of pages: the rows of some keys by time, folded per key above the leaves.
 
 ```text
-          root    children [first, last] ..., and per child and key one row that stands
-         /  |  \  for all below it
+          root    children [first, last] ..., and per child and key one fold: a row
+         /  |  \  with the partial of all rows below it
      inner ...  inner
      /  |  \
   leaf leaf leaf  rows, about 32 KB of them
 ```
 
-A window is covered by few pages: only leaves that hold one of its ends are opened, of
-all others the folds are taken. So a batch of new rows reads and writes the leaves at
-the ends of its windows and the paths to them, however much lies between.
+Few pages cover a window: only the leaves that hold one of its ends are read; of all
+other pages the folds are used. So a batch of new rows reads and writes the leaves at
+the ends of its windows and the paths to them, however long the windows are.
 
-Invariants: (1) children lie in order of time, and no two hold the same time; (2) a leaf
-is as deep as any other; (3) a folded child has a row per key in its parent, at the time
-of the key's last row below; (4) all children but the last are folded: new rows come to
-the last one, and it is opened anyway; (5) along the young end of the tree, what a
-parent says of the last time of its last child is a lower bound: so rows that come in
-order change their leaf alone, until it is full.
+Invariants: (1) children are in order of time, and no two hold the same time; (2) all
+leaves have the same depth; (3) a folded child has one fold per key in its parent, at
+the time of the key's last row below; (4) all children except the last are folded: the
+last one gets the new rows; (5) on the path to the latest leaf, the `last` of a last
+child is a lower bound, so that rows in order change one leaf only, until it is full.
 """
 
 from bisect import bisect_left, bisect_right
@@ -33,35 +32,35 @@ from slidewise.keyed.page_store import FOLDED, TIME, Child, Node, Pages
 
 __all__ = ["PAGE", "Cover", "Folder", "Forest", "Tree", "ticks_of"]
 
-# Bytes of a full page; one of more than twice as many is cut up.
+# Bytes of a full page; a page of more than twice as many is split.
 PAGE = 1 << 15
 _EARLIEST = -(2**63)
 
 
 class Folder(Protocol):
-    """What the rows of a page are to the aggregations."""
+    """The operations on rows that a tree needs; `Query` has them."""
 
     @property
     def folds(self) -> bool:
-        """Whether rows can be folded beforehand."""
+        """Whether rows can be folded in advance."""
 
     def sort(self, rows: pa.Table) -> pa.Table:
-        """Rows in order of time, and equal times in that of the folder."""
+        """Sorts rows by time, and rows of equal time in the order of the query."""
 
     def fold(self, parts: Sequence[tuple[int, pa.Table]]) -> pa.Table:
-        """A row per page and key that stands for the key's rows in that page."""
+        """Folds rows: one row per page and key."""
 
     def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """Rows less one with the time and key of each of `deleted`.
+        """Removes from rows one with the time and key of each of `deleted`.
 
-        The first by `then_by`, else the first in order. And the deleted ones for which
-        there was none.
+        It is the first by `then_by`, otherwise the first in order. Gives the rows that
+        are left, and those of `deleted` without a match.
         """
 
 
 @dataclass(slots=True)
 class Cover:
-    """Rows that answer some windows: rows as they are, and rows that stand for many."""
+    """The rows and folds that cover some windows."""
 
     rows: list[pa.Table] = field(default_factory=list)
     folds: list[pa.Table] = field(default_factory=list)
@@ -69,23 +68,23 @@ class Cover:
 
 @dataclass(slots=True)
 class Tree:
-    """One tree: where its root is, None while there are no rows."""
+    """A tree: the page of its root, None if it is empty."""
 
     root: int | None = None
 
 
 class Forest:
-    """The trees of one store. Changes of many of them are settled together."""
+    """The trees of one store. `refold` updates the folds of all changed ones."""
 
     def __init__(self, pages: Pages, folder: Folder, next_page: int) -> None:
         self.pages = pages
         self.next_page = next_page
         self._folder = folder
-        # Per level: nodes with children that are to be folded, and the way to each.
+        # Per level: the nodes with unfolded children, with their tree and path.
         self._stale: dict[int, dict[int, tuple[Tree, tuple[int, ...]]]] = {}
 
     def insert(self, tree: Tree, rows: pa.Table) -> None:
-        """Inserts rows, sorted by the folder. `settle` must follow."""
+        """Inserts rows, sorted by the folder. `refold` must follow."""
         if not len(rows):
             return
         if tree.root is None:
@@ -94,7 +93,7 @@ class Forest:
         self._down(tree, (tree.root,), rows)
 
     def _down(self, tree: Tree, path: tuple[int, ...], rows: pa.Table) -> None:
-        """Hands rows down to the leaves where they belong."""
+        """Inserts rows into the leaves below a node."""
         node = self.pages[path[-1]]
         if node.level == 0:
             self._fill(tree, path, rows)
@@ -104,7 +103,7 @@ class Forest:
 
     @staticmethod
     def _parts(node: Node, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """The rows, sorted, that belong to each child."""
+        """Partitions sorted rows by child."""
         ticks, start = ticks_of(rows[TIME]), 0
         ends = [bisect_left(ticks, child.first) for child in node.children[1:]]
         for child, end in zip(node.children, [*ends, len(ticks)], strict=True):
@@ -113,31 +112,31 @@ class Forest:
                 start = end
 
     def _fill(self, tree: Tree, path: tuple[int, ...], rows: pa.Table) -> None:
-        """Puts rows into a leaf, and cuts it up if it is too large."""
+        """Inserts rows into a leaf, and splits it if it is too large."""
         leaf = self.pages[path[-1]]
         held = leaf.rows
         crowded = held.nbytes + rows.nbytes > 2 * PAGE
-        younger = not len(held) or held[TIME][-1].as_py() < rows[TIME][0].as_py()
-        if crowded and younger and held.nbytes >= PAGE:
-            self._replace(tree, path, [leaf, *map(Node, _pieces(rows))])
+        later = not len(held) or held[TIME][-1].as_py() < rows[TIME][0].as_py()
+        if crowded and later and held.nbytes >= PAGE:
+            self._replace(tree, path, [leaf, *map(Node, _split_rows(rows))])
             return
         merged = pa.concat_tables([held, rows]).combine_chunks()
-        if not younger:
+        if not later:
             merged = self._folder.sort(merged)
-        pieces = _pieces(merged) if crowded else [merged]
-        self._replace(tree, path, [Node(piece) for piece in pieces])
+        parts = _split_rows(merged) if crowded else [merged]
+        self._replace(tree, path, [Node(piece) for piece in parts])
 
     def _replace(self, tree: Tree, path: tuple[int, ...], nodes: list[Node]) -> None:
-        """Puts nodes in the place of one, the first of them on its page."""
+        """Replaces a node by one or several; the first takes over its page."""
         own = self.pages[path[-1]]
         entries = []
         pages = [path[-1], *(self.new_page() for _ in nodes[1:])]
         for page, node in zip(pages, nodes, strict=True):
-            # A leaf that younger rows pass by need not be written again.
+            # An unchanged leaf is not written again.
             if node is not own or node.level:
                 self.pages[page] = node
             entries.append(Child(page, *_extent(node)))
-        if len(nodes) == 1 and self._is_young_end(path, entries[0]):
+        if len(nodes) == 1 and self._is_latest_end(path, entries[0]):
             return
         if len(path) == 1:
             level = nodes[0].level + 1
@@ -153,8 +152,8 @@ class Forest:
         self.pages[path[-2]] = parent
         self._mark(tree, path[:-1], parent.level)
 
-    def _is_young_end(self, path: tuple[int, ...], now: Child) -> bool:
-        """Whether the way leads to where all is open, so that nothing above changes."""
+    def _is_latest_end(self, path: tuple[int, ...], now: Child) -> bool:
+        """Whether this is the path to the latest leaf, and its ancestors stay valid."""
         for above, below in pairwise(path):
             last = self.pages[above].children[-1]
             if last.page != below or last.folded:
@@ -168,16 +167,16 @@ class Forest:
         self._stale.setdefault(level, {})[path[-1]] = (tree, path)
 
     def delete(self, tree: Tree, rows: pa.Table) -> pa.Table:
-        """Deletes for each row, sorted, one with its time and key: the first to arrive.
+        """Deletes, for each of the sorted rows, the first with its time and key.
 
-        Gives the rows for which there was none. `settle` must follow.
+        Gives those without a match. `refold` must follow.
         """
         if tree.root is None or not len(rows):
             return rows
         return self._delete(tree, (tree.root,), rows)
 
     def holding(self, tree: Tree, rows: pa.Table) -> Iterator[pa.Table]:
-        """The rows of the leaves where rows, sorted, belong."""
+        """The rows of the leaves that sorted rows belong to."""
         pages = [] if tree.root is None else [(tree.root, rows)]
         while pages:
             page, own = pages.pop()
@@ -201,7 +200,7 @@ class Forest:
         return left
 
     def _remove(self, tree: Tree, path: tuple[int, ...]) -> None:
-        """Takes an empty node out, and those above that it leaves empty."""
+        """Removes an empty node, and ancestors that become empty."""
         self._stale.get(self.pages[path[-1]].level, {}).pop(path[-1], None)
         del self.pages[path[-1]]
         if len(path) == 1:
@@ -212,29 +211,29 @@ class Forest:
         if not parent.children:
             self._remove(tree, path[:-1])
             return
-        # The last child is open, so that the fold over it goes.
+        # The last child must not be folded.
         parent.children[-1].folded = False
         self.pages[path[-2]] = parent
         self._mark(tree, path[:-1], parent.level)
 
-    def settle(self) -> None:
-        """Folds what changed, level by level, and cuts up nodes that grew too large."""
+    def refold(self) -> None:
+        """Folds changed nodes, level by level, and splits those that are too large."""
         level = 1
         while self._stale:
             stale = self._stale.pop(level, {})
             self._fold(list(stale))
             for page, (tree, path) in stale.items():
-                self._replace(tree, path, _inner_pieces(self.pages[page]))
+                self._replace(tree, path, _split_node(self.pages[page]))
             level += 1
 
     def _fold(self, pages: list[int]) -> None:
-        """Folds the children that are not, but for the last one, of all these nodes."""
+        """Folds the unfolded children of these nodes, except the last of each."""
         parts: list[tuple[int, pa.Table]] = []
         for page in pages:
             node = self.pages[page]
-            there = [child.page for child in node.children if child.folded]
+            present = [child.page for child in node.children if child.folded]
             if len(node.rows):
-                mask = pc.is_in(node.rows[FOLDED], pa.array(there, pa.int64()))
+                mask = pc.is_in(node.rows[FOLDED], pa.array(present, pa.int64()))
                 node.rows = node.rows.filter(mask)
             if not self._folder.folds:
                 continue
@@ -244,7 +243,7 @@ class Forest:
         if not parts:
             return
         folded = self._folder.fold(parts)
-        starts = _runs(folded[FOLDED])
+        starts = _value_ranges(folded[FOLDED])
         for page in pages:
             node = self.pages[page]
             own = [node.rows]
@@ -256,7 +255,7 @@ class Forest:
             node.rows = pa.concat_tables(own).combine_chunks()
 
     def _content(self, page: int) -> pa.Table:
-        """All rows of a page, those of its open children included."""
+        """The rows and folds of a page, and those of its unfolded children."""
         node = self.pages[page]
         if node.level == 0:
             return node.rows
@@ -267,10 +266,10 @@ class Forest:
         return pa.concat_tables(own, promote_options="default")
 
     def cover(self, tree: Tree, ends: Sequence[int], cover: Cover) -> None:
-        """Adds what answers windows whose ends lie at these times, sorted.
+        """Adds the rows and folds that cover windows with these ends, sorted.
 
-        A window begins and ends just before or just behind one of them. Nothing is
-        added that lies before the first.
+        A window begins and ends directly before or after one of them. Rows before the
+        first are not added.
         """
         if tree.root is not None and len(ends):
             self._cover(tree.root, ends, cover)
@@ -299,7 +298,7 @@ class Forest:
             cover.folds.append(node.rows.filter(mask))
 
     def latest(self, tree: Tree) -> Iterator[pa.Table]:
-        """Rows among which is the last one of every key."""
+        """Rows and folds that include the last row of every key."""
         page = tree.root
         while page is not None:
             node = self.pages[page]
@@ -312,7 +311,7 @@ class Forest:
                     yield self._content(child.page)
 
     def evict(self, tree: Tree, until: int) -> None:
-        """Drops pages all of whose rows lie at or before a time."""
+        """Drops the pages whose rows are all at or before a time."""
         while tree.root is not None:
             node = self.pages[tree.root]
             if node.level == 0:
@@ -326,12 +325,12 @@ class Forest:
             self._evict_below(tree.root, until)
             if len(node.children) > 1:
                 return
-            # A root with one child hands over to it.
+            # A root with one child is replaced by it.
             del self.pages[tree.root]
             tree.root = node.children[0].page
 
     def _evict_below(self, page: int, until: int) -> None:
-        """Drops children of a node that keeps its last one."""
+        """Drops children of a node, but not its last one."""
         node = self.pages[page]
         gone = 0
         while gone < len(node.children) - 1 and node.children[gone].last <= until:
@@ -340,12 +339,12 @@ class Forest:
         if gone:
             del node.children[:gone]
             if len(node.rows):
-                there = [child.page for child in node.children]
-                mask = pc.is_in(node.rows[FOLDED], pa.array(there, pa.int64()))
+                present = [child.page for child in node.children]
+                mask = pc.is_in(node.rows[FOLDED], pa.array(present, pa.int64()))
                 node.rows = node.rows.filter(mask)
             self.pages[page] = node
         first = node.children[0]
-        # Else the child is left for later: it is dropped as a whole before long.
+        # Otherwise the child is dropped as a whole by a later evict.
         if node.level > 1 and first.first <= until < first.last:
             self._evict_below(first.page, until)
 
@@ -360,7 +359,7 @@ class Forest:
             del self.pages[below]
 
     def first_row(self, tree: Tree, since: int) -> int | None:
-        """The time of the first row that is not older."""
+        """The time of the first row at or after a time, or None."""
         page = tree.root
         while page is not None:
             node = self.pages[page]
@@ -383,7 +382,7 @@ class Forest:
             pages += [child.page for child in reversed(node.children)]
 
     def between(self, tree: Tree, since: int | None, until: int) -> Iterator[pa.Table]:
-        """Rows of a range of times, both ends included, leaf by leaf."""
+        """The rows of a closed range of times, leaf by leaf."""
         least = _EARLIEST if since is None else since
         pages = [] if tree.root is None else [tree.root]
         while pages:
@@ -395,7 +394,7 @@ class Forest:
                 if end > start:
                     yield node.rows.slice(start, end - start)
             for child in reversed(node.children):
-                # Of the last one, what is known of its end is a lower bound.
+                # The `last` of a last child is a lower bound.
                 ahead = child is node.children[-1] or child.last >= least
                 if child.first <= until and ahead:
                     pages.append(child.page)
@@ -416,8 +415,8 @@ class Forest:
             assert all(a <= b for a, b in pairwise(ticks)), f"{where} is out of order"
             return
         assert node.children, f"{where} has no children"
-        for older, younger in pairwise(node.children):
-            assert older.last < younger.first, f"children of {where} overlap"
+        for earlier, later in pairwise(node.children):
+            assert earlier.last < later.first, f"children of {where} overlap"
         folded = {child.page for child in node.children if child.folded}
         held = set(node.rows[FOLDED].to_pylist())
         assert held == folded, f"{where} has folds of {held}, not of {folded}"
@@ -426,12 +425,12 @@ class Forest:
             assert not open_ones, f"{where} lacks folds"
         for child in node.children:
             below = self.pages[child.page]
-            assert below.level == node.level - 1, f"{where} leans"
+            assert below.level == node.level - 1, f"{where} has leaves of another depth"
             first, last = _extent(below)
             open_end = child is node.children[-1] and not child.folded
             known = child.last <= last if open_end else child.last == last
             kept = child.first <= first and known
-            assert kept, f"page {child.page} outgrew its place in {where}"
+            assert kept, f"page {child.page} is outside its range in {where}"
             self._check(child.page)
 
     def clear(self, tree: Tree) -> None:
@@ -441,13 +440,13 @@ class Forest:
             tree.root = None
 
     def new_page(self) -> int:
-        """A page that is not in use."""
+        """An unused page."""
         self.next_page += 1
         return self.next_page - 1
 
 
 def ticks_of(column: pa.ChunkedArray | pa.Array) -> Sequence[int]:
-    """A column of int64 without nulls, in one chunk, as it lies in memory."""
+    """The memory of an int64 column of one chunk without nulls."""
     if not len(column):
         return ()
     array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
@@ -462,8 +461,8 @@ def _extent(node: Node) -> tuple[int, int]:
     return ticks[0], ticks[-1]
 
 
-def _pieces(rows: pa.Table) -> Iterator[pa.Table]:
-    """Full pages of rows, in order; rows of equal time stay together."""
+def _split_rows(rows: pa.Table) -> Iterator[pa.Table]:
+    """Splits rows into full pages, in order; rows of equal time stay together."""
     ticks = ticks_of(rows[TIME])
     most = max(1, len(rows) * PAGE // rows.nbytes)
     start = 0
@@ -476,8 +475,8 @@ def _pieces(rows: pa.Table) -> Iterator[pa.Table]:
         start = end
 
 
-def _inner_pieces(node: Node) -> list[Node]:
-    """The node, or several in its place if its folds outgrew a page."""
+def _split_node(node: Node) -> list[Node]:
+    """Splits an inner node whose folds are larger than two pages."""
     size, count = node.rows.nbytes, len(node.children)
     if size <= 2 * PAGE or count < 4:
         return [node]
@@ -485,17 +484,17 @@ def _inner_pieces(node: Node) -> list[Node]:
     nodes = []
     for start in range(0, count, each):
         children = node.children[start : start + each]
-        there = pa.array([child.page for child in children], pa.int64())
-        rows = node.rows.filter(pc.is_in(node.rows[FOLDED], there))
+        present = pa.array([child.page for child in children], pa.int64())
+        rows = node.rows.filter(pc.is_in(node.rows[FOLDED], present))
         nodes.append(Node(rows, node.level, children))
     return nodes
 
 
-def _runs(column: pa.ChunkedArray) -> dict[int, tuple[int, int]]:
-    """Where each value of a sorted column begins, and how often it is there."""
-    runs: dict[int, tuple[int, int]] = {}
+def _value_ranges(column: pa.ChunkedArray) -> dict[int, tuple[int, int]]:
+    """The start and the count of each value of a sorted column."""
+    ranges: dict[int, tuple[int, int]] = {}
     start = 0
     for entry in pc.value_counts(column).to_pylist():
-        runs[entry["values"]] = (start, entry["counts"])
+        ranges[entry["values"]] = (start, entry["counts"])
         start += entry["counts"]
-    return runs
+    return ranges

@@ -1,8 +1,7 @@
-"""A `Spec` that is answered again and again, while rows arrive.
+"""`Query`: a `Spec` over a stream of rows.
 
-A job knows what of a row must be kept (the state), what a page of it folds into, and
-how rows and folds become answers. All of it by the kernels that answer tables, so the
-numbers are the same.
+A query defines the columns of the state, the folds over a page of rows, and the results
+from rows and folds. It calls the kernels of tables, so its results are the same.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +47,7 @@ from slidewise.table.time_columns import (
 
 __all__ = ["CORRECTION", "LATE", "Query", "flagged", "later_than"]
 
-# The columns that say whether a row was late, and whether an answer replaces another.
+# The flags of a late row, and of a result that replaces an earlier one.
 LATE = "_late"
 CORRECTION = "_correction"
 
@@ -58,17 +57,17 @@ _NO_KEY = 0x9E3779B97F4A7C15 - 2**64
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked of a stream of rows.
+    """A Spec over a stream of rows, and the options of the stream.
 
     Attributes:
-        spec: What to compute.
+        spec: The Spec.
         schema: The columns of the rows.
-        emit: When a row is answered: "arrival", "final", "update" or, for hopping
+        emit: When results are emitted: "arrival", "final", "update" or, for hopping
             windows, "slide".
-        then_by: Columns that order rows of equal time; else the order of arrival does.
-        deletes: A column of booleans: a row where it is true takes back one with its
-            key and time, the first by `then_by`, else the first that arrived.
-        corrects: Whether late rows are taken in, and answers given again.
+        then_by: Columns that order rows of equal time; without, order of arrival.
+        deletes: A column of booleans: a row where it is true deletes one with its key
+            and time, the first by `then_by`, otherwise the first that arrived.
+        corrects: Whether late rows are accepted, and changed results emitted again.
     """
 
     spec: Spec
@@ -86,9 +85,9 @@ class Query:
 
     @cached_property
     def _kept(self) -> tuple[str, ...]:
-        """The columns of the state: keys, what is aggregated, what breaks ties.
+        """The columns of the state: keys, aggregated columns, and those of `then_by`.
 
-        All of them where rows may have to be sent again.
+        All columns if rows may be emitted again.
         """
         if self.corrects and self.emit == "final":
             return tuple(name for name in self.schema.names if name != self.spec.on)
@@ -113,7 +112,7 @@ class Query:
 
     @cached_property
     def waiting(self) -> pa.Schema:
-        """The columns of pages that hold rows with no answer yet: all of them."""
+        """The columns of pages that hold waiting rows: all columns."""
         fields = [pa.field(name, self._plain(name)) for name in self.schema.names]
         return pa.schema([pa.field(TIME, pa.int64()), *fields])
 
@@ -123,7 +122,7 @@ class Query:
 
     @cached_property
     def rows(self) -> int:
-        """How many of a key's youngest rows a window can hold whatever their time."""
+        """The largest n of `rows(n)`, or 0."""
         return max(
             (window.length for window in self.spec.windows if window.kind == "rows"),
             default=0,
@@ -131,7 +130,7 @@ class Query:
 
     @cached_property
     def reach(self) -> int:
-        """How long before its end a window begins, at most; in ticks."""
+        """The length of the longest window of time, with its offset, in ticks."""
         lengths = [0]
         for window in self.spec.windows:
             if window.kind != "rows":
@@ -142,23 +141,23 @@ class Query:
 
     @property
     def sessions(self) -> bool:
-        """Whether windows lie between gaps."""
+        """Whether there are sessions."""
         return any(window.is_session for window in self.spec.windows)
 
     @cached_property
     def ended(self) -> pa.Schema:
-        """The columns of pages that say when the last window of each key ended."""
+        """The columns of pages with the last emitted window of each key."""
         keys = self.leaf.empty_table().select([TIME, *self.spec.by]).schema
         return keys.append(pa.field(LAST, pa.int64()))
 
     @property
     def allowance(self) -> int:
-        """How far behind the watermark a late row may lie and be taken in still."""
+        """How far behind the watermark an accepted late row may be, in ticks."""
         return self.reach if self.corrects else 0
 
     @cached_property
     def grid(self) -> Grid:
-        """Where hops lie."""
+        """The grid of the hopping window."""
         (window,) = self.spec.windows
         return Grid(
             length=window_ticks(window.as_length, self.times),
@@ -168,11 +167,11 @@ class Query:
 
     @cached_property
     def _lags(self) -> tuple[int, ...]:
-        """How long before a row its windows begin or end."""
+        """The distances from a row back to the starts and ends of its windows."""
         lags = {0}
         for window in self.spec.windows:
             if window.kind != "rows":
-                # On a grid, the offset moves no end of a window that is asked for.
+                # The offset of a grid is not a shift from the row.
                 shift = 0 if window.every else window.as_offset.amount
                 shift = window_ticks(window.as_offset, self.times) if shift else 0
                 lags |= {shift, shift + window_ticks(window.as_length, self.times)}
@@ -180,12 +179,12 @@ class Query:
 
     @cached_property
     def folds(self) -> bool:
-        """Whether rows that no window cuts can be folded beforehand."""
+        """Whether rows can be folded in advance."""
         whole = self.rows or self.sessions
         return not whole and self.request([])[1].folds
 
     def ends(self, ticks: pa.Array) -> pa.Array:
-        """Where the windows of rows at these times begin and end; sorted, each once."""
+        """The distinct starts and ends of windows of rows at these times, sorted."""
         moved = [subtract_clamped(ticks, lag) for lag in self._lags]
         ends = pc.unique(pa.concat_arrays(moved))
         return ends.take(pc.sort_indices(ends))
@@ -200,19 +199,19 @@ class Query:
         return read_times(column, self.spec.on).ticks
 
     def tick(self, time: Any) -> int:
-        """A time like those of the stream, in ticks.
+        """A single time in ticks.
 
         Raises:
-            SpecError: If it is none.
+            SpecError: If it is not of the kind of the stream's times.
         """
         return tick_of(time, self.times)
 
     def restore(self, ticks: pa.Array) -> pa.Array:
-        """Ticks as times of the stream's own type."""
+        """Ticks as times of the type of the stream's times."""
         return self.times.restore(ticks)
 
     def arranged(self, rows: pa.Table, ticks: pa.Array) -> pa.Table:
-        """Rows as they wait for an answer."""
+        """Rows in the columns of waiting rows, with their ticks."""
         columns = [ticks]
         for name in self.schema.names:
             column = rows.column(name).combine_chunks()
@@ -221,20 +220,20 @@ class Query:
         return pa.Table.from_arrays(columns, schema=self.waiting)
 
     def kept(self, waiting: pa.Table) -> pa.Table:
-        """What is kept of rows once they are answered."""
+        """The columns of waiting rows that stay in the state after their results."""
         return waiting.select([TIME, *self._kept])
 
     def sort(self, rows: pa.Table) -> pa.Table:
-        """Rows of any batches by time, which are in order of arrival so far.
+        """Sorts rows in order of arrival by time.
 
-        Equal times by `then_by`, nulls last. With `arrival=` they stay in order of
-        arrival, and `then_by` orders those that have arrived together.
+        Rows of equal time are sorted by `then_by`, nulls last. With `arrival=` they
+        stay in order of arrival.
         """
         ties = self.then_by if self.spec.arrival is None else ()
         return self._sorted(rows, (TIME, *ties))
 
     def sort_batch(self, rows: pa.Table) -> pa.Table:
-        """Rows of one batch by time, then by arrival, then by `then_by`."""
+        """Sorts rows of one batch by time, then arrival, then `then_by`."""
         arrival = () if self.spec.arrival is None else (self.spec.arrival,)
         return self._sorted(rows, (TIME, *arrival, *self.then_by))
 
@@ -243,7 +242,7 @@ class Query:
         return rows.take(_order(rows, names)).combine_chunks()
 
     def hashes(self, rows: pa.Table) -> pa.Array:
-        """A number per row that depends on its key alone, and never changes."""
+        """A hash of the key of each row, the same in all versions."""
         mixed: pa.Array = None
         for name in self.spec.by:
             column = rows.column(name).combine_chunks()
@@ -255,7 +254,7 @@ class Query:
 
     @staticmethod
     def codes(tables: Sequence[pa.Table]) -> pa.Array:
-        """Dense codes of rows that are alike in all columns, table behind table."""
+        """Dense codes of the rows of several tables; equal rows have equal codes."""
         table = pa.concat_tables(tables).combine_chunks()
         columns = [
             (name, table.column(name).combine_chunks()) for name in table.column_names
@@ -266,9 +265,9 @@ class Query:
         return codes
 
     def latest(self, rows: pa.Table) -> pa.Table:
-        """The keys of rows, as they first occur, each with its latest time.
+        """The distinct keys of rows, in order of first occurrence, with latest times.
 
-        Keys are equal as they are in tables: both zeros are one key, and so is NaN.
+        Keys are equal as in tables: both zeros are one key, and NaN is one.
         """
         table = rows.select([*self.spec.by, TIME]).combine_chunks()
         spread = pa.table(
@@ -284,11 +283,11 @@ class Query:
         return keys.set_column(len(self.spec.by), TIME, found.column("time_max"))
 
     def refuse_nan(self, rows: pa.Table, watermark: int | None = None) -> None:
-        """Refuses what `nan="raise"` refuses, before any of it is taken in.
+        """Checks a batch for NaN, for `nan="raise"`.
 
         Args:
-            rows: A batch; late rows and those that take others back may hold NaN.
-            watermark: What says which are late.
+            rows: The batch. Late rows and deletions may hold NaN.
+            watermark: The watermark, or None.
 
         Raises:
             SpecError: Naming the column and the row of the batch.
@@ -309,7 +308,7 @@ class Query:
                 ValueColumn(name, column, "raise")
 
     def refuse_beyond(self, rows: pa.Table) -> None:
-        """Refuses rows in a window on the grid whose ends int64 cannot hold.
+        """Checks that the windows of rows on the grid lie within int64.
 
         Raises:
             SpecError: Naming the time.
@@ -328,14 +327,14 @@ class Query:
     def by_lateness(
         self, rows: pa.Table, watermark: int | None
     ) -> tuple[pa.Table, pa.Table]:
-        """Rows that are taken in, and those at or behind the watermark that are not."""
+        """Splits rows into accepted and late ones."""
         if watermark is None:
             return rows, rows.slice(0, 0)
         on_time = self._on_time(rows, watermark)
         return rows.filter(on_time).combine_chunks(), rows.filter(pc.invert(on_time))
 
     def _on_time(self, rows: pa.Table, watermark: int) -> pa.Array:
-        """Which rows are taken in."""
+        """A mask of the accepted rows."""
         ticks = self.ticks(rows)
         on_time = later_than(ticks, watermark - self.allowance)
         if self.corrects and self.deletes is not None:
@@ -345,46 +344,46 @@ class Query:
         return on_time
 
     def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """As `Folder` says."""
+        """As in `Folder`."""
         names = [TIME, *self.spec.by]
         codes = self.codes([rows.select(names), deleted.select(names)])
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
-        # Few rows are asked for, so few are looked at one by one.
-        asked: dict[int, list[int]] = {}
+        # Deletions are few, so that a loop over them is fast.
+        wanted: dict[int, list[int]] = {}
         for at, code in enumerate(theirs.to_pylist()):
-            asked.setdefault(code, []).append(at)
+            wanted.setdefault(code, []).append(at)
         near = pc.indices_nonzero(pc.is_in(own, theirs))
         near = near.take(_order(rows.take(near), self.then_by))
         found = zip(near.to_pylist(), own.take(near).to_pylist(), strict=True)
         gone, met = set(), set()
         for at, code in found:
-            if asked[code]:
+            if wanted[code]:
                 gone.add(at)
-                met.add(asked[code].pop(0))
+                met.add(wanted[code].pop(0))
         return _less(rows, gone), _less(deleted, met)
 
     def without_in_batch(self, rows: pa.Table, deleted: pa.Table) -> pa.Table:
-        """Rows of a batch, in its order, less those that others of it take back."""
+        """Rows of a batch without those that its own deletions delete, in its order."""
         numbered = rows.append_column(NUMBER, row_numbers(len(rows)))
         left, _ = self.without(self.sort_batch(numbered), deleted)
         places = left.column(NUMBER).combine_chunks()
         return rows.take(places.take(pc.sort_indices(places))).combine_chunks()
 
-    def youngest(self, rows: pa.Table, until: int) -> pa.Table:
-        """Rows after a time, and of those before it as many as `rows` windows hold."""
-        younger = later_than(rows.column(TIME), until)
+    def latest_rows(self, rows: pa.Table, until: int) -> pa.Table:
+        """Rows after a time, and the last n of each key before it, for `rows(n)`."""
+        later = later_than(rows.column(TIME), until)
         if self.corrects:
-            # Late rows may come behind any of these, whose windows then begin there.
-            older = rows.filter(pc.invert(younger)).combine_chunks()
+            # A late row may come after any of these, and its window begins there.
+            older = rows.filter(pc.invert(later)).combine_chunks()
             kept = self._last_ones(older)
-            return pa.concat_tables([kept, rows.filter(younger)]).combine_chunks()
-        return rows.filter(pc.or_(self._are_last(rows), younger))
+            return pa.concat_tables([kept, rows.filter(later)]).combine_chunks()
+        return rows.filter(pc.or_(self._are_last(rows), later))
 
     def _last_ones(self, rows: pa.Table) -> pa.Table:
         return rows.filter(self._are_last(rows)) if len(rows) else rows
 
     def _are_last(self, rows: pa.Table) -> pa.Array:
-        """Which rows are among the last `rows` of their key; they lie in order."""
+        """A mask of the last n rows of each key, for sorted rows."""
         codes = self.codes([rows.select(self.spec.by)])
         order = pc.sort_indices(codes)
         grouped = codes.take(order)
@@ -395,7 +394,7 @@ class Query:
         return near.take(pc.sort_indices(order))
 
     def fold(self, parts: Sequence[tuple[int, pa.Table]]) -> pa.Table:
-        """A row per page and key that stands for the key's rows in that page."""
+        """Folds rows: one row per page and key."""
         marked = []
         for page, rows in parts:
             pages = pa.repeat(pa.scalar(page, pa.int64()), len(rows))
@@ -407,14 +406,14 @@ class Query:
         spread = pa.table(
             {"code": codes, "at": request.times.ticks, "row": row_numbers(len(codes))}
         )
-        asked = [("at", "min"), ("at", "max"), ("row", "min")]
-        found = spread.group_by("code", use_threads=False).aggregate(asked)
+        aggs = [("at", "min"), ("at", "max"), ("row", "min")]
+        found = spread.group_by("code", use_threads=False).aggregate(aggs)
         found = found.combine_chunks()
         column = {
             name: found.column(name).combine_chunks() for name in found.column_names
         }
         request.groups = codes
-        moments = QueryPoints(
+        points = QueryPoints(
             ends=column["at_max"],
             starts=column["at_min"],
             groups=column["code"],
@@ -423,7 +422,7 @@ class Query:
         )
         rows = column["row_min"]
         keys = [key.take(rows) for _, key in request.key_columns]
-        partials = request.partials(moments)
+        partials = request.partials(points)
         arrays = [column["at_max"], *keys, partials, of_page.take(rows)]
         folded = pa.Table.from_arrays(arrays, schema=self.inner)
         return folded.take(pc.sort_indices(folded.column(FOLDED)))
@@ -431,10 +430,10 @@ class Query:
     def request(
         self, tables: Sequence[pa.Table], spec: Spec | None = None, history: int = 0
     ) -> tuple[pa.Table, KernelCall]:
-        """Rows and folds in one table, and that ready to be asked."""
-        spec = spec or self.spec_of_moments
-        pieces = [self.leaf.empty_table(), *tables]
-        table = pa.concat_tables(pieces, promote_options="default").combine_chunks()
+        """Concatenates rows and folds, and binds them to a kernel call."""
+        spec = spec or self.spec_of_points
+        parts = [self.leaf.empty_table(), *tables]
+        table = pa.concat_tables(parts, promote_options="default").combine_chunks()
         if self.then_by and not history and self.spec.arrival is None:
             table = self.sort(table)
         lifted = None
@@ -446,51 +445,50 @@ class Query:
             frame(table), spec, history=history, row_partials=lifted
         )
 
-    def answer_moments(self, cover: Cover, moments: pa.Table) -> list[pa.Array]:
-        """Results at the times and keys of a table with those columns."""
+    def answer_points(self, cover: Cover, points: pa.Table) -> list[pa.Array]:
+        """Results at the query points in a table of times and keys."""
         _, request = self.request([*cover.rows, *cover.folds])
-        request.name_row = self.naming(moments)
-        at = query_points_of(frame(moments), request, self.spec_of_moments)
+        request.name_row = self.naming(points)
+        at = query_points_of(frame(points), request, self.spec_of_points)
         return _columns(request, at)
 
     def naming(self, rows: pa.Table) -> Callable[[int], str]:
-        """How messages name rows: by key and time, numbers meaning nothing here."""
-        return lambda row: describe_row(rows, row, self.spec_of_moments)
+        """A function that names a row in messages, by key and time."""
+        return lambda row: describe_row(rows, row, self.spec_of_points)
 
     @cached_property
-    def spec_of_moments(self) -> Spec:
-        """The spec where all rows have arrived, as pages are folded by.
+    def spec_of_points(self) -> Spec:
+        """The Spec without `arrival=`, by which pages are folded and read.
 
-        Of hops it counts the rows, too: only windows that hold some are answered. What
-        a page was folded by and what reads it must be the same.
+        For hopping windows it counts rows, too, to find the non-empty windows.
         """
         counted = self.emit == "slide" and not self.sessions
         rows = ((ROWS, count()),) if counted else ()
         return replace(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
 
     def answer_final(self, cover: Cover, due: pa.Table) -> list[pa.Array]:
-        """Results of rows, in order, that no other row will come before any more."""
+        """Results of due rows, in order; all rows before them have arrived."""
         earlier = [*cover.rows, *cover.folds]
         history = sum(map(len, earlier))
         _, request = self.request([*earlier, self.kept(due)], history=history)
         request.name_row = self.naming(due)
         return _columns(request, None)
 
-    def moments(self, rows: pa.Table) -> pa.Table:
-        """When and for which keys rows are answered."""
+    def query_points(self, rows: pa.Table) -> pa.Table:
+        """The times and keys of rows, as query points."""
         ticks = rows.column(TIME).combine_chunks()
         keys = rows.select(list(self.spec.by))
         return keys.append_column(self.spec.on, self.restore(ticks))
 
     def answer_arrival(self, cover: Cover, rows: pa.Table) -> list[pa.Array]:
-        """Results of rows that have just arrived, the earlier ones being in `cover`."""
-        moments = self.moments(rows)
+        """Results of new rows; `cover` holds the earlier rows."""
+        points = self.query_points(rows)
         if self.spec.arrival is None and not self.rows:
             cover.rows.append(self.kept(rows))
-            return self.answer_moments(cover, moments)
-        # rows(n) are the latest of those that have arrived, whatever their times.
+            return self.answer_points(cover, points)
+        # rows(n) holds the latest rows that have arrived, and so depends on arrival.
         spec = replace(self.spec, arrival=ARRIVAL)
-        moments = moments.append_column(ARRIVAL, self._arrival(rows))
+        points = points.append_column(ARRIVAL, self._arrival(rows))
         new = self.sort_batch(rows)
         new = self.kept(new).append_column(ARRIVAL, self._arrival(new))
         before = 0 if self.spec.arrival is None else _INT64_MIN
@@ -499,8 +497,8 @@ class Query:
             for table in (*cover.rows, *cover.folds)
         ]
         _, request = self.request([*earlier, new], spec)
-        request.name_row = self.naming(moments)
-        return _columns(request, query_points_of(frame(moments), request, spec))
+        request.name_row = self.naming(points)
+        return _columns(request, query_points_of(frame(points), request, spec))
 
     def _arrival(self, rows: pa.Table) -> pa.Array:
         """When rows of a batch arrived: as `arrival=` says, or all at once."""
@@ -510,7 +508,7 @@ class Query:
         return read_times(rows.column(name).combine_chunks(), name).ticks
 
     def marked(self, answers: pa.Table, again: pa.Array | None = None) -> pa.Table:
-        """Answers with the column that says which replace others, if it is wanted."""
+        """Results with the flag `_correction`, if late rows are accepted."""
         if not self.corrects:
             return answers
         if again is None:
@@ -518,7 +516,7 @@ class Query:
         return answers.append_column(CORRECTION, again)
 
     def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
-        """Rows with their results behind them; for "update", keys and times alone."""
+        """Rows with their results; for "update", keys and times with results."""
         update = self.emit == "update"
         table = rows.select(
             [*self.spec.by, self.spec.on] if update else self.schema.names
@@ -529,7 +527,7 @@ class Query:
 
 
 def later_than(ticks: pa.Array, bound: int) -> pa.Array:
-    """Which ticks are later than a bound, which may lie beyond int64.
+    """A mask of the ticks that are later than a bound, which may be beyond int64.
 
     Example:
         >>> later_than(pa.array([-(2**63), 0]), -(2**64)).to_pylist()
@@ -541,12 +539,12 @@ def later_than(ticks: pa.Array, bound: int) -> pa.Array:
 
 
 def flagged(answers: pa.Table, *, late: bool) -> pa.Table:
-    """Answers with the column that says whether their row was late."""
+    """Results with the flag `_late`."""
     return answers.append_column(LATE, pa.repeat(pa.scalar(late), len(answers)))
 
 
 def _order(rows: pa.Table, names: Iterable[str]) -> pa.Array:
-    """The order of rows by those of the columns that they have; a stable sort."""
+    """Indices that sort rows stably by those of the columns that they have."""
     keys = [(name, "ascending") for name in names if name in rows.column_names]
     return pc.sort_indices(rows, sort_keys=keys) if keys else row_numbers(len(rows))
 
@@ -556,7 +554,7 @@ def _repeated(number: int, times: int) -> pa.Array:
 
 
 def _hashable(keys: pa.Array) -> pa.Array:
-    """Keys as something that has hashes; equal ones stay equal."""
+    """Keys in a type that can be hashed; equal ones stay equal."""
     if pa.types.is_floating(keys.type):
         # Both zeros are one key.
         return pc.add(keys.cast(pa.float64()), 0.0)
@@ -566,14 +564,14 @@ def _hashable(keys: pa.Array) -> pa.Array:
 
 
 def _less(rows: pa.Table, gone: set[int]) -> pa.Table:
-    """Rows but for those at some places."""
+    """Rows without those of some numbers."""
     if not gone:
         return rows
-    there = [at not in gone for at in range(len(rows))]
-    return rows.filter(pa.array(there, pa.bool_())).combine_chunks()
+    present = [at not in gone for at in range(len(rows))]
+    return rows.filter(pa.array(present, pa.bool_())).combine_chunks()
 
 
-def _columns(request: KernelCall, moments: QueryPoints | None) -> list[pa.Array]:
-    """The results, window by window."""
-    windows = request.compute(moments)
+def _columns(request: KernelCall, points: QueryPoints | None) -> list[pa.Array]:
+    """The columns of results, window by window."""
+    windows = request.compute(points)
     return [result.array for window in windows for result in window.values()]

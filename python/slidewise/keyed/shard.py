@@ -1,7 +1,7 @@
-"""Keys that share a store: rows come in, a watermark moves on, answers go out.
+"""`Shard`: ingests rows of some keys, and emits results as the watermark advances.
 
-What is due and what leaves depends on times and the watermark alone, so that the same
-rows give the same answers however they are dealt out.
+Results and evictions depend on times and the watermark alone, so the same rows give the
+same results however the keys are partitioned into shards.
 """
 
 from collections.abc import Iterable
@@ -22,147 +22,149 @@ __all__ = ["Shard", "Slot"]
 
 
 class Shard(ShardState):
-    """Takes rows in, and answers what a watermark has passed."""
+    """The state of some keys, with the steps of a stream: ingest, advance, evict."""
 
     def load(self, rows: pa.Table) -> None:
-        """Takes rows in that need no answer, as if they had been answered before."""
-        self.insert(self.deal(self._taken_in(rows)))
+        """Inserts rows whose results were emitted before."""
+        self.insert(self.partition_rows(self._arrange(rows)))
 
-    def _taken_in(self, rows: pa.Table) -> pa.Table:
-        """Rows as they wait for an answer, or none of them.
+    def _arrange(self, rows: pa.Table) -> pa.Table:
+        """Checks rows, and gives them in the columns of waiting rows.
 
         Raises:
-            SpecError: If one holds what is refused.
+            SpecError: If a value or a window of one is not allowed.
         """
-        self.job.refuse_nan(rows)
-        arranged = self.job.arranged(rows, self.job.ticks(rows))
-        self.job.refuse_beyond(arranged)
+        self.query.refuse_nan(rows)
+        arranged = self.query.arranged(rows, self.query.ticks(rows))
+        self.query.refuse_beyond(arranged)
         return arranged
 
     @property
     def due(self) -> int | None:
-        """The watermark from which on `advance` has something to answer; or None."""
-        if self.job.emit == "final":
-            waiting = (slot.oldest_waiting for slot in self.slots)
+        """The least watermark at which `advance` emits results, or None."""
+        if self.query.emit == "final":
+            waiting = (slot.earliest_waiting for slot in self.slots)
             return min((time for time in waiting if time is not None), default=None)
-        if self.job.emit == "slide":
+        if self.query.emit == "slide":
             return watermarks.due(self)
         return None
 
     def ingest(self, rows: pa.Table, watermark: int | None) -> pa.Table | None:
-        """Takes rows in, none of them late; gives what is to be answered at once."""
-        job = self.job
-        arranged, deleted = self._settle_deletes(self._taken_in(rows))
+        """Ingests accepted rows; gives the results to emit at once."""
+        query = self.query
+        arranged, deleted = self._apply_deletes(self._arrange(rows))
         corrections = None
-        if job.emit in ("final", "slide"):
+        if query.emit in ("final", "slide"):
             arranged, corrections = self._correct(arranged, watermark)
-        dealt = self.deal(arranged)
-        if job.emit == "final":
-            for slot, part in dealt:
+        partitioned = self.partition_rows(arranged)
+        if query.emit == "final":
+            for slot, part in partitioned:
                 self._wait(slot, part)
             return corrections
         answers = corrections
-        if job.emit == "arrival":
-            cover = self.cover((slot, part[TIME]) for slot, part in dealt)
-            answers = job.answered(arranged, job.answer_arrival(cover, arranged))
-            answers = job.marked(answers)
-        if job.emit == "slide" and len(arranged):
-            self._see(pc.min(arranged[TIME]).as_py())
+        if query.emit == "arrival":
+            cover = self.cover((slot, part[TIME]) for slot, part in partitioned)
+            answers = query.answered(arranged, query.answer_arrival(cover, arranged))
+            answers = query.marked(answers)
+        if query.emit == "slide" and len(arranged):
+            self._note_earliest(pc.min(arranged[TIME]).as_py())
         before = None
-        if job.emit == "update" and job.corrects:
+        if query.emit == "update" and query.corrects:
             before = updates.latest(self, arranged)
-        touched = self.insert(dealt)
-        if job.emit == "update":
+        touched = self.insert(partitioned)
+        if query.emit == "update":
             answers = updates.answer(self, arranged, touched, deleted, watermark)
             if before is not None:
-                answers = job.marked(answers, updates.were_given(self, answers, before))
-        self._retire(touched, watermark)
+                answers = query.marked(
+                    answers, updates.were_given(self, answers, before)
+                )
+        self._evict(touched, watermark)
         return answers
 
     def _correct(
         self, rows: pa.Table, watermark: int | None
     ) -> tuple[pa.Table, pa.Table | None]:
-        """Takes late rows in and answers them; gives the others, and these answers."""
-        if watermark is None or not self.job.corrects:
+        """Inserts accepted late rows; gives the other rows, and the corrections."""
+        if watermark is None or not self.query.corrects:
             return rows, None
         in_time = pc.greater(rows[TIME], watermark)
         late = rows.filter(pc.invert(in_time)).combine_chunks()
         if not len(late):
             return rows, None
         answers = corrected(self, late, watermark)
-        if self.job.emit == "slide":
-            # All windows that hold rows were given up to here, or are now.
+        if self.query.emit == "slide":
+            # All non-empty windows up to here have been emitted now.
             known = watermark if self.flushed is None else self.flushed
             self.flushed = max(known, watermark)
-        self._retire(self.insert(self.deal(late)), watermark)
+        self._evict(self.insert(self.partition_rows(late)), watermark)
         return rows.filter(in_time).combine_chunks(), answers
 
-    def _see(self, time: int) -> None:
-        """Remembers the first row, which windows may end before."""
-        self.oldest = time if self.oldest is None else min(time, self.oldest)
+    def _note_earliest(self, time: int) -> None:
+        """Updates the time of the earliest row."""
+        self.earliest = time if self.earliest is None else min(time, self.earliest)
 
-    def _settle_deletes(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """Rows that are to be taken in, and those that took others back."""
-        if self.job.deletes is None:
+    def _apply_deletes(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Applies deletions; gives the rows to insert, and the deletions."""
+        if self.query.deletes is None:
             return rows, rows.slice(0, 0)
-        marked = pc.fill_null(rows.column(self.job.deletes), False)
+        marked = pc.fill_null(rows.column(self.query.deletes), False)
         deleted = rows.filter(marked).combine_chunks()
         rows = rows.filter(pc.invert(marked)).combine_chunks()
         open_ones = deleted
-        if self.job.then_by and len(deleted):
+        if self.query.then_by and len(deleted):
             rows, open_ones = self._delete_in_batch(rows, deleted)
         left = []
-        for slot, part in self.deal(open_ones):
+        for slot, part in self.partition_rows(open_ones):
             left.append(self._delete(slot, part))
             if slot.closing is not None:
-                # Their sessions may end with the row before them.
-                first = max(part[TIME][0].as_py() - self.job.reach, EVER[0])
+                # Their sessions may end at the row before them.
+                first = max(part[TIME][0].as_py() - self.query.reach, EVER[0])
                 slot.closing = min(slot.closing, first)
-        self.forest.settle()
+        self.forest.refold()
         if left:
-            # What came with its own deletion was never there.
-            rows = self.job.without_in_batch(rows, pa.concat_tables(left))
+            # A row and its deletion in one batch cancel.
+            rows = self.query.without_in_batch(rows, pa.concat_tables(left))
         return rows, deleted
 
     def _delete_in_batch(
         self, rows: pa.Table, deleted: pa.Table
     ) -> tuple[pa.Table, pa.Table]:
-        """Takes rows of a batch back that come before those held, by `then_by`.
+        """Deletes rows of a batch that precede stored ones by `then_by`.
 
-        Gives the rows that are left, and the deletions that take rows held.
+        Gives the rows that are left, and the deletions of stored rows.
         """
-        names = [TIME, *self._by, *self.job.then_by]
-        names = [name for name in dict.fromkeys(names) if name in self.job.leaf.names]
-        new = self.job.sort_batch(rows.append_column(NUMBER, row_numbers(len(rows))))
+        names = [TIME, *self._by, *self.query.then_by]
+        names = [name for name in dict.fromkeys(names) if name in self.query.leaf.names]
+        new = self.query.sort_batch(rows.append_column(NUMBER, row_numbers(len(rows))))
         tables: list[pa.Table] = []
-        for slot, part in self.deal(deleted):
+        for slot, part in self.partition_rows(deleted):
             tables += self.forest.holding(slot.tree, part)
             tables += [self._rows[page.page].rows for page in slot.waiting]
         both = pa.concat_tables(
             [*(table.select(names) for table in tables), new.select([*names, NUMBER])],
             promote_options="default",
         )
-        rest, _ = self.job.without(both.combine_chunks(), deleted)
+        rest, _ = self.query.without(both.combine_chunks(), deleted)
         kept = pc.drop_null(rest.column(NUMBER).combine_chunks())
         is_kept = pc.is_in(row_numbers(len(rows)), kept)
         gone = rows.filter(pc.invert(is_kept)).combine_chunks()
-        open_ones, _ = self.job.without(deleted, gone)
+        open_ones, _ = self.query.without(deleted, gone)
         return rows.filter(is_kept).combine_chunks(), open_ones
 
     def _delete(self, slot: Slot, deleted: pa.Table) -> pa.Table:
-        """Takes rows of a slot back; gives those for which there was none."""
+        """Deletes rows of a slot; gives the deletions without a match."""
         deleted = self.forest.delete(slot.tree, deleted)
-        if self.job.then_by and len(deleted) and len(slot.waiting) > 1:
-            # The first goes by other columns than arrival, wherever it waits.
+        if self.query.then_by and len(deleted) and len(slot.waiting) > 1:
+            # By `then_by`, the first row may be on any of these pages.
             held = [self._rows[page.page].rows for page in slot.waiting]
             for page in slot.waiting:
                 del self._rows[page.page]
             slot.waiting = []
-            self._wait(slot, self.job.sort(pa.concat_tables(held)))
+            self._wait(slot, self.query.sort(pa.concat_tables(held)))
         pages, slot.waiting = slot.waiting, []
         for page in pages:
             held = self._rows[page.page].rows
-            rest, deleted = self.job.without(held, deleted)
+            rest, deleted = self.query.without(held, deleted)
             if len(rest) == len(held):
                 slot.waiting.append(page)
                 continue
@@ -172,35 +174,35 @@ class Shard(ShardState):
         return deleted
 
     def advance(self, watermark: int) -> pa.Table | None:
-        """Answers what the watermark has passed."""
+        """Advances the watermark; gives the results that are due."""
         answers: pa.Table | None = None
         touched: Iterable[Slot] = ()
-        if self.job.emit == "final":
+        if self.query.emit == "final":
             answers, touched = self._answer_final(watermark)
-        elif self.job.emit == "slide":
+        elif self.query.emit == "slide":
             answers, touched = watermarks.answer(self, watermark), self.slots
         known = watermark if self.flushed is None else self.flushed
         self.flushed = max(known, watermark)
-        self._retire(touched, watermark)
-        return None if answers is None else self.job.marked(answers)
+        self._evict(touched, watermark)
+        return None if answers is None else self.query.marked(answers)
 
     def _answer_final(self, watermark: int) -> tuple[pa.Table | None, list[Slot]]:
         due = []
         for slot in self.slots:
-            oldest = slot.oldest_waiting
+            oldest = slot.earliest_waiting
             if oldest is not None and oldest <= watermark:
-                due.append((slot, self.job.sort(self._take_due(slot, watermark))))
+                due.append((slot, self.query.sort(self._take_due(slot, watermark))))
         if not due:
             return None, []
-        rows = self.job.sort(pa.concat_tables([part for _, part in due]))
+        rows = self.query.sort(pa.concat_tables([part for _, part in due]))
         cover = self.cover((slot, part[TIME]) for slot, part in due)
-        answers = self.job.answered(rows, self.job.answer_final(cover, rows))
+        answers = self.query.answered(rows, self.query.answer_final(cover, rows))
         return answers, self.insert(due)
 
     # Rows that wait for the watermark.
 
     def _wait(self, slot: Slot, rows: pa.Table) -> None:
-        """Keeps rows, sorted, until they are due."""
+        """Stores sorted rows until they are due."""
         last = slot.waiting[-1].page if slot.waiting else None
         if last is not None and self._rows[last].rows.nbytes < page_tree.PAGE // 2:
             rows = pa.concat_tables([self._rows[last].rows, rows]).combine_chunks()
@@ -211,7 +213,7 @@ class Shard(ShardState):
             self._keep(slot, self.forest.new_page(), rows.slice(start, most))
 
     def _take_due(self, slot: Slot, watermark: int) -> pa.Table:
-        """The rows up to the watermark, in order of arrival; they wait no more."""
+        """Removes and gives the waiting rows up to a watermark, in order of arrival."""
         due = []
         pages, slot.waiting = slot.waiting, []
         for page in pages:
@@ -229,60 +231,60 @@ class Shard(ShardState):
         return pa.concat_tables(due).combine_chunks()
 
     def evict_idle(self, until: int) -> int:
-        """Forgets keys whose latest row is not younger; gives how many.
+        """Evicts the keys whose latest row is at or before a time; gives their number.
 
-        None of their rows may wait for its answer.
+        None of their rows may wait for the watermark.
         """
         found = self.keys(None)
-        ticks = self.job.ticks(found)
+        ticks = self.query.ticks(found)
         idle = found.filter(pc.less_equal(ticks, until)).combine_chunks()
-        watermarks.forget(self, idle, until)
+        watermarks.drop_idle_keys(self, idle, until)
         if not len(idle):
             return 0
-        slots = self.deal(idle.append_column(TIME, self.job.ticks(idle)))
+        slots = self.partition_rows(idle.append_column(TIME, self.query.ticks(idle)))
         for slot, keys in slots:
             tables = list(self.forest.rows(slot.tree))
             self.forest.clear(slot.tree)
             if tables:
                 rows = self._without(pa.concat_tables(tables), keys)
                 self.forest.insert(slot.tree, rows)
-        self.forest.settle()
+        self.forest.refold()
         return len(idle)
 
     def _without(self, rows: pa.Table, keys: pa.Table) -> pa.Table:
-        """Rows of other keys than these."""
-        codes = self.job.codes([rows.select(self._by), keys.select(self._by)])
+        """The rows without those of some keys."""
+        codes = self.query.codes([rows.select(self._by), keys.select(self._by)])
         theirs = codes.slice(len(rows))
         gone = pc.is_in(codes.slice(0, len(rows)), theirs)
         return rows.filter(pc.invert(gone)).combine_chunks()
 
-    def _retire(self, touched: Iterable[Slot], watermark: int | None) -> None:
+    def _evict(self, touched: Iterable[Slot], watermark: int | None) -> None:
         if watermark is None:
             return
-        if self.job.sessions:
+        if self.query.sessions:
             return
-        until = watermark - self.job.reach - self.job.allowance
-        if self.job.rows:
+        until = watermark - self.query.reach - self.query.allowance
+        if self.query.rows:
             for slot in touched:
-                self._keep_youngest(slot, until)
+                self._keep_latest_rows(slot, until)
             return
         for slot in touched:
             self.forest.evict(slot.tree, until)
         for slot in self.slots:
-            if slot.youngest is not None and slot.youngest <= until:
+            if slot.latest_time is not None and slot.latest_time <= until:
                 self.forest.evict(slot.tree, until)
-                slot.youngest = None
+                slot.latest_time = None
 
-    def _keep_youngest(self, slot: Slot, until: int) -> None:
-        """Of rows that no window of time holds, keeps as many per key as others do."""
+    def _keep_latest_rows(self, slot: Slot, until: int) -> None:
+        """Evicts rows that no window of time and no `rows(n)` holds."""
         cover = Cover()
         self.forest.cover(slot.tree, EVER, cover)
         if not cover.rows:
             return
         rows = pa.concat_tables(cover.rows).combine_chunks()
-        keep = self.job.youngest(rows, until)
+        keep = self.query.latest_rows(rows, until)
         if len(rows) - len(keep) < max(64, len(rows) // 4):
             return
         self.forest.clear(slot.tree)
         self.forest.insert(slot.tree, keep)
-        self.forest.settle()
+        self.forest.refold()

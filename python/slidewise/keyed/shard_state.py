@@ -1,9 +1,9 @@
-"""What a shard holds: pages of rows in slots of keys.
+"""The state of a shard: pages of rows in slots of keys.
 
-A shard deals its keys into *slots* by their hash; each slot has a [tree](page_tree.py)
-of what was answered or can be asked for, and pages of rows that wait for the watermark.
-A slot of many keys whose rows outgrow a page is cut into slots of fewer keys; one of
-few keys grows a tree.
+A shard partitions its keys into *slots* by hash. Each slot has a [tree](page_tree.py)
+of the rows that windows may hold, and pages of rows that wait for the watermark. A slot
+of many keys whose rows need more than a page is split into slots of fewer keys; a slot
+of few keys grows a tree.
 """
 
 import json
@@ -26,39 +26,39 @@ __all__ = ["EVER", "ShardState"]
 
 _FORMAT = 3
 EVER = (-(2**63), 2**63 - 1)
-# Slots are cut up so that a key has this many rows in a page that is full: folds pay
-# then.
-_FEW = 16
+# Slots are split until a key has so many rows in a full page: then folds save work.
+_ROWS_PER_KEY_IN_PAGE = 16
 
 
 class ShardState:
-    """The state of some keys of a job.
+    """The state of some keys of a query.
 
     Args:
-        job: What is asked.
-        store: Where pages lie.
-        directory: What `commit` gave, of the same job; None to begin with.
+        query: The query.
+        store: The store of the pages.
+        directory: The directory that `commit` gave for the same query; None for an
+            empty state.
 
     Raises:
         SnapshotError: If the directory is of another format.
     """
 
     def __init__(
-        self, job: StreamQuery, store: Store, directory: bytes | None = None
+        self, query: StreamQuery, store: Store, directory: bytes | None = None
     ) -> None:
-        self.job = job
-        self._by = list(job.spec.by)
-        self.pages = Pages(store, job.leaf, job.inner)
-        self._rows = Pages(store, job.waiting, job.waiting)
-        self.ends = Pages(store, job.ended, job.ended)
+        self.query = query
+        self._by = list(query.spec.by)
+        self.pages = Pages(store, query.leaf, query.inner)
+        self._rows = Pages(store, query.waiting, query.waiting)
+        self.ends = Pages(store, query.ended, query.ended)
         self.slots = [Slot(0, 0)]
         self.flushed: int | None = None
-        # The first row, for windows that end before anything was flushed.
-        self.oldest: int | None = None
+        # The time of the earliest row, where windows begin before the first flush.
+        self.earliest: int | None = None
         next_page = 0
         if directory is not None:
             next_page = self._read_directory(directory)
-        self.forest = Forest(self.pages, job, next_page)
+        self.forest = Forest(self.pages, query, next_page)
 
     def _read_directory(self, directory: bytes) -> int:
         try:
@@ -69,8 +69,8 @@ class ShardState:
                     f"slidewise reads {_FORMAT}"
                 )
             self.slots = read_slots(state["slots"])
-            self.flushed, self.oldest = state["flushed"], state["oldest"]
-            for time in (self.flushed, self.oldest):
+            self.flushed, self.earliest = state["flushed"], state["oldest"]
+            for time in (self.flushed, self.earliest):
                 checked_ints(0 if time is None else time)
             return checked_ints(state["next"])
         except BROKEN as error:
@@ -81,14 +81,14 @@ class ShardState:
             ) from error
 
     def commit(self) -> bytes:
-        """Writes the pages that changed; what it gives must be kept beside them."""
+        """Writes the changed pages; gives the directory, to be stored with them."""
         for pages in self._stores:
             pages.commit()
         state = {
             "format": _FORMAT,
             "next": self.forest.next_page,
             "flushed": self.flushed,
-            "oldest": self.oldest,
+            "oldest": self.earliest,
             "slots": [slot.record() for slot in self.slots],
         }
         return json.dumps(state, separators=(",", ":")).encode()
@@ -98,17 +98,17 @@ class ShardState:
         return self.pages, self._rows, self.ends
 
     def check_pages(self) -> None:
-        """Refuses a directory whose pages are not there, each in one place.
+        """Checks that all pages of the directory exist, and each is used once.
 
         Raises:
-            SnapshotError: If a page is missing or damaged, or is there twice.
+            SnapshotError: If a page is missing, damaged, or used twice.
         """
         seen: set[int] = set()
 
         def check(pages: Iterable[int], store: Pages) -> None:
             for page in pages:
                 if page in seen or page >= self.forest.next_page:
-                    raise SnapshotError(f"page {page} has no place of its own")
+                    raise SnapshotError(f"page {page} is used twice")
                 seen.add(page)
                 store[page].check_arrays()
 
@@ -120,99 +120,99 @@ class ShardState:
                 check(self.pages.below(slot.tree.root), self.pages)
 
     def reopen(self, store: Store) -> None:
-        """Goes on with the same pages in a store that was opened anew."""
+        """Replaces the store by one that was reopened with the same pages."""
         for pages in self._stores:
             pages.store = store
 
     def trim(self, most: int) -> None:
-        """Keeps at most so many decoded pages; others are read when needed."""
+        """Keeps at most `most` decoded pages per store."""
         for pages in self._stores:
             pages.trim(most)
 
     def traffic(self) -> dict[str, int]:
         """Pages and bytes read and written since the last call."""
-        told = [pages.traffic() for pages in self._stores]
-        return {name: sum(one[name] for one in told) for name in told[0]}
+        counts = [pages.traffic() for pages in self._stores]
+        return {name: sum(one[name] for one in counts) for name in counts[0]}
 
     @property
     def changed(self) -> set[int]:
-        """The pages to be written or removed at the next commit."""
+        """The pages that the next commit writes or removes."""
         return set().union(*(pages.changed for pages in self._stores))
 
-    def cover(self, asked: Iterable[tuple[Slot, pa.ChunkedArray]]) -> Cover:
-        """What answers the windows of rows at these times, slot by slot."""
+    def cover(self, points: Iterable[tuple[Slot, pa.ChunkedArray]]) -> Cover:
+        """The cover of the windows of rows at these times, by slot."""
         cover = Cover()
-        for slot, times in asked:
-            ends = self.job.ends(times.combine_chunks())
+        for slot, times in points:
+            ends = self.query.ends(times.combine_chunks())
             self.forest.cover(slot.tree, self._reached(ends), cover)
         return cover
 
     def _reached(self, ends: pa.Array) -> Sequence[int]:
-        """The ends of windows; all of time where rows are counted."""
-        return EVER if self.job.rows else ticks_of(ends)
+        """The ends of windows; all of time with `rows(n)`."""
+        return EVER if self.query.rows else ticks_of(ends)
 
     def _keep(self, slot: Slot, page: int, rows: pa.Table) -> None:
         ends = pc.min_max(rows[TIME])
         slot.waiting.append(Child(page, ends["min"].as_py(), ends["max"].as_py()))
         self._rows[page] = Node(rows)
 
-    def deal(self, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
-        """Rows of one batch by slot; in order, as `Query.sort_batch` says."""
+    def partition_rows(self, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
+        """Partitions rows of a batch by slot, in the order of `Query.sort_batch`."""
         if not len(rows):
             return []
-        rows = self.job.sort_batch(rows)
+        rows = self.query.sort_batch(rows)
         deepest = max(slot.depth for slot in self.slots)
         of_prefix = [0] * (1 << deepest)
         for at, slot in enumerate(self.slots):
             for prefix in range(slot.prefix, 1 << deepest, 1 << slot.depth):
                 of_prefix[prefix] = at
-        prefixes = pc.bit_wise_and(self.job.hashes(rows), (1 << deepest) - 1)
+        prefixes = pc.bit_wise_and(self.query.hashes(rows), (1 << deepest) - 1)
         of_row = pa.array(of_prefix, pa.int64()).take(prefixes)
         return [(self.slots[at], part) for at, part in _parted(rows, of_row)]
 
-    def insert(self, dealt: Iterable[tuple[Slot, pa.Table]]) -> list[Slot]:
-        """Inserts rows, sorted; gives the slots that have them."""
+    def insert(self, partitioned: Iterable[tuple[Slot, pa.Table]]) -> list[Slot]:
+        """Inserts sorted rows; gives the slots that have them."""
         touched = []
-        for slot, rows in dealt:
-            for part, own in self._make_room(slot, self.job.kept(rows)):
-                youngest = own[TIME][-1].as_py()
-                known = youngest if part.youngest is None else part.youngest
-                part.youngest = max(youngest, known)
-                if self.job.sessions:
+        for slot, rows in partitioned:
+            for part, own in self._split_if_full(slot, self.query.kept(rows)):
+                latest_time = own[TIME][-1].as_py()
+                known = latest_time if part.latest_time is None else part.latest_time
+                part.latest_time = max(latest_time, known)
+                if self.query.sessions:
                     first = own[TIME][0].as_py()
                     known = first if part.closing is None else part.closing
                     part.closing = min(first, known)
                 self.forest.insert(part.tree, own)
                 touched.append(part)
-        self.forest.settle()
+        self.forest.refold()
         return touched
 
-    def _make_room(self, slot: Slot, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
-        """Rows for a slot; or all its rows, for those that it is cut into."""
+    def _split_if_full(self, slot: Slot, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
+        """The rows for a slot; if it must be split, all its rows, for the new slots."""
         root = None if slot.tree.root is None else self.pages[slot.tree.root]
         held = rows.slice(0, 0) if root is None else root.rows
         size = held.nbytes + rows.nbytes
         if (
             (root is not None and root.level)
             or size <= 2 * page_tree.PAGE
-            or not self.job.spec.by
+            or not self.query.spec.by
         ):
             return [(slot, rows)]
         both = pa.concat_tables([held, rows]).combine_chunks()
-        hashes = self.job.hashes(both)
+        hashes = self.query.hashes(both)
         keys = pc.count_distinct(hashes).as_py()
-        most = max(1, 2 * page_tree.PAGE * len(both) // (size * _FEW))
+        most = max(1, 2 * page_tree.PAGE * len(both) // (size * _ROWS_PER_KEY_IN_PAGE))
         bits = min(math.ceil(math.log2(keys / most)), DEEPEST - slot.depth)
         if bits <= 0 or keys < 1 << bits:
             return [(slot, rows)]
         if slot.tree.root is not None:
             del self.pages[slot.tree.root]
-        parts = self._cut(slot, bits)
+        parts = self._split(slot, bits)
         own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
-        return [(parts[at], self.job.sort(part)) for at, part in _parted(both, own)]
+        return [(parts[at], self.query.sort(part)) for at, part in _parted(both, own)]
 
-    def _cut(self, slot: Slot, bits: int) -> list[Slot]:
-        """Slots of fewer keys in the place of one; its trees are left to the caller."""
+    def _split(self, slot: Slot, bits: int) -> list[Slot]:
+        """Splits a slot into slots of fewer keys, but for its tree."""
         parts = [
             Slot(slot.depth + bits, slot.prefix | low << slot.depth)
             for low in range(1 << bits)
@@ -221,22 +221,22 @@ class ShardState:
         self.slots[at : at + 1] = parts
         for page in slot.waiting:
             rows = self._rows[page.page].rows
-            hashes = self.job.hashes(rows)
+            hashes = self.query.hashes(rows)
             own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
             for low, part in _parted(rows, own):
                 self._keep(parts[low], self.forest.new_page(), part)
             del self._rows[page.page]
         if slot.ended is not None:
             ends = self.ends[slot.ended].rows
-            hashes = self.job.hashes(ends)
+            hashes = self.query.hashes(ends)
             own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
             for low, part in _parted(ends, own):
-                self.remember(parts[low], part)
+                self.store_ends(parts[low], part)
             del self.ends[slot.ended]
         return parts
 
-    def remember(self, slot: Slot, ends: pa.Table) -> None:
-        """Keeps which window of each key was answered last."""
+    def store_ends(self, slot: Slot, ends: pa.Table) -> None:
+        """Stores the last emitted window of each key."""
         if not len(ends):
             if slot.ended is not None:
                 del self.ends[slot.ended]
@@ -247,7 +247,7 @@ class ShardState:
         self.ends[slot.ended] = Node(ends.combine_chunks())
 
     def check(self) -> None:
-        """Checks the invariants of all slots; for tests."""
+        """Checks the invariants of all slots."""
         for slot in self.slots:
             self.forest.check(slot.tree)
             for page in slot.waiting:
@@ -258,14 +258,14 @@ class ShardState:
             tables = list(self.forest.rows(slot.tree))
             tables += [self._rows[page.page].rows for page in slot.waiting]
             for table in tables:
-                low = pc.bit_wise_and(self.job.hashes(table), (1 << slot.depth) - 1)
-                astray = pc.any(pc.not_equal(low, slot.prefix)).as_py()
-                assert not astray, f"keys in a slot that is not theirs: {slot}"
+                low = pc.bit_wise_and(self.query.hashes(table), (1 << slot.depth) - 1)
+                misplaced = pc.any(pc.not_equal(low, slot.prefix)).as_py()
+                assert not misplaced, f"keys in the wrong slot: {slot}"
 
     def keys(self, watermark: int | None) -> pa.Table:
-        """The keys that have rows a window can hold, each with its latest time."""
-        by, on = self._by, self.job.spec.on
-        tables = [self.job.leaf.empty_table().select([*by, TIME])]
+        """The keys with rows that a window can hold, each with its latest time."""
+        by, on = self._by, self.query.spec.on
+        tables = [self.query.leaf.empty_table().select([*by, TIME])]
         for slot in self.slots:
             tables += [
                 table.select([*by, TIME]) for table in self.forest.latest(slot.tree)
@@ -274,16 +274,16 @@ class ShardState:
                 self._rows[page.page].rows.select([*by, TIME]) for page in slot.waiting
             ]
         table = pa.concat_tables(tables)
-        if watermark is not None and not self.job.rows:
-            reached = later_than(table[TIME], watermark - self.job.reach)
+        if watermark is not None and not self.query.rows:
+            reached = later_than(table[TIME], watermark - self.query.reach)
             table = table.filter(reached)
-        found = self.job.latest(table)
-        times = self.job.restore(found.column(TIME).combine_chunks())
+        found = self.query.latest(table)
+        times = self.query.restore(found.column(TIME).combine_chunks())
         return found.set_column(len(by), on, times)
 
 
 def _parted(rows: pa.Table, numbers: pa.Array) -> Iterator[tuple[int, pa.Table]]:
-    """Rows by number, in their order."""
+    """Partitions rows by number, in stable order."""
     order = pc.sort_indices(numbers)
     rows, numbers = rows.take(order).combine_chunks(), numbers.take(order)
     start = 0

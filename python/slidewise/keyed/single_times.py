@@ -1,7 +1,7 @@
-"""A time that a user gives by itself, in the ticks of a stream.
+"""Single times from users, in the ticks of a stream.
 
-It becomes a column of one row and is read like the times of `at=`: exactly, or not at
-all.
+A time becomes a column of one row and is read as the times of `at=` are: exactly, or it
+raises.
 """
 
 from datetime import timedelta, tzinfo
@@ -17,7 +17,7 @@ from slidewise.window.time_codec import SIZES, Clock, identify, numpy_unit
 
 __all__ = ["shown_time", "tick_of"]
 
-# Units that Arrow has none for: whole seconds, always.
+# Units of numpy that Arrow lacks; each is a number of seconds.
 _COARSE = ("W", "h", "m")
 
 
@@ -26,11 +26,11 @@ def tick_of(time: Any, times: TimeColumn) -> int:
 
     Args:
         time: An int, date, datetime, timedelta, or a scalar of numpy, pandas or Arrow.
-        times: The column, whose rows do not matter.
+        times: The column.
 
     Raises:
-        SpecError: If it is missing, no time, of another kind than the column's, or no
-            whole number of its units.
+        SpecError: If it is missing, not a time, of another kind than the column's, or
+            not a whole number of its units.
 
     Example:
         >>> import pyarrow as pa
@@ -45,20 +45,20 @@ def tick_of(time: Any, times: TimeColumn) -> int:
         raise SpecError(f"the time is missing ({time}): give one")
     if not same_kind(column.type, kind):
         raise SpecError(
-            f"{time!r} does not go with the times of column {times.name!r} ({kind}): "
-            f"give {_fitting(kind)}"
+            f"{time!r} is not of the kind of the times of column {times.name!r} "
+            f"({kind}): give {_example(kind)}"
         )
     try:
         return int(ticks_in_unit_of(times, column)[0].as_py())
     except pa.ArrowException as error:
         raise SpecError(
-            f"{time!r} is no whole number of the units of column {times.name!r} "
-            f"({kind}), or beyond what it holds: round it first"
+            f"{time!r} is not a whole number of the units of column {times.name!r} "
+            f"({kind}), or beyond its range: round it first"
         ) from error
 
 
 def _column_of(time: Any) -> pa.Array:
-    """One row with a time, in the type that it has by itself."""
+    """A time as a column of one row, in its own type."""
     if isinstance(time, pa.Scalar):
         return pa.array([time.as_py()] if not time.is_valid else [time], time.type)
     if _is_span(time):
@@ -71,7 +71,7 @@ def _column_of(time: Any) -> pa.Array:
             return pa.array([exact])
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise SpecError(
-                f"{time!r} has no unit to count in: give a timedelta"
+                f"{time!r} has no unit of fixed length: give a timedelta"
             ) from error
     kind, unit, zone = identify(time)
     ticks = Clock(kind, unit, zone).ticks(time)
@@ -81,7 +81,7 @@ def _column_of(time: Any) -> pa.Array:
         try:
             return pa.array([ticks]).cast(pa.int32()).view(pa.date32())
         except pa.ArrowInvalid as error:
-            raise SpecError(f"{time!r} is beyond what date32 holds") from error
+            raise SpecError(f"{time!r} is beyond the range of date32") from error
     return _instant(ticks, unit, zone)
 
 
@@ -101,8 +101,8 @@ def _is_span(time: object) -> bool:
     return known or isinstance(time, timedelta)
 
 
-def _fitting(kind: pa.DataType) -> str:
-    """What goes with a column, in words."""
+def _example(kind: pa.DataType) -> str:
+    """The kind of times of a column, in words."""
     if pa.types.is_integer(kind):
         return "an int in the units of that column"
     if pa.types.is_duration(kind):
@@ -124,6 +124,6 @@ def shown_time(tick: int, times: TimeColumn) -> Any:
         return times.restore(pa.array([tick], pa.int64()))[0].as_py()
     except (OverflowError, ValueError) as error:
         raise SpecError(
-            f"{tick} is a tick beyond what {times.original.type} can tell as a Python "
-            f"value, in column {times.name!r}"
+            f"tick {tick} of column {times.name!r} ({times.original.type}) is out of "
+            "the range of Python's times"
         ) from error

@@ -1,12 +1,12 @@
 """Snapshots of `KeyedWindows` as bytes: a head, a directory and pages.
 
 ```text
-magic "SWKEYED2" | crc32 of all behind u64 | length of the head u64 | head as JSON
+magic "SWKEYED2" | crc32 of the rest u64 | length of the head u64 | head as JSON
 | directory | pages, in the order that the head names them in
 ```
 
-The head of what `changes` gave tells the checksum of the snapshot before it, so that
-none is left out and none comes in another order.
+The head of an incremental snapshot holds the checksum of the one before it, so that a
+missing or reordered one is found.
 """
 
 import json
@@ -22,7 +22,7 @@ from slidewise.errors import SnapshotError
 
 __all__ = ["BROKEN", "Snapshot", "checked_ints", "damaged", "pack", "read_all"]
 
-# What damaged bytes make of code that reads them.
+# Errors that damaged bytes cause in code that reads them.
 BROKEN = (
     ArithmeticError,
     AssertionError,
@@ -45,13 +45,13 @@ _INT64 = range(-(2**63), 2**63)
 
 @dataclass(slots=True)
 class Snapshot:
-    """What one snapshot, or several in a row, say.
+    """The contents of a snapshot, with those of incremental ones applied.
 
     Attributes:
-        head: What is asked, and where the stream stands.
-        directory: Of the shard.
-        pages: All pages that are there.
-        checksum: Of the last of the snapshots.
+        head: The query, and the position of the stream.
+        directory: The directory of the shard.
+        pages: All pages.
+        checksum: The checksum of the last snapshot.
     """
 
     head: dict[str, Any]
@@ -63,12 +63,12 @@ class Snapshot:
 def pack(
     head: Mapping[str, Any], directory: bytes, pages: Mapping[int, bytes | None]
 ) -> tuple[bytes, int]:
-    """A snapshot, and its checksum.
+    """Writes a snapshot; gives its bytes and its checksum.
 
     Args:
-        head: As JSON takes it; what stands for pages and directory is added.
-        directory: Of the shard.
-        pages: Those to be written, None where one was removed.
+        head: A mapping for JSON; the sizes of pages and directory are added.
+        directory: The directory of the shard.
+        pages: The pages to write; None for a removed one.
     """
     listed = sorted(pages.items())
     head = {
@@ -84,15 +84,15 @@ def pack(
 
 
 def read_all(blob: Any, changes: Iterable[Any], spec_hash: str) -> Snapshot:
-    """A snapshot and what changed since.
+    """Reads a snapshot, and applies incremental ones.
 
     Raises:
-        SnapshotError: If bytes are damaged or of another spec, or do not follow one
-            another.
+        SnapshotError: If bytes are damaged or of another spec, or the incremental ones
+            are not in order and complete.
     """
     if isinstance(changes, bytes | bytearray | memoryview):
         raise SnapshotError(
-            "changes= takes a list of what changes() gave, oldest first; got bytes"
+            "changes= takes a list of what changes() gave, earliest first; got bytes"
         )
     read: Snapshot | None = None
     for at, part in enumerate((blob, *changes)):
@@ -122,7 +122,7 @@ def _refuse_gap(before: Snapshot | None, follows: int, at: int) -> None:
 
 
 def _read(blob: Any, spec_hash: str) -> tuple[Snapshot, set[int]]:
-    """One snapshot, and the pages that it removes."""
+    """Reads one snapshot; gives the pages that it removes, too."""
     try:
         blob = memoryview(blob).cast("B")
     except TypeError as error:
@@ -181,7 +181,7 @@ def _read_head(body: memoryview) -> tuple[dict[str, Any], int]:
 
 
 def _check_head(head: Mapping[str, Any]) -> None:
-    """Refuses what later steps would stumble over."""
+    """Checks the types and signs of the fields of a head."""
     checked_ints(head["delay"], head["late"], head["directory"])
     if min(head["delay"], head["late"], head["directory"]) < 0:
         raise ValueError("a count is negative")
@@ -195,7 +195,7 @@ def _check_head(head: Mapping[str, Any]) -> None:
 
 
 def checked_ints(*numbers: Any) -> int:
-    """The first of numbers that must be int64 each.
+    """Checks that all numbers are int64; gives the first.
 
     Raises:
         TypeError: If one is no int.
@@ -210,7 +210,7 @@ def checked_ints(*numbers: Any) -> int:
 
 
 def damaged(error: BaseException) -> SnapshotError:
-    """The one error for what damaged bytes raise."""
+    """The SnapshotError for an error that damaged bytes caused."""
     if isinstance(error, SnapshotError):
         return error
     return SnapshotError(f"the snapshot is damaged: {error!r}")

@@ -1,10 +1,12 @@
-"""A query over a stream of rows: checked, and with the columns of its answers."""
+"""`StreamQuery`: a checked `Query` that has the columns of its results."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
+from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken
 from slidewise.keyed.hop_windows import answer_none
@@ -14,22 +16,22 @@ from slidewise.keyed.query import Query, flagged
 from slidewise.keyed.validation import check_query
 from slidewise.spec.spec import refuse_duplicates
 
-__all__ = ["StreamQuery"]
+__all__ = ["StreamQuery", "cast_to_schema", "without_views"]
 
 
 @dataclass(frozen=True)
 class StreamQuery(Query):
-    """A `Query` that fits together.
+    """A `Query` that is consistent.
 
     Raises:
-        SpecError: If it does not, naming what was given and the way out.
+        SpecError: If it is not; the message names the argument and a remedy.
     """
 
     def __post_init__(self) -> None:
-        """Refuses what does not fit together.
+        """Checks the query.
 
         Raises:
-            SpecError: Naming it, and the way out.
+            SpecError: If it is not consistent.
         """
         check_query(self)
         if self.emit in ("arrival", "final"):
@@ -39,19 +41,60 @@ class StreamQuery(Query):
 
     @cached_property
     def output(self) -> pa.Schema:
-        """The columns of the answers."""
+        """The columns of the results."""
         empty = self.waiting.empty_table()
         if self.emit == "slide":
             table = answer_none(self)
         else:
-            answers = self.answer_moments(Cover(), self.moments(empty))
+            answers = self.answer_points(Cover(), self.query_points(empty))
             table = self.answered(empty, answers)
         return self.marked(table).schema
 
     def given_back(self, late: pa.Table) -> pa.Table:
-        """Late rows, without results."""
+        """Late rows with null results, for `late_rows="flag"`."""
         table = self.arranged(late, self.ticks(late)).drop_columns(TIME)
         for name in self.spec.results:
             kind = self.output.field(name).type
             table = table.append_column(name, pa.nulls(len(late), kind))
         return flagged(self.marked(table), late=True)
+
+
+def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """A column in the type of the first batch, if that keeps its values.
+
+    Types of one column may differ: pandas and JSON give nulls for a column without
+    values, Arrow has text with offsets of 32 bits and pandas and polars of 64, and the
+    indices of categories have the width that they need. Pages hold categories as
+    values.
+
+    Raises:
+        SpecError: If the type differs otherwise.
+    """
+    kind, before = column.type, field.type
+    if kind == before:
+        return column
+    is_ordered = pa.types.is_dictionary(kind) and kind.ordered
+    if pa.types.is_dictionary(kind) and not is_ordered:
+        kind = kind.value_type
+    if pa.types.is_dictionary(before):
+        before = before.value_type
+    if not is_ordered and (
+        kind in (before, pa.null())
+        or {kind, before} == {pa.string(), pa.large_string()}
+        or {kind, before} == {pa.binary(), pa.large_binary()}
+    ):
+        return column.cast(before)
+    fixed = "the first batch fixes it" if pa.types.is_null(before) else "cast it"
+    raise SpecError(
+        f"column {field.name!r} is {column.type} in this batch, and was {field.type} "
+        f"before: {fixed}"
+    )
+
+
+def without_views(column: Any) -> Any:
+    """A column without views of text, which Arrow cannot sort and take."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_binary_view(column.type):
+        return column.cast(pa.large_binary())
+    return column

@@ -1,9 +1,11 @@
-"""What a `Query` refuses, before there is a row: what does not fit together.
+"""Validation of the arguments of `KeyedWindows` and of a `Query`, before any row.
 
-Each refusal names what was asked, and the way out.
+Each message names the argument and a remedy.
 """
 
-from collections.abc import Iterable, Sequence
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,14 +14,18 @@ from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
+from slidewise.hints import suggest_argument
 from slidewise.keyed.page_store import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, Query
+from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec
 
 __all__ = [
     "check_emit",
     "check_late_rows",
     "check_query",
+    "parse_late",
+    "parse_spec",
     "refuse_flag",
     "then_columns",
 ]
@@ -33,10 +39,10 @@ _COMPARING |= {"top_k", "bottom_k"}
 
 
 def check_emit(emit: str, spec: Spec) -> None:
-    """Refuses a way to answer that does not fit the windows.
+    """Checks that the windows support a value of `emit=`.
 
     Raises:
-        SpecError: Naming those that do.
+        SpecError: If not; the message names the values that they support.
     """
     allowed = ("slide",) if spec.is_hopping else _EMITS
     if emit not in allowed:
@@ -48,10 +54,10 @@ def check_emit(emit: str, spec: Spec) -> None:
 
 
 def check_late_rows(late_rows: str) -> str:
-    """What becomes of late rows.
+    """Checks a value of `late_rows=`.
 
     Raises:
-        SpecError: If there is no such way.
+        SpecError: If there is no such value.
     """
     if late_rows not in _LATE_ROWS:
         raise SpecError(
@@ -62,10 +68,10 @@ def check_late_rows(late_rows: str) -> str:
 
 
 def refuse_flag(names: Iterable[str], late_rows: str, flag: str = LATE) -> None:
-    """Refuses a column with the name of one that says what an answer is.
+    """Checks that no column has the name of a flag, such as `_late`.
 
     Raises:
-        SpecError: If there is one among these.
+        SpecError: If one has.
     """
     if flag in names:
         raise SpecError(
@@ -79,7 +85,7 @@ def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
     """The columns of `then_by=`.
 
     Raises:
-        SpecError: If it names none.
+        SpecError: If it names no columns.
 
     Example:
         >>> then_columns("id"), then_columns(None)
@@ -102,27 +108,27 @@ def then_columns(then_by: str | Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def check_query(job: Query) -> None:
-    """Refuses what does not fit together.
+def check_query(query: Query) -> None:
+    """Checks that the parts of a query are consistent.
 
     Raises:
-        SpecError: Naming it, and the way out.
+        SpecError: If not; the message names the argument and a remedy.
     """
-    spec = job.spec
-    check_emit(job.emit, spec)
-    empty = job.schema.empty_table()
-    needed = [*spec.columns, *job.then_by]
-    if job.deletes is not None:
-        needed.append(job.deletes)
+    spec = query.spec
+    check_emit(query.emit, spec)
+    empty = query.schema.empty_table()
+    needed = [*spec.columns, *query.then_by]
+    if query.deletes is not None:
+        needed.append(query.deletes)
     require(frame(empty), needed, "the stream")
-    if job.deletes is not None:
-        kind = job.schema.field(job.deletes).type
+    if query.deletes is not None:
+        kind = query.schema.field(query.deletes).type
         if not pa.types.is_boolean(kind):
             raise SpecError(
-                Argument("deletes", job.deletes),
+                Argument("deletes", query.deletes),
                 f" names a column of {kind}: it takes one of booleans",
             )
-    for name in job.schema.names:
+    for name in query.schema.names:
         if name in RESERVED:
             raise SpecError(f"the column name {name!r} is reserved: rename the column")
     for name, _ in spec.aggs:
@@ -131,17 +137,17 @@ def check_query(job: Query) -> None:
                 f"the name {name!r} is reserved in streams: give the aggregation "
                 "another one"
             )
-    _refuse_unsortable(job)
-    _refuse_declared_order(job)
-    _check_streamable(job)
-    if job.corrects:
-        _check_correctable(job)
+    _refuse_unsortable(query)
+    _refuse_declared_order(query)
+    _check_streamable(query)
+    if query.corrects:
+        _check_correctable(query)
 
 
-def _refuse_unsortable(job: Query) -> None:
-    """Refuses to order rows by a column whose values have no order."""
-    for name in job.then_by:
-        kind = job.schema.field(name).type
+def _refuse_unsortable(query: Query) -> None:
+    """Checks that Arrow can sort the columns of `then_by=`."""
+    for name in query.then_by:
+        kind = query.schema.field(name).type
         plain = kind.value_type if pa.types.is_dictionary(kind) else kind
         try:
             pc.sort_indices(pa.table({name: pa.nulls(0, plain)}), [(name, "ascending")])
@@ -153,24 +159,24 @@ def _refuse_unsortable(job: Query) -> None:
             ) from error
 
 
-def _refuse_declared_order(job: Query) -> None:
-    """Refuses to compare categories that have an order, which pages do not keep."""
-    for _, agg in job.spec.aggs:
+def _refuse_declared_order(query: Query) -> None:
+    """Checks that no aggregation compares ordered categories: pages lose the order."""
+    for _, agg in query.spec.aggs:
         name = agg.by if agg.kind in COMPARED else agg.of
         if name is None or agg.kind not in _COMPARING.union(COMPARED):
             continue
-        kind = job.schema.field(name).type
+        kind = query.schema.field(name).type
         if pa.types.is_dictionary(kind) and kind.ordered:
             raise SpecError(
-                f"{agg!r}: column {name!r} holds categories with an order of their own "
+                f"{agg!r}: column {name!r} holds categories with a declared order "
                 f"({kind}), which streams do not keep: cast it to its values first, "
-                "which have theirs"
+                "which compare by themselves"
             )
 
 
-def _check_streamable(job: Query) -> None:
-    """Refuses what cannot be answered while rows arrive."""
-    spec = job.spec
+def _check_streamable(query: Query) -> None:
+    """Checks that results can be computed while rows arrive."""
+    spec = query.spec
     for window in spec.windows:
         if not window.every and window.offset < 0:
             raise SpecError(
@@ -179,24 +185,24 @@ def _check_streamable(job: Query) -> None:
             )
     if spec.on in spec.by:
         raise SpecError(f"by= names {spec.on!r}, the column of times")
-    if spec.arrival is not None and job.emit != "arrival":
+    if spec.arrival is not None and query.emit != "arrival":
         raise SpecError(
             Argument("arrival", spec.arrival),
             " goes with ",
             Argument("emit", "arrival"),
-            ": answers that wait for the watermark do not depend on the order of "
+            ": results that wait for the watermark do not depend on the order of "
             "arrival",
         )
 
 
-def _check_correctable(job: Query) -> None:
-    """Refuses what cannot be set right by sending answers again."""
-    spec = job.spec
-    if job.sessions:
+def _check_correctable(query: Query) -> None:
+    """Checks that sending results again can correct them."""
+    spec = query.spec
+    if query.sessions:
         raise SpecError(
             _CORRECT,
-            " sends answers again, and a late row may join two sessions that were "
-            "given, one of which nothing would take back: ask for ",
+            " sends results again, but a late row may join two sessions that were "
+            "emitted, and one of them could not be retracted: use ",
             Argument("late_rows", "drop"),
             ", a larger ",
             Argument("late"),
@@ -205,14 +211,79 @@ def _check_correctable(job: Query) -> None:
     if spec.empty:
         raise SpecError(
             _CORRECT,
-            " with empty=True: a late row before a key's first one makes windows "
-            "without rows that were never due: leave one out",
+            " and empty=True: a late row before the first row of its key makes empty "
+            "windows that were never due: leave one of the two out",
         )
-    if job.reach == 0:
+    if query.reach == 0:
         raise SpecError(
             _CORRECT,
-            " takes rows that are late by the longest window of time at most, and "
-            "there is none: add one beside rows(n)",
+            " accepts rows that are late by at most the longest window of time, and "
+            "there is none: add one besides rows(n)",
         )
     for name in (CORRECTION, LATE):
-        refuse_flag([*job.schema.names, *spec.results], "correct", name)
+        refuse_flag([*query.schema.names, *spec.results], "correct", name)
+
+
+def parse_spec(
+    spec: Spec | None, request: Mapping[str, Any], caller: str = "KeyedWindows"
+) -> Spec:
+    """Gives the Spec of `KeyedWindows`, from a Spec or from keywords.
+
+    Raises:
+        SpecError: If there are both, or one is wrong.
+        TypeError: If a keyword is unknown.
+    """
+    if spec is None:
+        return _spec_from_keywords(request, caller)
+    if not isinstance(spec, Spec):
+        raise SpecError(
+            f"{caller} takes a Spec or the keywords of rolling and hopping, such as "
+            f"on='t', windows='1h', aggs={{'n': sw.count()}}; got {spec!r}"
+        )
+    if request:
+        raise SpecError(
+            f"{', '.join(request)} belong in the Spec: give a Spec or keywords, not "
+            "both"
+        )
+    return spec
+
+
+def _spec_from_keywords(request: Mapping[str, Any], caller: str) -> Spec:
+    """Makes a Spec from keywords of `rolling` or `hopping`.
+
+    Raises:
+        SpecError: If some are missing or wrong.
+        TypeError: If a keyword is unknown.
+    """
+    if "window" in request and "windows" in request:
+        raise SpecError("give windows= for rolling, or window= for hopping, not both")
+    window = "window" if "window" in request else "windows"
+    make = Spec.make_hopping if "window" in request else Spec.make
+    missing = [name for name in ("on", window, "aggs") if name not in request]
+    if missing:
+        raise SpecError(
+            f"a Spec, or {', '.join(f'{name}=' for name in missing)}, is missing"
+        )
+    known = inspect.signature(make).parameters
+    for name in request:
+        if name not in known:
+            raise TypeError(
+                f"{caller}() with {window}= takes no keyword argument {name!r}"
+                f"{suggest_argument(name, known)}"
+            )
+    return make(**request)
+
+
+def parse_late(late: WindowLike) -> Length:
+    """Parses `late=`.
+
+    Raises:
+        SpecError: If it is no length, or negative.
+    """
+    length = parse_offset(late, "late")
+    if length.amount < 0:
+        raise SpecError(
+            Argument("late", late),
+            " is negative: give the longest delay of rows that are on time",
+        )
+    return length

@@ -1,9 +1,9 @@
-"""Which windows are over once a watermark has moved on, and what they give.
+"""Closes hopping windows and sessions that the watermark passes.
 
-Hops are over with the watermark behind their end: those that hold a row are answered,
-and with them the windows without rows between the key's last answered one and them, if
-these are wanted. Sessions are over once no row may join them: the watermark has passed
-their last row by the gap. Then their rows go.
+A hopping window is closed when the watermark passes its end. Results are emitted for
+non-empty windows and, with `empty=True`, for the empty ones since the last emitted
+window of the key. A session is closed when the watermark passes its last row by the
+gap, since no row may join it then; its rows are evicted.
 """
 
 from collections.abc import Iterator
@@ -15,51 +15,51 @@ from slidewise.keyed import hop_windows
 from slidewise.keyed.page_store import LAST, SLOT, TIME
 from slidewise.keyed.shard_state import ShardState
 
-__all__ = ["answer", "due", "forget"]
+__all__ = ["answer", "drop_idle_keys", "due"]
 
 _LATEST = 2**63 - 1
-# Windows that are answered at once when hops end.
+# Window ends per step when hopping windows are closed.
 _ENDS = 64
 
 
 def due(shard: ShardState) -> int | None:
-    """The watermark from which on there may be something to answer; or None."""
-    if not shard.job.sessions:
+    """The least watermark at which results may be due, or None."""
+    if not shard.query.sessions:
         ends = next(_ended(shard, _LATEST), None)
         return None if ends is None else ends[0] - 1
-    if shard.oldest is None:
+    if shard.earliest is None:
         return None
     closing = (slot.closing for slot in shard.slots if slot.closing is not None)
     first = min(closing, default=None)
-    return None if first is None else first + shard.job.reach
+    return None if first is None else first + shard.query.reach
 
 
 def answer(shard: ShardState, watermark: int) -> pa.Table | None:
-    """Per key and window that is over, a row."""
-    if shard.job.sessions:
+    """A row per key and closed window."""
+    if shard.query.sessions:
         return _answer_sessions(shard, watermark)
-    job, tables = shard.job, []
-    seen = job.leaf.empty_table().select([*job.spec.by, TIME])
+    query, tables = shard.query, []
+    seen = query.leaf.empty_table().select([*query.spec.by, TIME])
     for ends in _ended(shard, watermark):
         times = pa.array(ends, pa.int64())
         cover = shard.cover((slot, pa.chunked_array([times])) for slot in shard.slots)
-        tables.append(hop_windows.answer_slides(job, cover, times))
-        if job.spec.empty:
+        tables.append(hop_windows.answer_slides(query, cover, times))
+        if query.spec.empty:
             rows = (*cover.rows, *cover.folds)
-            parts = [table.select([*job.spec.by, TIME]) for table in rows]
-            seen = job.latest(pa.concat_tables([seen, *parts]))
+            parts = [table.select([*query.spec.by, TIME]) for table in rows]
+            seen = query.latest(pa.concat_tables([seen, *parts]))
     if not tables:
         return None
     answers = pa.concat_tables(tables)
-    if not job.spec.empty:
+    if not query.spec.empty:
         return answers
     return _with_empty(shard, answers, seen)
 
 
 def _ended(shard: ShardState, watermark: int) -> Iterator[list[int]]:
-    """The ends of windows that hold a row and are complete, some at a time."""
-    grid = shard.job.grid
-    since = shard.oldest if shard.flushed is None else shard.flushed + 1
+    """The ends of closed windows, some at a time, from a non-empty one on."""
+    grid = shard.query.grid
+    since = shard.earliest if shard.flushed is None else shard.flushed + 1
     while since is not None:
         end = grid.end_after(since)
         row = _first_row(shard, end - grid.length)
@@ -75,63 +75,63 @@ def _ended(shard: ShardState, watermark: int) -> Iterator[list[int]]:
 
 
 def _first_row(shard: ShardState, since: int) -> int | None:
-    """The time of the first row that is not older."""
+    """The time of the first row at or after a time, or None."""
     found = (
         shard.forest.first_row(slot.tree, since)
         for slot in shard.slots
-        if slot.youngest is not None and slot.youngest >= since
+        if slot.latest_time is not None and slot.latest_time >= since
     )
     return min((time for time in found if time is not None), default=None)
 
 
 def _with_empty(shard: ShardState, answers: pa.Table, latest: pa.Table) -> pa.Table:
-    """And the windows without rows in front of each, back to the key's last one.
+    """Adds the empty windows between each window and the key's one before it.
 
     Args:
-        shard: What the answers are of.
-        answers: Windows that hold rows.
+        shard: The state.
+        answers: Non-empty windows.
         latest: Their keys, each with the time of its latest row.
     """
-    job, by = shard.job, list(shard.job.spec.by)
-    ends = job.ticks(answers.select(["window_end"]).rename_columns([job.spec.on]))
-    asked = answers.select(by).append_column(TIME, ends).select([TIME, *by])
-    codes = job.codes([answers.select(by), latest.select(by)])
-    place = pc.index_in(codes.slice(0, len(asked)), codes.slice(len(asked)))
+    query, by = shard.query, list(shard.query.spec.by)
+    ends = query.ticks(answers.select(["window_end"]).rename_columns([query.spec.on]))
+    closed = answers.select(by).append_column(TIME, ends).select([TIME, *by])
+    codes = query.codes([answers.select(by), latest.select(by)])
+    place = pc.index_in(codes.slice(0, len(closed)), codes.slice(len(closed)))
     rows = latest[TIME].combine_chunks().take(place)
-    asked = asked.append_column(LAST, rows)
+    closed = closed.append_column(LAST, rows)
     tables = [answers]
-    for slot, part in shard.deal(asked.cast(job.ended)):
+    for slot, part in shard.partition_rows(closed.cast(query.ended)):
         if slot.ended is not None:
             part = pa.concat_tables([shard.ends[slot.ended].rows, part])
-        between = hop_windows.ends_between(job, part)
+        between = hop_windows.ends_between(query, part)
         if len(between):
             stops = between[TIME].combine_chunks()
-            tables.append(hop_windows.answer_empty(job, between.select(by), stops))
+            tables.append(hop_windows.answer_empty(query, between.select(by), stops))
         rows = part.select([*by, LAST]).rename_columns([*by, TIME])
-        last = job.latest(rows)[TIME]
-        ended = job.latest(part).select([TIME, *by]).append_column(LAST, last)
-        shard.remember(slot, ended)
+        last = query.latest(rows)[TIME]
+        ended = query.latest(part).select([TIME, *by]).append_column(LAST, last)
+        shard.store_ends(slot, ended)
     return pa.concat_tables(tables)
 
 
 def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
-    """Per session that is over, a row."""
-    job, until = shard.job, watermark - shard.job.reach
+    """A row per closed session."""
+    query, until = shard.query, watermark - shard.query.reach
     slots = [
         slot
         for slot in shard.slots
         if slot.closing is not None and slot.closing <= until
     ]
-    if not slots or shard.oldest is None:
+    if not slots or shard.earliest is None:
         return None
-    tables, counts = [hop_windows.no_rows(job)], [0] * len(slots)
+    tables, counts = [hop_windows.no_rows(query)], [0] * len(slots)
     for at, slot in enumerate(slots):
         for rows in shard.forest.rows(slot.tree):
             counts[at] += len(rows)
             number = pa.repeat(pa.scalar(at, pa.int64()), len(rows))
             tables.append(rows.append_column(SLOT, number))
     rows = pa.concat_tables(tables).combine_chunks()
-    found = hop_windows.answer_sessions(job, rows, until, shard.oldest)
+    found = hop_windows.answer_sessions(query, rows, until, shard.earliest)
     for at, slot in enumerate(slots):
         slot.closing = found.closing.get(at)
         rest = found.rest.filter(pc.equal(found.rest[SLOT], at)).combine_chunks()
@@ -139,23 +139,23 @@ def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
             shard.forest.clear(slot.tree)
             shard.forest.insert(slot.tree, rest.drop_columns(SLOT))
         if not len(rest):
-            slot.youngest = None
-    shard.forest.settle()
+            slot.latest_time = None
+    shard.forest.refold()
     return found.answers
 
 
-def forget(shard: ShardState, idle: pa.Table, until: int) -> None:
-    """Forgets the last windows of keys that are idle, or have no rows since a time."""
-    by = list(shard.job.spec.by)
+def drop_idle_keys(shard: ShardState, idle: pa.Table, until: int) -> None:
+    """Drops the last windows of keys that are idle or have no rows after a time."""
+    by = list(shard.query.spec.by)
     present = shard.keys(None)
     for slot in shard.slots:
         if slot.ended is None:
             continue
         ends = shard.ends[slot.ended].rows
         tables = [ends.select(by), idle.select(by), present.select(by)]
-        codes = shard.job.codes(tables)
+        codes = shard.query.codes(tables)
         own = codes.slice(0, len(ends))
         gone = pc.is_in(own, codes.slice(len(ends), len(idle)))
         here = pc.is_in(own, codes.slice(len(ends) + len(idle)))
         old = pc.and_(pc.less_equal(ends[LAST], until), pc.invert(here))
-        shard.remember(slot, ends.filter(pc.invert(pc.or_(gone, old))))
+        shard.store_ends(slot, ends.filter(pc.invert(pc.or_(gone, old))))

@@ -225,7 +225,7 @@ class StateTransaction:
         A query may continue with another `overflow=`, which the state does not record.
         """
         overflow = self._operator._query.spec.overflow
-        is_same_query = cached.shard.job.spec.overflow == overflow
+        is_same_query = cached.shard.query.spec.overflow == overflow
         return cached.token == self._token and is_same_query
 
     def _open_pages(self) -> LocalPageCache | None:
@@ -245,13 +245,13 @@ class StateTransaction:
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
         """Ingests rows; counts late ones, and returns them if `late_rows="flag"`."""
         self._counts["rows"] += len(rows)
-        rows, late = self.shard.job.by_lateness(rows, watermark)
+        rows, late = self.shard.query.by_lateness(rows, watermark)
         self._counts["late"] += len(late)
         if len(late) and self._operator._flags:
-            self._results.append(self.shard.job.given_back(late))
+            self._results.append(self.shard.query.given_back(late))
         if len(rows):
             self._counts["keys"] += pc.count_distinct(
-                self.shard.job.hashes(rows)
+                self.shard.query.hashes(rows)
             ).as_py()
             self._collect(self.shard.ingest(rows, watermark))
 
@@ -259,7 +259,7 @@ class StateTransaction:
         if results is None or not len(results):
             return
         self._counts["answers"] += len(results)
-        if self.shard.job.corrects:
+        if self.shard.query.corrects:
             corrections = pc.sum(results[CORRECTION]).as_py()
             self._counts["corrections"] += corrections
         if self._operator._flags:
