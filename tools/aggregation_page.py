@@ -74,8 +74,8 @@ def _example(name: str) -> Aggregation:
 
 def _row(name: str, agg: Aggregation) -> str:
     laws = ["holistic"] * 4 if agg.kind in HOLISTIC else _laws(agg)
-    told = " | ".join([f"[`{name}`](#{name})", _summary(name), *laws])
-    return f"| {told} |\n"
+    text = " | ".join([f"[`{name}`](#{name})", _summary(name), *laws])
+    return f"| {text} |\n"
 
 
 def _laws(agg: Aggregation) -> list[str]:
@@ -104,19 +104,28 @@ def _summary(name: str) -> str:
 def _section(name: str) -> str:
     function = getattr(aggregations, name)
     signature = str(inspect.signature(function)).rpartition(" ->")[0]
-    told, _, example = _doc(name).partition("\nExample:\n")
+    text, _, example = _doc(name).partition("\nExample:\n")
     lines = inspect.cleandoc("\n" + example)
     return (
         f"\n## {name}\n\n```python\nsw.{name}{signature}\n```\n\n"
-        f"{_listed(told.strip())}\n\n```python\n{lines}\n```\n"
+        f"{_listed(text.strip())}\n\n```python\n{lines}\n```\n"
     )
 
 
-def _listed(told: str) -> str:
-    """Arguments as a list."""
-    told = told.replace("\nArgs:\n", "\nArguments:\n\n")
-    told = re.sub(r"(?m)^    (\w+): ", r"- `\1`: ", told)
-    return re.sub(r"(?m)^ {8}", "  ", told)
+def _listed(text: str) -> str:
+    """The sections of a docstring as Markdown lists."""
+    return "\n\n".join(_section_text(part) for part in text.split("\n\n"))
+
+
+def _section_text(text: str) -> str:
+    if text.startswith("Returns:\n"):
+        return re.sub(r"(?m)^ {4}", "", text.replace("Returns:\n    ", "Returns: "))
+    if text.startswith(("Args:\n", "Raises:\n")):
+        title, _, items = text.partition("\n")
+        items = re.sub(r"(?m)^    (\w+): ", r"- `\1`: ", items)
+        items = re.sub(r"(?m)^ {8}", "  ", items)
+        return f"{title.replace('Args', 'Arguments')}\n\n{items}"
+    return text
 
 
 def main() -> int:

@@ -554,7 +554,7 @@ def test_wrong_ones_are_shown_by_an_example(why, agg):
 def test_laws_need_samples_and_something_to_test():
     with pytest.raises(sw.SpecError, match="samples"):
         sw.check_laws(Longest, [])
-    with pytest.raises(sw.SpecError, match="takes what"):
+    with pytest.raises(sw.SpecError, match="takes an aggregation made by"):
         sw.check_laws(sw.sum(), [1])
 
 

@@ -1,23 +1,20 @@
-"""What to compute over a window.
+"""Aggregations of the values of a window, for windows, tables and streams.
 
-An aggregation says what happens to the values of a window; where the windows are is
-said elsewhere, so that the same aggregation serves a `Window`, a table and a stream.
+Over a table an aggregation names its column: `sum("price")`. In a `Window` of plain
+values it names none: `sum()`.
 
-Over a table an aggregation names its column: `sum("price")`. In a `Window` that holds
-single values it needs none: `sum()`.
+All aggregations follow these rules:
 
-Rules that hold for all of them:
-
-- null is skipped by all but `count()` of rows; over nothing the answer is null (None),
-  except that `count` gives 0 and `collect` an empty list;
-- NaN is a value like any other (it propagates, and leaves no trace once it has left the
-  window) unless `nan="skip"` or `nan="raise"` is asked for;
+- null is skipped, except by `count()`; over an empty window the result is null (None),
+  but `count` gives 0 and `collect` an empty list;
+- NaN is a value and propagates while it is in the window, unless `nan="skip"` or
+  `nan="raise"`;
 - integers are exact; a result that does not fit raises `ResultOverflowError`;
-- float sums, means and moments carry their rounding error with them and are never made
-  by subtracting what has left;
-- `where=` names a column of booleans: only rows where it is true take part.
+- float sums, means and moments are compensated for rounding and never subtract evicted
+  values;
+- `where=` names a column of booleans: only rows where it is true count.
 
-Costs are given as combines per row and window; a combine is a few machine operations.
+Costs are combines per row and window; a combine is a few machine operations.
 """
 
 from slidewise.aggregations.base import (

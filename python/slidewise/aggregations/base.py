@@ -1,4 +1,4 @@
-"""What an aggregation is: its kind and the columns it is of."""
+"""The aggregation: its kind and its columns."""
 
 import difflib
 from dataclasses import dataclass, field
@@ -45,39 +45,41 @@ KINDS = (
     "mode",
 )
 
-# Those that need all values of a window: no partial result answers them.
+# These need all values of a window: no partial of bounded size answers them.
 HOLISTIC = ("count_distinct", "quantile", "median", "mode")
 
-# Of two columns, both of which they need.
+# Aggregations of two columns.
 PAIRS = ("covariance", "correlation")
 BITS = ("bit_and", "bit_or", "bit_xor")
 
 COMPARED = ("arg_min", "arg_max")
 _WITH_DDOF = ("variance", "stddev", "skewness", "kurtosis", "covariance")
-_MOST = 1_000
+_MAX_K = 1_000
 _INTERPOLATIONS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """One aggregation: what to compute, and of which column.
+    """An aggregation: its kind, columns and parameters.
 
-    Made by the functions of this module rather than by hand.
+    Made by the functions `sum`, `mean`, ... of `slidewise`; immutable and hashable.
 
     Attributes:
         kind: Its name, such as "sum".
-        of: The column it is computed of, or None where there is only one value per
-            entry (and for `count` of rows).
-        by: The column compared, for `arg_min` and `arg_max`; the other column, for
+        of: The column to aggregate, or None in a `Window` of plain values (and for
+            `count` of rows).
+        by: The column to compare, for `arg_min` and `arg_max`; the second column, for
             `covariance` and `correlation`.
-        ddof: Delta degrees of freedom, for `variance` and its like.
-        where: A column of booleans: only rows where it is true take part.
-        k: How many, for `top_k` and `bottom_k`.
-        q: The share of the values below the answer, for `quantile`.
-        interpolation: Where it lies between two values, for `quantile`.
+        ddof: Delta degrees of freedom, for `variance` and the like.
+        where: A column of booleans: only rows where it is true count.
+        k: The number of values, for `top_k` and `bottom_k`.
+        q: The quantile from 0 to 1, for `quantile`.
+        interpolation: How `quantile` interpolates between two values.
 
     Raises:
-        SpecError: If the kind is unknown or a part does not belong to it.
+        SpecError: If the kind is unknown, or a parameter does not belong to it.
+
+    Cost: O(1); nothing is computed until a window or a table takes it.
 
     Example:
         >>> import slidewise as sw
@@ -126,8 +128,8 @@ class Aggregation:
         given: object = self.k
         whole = isinstance(given, int) and not isinstance(given, bool)
         if self.kind in ("top_k", "bottom_k"):
-            if not whole or not 1 <= self.k <= _MOST:
-                raise SpecError(f"k must be from 1 to {_MOST}, got {self.k!r}")
+            if not whole or not 1 <= self.k <= _MAX_K:
+                raise SpecError(f"k must be from 1 to {_MAX_K}, got {self.k!r}")
         elif not whole or self.k != 0:
             raise SpecError(f"{self.kind}() takes no k=")
 
@@ -148,7 +150,7 @@ class Aggregation:
 
     @property
     def core_kind(self) -> str:
-        """Its kind as the core knows it."""
+        """The kind and its parameters, as the core reads them."""
         if self.kind == "median":
             return "quantile 0.5 linear"
         if self.kind == "quantile":
@@ -162,16 +164,16 @@ class Aggregation:
         return tuple(column for column in named if column is not None)
 
     def check_columns(self) -> None:
-        """Checks that the columns it needs are named.
+        """Checks that all its columns are named.
 
         Raises:
-            SpecError: If one is not.
+            SpecError: If one is missing.
         """
         if self.kind in COMPARED:
             if self.by is None:
                 raise SpecError(
                     f"{self!r} needs the column to compare: "
-                    f"{self.kind}({self.of!r}, by='...'), where of= is what to return"
+                    f"{self.kind}({self.of!r}, by='...'); of= is the column to return"
                 )
         elif self.kind in PAIRS:
             if self.of is None or self.by is None:

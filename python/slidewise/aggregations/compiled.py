@@ -1,6 +1,6 @@
-"""Aggregations of your own at native speed: functions compiled by Numba.
+"""User-defined aggregations compiled by Numba.
 
-`native` makes one, of a combine over records of a fixed size. The core calls it by its
+`native` makes one from a combine over records of a fixed size. The core calls it by its
 address, on every algorithm and without the GIL.
 """
 
@@ -21,32 +21,32 @@ from slidewise.errors import SpecError
 
 __all__ = ["Compiled", "NativeAggregation", "find_native", "native"]
 
-_MOST_BYTES = 128
+_MAX_RECORD_BYTES = 128
 _VALUES = ("float64", "int64")
-# What each byte of a result is before a law is tried: what a function leaves out shows.
+# Fills results before a law is tested, so that bytes that a function leaves out show.
 _LEFTOVER = 0xA5
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Compiled:
-    """What `native` made of what it was given. Compared by identity.
+    """The compiled functions of `native`. Compared by identity.
 
     Attributes:
-        name: "module:name", or None: what snapshots and pickles call it.
+        name: "module:name" for snapshots and pickles, or None.
         dtype: The numpy dtype of a record.
-        value: The type in which values come: "float64" or "int64".
-        words: The size of a record in words of 64 bits.
+        value: The type of values: "float64" or "int64".
+        words: The size of a record in 64-bit words.
         commutative: Whether combine may take its operands in either order.
-        identity: The record of nothing, for `check_laws`, or None.
+        identity: The record of no entries, for `check_laws`, or None.
         lift_address: The type of the value and the address; None and 0 for the value
             itself.
-        combine_address: Of (older, younger, out).
+        combine_address: The address of combine(earlier, later, out).
         lower_address: The type of the answer and the address, 0 for the record itself;
-            None and 0 where a record is lowered by `lowered`.
-        inverse_address: Of (whole, oldest, out), or None.
+            None and 0 if `lowered` makes the answer.
+        inverse_address: The address of inverse(whole, earliest, out), or None.
         lower: A Python function from a record to the answer, or None.
-        functions: The compiled functions by name, which have to stay alive.
-        given: The arguments that it was made of, to make it again.
+        functions: The compiled functions by name, kept alive for their addresses.
+        given: The arguments of `native`, for pickles.
     """
 
     name: str | None
@@ -65,11 +65,11 @@ class Compiled:
 
     @property
     def returns(self) -> None:
-        """Nobody says of what type its answers are; what lowers them may be hinted."""
+        """No type is declared; the return hint of `lower` may give one."""
 
     @property
     def known_type(self) -> pa.DataType | None:
-        """The type of its answers, as far as anything tells it before there are any."""
+        """The type of its answers if known in advance: hinted or the record's."""
         if self.lower is not None:
             return hinted_type(self.lower)
         if self.dtype.names is None:
@@ -86,7 +86,7 @@ class Compiled:
 
     @property
     def canonical(self) -> str:
-        """What a spec's hash knows it by."""
+        """The name in the hash of a Spec."""
         return self.name or f"{self.given['combine'].__module__}:{self.label}"
 
     @property
@@ -95,7 +95,7 @@ class Compiled:
         return repr(self.dtype.descr)
 
     def lowered(self, record: bytes) -> Any:
-        """The answer over a record's bytes; None over nothing."""
+        """The answer of a record's bytes; None for no bytes."""
         if not record:
             return None
         import numpy as np
@@ -165,27 +165,27 @@ class NativeAggregation(Aggregation):
         return self.functions.inverse_address
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By reference where its name leads to it, else by the functions given."""
+        """Pickles by name if the name resolves to it, else by its functions."""
         name = self.functions.name
-        # Another process has a main module of its own.
+        # __main__ is another module in another process.
         here = name is None or not name.startswith("__main__:")
         if here and getattr(resolve(name), "functions", None) is self.functions:
             return by_reference, (name, self.of, self.where)
         given = self.functions.given
         if any(_is_compiled(part) for part in given.values()):
             raise pickle.PicklingError(
-                f"{self._called} is made of compiled functions, which no pickle holds: "
-                "give it name='module:name', where it can be imported from"
+                f"{self._called} consists of compiled functions, which cannot be "
+                "pickled: give it name='module:name'"
             )
         return _remade, (self.of, self.where, given)
 
 
-# Those alive, by name: what a snapshot's header may refer to.
+# Living aggregations by name, for the headers of snapshots.
 _KNOWN: WeakValueDictionary[str, Compiled] = WeakValueDictionary()
 
 
 def find_native(name: str) -> NativeAggregation | None:
-    """The native aggregation of that name, if it has been defined in this process."""
+    """The native aggregation of a name, if this process has defined it."""
     compiled = _KNOWN.get(name)
     return None if compiled is None else NativeAggregation("native", functions=compiled)
 
@@ -208,32 +208,33 @@ def native(
     value: str | None = None,
     name: str | None = None,
 ) -> NativeAggregation:
-    """An aggregation of your own at native speed, compiled by Numba.
+    """Defines an aggregation by functions that Numba compiles.
 
     Needs Numba: `pip install 'slidewise[numba]'`.
 
     Args:
-        combine: How the records of older and younger values make that of both. Either a
-            plain function `combine(a, b, out)` over records, which is compiled here; or
-            a `@numba.cfunc` of the signature `void(p, p, p)`, where `p` is
+        combine: Combines the records of earlier and later values: a plain function
+            `combine(a, b, out)`, which is compiled here, or a `@numba.cfunc` of the
+            signature `void(p, p, p)`, where `p` is
             `numba.types.CPointer(numba.from_dtype(dtype))`.
-        dtype: The record: a numpy dtype of numbers, up to 128 bytes. Where it is a
-            single number, plain functions return it: `combine(a, b)`.
-        lift: From a value to its record: `lift(value, out)`, or a cfunc
-            `void(float64, p)` or `void(int64, p)`. May be left out for a float64 or an
-            int64, which then is the record.
-        lower: From a record to the answer: a cfunc `float64(p)` or `int64(p)`, or any
-            Python function of a numpy record, which costs about a microsecond. By
-            default a dict of the record's fields, or the number.
-        inverse: What is left of a whole without its oldest part: as combine, of
-            (whole, oldest, out).
-        identity: The record of nothing, as a tuple or a number, which only
-            `check_laws` wants to know.
-        commutative: Whether `combine(a, b)` is `combine(b, a)`: late values are then
-            cheaper.
-        value: "float64" (the default) or "int64": how values come to a plain `lift`.
-        name: "module:name" under which the aggregation is to be found, for snapshots,
-            and for pickles where it is made of cfuncs.
+        dtype: The record: a numpy dtype of numbers, up to 128 bytes. If it is a single
+            number, plain functions return it: `combine(a, b)`.
+        lift: Makes a record of a value: `lift(value, out)`, or a cfunc
+            `void(float64, p)` or `void(int64, p)`. By default a float64 or int64 is the
+            record itself.
+        lower: Makes the answer of a record: a cfunc `float64(p)` or `int64(p)`, or any
+            Python function of a numpy record, at about 1 µs per call. By default a dict
+            of the record's fields, or the number.
+        inverse: Removes the earliest part from a whole: as combine, of
+            (whole, earliest, out).
+        identity: The record of no entries, as a tuple or a number; used by
+            `check_laws` alone.
+        commutative: Whether `combine(a, b)` is `combine(b, a)`; late values then take
+            fewer combines.
+        value: The type of the argument of a plain `lift`: "float64" (default) or
+            "int64".
+        name: "module:name" by which snapshots find the aggregation, and pickles if it
+            has cfuncs.
 
     Returns:
         An aggregation for `Window`; call it with the name of a column for tables and
@@ -244,12 +245,12 @@ def native(
         ImportError: If Numba is not installed.
 
     Values are numbers; None is skipped. The functions run while the window is locked:
-    they must not raise, call Python, or write beyond their record, and they must write
-    all of `out`, which may hold anything before. (Plain functions are compiled so that
-    dividing by zero gives inf, not an error.)
+    they must not raise, call Python or write beyond their record, and they must write
+    all of `out`, which is uninitialized. (In plain functions division by zero gives
+    inf.)
 
-    Cost: as many combines as the algorithm takes, and about 3 ns beside each; over
-    tables at most 3 per row where windows keep their number of rows.
+    Cost: the combines of the algorithm, and about 3 ns per call; over tables at most 3
+    combines per row and window.
 
     Example:
         >>> import slidewise as sw
@@ -312,7 +313,7 @@ def _check_plain(commutative: Any, name: Any) -> None:
 
 
 class _Compiler:
-    """Compiles functions over one dtype, and checks those that are compiled."""
+    """Compiles functions over one dtype, and checks compiled ones."""
 
     def __init__(self, dtype: Any, value: str | None) -> None:
         try:
@@ -327,12 +328,12 @@ class _Compiler:
         try:
             self.dtype = np.dtype(dtype)
         except TypeError as error:
-            raise SpecError(f"dtype={dtype!r} is no numpy dtype: {error}") from error
+            raise SpecError(f"dtype={dtype!r} is not a numpy dtype: {error}") from error
         self._check_dtype()
         try:
             self._record = numba.from_dtype(self.dtype)
         except numba.core.errors.NumbaError as error:
-            raise SpecError(f"Numba has no records of {self.dtype}: {error}") from error
+            raise SpecError(f"Numba has no type for {self.dtype}: {error}") from error
         self._pointer = self._types.CPointer(self._record)
         self._single = self.dtype.names is None
         if value is None:
@@ -345,17 +346,15 @@ class _Compiler:
         dtype = self.dtype
         plain = not dtype.hasobject and dtype.isnative and dtype.alignment <= 8
         if not plain or dtype.kind not in "biufcV" or dtype.subdtype is not None:
+            raise SpecError(f"dtype= takes numbers in native byte order, got {dtype}")
+        if not 0 < dtype.itemsize <= _MAX_RECORD_BYTES:
             raise SpecError(
-                f"dtype= is one of numbers in this machine's order, got {dtype}"
-            )
-        if not 0 < dtype.itemsize <= _MOST_BYTES:
-            raise SpecError(
-                f"a record takes up to {_MOST_BYTES} bytes, and {dtype} takes "
+                f"a record takes up to {_MAX_RECORD_BYTES} bytes, and {dtype} takes "
                 f"{dtype.itemsize}"
             )
 
     def binary(self, name: str, function: Any) -> Any:
-        """A cfunc of two records and where to write."""
+        """The cfunc of two records and an output record."""
         signature = self._types.void(self._pointer, self._pointer, self._pointer)
         if _is_compiled(function):
             self._check(name, function, [signature])
@@ -375,13 +374,13 @@ class _Compiler:
         return self._compiled(name, signature, outer)
 
     def lift(self, function: Any) -> tuple[str, Any]:
-        """The type of values, and a cfunc of a value and where to write."""
+        """The type of values, and the cfunc of a value and an output record."""
         types = self._types
         if function is None:
             if self.dtype.name not in _VALUES:
                 raise SpecError(
-                    f"lift= is missing: how a value makes a record of {self.dtype}; "
-                    "only float64 and int64 are values themselves"
+                    f"lift= is missing: a function from a value to a record of "
+                    f"{self.dtype}; it may be left out for float64 and int64"
                 )
             return self.dtype.name, None
         known = {
@@ -405,7 +404,7 @@ class _Compiler:
         return self._value, self._compiled("lift", known[self._value], outer)
 
     def lower(self, function: Any) -> tuple[str | None, Any]:
-        """The type of answers, and a cfunc of a record; None where Python lowers."""
+        """The type of answers, and the cfunc of a record; None for a Python lower."""
         if function is None:
             return (self.dtype.name if self.dtype.name in _VALUES else None), None
         if not _is_compiled(function):
@@ -423,16 +422,17 @@ class _Compiler:
             raise SpecError(
                 f"{name}= takes a plain function or a numba.cfunc, got {function!r}"
             )
-        # Without Python's errors there is nothing it could raise.
+        # Division by zero gives inf, so the function cannot raise.
         return self._numba.njit(error_model="numpy")(function)
 
     def _compiled(self, name: str, signature: Any, function: Any) -> Any:
         try:
             return self._numba.cfunc(signature)(function)
         except self._numba.core.errors.NumbaError as error:
-            told = str(error).strip().splitlines()
+            lines = str(error).strip().splitlines()
             raise SpecError(
-                f"Numba cannot compile {name}= for {self.dtype}: {' '.join(told)[:500]}"
+                f"Numba cannot compile {name}= for {self.dtype}: "
+                f"{' '.join(lines)[:500]}"
             ) from error
 
     def _check(self, name: str, function: Any, fitting: list[Any]) -> None:

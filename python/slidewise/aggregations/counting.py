@@ -1,4 +1,4 @@
-"""How many, and whether."""
+"""Counts, and quantifiers over booleans."""
 
 from slidewise.aggregations.base import Aggregation
 
@@ -12,11 +12,17 @@ __all__ = [
 
 
 def count(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """How many rows there are, or how many values of `column` are not null.
+    """The number of rows, or of values of `column` that are not null.
 
-    Types: any column; the result is int64. Nulls: `count()` counts rows whatever is in
-    them, `count("x")` skips nulls of x; 0 over nothing. Errors: none. Cost: ≤ 3
-    combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: any column; the result is int64. `count()` counts all
+        rows, `count("x")` skips nulls of x; 0 over an empty window.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -30,10 +36,17 @@ def count(column: str | None = None, *, where: str | None = None) -> Aggregation
 
 
 def min_count(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """How often the smallest value occurs.
+    """The number of occurrences of the smallest value.
 
-    Types: anything with an order; the result is int64. Nulls are skipped; null over
-    nothing. Errors: none. Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: ordered types; the result is int64. Nulls are skipped;
+        null over an empty window.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -46,10 +59,17 @@ def min_count(column: str | None = None, *, where: str | None = None) -> Aggrega
 
 
 def max_count(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """How often the largest value occurs.
+    """The number of occurrences of the largest value.
 
-    Types: anything with an order; the result is int64. Nulls are skipped; null over
-    nothing. Errors: none. Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: ordered types; the result is int64. Nulls are skipped;
+        null over an empty window.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -64,8 +84,15 @@ def max_count(column: str | None = None, *, where: str | None = None) -> Aggrega
 def any(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """Whether at least one value is true.
 
-    Types: bool, and numbers, which are true unless 0 (NaN is true); the result is bool.
-    Nulls are skipped; null over nothing. Errors: none. Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: bool, and numbers, which are true unless 0 (NaN is true);
+        the result is bool. Nulls are skipped; null over an empty window.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import slidewise as sw
@@ -80,8 +107,15 @@ def any(column: str | None = None, *, where: str | None = None) -> Aggregation:
 def all(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """Whether every value is true.
 
-    Types: bool, and numbers, which are true unless 0 (NaN is true); the result is bool.
-    Nulls are skipped; null over nothing. Errors: none. Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: bool, and numbers, which are true unless 0 (NaN is true);
+        the result is bool. Nulls are skipped; null over an empty window.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import slidewise as sw

@@ -1,7 +1,7 @@
-"""Aggregations of your own: a lift, an associative combine, a lower.
+"""User-defined aggregations in Python: a lift, an associative combine, a lower.
 
-`aggregation` makes one, of functions or of a class; it then stands wherever a built-in
-one does. What the functions must obey, `slidewise.check_laws` tests.
+`aggregation` makes one from functions or a class; it is used like a built-in one.
+`check_laws` tests the laws that its functions must obey.
 """
 
 import pickle
@@ -32,21 +32,20 @@ _MISSING: Any = _Missing()
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Functions:
-    """What a user gave to `aggregation`. Compared by identity.
+    """The functions given to `aggregation`. Compared by identity.
 
     Attributes:
-        name: "module:qualified name", or None where none was given: what snapshots and
-            pickles call it.
-        lift: From a value to a partial; None for the value itself.
-        combine: From an earlier and a later partial to that of both.
-        lower: From a partial to the answer; None for the partial itself.
-        identity: The partial of nothing.
-        inverse: From a whole and its oldest part to the rest, or None.
+        name: "module:qualified name" for snapshots and pickles, or None.
+        lift: Makes a partial of a value; None for the value itself.
+        combine: Combines an earlier and a later partial.
+        lower: Makes the answer of a partial; None for the partial itself.
+        identity: The partial of no entries.
+        inverse: Removes the earliest part from a whole, or None.
         commutative: Whether combine may take its operands in either order.
-        encode: From a partial to bytes, or None.
-        decode: And back.
-        codec: As it was given.
-        returns: The type of its answers, or None where that was not said.
+        encode: Makes bytes of a partial, or None.
+        decode: Makes a partial of bytes, or None.
+        codec: The argument `codec`.
+        returns: The type of its answers, or None if not given.
     """
 
     name: str | None
@@ -63,7 +62,7 @@ class Functions:
 
     @property
     def known_type(self) -> pa.DataType | None:
-        """The type of its answers, as far as anything tells it before there are any."""
+        """The type of its answers if known in advance: given or hinted."""
         if self.returns is not None:
             return self.returns
         return hinted_type(self.combine if self.lower is None else self.lower)
@@ -78,7 +77,7 @@ class Functions:
 
     @property
     def canonical(self) -> str:
-        """What a spec's hash knows it by."""
+        """The name in the hash of a Spec."""
         if self.name is not None:
             return self.name
         module = getattr(self.combine, "__module__", "?")
@@ -87,26 +86,25 @@ class Functions:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CustomAggregation(Aggregation):
-    """An aggregation of the user's own. Made by `aggregation`.
+    """A user-defined aggregation. Made by `aggregation`.
 
-    Call it with the name of a column to use it over a table, or over values that are
-    mappings.
+    Call it with the name of a column for tables and for values that are mappings.
 
     Attributes:
-        functions: What it was made of.
+        functions: Its functions.
     """
 
     functions: Functions = _MISSING
 
     def __post_init__(self) -> None:
         if not isinstance(self.functions, Functions):
-            raise SpecError("make aggregations of your own with sw.aggregation(...)")
+            raise SpecError("make user-defined aggregations with sw.aggregation(...)")
         check_column_names(self._called, self.of, self.where)
 
     def __call__(
         self, column: str | None = None, *, where: str | None = None
     ) -> "CustomAggregation":
-        """The same aggregation of a column."""
+        """This aggregation of a column."""
         return replace(self, of=column, where=where)
 
     @property
@@ -114,10 +112,10 @@ class CustomAggregation(Aggregation):
         return self.functions.label
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By reference where its name leads to it, else by its functions."""
+        """Pickles by name if the name resolves to it, else by its functions."""
         name = self.functions.name
         base = resolve(name)
-        # Another process has a main module of its own.
+        # __main__ is another module in another process.
         elsewhere = name is not None and name.startswith("__main__:")
         if elsewhere or getattr(base, "functions", None) is not self.functions:
             return _remade, (self.of, self.where, *_parts(self.functions))
@@ -125,36 +123,36 @@ class CustomAggregation(Aggregation):
 
     @property
     def lift(self) -> Function | None:
-        """From a value to a partial; None for the value itself."""
+        """Makes a partial of a value; None for the value itself."""
         return self.functions.lift
 
     @property
     def combine(self) -> Function:
-        """From an older and a younger partial to that of both."""
+        """Combines an earlier and a later partial."""
         return self.functions.combine
 
     @property
     def lower(self) -> Function | None:
-        """From a partial to the answer; None for the partial itself."""
+        """Makes the answer of a partial; None for the partial itself."""
         return self.functions.lower
 
     @property
     def inverse(self) -> Function | None:
-        """From a whole and its oldest part to the rest, or None."""
+        """Removes the earliest part from a whole, or None."""
         return self.functions.inverse
 
     @property
     def identity(self) -> Any:
-        """The partial of nothing."""
+        """The partial of no entries."""
         return self.functions.identity
 
 
-# Those alive, by name: what a snapshot's header may refer to.
+# Living aggregations by name, for the headers of snapshots.
 _KNOWN: WeakValueDictionary[str, Functions] = WeakValueDictionary()
 
 
 def find_custom(name: str) -> CustomAggregation | None:
-    """The aggregation of that name, if it has been defined in this process."""
+    """The aggregation of a name, if this process has defined it."""
     functions = _KNOWN.get(name)
     return None if functions is None else CustomAggregation("own", functions=functions)
 
@@ -212,58 +210,55 @@ def aggregation(
     name: str | None = None,
     returns: Any = None,
 ) -> Any:
-    """An aggregation of your own, of any associative combine, on any Python objects.
+    """Defines an aggregation by any associative combine over any Python objects.
 
-    A *partial* is what it knows about a run of entries, any object at all. An answer is
-    `lower(combine(combine(lift(v1), lift(v2)), ...))` over the values in order of time,
-    however the combines are grouped. So combine must be associative; nothing else is
-    asked of it. It must not change its arguments: partials are shared.
+    A *partial* is any object that summarizes a run of entries. An answer is
+    `lower(combine(combine(lift(v1), lift(v2)), ...))` over the values in time order, in
+    any grouping. So `combine` must be associative, and must not change its arguments,
+    which are shared.
 
-    As a decorator it takes these from a class: `lift`, `combine`, `lower` and `inverse`
-    as methods (static, or with self: the class is then made once, without arguments),
-    `identity`, `commutative`, `codec` and `returns` as attributes.
+    As a decorator of a class it takes `lift`, `combine`, `lower` and `inverse` from its
+    methods (static, or with `self`: then one instance is made, without arguments), and
+    `identity`, `commutative`, `codec` and `returns` from its attributes.
 
     Args:
-        lift: From a value to its partial. Default: the value itself. Never called for
-            missing values, which are skipped.
-        combine: From an older and a younger partial to that of both.
-        lower: From a partial to the answer. Default: the partial itself.
-        identity: The partial of nothing: `combine(identity, p) == p`. It is a value
-            (never called) and must be given, for `check_laws` alone: no window combines
-            anything with it, and over nothing the answer is None, as everywhere.
-        inverse: `inverse(whole, oldest)` gives the rest, where there is such a thing:
-            algorithms that subtract what leaves need it.
-        commutative: Whether `combine(a, b) == combine(b, a)`; late entries may then be
-            combined out of order, which saves combines.
+        lift: Makes a partial of a value; by default the value itself. Missing values
+            are skipped.
+        combine: Combines an earlier and a later partial.
+        lower: Makes the answer of a partial; by default the partial itself.
+        identity: The partial of no entries: `combine(identity, p) == p`. Required, for
+            `check_laws` alone: over an empty window the answer is None.
+        inverse: `inverse(whole, earliest)` removes the earliest part from a whole;
+            algorithms that subtract evicted entries need it.
+        commutative: Whether `combine(a, b) == combine(b, a)`; late entries then take
+            fewer combines.
         codec: How snapshots write partials: an object with `encode(partial) -> bytes`
-            and `decode(bytes) -> partial`, or "pickle". Needed only for partials that
-            are not None, bool, int, float, str, bytes, dates, or tuples, lists and
-            dicts of these. A snapshot with pickled partials runs their code when it is
-            restored: restore only those that you trust.
-        name: "module:name" under which the aggregation is to be found, for pickles and
-            snapshots. A class has one by itself.
+            and `decode(bytes) -> partial`, or "pickle". Not needed for None, bool, int,
+            float, str, bytes, dates, and tuples, lists and dicts of these. Restoring
+            pickled partials runs their code: restore only snapshots that you trust.
+        name: "module:name" by which pickles and snapshots find the aggregation. By
+            default the qualified name of the class.
         returns: The type of the answers: a Python type such as `float`, or an Arrow
-            type. Spark and LazyFrames must know it before there are answers; a type
-            hint on lower tells Spark as well.
+            type. Spark and LazyFrames need it before there are answers; Spark also
+            takes the return hint of `lower`.
 
     Returns:
         An aggregation for `Window`; call it with the name of a column for tables and
         for values that are mappings.
 
     Raises:
-        SpecError: If something is missing or is no function.
+        SpecError: If an argument is missing or is not a function.
 
-    If a function raises, you get the exception, unchanged but for a note that names the
-    function, and the window is as before. `insert` calls lift; only answers (`query`,
-    `items`, `copy`, `to_bytes`) call lower. Calls of combine and inverse are
-    *deferred*: each is made once, when the first answer needs its result. After an
-    answer, and in an `insert` or `evict` that finds 1,024 of them, other deferred calls
-    run in batches of at most 1,024; an error in one surfaces in the first answer that
-    needs it. Using a window from within its own functions raises `WindowBusyError`.
+    If a function raises, the exception passes through with a note that names the
+    function, and the window is unchanged. `insert` calls `lift`; `query`, `items`,
+    `copy` and `to_bytes` call `lower`. Calls of `combine` and `inverse` are *deferred*:
+    each runs once, when the first answer needs its result, or in batches of at most
+    1,024 after an answer or in an `insert` or `evict` that finds as many; an exception
+    in one is raised by the first answer that needs it. A window that its own functions
+    use raises `WindowBusyError`.
 
-    Cost: as many combines as the algorithm takes, and about 0.3 us beside each. The
-    combines that a card counts for an insert or an eviction are deferred, and not made
-    at all if their entries have left before an answer needs them.
+    Cost: the combines of the algorithm, and about 0.3 µs per call. The combines of
+    inserts and evictions are deferred, and skipped if their entries are evicted first.
 
     Example:
         >>> import slidewise as sw
@@ -281,7 +276,7 @@ def aggregation(
         >>> w.query(), w.query(2, 3)
         ({'longest': 'NOT', 'n': 4}, {'longest': 'OR', 'n': 2})
 
-        Of functions, and over a table:
+        From functions, over a table:
 
         >>> import pyarrow as pa
         >>> product = sw.aggregation(combine=lambda a, b: a * b, identity=1)
@@ -345,11 +340,11 @@ def _make(
     returns: Any = None,
 ) -> CustomAggregation:
     if combine is None:
-        raise SpecError("combine= is missing: how two partials make that of both")
+        raise SpecError("combine= is missing: a function of two partials")
     if identity is _MISSING:
         raise SpecError(
-            "identity= is missing: the partial p0 of nothing, for which combine(p0, p) "
-            "== p, such as 0 for a sum or () for a concatenation of tuples"
+            "identity= is missing: the partial of no entries, such as 0 for a sum or "
+            "() for a concatenation of tuples"
         )
     parts = {"lift": lift, "combine": combine, "lower": lower, "inverse": inverse}
     for part, function in parts.items():

@@ -1,8 +1,8 @@
-"""What needs all values of a window at once: quantiles, modes, distinct counts.
+"""Holistic aggregations: quantiles, modes and distinct counts.
 
-No partial result of bounded size answers these exactly, so they run on structures over
-all values instead of on algorithms that combine: a `Window` of them takes any order of
-arrival and no `algorithm=` but "auto", "fiba" and "recalculate".
+No partial of bounded size answers these exactly, so they run on structures over all
+values of a window: a `Window` of them takes entries in any order, and no `algorithm=`
+but "auto", "fiba" and "recalculate".
 """
 
 from slidewise.aggregations.base import Aggregation
@@ -14,12 +14,18 @@ __all__ = ["count_distinct", "median", "mode", "quantile"]
 def count_distinct(
     column: str | None = None, *, where: str | None = None
 ) -> Aggregation:
-    """How many different values there are, exactly.
+    """The exact number of distinct values.
 
-    Types: anything that can be a dict's key (over tables: a key column); the result is
-    int64. Nulls are skipped; 0 over nothing. All NaNs are one value, as are the two
-    zeros. Errors: none. Cost: O(1) expected per row and window; a part of a `Window`
-    costs what sorting it does.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: hashable values (over tables: a key column); the result
+        is int64. Nulls are skipped; 0 over an empty window. All NaNs are one value, as
+        are the two zeros.
+
+    Cost: O(1) expected per row and window; a range of a `Window` costs sorting it.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -38,13 +44,7 @@ def quantile(
     interpolation: str = "linear",
     where: str | None = None,
 ) -> Aggregation:
-    """The value below which a share q of the values lies, exactly.
-
-    Types: integers and floats; with interpolation "lower", "higher" or "nearest" over
-    tables also times, text and decimals. The result is float64, or has the type of the
-    column where it is one of the values. Nulls are skipped; null over nothing. A NaN in
-    the window makes the answer NaN. Errors: `SpecError` if q is not from 0 to 1. Cost:
-    O(log n) per row and window; a part of a `Window` costs what sorting it does.
+    """The exact quantile: the value below which a share q of the values lies.
 
     Args:
         column: The column; in a `Window` of plain values q may come first.
@@ -53,7 +53,18 @@ def quantile(
             ("linear"), on the "lower", the "higher" or the "nearest" of both (of two
             that are equally near, the one of even rank), or in the middle ("midpoint");
             as in numpy and pandas.
-        where: A column of booleans: only rows where it is true take part.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers and floats; with interpolation "lower", "higher"
+        or "nearest" over tables also times, text and decimals. The result is float64,
+        or has the type of the column where it is one of the values. Nulls are skipped;
+        null over an empty window. A NaN in the window makes the answer NaN.
+
+    Raises:
+        SpecError: If q is not from 0 to 1.
+
+    Cost: O(log n) per row and window; a range of a `Window` costs sorting it.
 
     Example:
         >>> import slidewise as sw
@@ -77,11 +88,17 @@ def quantile(
 
 
 def median(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """The middle value, or the middle between the two middle ones: exactly.
+    """The exact median; of an even number of values, the mean of the middle two.
 
-    Types: integers and floats; the result is float64. Nulls are skipped; null over
-    nothing. A NaN in the window makes the answer NaN. Errors: none. Cost: O(log n) per
-    row and window; a part of a `Window` costs what sorting it does.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers and floats; the result is float64. Nulls are
+        skipped; null over an empty window. A NaN in the window makes the answer NaN.
+
+    Cost: O(log n) per row and window; a range of a `Window` costs sorting it.
 
     Example:
         >>> import slidewise as sw
@@ -94,13 +111,22 @@ def median(column: str | None = None, *, where: str | None = None) -> Aggregatio
 
 
 def mode(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """The most frequent value; of several that are equally frequent, the smallest.
+    """The most frequent value; of equally frequent values the smallest.
 
-    Types: anything with an order that can be a dict's key; the result keeps the type.
-    Nulls are skipped; null over nothing. NaN is a value, larger than all others; all
-    NaNs are one, as are the two zeros. Errors: `SpecError` where equally frequent
-    objects do not compare. Cost: O(log n) per row and window; a part of a `Window`
-    costs what sorting it does, and objects as much as there are equally frequent ones.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: ordered types that can be a dict's key; the result keeps
+        the type. Nulls are skipped; null over an empty window. NaN is a value, larger
+        than all others; all NaNs are one, as are the two zeros.
+
+    Raises:
+        SpecError: If equally frequent objects do not compare.
+
+    Cost: O(log n) per row and window; a range of a `Window` costs sorting it, and
+    objects one comparison per equally frequent value.
 
     Example:
         >>> import slidewise as sw

@@ -1,4 +1,4 @@
-"""The laws that an aggregation of one's own must obey, tried on samples."""
+"""Tests the laws of user-defined aggregations on samples."""
 
 import copy
 import functools
@@ -14,35 +14,35 @@ from slidewise.errors import LawError, SpecError
 
 __all__ = ["check_laws"]
 
-# So many counter-examples are looked for at most, per law.
+# The most cases per law.
 _TRIES = 2_000
 
 
 def check_laws(
     aggregation: CustomAggregation | NativeAggregation, samples: Iterable[Any]
 ) -> None:
-    """Tries the laws of an aggregation of your own on samples of its values.
+    """Tests the laws of a user-defined aggregation on samples of its values.
 
     - identity: `combine(identity, p) == p == combine(p, identity)`
     - associativity: `combine(combine(p, q), r) == combine(p, combine(q, r))`
-    - inverse, if there is one: `inverse(combine(p, q), p) == q`
-    - commutativity, if it is claimed: `combine(p, q) == combine(q, p)`
-    - that no function changes its arguments, which are shared
-    - codec, if there is one: `decode(encode(p)) == p`
+    - inverse, if given: `inverse(combine(p, q), p) == q`
+    - commutativity, if declared: `combine(p, q) == combine(q, p)`
+    - no function changes its arguments, which are shared
+    - codec, if given: `decode(encode(p)) == p`
 
-    for partials p, q, r of up to three samples each. Two partials count as equal if
-    they are, or if `lower` gives equal answers; floats may differ by 10⁻⁹ of their
-    size.
+    for partials p, q, r of up to three samples each. Partials are equal if `==` says
+    so or `lower` gives equal answers; floats may differ by a relative 10⁻⁹.
 
     Args:
-        aggregation: Made by `slidewise.aggregation` or `slidewise.native`.
-        samples: Values such as a window would get; a dozen different ones do.
+        aggregation: An aggregation made by `aggregation` or `native`.
+        samples: Values of the kind that a window gets; a dozen different ones suffice.
 
     Raises:
-        LawError: If a law is broken, with the counter-example.
+        LawError: If a law is broken, with a counter-example. Exceptions of the
+            functions pass through.
         SpecError: If there are no samples, or the aggregation is built in.
 
-    What the functions raise passes through. Cost: up to 2,000 tries per law.
+    Cost: up to 2,000 cases per law.
 
     Example:
         >>> import slidewise as sw
@@ -61,8 +61,8 @@ def check_laws(
         functions = aggregation.functions
     else:
         raise SpecError(
-            f"check_laws takes what sw.aggregation(...) made, got {aggregation!r}; the "
-            "laws of what is built in are tested with slidewise itself"
+            "check_laws takes an aggregation made by sw.aggregation(...) or "
+            f"sw.native(...), got {aggregation!r}"
         )
     laws = _Laws(functions, [v for v in samples if v is not None])
     if functions.identity is not None or isinstance(aggregation, CustomAggregation):
@@ -75,7 +75,7 @@ def check_laws(
 
 
 def _of_compiled(compiled: Compiled) -> Functions:
-    """The same functions over records as tuples, to be called from Python."""
+    """The compiled functions over records as tuples, callable from Python."""
     inverse = None
     if compiled.inverse_address is not None:
         inverse = functools.partial(compiled.call, "inverse")
@@ -106,30 +106,30 @@ class _Laws:
         self._partials = lifted + pairs + [self._combine(p, q) for p, q in both]
 
     def identity(self) -> None:
-        """Nothing combined with a partial is that partial."""
+        """Combining with the identity gives the same partial."""
         for partial in self._partials[:_TRIES]:
-            nothing = copy.deepcopy(self._functions.identity)
+            identity = copy.deepcopy(self._functions.identity)
             for text, whole in (
-                ("combine(identity, p)", self._combine(nothing, partial)),
-                ("combine(p, identity)", self._combine(partial, nothing)),
+                ("combine(identity, p)", self._combine(identity, partial)),
+                ("combine(p, identity)", self._combine(partial, identity)),
             ):
                 if not self._equal(whole, partial):
                     self._fail("has a wrong identity", f"{text} is {whole!r}", partial)
 
     def associativity(self) -> None:
-        """The grouping does not matter."""
+        """Groupings give equal partials."""
         for p, q, r in self._some(self._partials, 3, _TRIES):
             left = self._combine(self._combine(p, q), r)
             right = self._combine(p, self._combine(q, r))
             if not self._equal(left, right):
-                told = (
+                detail = (
                     f"combine(combine(p, q), r) is {left!r}, "
                     f"combine(p, combine(q, r)) is {right!r}"
                 )
-                self._fail("is not associative", told, p, q, r)
+                self._fail("is not associative", detail, p, q, r)
 
     def inverse(self) -> None:
-        """Taking out the older part leaves the younger one."""
+        """Removing the earlier part leaves the later one."""
         inverse = self._functions.inverse
         if inverse is None:
             return
@@ -137,38 +137,38 @@ class _Laws:
             whole = self._combine(p, q)
             rest = self._unchanged("inverse", inverse, whole, p)
             if not self._equal(rest, q):
-                told = f"inverse(combine(p, q), p) is {rest!r}"
-                self._fail("has a wrong inverse", told, p, q)
+                detail = f"inverse(combine(p, q), p) is {rest!r}"
+                self._fail("has a wrong inverse", detail, p, q)
 
     def commutativity(self) -> None:
-        """The order does not matter, if that is claimed."""
+        """Orders give equal partials, if declared commutative."""
         if not self._functions.commutative:
             return
         for p, q in self._some(self._partials, 2, _TRIES):
             one, other = self._combine(p, q), self._combine(q, p)
             if not self._equal(one, other):
-                told = f"combine(p, q) is {one!r}, combine(q, p) is {other!r}"
-                self._fail("is not commutative, as it claims", told, p, q)
+                detail = f"combine(p, q) is {one!r}, combine(q, p) is {other!r}"
+                self._fail("is not commutative, as it claims", detail, p, q)
 
     def lower(self) -> None:
-        """An answer leaves the partial as it was."""
+        """Lower does not change its partial."""
         lower = self._functions.lower
         for partial in self._partials[:_TRIES] if lower is not None else ():
             self._unchanged("lower", lower, partial)
 
     def codec(self) -> None:
-        """What is written can be read."""
+        """Decoding inverts encoding."""
         encode, decode = self._functions.encode, self._functions.decode
         if encode is None or decode is None:
             return
         for partial in self._partials[:_TRIES]:
             read = decode(encode(partial))
             if not self._equal(read, partial):
-                told = f"decode(encode(p)) is {read!r}"
-                self._fail("has a wrong codec", told, partial)
+                detail = f"decode(encode(p)) is {read!r}"
+                self._fail("has a wrong codec", detail, partial)
 
     def _some(self, values: Sequence[Any], size: int, most: int) -> Iterator[Any]:
-        """Tuples of values: all there are, or many at random."""
+        """Tuples of values: all of them, or many at random."""
         if len(values) ** size <= most:
             return itertools.product(values, repeat=size)
         return (tuple(self._random.choices(values, k=size)) for _ in range(most))
@@ -181,8 +181,8 @@ class _Laws:
         result = function(*arguments)
         for old, new in zip(before, arguments, strict=False):
             if not _same(old, new):
-                told = f"{name} made {new!r} of an argument that was {old!r}"
-                self._fail("changes its arguments, which are shared", told)
+                detail = f"{name} made {new!r} of an argument that was {old!r}"
+                self._fail("changes its arguments, which are shared", detail)
         return result
 
     def _equal(self, one: Any, other: Any) -> bool:
@@ -191,12 +191,12 @@ class _Laws:
         lower = self._functions.lower
         return lower is not None and _same(lower(one), lower(other))
 
-    def _fail(self, what: str, told: str, *partials: Any) -> None:
+    def _fail(self, what: str, detail: str, *partials: Any) -> None:
         where = ", ".join(
             f"{name} is {partial!r}"
             for name, partial in zip("pqr", partials, strict=False)
         )
-        text = f"{self._functions.label} {what}: {told}"
+        text = f"{self._functions.label} {what}: {detail}"
         raise LawError(f"{text}, where {where}" if where else text)
 
 
@@ -210,7 +210,7 @@ def _itself(value: Any) -> Any:
 def _copies(*values: Any) -> tuple[Any, ...]:
     try:
         return copy.deepcopy(values)
-    except _UNCOPIED:  # what cannot be copied cannot be compared
+    except _UNCOPIED:  # an uncopied argument cannot be compared
         return ()
 
 

@@ -1,4 +1,4 @@
-"""All values, one way or another."""
+"""Lists and concatenations of values."""
 
 from slidewise.aggregations.base import Aggregation
 
@@ -10,11 +10,17 @@ __all__ = [
 
 
 def collect(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """All values that are not null, in time order, as a list.
+    """The list of values that are not null, in time order.
 
-    Types: anything; the result is a list of that type. Nulls are skipped; an empty list
-    over nothing. Errors: none. Cost: as large as its answer, the length of the window
-    for every row.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: any; the result is a list of that type. Nulls are
+        skipped; an empty list over an empty window.
+
+    Cost: O(length of the window) per row, the size of the answer.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -27,11 +33,20 @@ def collect(column: str | None = None, *, where: str | None = None) -> Aggregati
 
 
 def concat(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """All values that are not null, in time order, as one text.
+    """The concatenation of values that are not null, in time order.
 
-    Types: text and binary; in a `Window` also lists and tuples. The result keeps the
-    type. Nulls are skipped; null over nothing. Errors: `SpecError` over other types.
-    Cost: as large as its answer, the length of the window for every row.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: text and binary; in a `Window` also lists and tuples. The
+        result keeps the type. Nulls are skipped; null over an empty window.
+
+    Raises:
+        SpecError: If the column has another type.
+
+    Cost: O(length of the window) per row, the size of the answer.
 
     Example:
         >>> import slidewise as sw
@@ -46,11 +61,21 @@ def concat(column: str | None = None, *, where: str | None = None) -> Aggregatio
 def collect_distinct(
     column: str | None = None, *, where: str | None = None
 ) -> Aggregation:
-    """The different values, as a list in the order in which they first come.
+    """The list of distinct values, in order of first occurrence.
 
-    Types: anything that can be a dict's key; over tables anything that can be a key
-    column. NaNs are one value. Nulls are skipped; an empty list over nothing. Errors:
-    `SpecError` over other values. Cost: the length of the window for every row.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: hashable values; over tables anything that can be a key
+        column. NaNs are one value. Nulls are skipped; an empty list over an empty
+        window.
+
+    Raises:
+        SpecError: If the column has another type.
+
+    Cost: O(length of the window) per row.
 
     Example:
         >>> import slidewise as sw

@@ -1,4 +1,4 @@
-"""Moments of one column and of two."""
+"""Statistical moments of one column and of two."""
 
 from slidewise.aggregations.base import Aggregation
 
@@ -15,11 +15,21 @@ __all__ = [
 def variance(
     column: str | None = None, ddof: int = 1, *, where: str | None = None
 ) -> Aggregation:
-    """The variance: squared distances from the mean, divided by n − `ddof`.
+    """The variance: the sum of squared deviations, divided by n − `ddof`.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
-    where n ≤ ddof. Deviations of more than 1e154 give infinity. Errors: `SpecError` if
-    `ddof` is negative. Cost: ≤ 3 combines, shared with `mean` and `stddev` of the same
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        ddof: Delta degrees of freedom: the divisor is n − `ddof`.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers, bool and floats; the result is float64. Nulls
+        are skipped; null where n ≤ ddof. Deviations of more than 1e154 give infinity.
+
+    Raises:
+        SpecError: If `ddof` is negative.
+
+    Cost: ≤ 3 combines per row and window, shared with `mean` and `stddev` of the same
     column.
 
     Example:
@@ -38,10 +48,21 @@ def stddev(
 ) -> Aggregation:
     """The standard deviation, the square root of `variance`.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
-    where n ≤ ddof. It is finite where the variance is not, up to the largest floats.
-    Errors: `SpecError` if `ddof` is negative. Cost: ≤ 3 combines, shared with `mean`
-    and `variance` of the same column.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        ddof: Delta degrees of freedom: the divisor is n − `ddof`.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers, bool and floats; the result is float64. Nulls
+        are skipped; null where n ≤ ddof. It is finite even where the variance
+        overflows.
+
+    Raises:
+        SpecError: If `ddof` is negative.
+
+    Cost: ≤ 3 combines per row and window, shared with `mean` and `variance` of the same
+    column.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -56,16 +77,26 @@ def stddev(
 def skewness(
     column: str | None = None, ddof: int = 1, *, where: str | None = None
 ) -> Aggregation:
-    """The skewness: how lopsided the values lie around their mean.
+    """The skewness: the asymmetry of the values around their mean.
 
     With `ddof=1` as a sample's, adjusted for its size (as pandas and spreadsheets have
     it); with `ddof=0` the population's, M₃/n ÷ (M₂/n)^1.5.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null for
-    fewer than 3 values (1 with `ddof=0`); NaN where all values are equal, or the
-    standard deviation is outside of 1e-97 to 1e102. Errors:
-    `SpecError` if `ddof` is neither 0 nor 1. Cost: ≤ 3 combines, shared with `variance`
-    and `kurtosis` of the same column.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        ddof: 1 for the skewness of a sample, 0 for that of a population.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers, bool and floats; the result is float64. Nulls
+        are skipped; null for fewer than 3 values (1 with `ddof=0`); NaN where all
+        values are equal, or the standard deviation is outside of 1e-97 to 1e102.
+
+    Raises:
+        SpecError: If `ddof` is neither 0 nor 1.
+
+    Cost: ≤ 3 combines per row and window, shared with `variance` and `kurtosis` of the
+    same column.
 
     Example:
         >>> import slidewise as sw
@@ -80,16 +111,26 @@ def skewness(
 def kurtosis(
     column: str | None = None, ddof: int = 1, *, where: str | None = None
 ) -> Aggregation:
-    """The excess kurtosis: how heavy the tails are; 0 for a normal distribution.
+    """The excess kurtosis: the weight of the tails; 0 for a normal distribution.
 
     With `ddof=1` as a sample's, adjusted for its size (as pandas and spreadsheets have
     it); with `ddof=0` the population's, n·M₄/M₂² − 3.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null for
-    fewer than 4 values (1 with `ddof=0`); NaN where all values are equal, or the
-    standard deviation is outside of 1e-72 to 1e76. Errors:
-    `SpecError` if `ddof` is neither 0 nor 1. Cost: ≤ 3 combines, shared with `variance`
-    and `skewness` of the same column.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        ddof: 1 for the kurtosis of a sample, 0 for that of a population.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers, bool and floats; the result is float64. Nulls
+        are skipped; null for fewer than 4 values (1 with `ddof=0`); NaN where all
+        values are equal, or the standard deviation is outside of 1e-72 to 1e76.
+
+    Raises:
+        SpecError: If `ddof` is neither 0 nor 1.
+
+    Cost: ≤ 3 combines per row and window, shared with `variance` and `skewness` of the
+    same column.
 
     Example:
         >>> import slidewise as sw
@@ -108,12 +149,23 @@ def covariance(
     *,
     where: str | None = None,
 ) -> Aggregation:
-    """The covariance of two columns: products of distances from the means.
+    """The covariance of two columns.
 
-    Types: integers, bool and floats; the result is float64. Rows where either is null
-    are skipped; null where n ≤ ddof. What no float holds is infinite. Errors:
-    `SpecError` without both columns, or if `ddof` is negative. Cost: ≤ 3 combines,
-    shared with `correlation`.
+    Args:
+        x: The first column.
+        y: The second column.
+        ddof: Delta degrees of freedom: the divisor is n − `ddof`.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers, bool and floats; the result is float64. Rows
+        where either is null are skipped; null where n ≤ ddof. Results beyond float64
+        are infinite.
+
+    Raises:
+        SpecError: If a column is missing, or `ddof` is negative.
+
+    Cost: ≤ 3 combines per row and window, shared with `correlation`.
 
     Example:
         >>> import slidewise as sw
@@ -128,12 +180,22 @@ def covariance(
 def correlation(
     x: str | None = None, y: str | None = None, *, where: str | None = None
 ) -> Aggregation:
-    """The correlation of two columns (Pearson's), from −1 to 1.
+    """The Pearson correlation of two columns, from −1 to 1.
 
-    Types: integers, bool and floats; the result is float64. Rows where either is null
-    are skipped; null for fewer than 2 rows; NaN where all values of a column are equal.
-    Errors: `SpecError` without both columns. Cost: ≤ 3 combines, shared with
-    `covariance`.
+    Args:
+        x: The first column.
+        y: The second column.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers, bool and floats; the result is float64. Rows
+        where either is null are skipped; null for fewer than 2 rows; NaN where all
+        values of a column are equal.
+
+    Raises:
+        SpecError: If a column is missing.
+
+    Cost: ≤ 3 combines per row and window, shared with `covariance`.
 
     Example:
         >>> import slidewise as sw

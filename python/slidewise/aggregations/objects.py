@@ -1,7 +1,7 @@
-"""Built-in aggregations over Python objects: what `Window(..., dtype="object")` runs.
+"""Built-in aggregations over Python objects, for `Window(..., dtype="object")`.
 
-Text, bytes, dates, datetimes, timedeltas, decimals, fractions: anything that compares
-with its like. They run as aggregations of one's own do, by Python's comparisons.
+They take text, bytes, dates, datetimes, timedeltas, decimals, fractions and any objects
+that compare, and run like user-defined aggregations.
 """
 
 import decimal
@@ -31,7 +31,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def _smaller(older: Any, younger: Any) -> Any:
-    """The smaller, the older one of equals; a NaN absorbs."""
+    """The smaller value, the earlier of equals; NaN propagates."""
     if _is_nan(older):
         return older
     return younger if _is_nan(younger) or younger < older else older
@@ -43,10 +43,10 @@ def _larger(older: Any, younger: Any) -> Any:
     return younger if _is_nan(younger) or younger > older else older
 
 
-def _computing(
+def _checked_lift(
     kind: str, compute: Callable[[Any], object], lift: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
-    """A lift that refuses at once what the answer could not be computed of."""
+    """A lift that refuses values that the aggregation cannot compute with."""
 
     def checked(value: Any) -> Any:
         try:
@@ -54,7 +54,7 @@ def _computing(
         except TypeError as error:
             raise SpecError(
                 f"{kind}() cannot be computed of {type(value).__name__} {value!r:.60}: "
-                f"{error}; first, last, min, max and collect take it"
+                f"{error}; first, last, min, max and collect take any object"
             ) from error
         return lift(value)
 
@@ -106,17 +106,17 @@ def _count(counted: tuple[Any, int]) -> int:
     return counted[1]
 
 
-def pair(value: Any, beside: Any, nan: str) -> tuple[Any, Any] | None:
-    """What is compared and what goes with it, or None where the first is missing.
+def pair(value: Any, paired: Any, nan: str) -> tuple[Any, Any] | None:
+    """The compared value and its paired one; None if the first is missing.
 
     Raises:
-        SpecError: If one of them is NaN, and `nan` says "raise".
+        SpecError: If one of them is NaN, and `nan` is "raise".
     """
     if is_missing(value) or (nan != "propagate" and _refused_nan(value, nan)):
         return None
-    if is_missing(beside) or (nan != "propagate" and _refused_nan(beside, nan)):
+    if is_missing(paired) or (nan != "propagate" and _refused_nan(paired, nan)):
         return value, None
-    return value, beside
+    return value, paired
 
 
 def _refused_nan(value: Any, nan: str) -> bool:
@@ -137,18 +137,18 @@ def is_missing(value: Any) -> bool:
 
 
 def is_of(kind: type, library: str) -> bool:
-    """Whether a type is of a library: a user's class may be named like one of its."""
+    """Whether a type is defined by a library, beyond its name."""
     return str(kind.__module__).partition(".")[0] == library
 
 
 def is_numpy_bool(value: Any) -> bool:
-    """Whether a value is one of numpy's bools, which are not Python's."""
+    """Whether a value is a numpy bool."""
     kind = type(value)
     return kind.__name__ in ("bool_", "bool") and is_of(kind, "numpy")
 
 
 def _row_of(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Of pairs of what is compared and what goes with it."""
+    """A combine of pairs (compared value, paired value)."""
 
     def combine(older: tuple[Any, Any], younger: tuple[Any, Any]) -> tuple[Any, Any]:
         return older if pick(older[0], younger[0]) is older[0] else younger
@@ -156,7 +156,7 @@ def _row_of(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return combine
 
 
-def _beside(row: tuple[Any, Any]) -> Any:
+def _paired(row: tuple[Any, Any]) -> Any:
     return row[1]
 
 
@@ -179,11 +179,11 @@ def _alone(value: Any) -> tuple[Any, ...]:
 
 
 def _comparable(kind: str) -> Callable[[Any], Any]:
-    return _computing(kind, lambda value: value < value, _alone)
+    return _checked_lift(kind, lambda value: value < value, _alone)
 
 
 def _best(k: int, pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Of two runs, the most extreme first, the first k of both; older ones first."""
+    """A combine of sorted runs: the first k of both, earlier ones first."""
 
     def combine(older: tuple[Any, ...], younger: tuple[Any, ...]) -> tuple[Any, ...]:
         best: list[Any] = []
@@ -221,22 +221,25 @@ _ORDERED = {
     "max": _functions("max", None, _larger, None),
     "range": _functions(
         "range",
-        _computing("range", lambda value: _distance((value, value)), _twice),
+        _checked_lift("range", lambda value: _distance((value, value)), _twice),
         _ends,
         _distance,
     ),
     "min_count": _functions("min_count", _once, _counted(_smaller), _count),
     "max_count": _functions("max_count", _once, _counted(_larger), _count),
-    "arg_min": _functions("arg_min", None, _row_of(_smaller), _beside),
-    "arg_max": _functions("arg_max", None, _row_of(_larger), _beside),
+    "arg_min": _functions("arg_min", None, _row_of(_smaller), _paired),
+    "arg_max": _functions("arg_max", None, _row_of(_larger), _paired),
     "first": _functions("first", None, _older, None),
     "last": _functions("last", None, _younger, None),
     "sum": _functions(
-        "sum", _computing("sum", lambda value: _sum(value, value), _itself), _sum, None
+        "sum",
+        _checked_lift("sum", lambda value: _sum(value, value), _itself),
+        _sum,
+        None,
     ),
     "mean": _functions(
         "mean",
-        _computing("mean", lambda value: _mean((_sum(value, value), 2)), _once),
+        _checked_lift("mean", lambda value: _mean((_sum(value, value), 2)), _once),
         _total,
         _mean,
     ),
@@ -245,15 +248,15 @@ _ORDERED = {
 }
 
 _BEST = {"top_k": _larger, "bottom_k": _smaller}
-# The kinds that there is one for.
+# The kinds that run over objects.
 OBJECT_KINDS = (*_ORDERED, *_BEST)
 
 
 def object_functions(agg: Aggregation) -> Functions:
-    """What a built-in aggregation runs as over objects.
+    """The functions of a built-in aggregation over objects.
 
     Raises:
-        KeyError: If its kind is none of `OBJECT_KINDS`.
+        KeyError: If its kind is not in `OBJECT_KINDS`.
 
     Example:
         >>> import slidewise as sw

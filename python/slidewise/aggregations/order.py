@@ -1,4 +1,4 @@
-"""Extremes and places."""
+"""Extremes, and the values at positions."""
 
 from slidewise.aggregations.base import Aggregation
 
@@ -18,9 +18,15 @@ __all__ = [
 def min(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The smallest value.
 
-    Types: anything with an order; the result keeps the type. Nulls are skipped; null
-    over nothing. A NaN in the window makes the answer NaN. Errors: none. Cost: ≤ 3
-    combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: ordered types; the result keeps the type. Nulls are
+        skipped; null over an empty window. A NaN in the window makes the answer NaN.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -35,9 +41,15 @@ def min(column: str | None = None, *, where: str | None = None) -> Aggregation:
 def max(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The largest value.
 
-    Types: anything with an order; the result keeps the type. Nulls are skipped; null
-    over nothing. A NaN in the window makes the answer NaN. Errors: none. Cost: ≤ 3
-    combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: ordered types; the result keeps the type. Nulls are
+        skipped; null over an empty window. A NaN in the window makes the answer NaN.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -50,12 +62,22 @@ def max(column: str | None = None, *, where: str | None = None) -> Aggregation:
 
 
 def range(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """The largest value minus the smallest.
+    """The difference between the largest and the smallest value.
 
-    Types: integers give int64 (uint64 gives uint64), floats float64, timestamps, dates
-    and durations give a duration. Nulls are skipped; null over nothing. Errors:
-    `ResultOverflowError` if an integer result does not fit. Cost: ≤ 3 combines, shared
-    with `min` and `max` of the same column.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers give int64 (uint64 gives uint64), floats
+        float64, timestamps, dates and durations give a duration. Nulls are skipped;
+        null over an empty window.
+
+    Raises:
+        ResultOverflowError: If an integer result does not fit.
+
+    Cost: ≤ 3 combines per row and window, shared with `min` and `max` of the same
+    column.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -70,12 +92,23 @@ def range(column: str | None = None, *, where: str | None = None) -> Aggregation
 def arg_min(
     of: str | None = None, by: str | None = None, *, where: str | None = None
 ) -> Aggregation:
-    """The value of `of` in the row where `by` is smallest, the first such row.
+    """The value of `of` in the first row where `by` is smallest.
 
-    Types: `of` anything, `by` anything with an order; the result has the type of `of`.
-    Without `of` it is the time of that row. Nulls of `by` are skipped; null over
-    nothing, or where that row's `of` is null. A NaN in `by` counts as the extreme.
-    Errors: over a table, `SpecError` without `by`. Cost: ≤ 3 combines.
+    Args:
+        of: The column to return; by default the time of the row.
+        by: The column to compare.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: `of` anything, `by` ordered types; the result has the
+        type of `of`. Without `of` it is the time of that row. Nulls of `by` are
+        skipped; null over an empty window, or where that row's `of` is null. A NaN in
+        `by` counts as the extreme.
+
+    Raises:
+        SpecError: If `by` is missing, over a table.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -91,12 +124,23 @@ def arg_min(
 def arg_max(
     of: str | None = None, by: str | None = None, *, where: str | None = None
 ) -> Aggregation:
-    """The value of `of` in the row where `by` is largest, the first such row.
+    """The value of `of` in the first row where `by` is largest.
 
-    Types: `of` anything, `by` anything with an order; the result has the type of `of`.
-    Without `of` it is the time of that row. Nulls of `by` are skipped; null over
-    nothing, or where that row's `of` is null. A NaN in `by` counts as the extreme.
-    Errors: over a table, `SpecError` without `by`. Cost: ≤ 3 combines.
+    Args:
+        of: The column to return; by default the time of the row.
+        by: The column to compare.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: `of` anything, `by` ordered types; the result has the
+        type of `of`. Without `of` it is the time of that row. Nulls of `by` are
+        skipped; null over an empty window, or where that row's `of` is null. A NaN in
+        `by` counts as the extreme.
+
+    Raises:
+        SpecError: If `by` is missing, over a table.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -110,11 +154,18 @@ def arg_max(
 
 
 def first(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """The oldest value that is not null.
+    """The earliest value that is not null.
 
-    Types: anything; the result keeps the type. Nulls are skipped; null over nothing.
-    Equal times go by table order (with `arrival=`, by order of arrival). Errors: none.
-    Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: any; the result keeps the type. Nulls are skipped; null
+        over an empty window. Rows of equal time are in table order (with `arrival=`, in
+        order of arrival).
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -127,11 +178,18 @@ def first(column: str | None = None, *, where: str | None = None) -> Aggregation
 
 
 def last(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """The youngest value that is not null.
+    """The latest value that is not null.
 
-    Types: anything; the result keeps the type. Nulls are skipped; null over nothing.
-    Equal times go by table order (with `arrival=`, by order of arrival). Errors: none.
-    Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: any; the result keeps the type. Nulls are skipped; null
+        over an empty window. Rows of equal time are in table order (with `arrival=`, in
+        order of arrival).
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -146,12 +204,22 @@ def last(column: str | None = None, *, where: str | None = None) -> Aggregation:
 def top_k(
     column: str | None = None, k: int = 1, *, where: str | None = None
 ) -> Aggregation:
-    """The k largest values, most extreme first, as a list.
+    """The list of the k largest values, largest first.
 
-    Types: anything with an order; the result is a list of that type. Nulls are skipped;
-    fewer than k where there are no more, an empty list over nothing. A NaN comes before
-    all others. Errors: `SpecError` if `k` is not from 1 to 1,000. Cost: ≤ 3 combines of
-    O(k).
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        k: The number of values, from 1 to 1,000.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: ordered types; the result is a list of that type. Nulls
+        are skipped; fewer than k if there are fewer, an empty list over an empty
+        window. A NaN comes before all others.
+
+    Raises:
+        SpecError: If `k` is not from 1 to 1,000.
+
+    Cost: ≤ 3 combines per row and window of O(k).
 
     Example:
         >>> import slidewise as sw
@@ -166,12 +234,22 @@ def top_k(
 def bottom_k(
     column: str | None = None, k: int = 1, *, where: str | None = None
 ) -> Aggregation:
-    """The k smallest values, most extreme first, as a list.
+    """The list of the k smallest values, smallest first.
 
-    Types: anything with an order; the result is a list of that type. Nulls are skipped;
-    fewer than k where there are no more, an empty list over nothing. A NaN comes before
-    all others. Errors: `SpecError` if `k` is not from 1 to 1,000. Cost: ≤ 3 combines of
-    O(k).
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        k: The number of values, from 1 to 1,000.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: ordered types; the result is a list of that type. Nulls
+        are skipped; fewer than k if there are fewer, an empty list over an empty
+        window. A NaN comes before all others.
+
+    Raises:
+        SpecError: If `k` is not from 1 to 1,000.
+
+    Cost: ≤ 3 combines per row and window of O(k).
 
     Example:
         >>> import slidewise as sw

@@ -1,4 +1,4 @@
-"""What some aggregations make of the list of all values of a window."""
+"""Postprocessing of the collected values of a window, for some aggregations."""
 
 from collections.abc import Callable
 from itertools import chain
@@ -10,7 +10,7 @@ __all__ = ["POSTPROCESS"]
 
 
 def _concat(values: list[Any]) -> Any:
-    """One text, or whatever the values are parts of; None over nothing."""
+    """Joins values of one type; None over an empty window."""
     if not values:
         return None
     kind = type(values[0])
@@ -26,25 +26,25 @@ def _concat(values: list[Any]) -> Any:
         return kind(chain.from_iterable(values))
     raise SpecError(
         f"concat() takes str, bytes, lists and tuples, got {kind.__name__}: "
-        "collect() takes anything"
+        "collect() takes any type"
     )
 
 
 def _distinct(values: list[Any]) -> list[Any]:
-    """Each value where it first comes; all NaNs are one."""
+    """Distinct values in order of first occurrence; all NaNs are one."""
     seen: dict[Any, Any] = {}
     for value in values:
         try:
             seen.setdefault("nan" if value != value else (value,), value)
         except TypeError as error:
             raise SpecError(
-                f"collect_distinct() takes values that can be a dict's key: {error}"
+                f"collect_distinct() takes hashable values: {error}"
             ) from error
     return list(seen.values())
 
 
 def _smallest(values: list[Any]) -> Any:
-    """Of equally frequent values; NaN is larger than all others."""
+    """The smallest of equally frequent values; NaN is the largest."""
     if len(values) <= 1:
         return values[0] if values else None
     numbers = [value for value in values if value == value]
@@ -52,7 +52,7 @@ def _smallest(values: list[Any]) -> Any:
         return min(numbers)
     except TypeError as error:
         raise SpecError(
-            "mode() gives the smallest of the most frequent values, and these do not "
+            "mode() gives the smallest of the most frequent values, which do not "
             f"compare: {error}"
         ) from error
 

@@ -1,4 +1,4 @@
-"""Aggregations of the user's own and the names in them: columns, and their own."""
+"""The names of user-defined aggregations, and of columns."""
 
 import pickle
 import sys
@@ -11,7 +11,7 @@ __all__ = ["by_reference", "check_column_names", "resolve"]
 
 
 def resolve(name: str | None) -> Any:
-    """What a module has under a name such as "module:name", if it has been imported.
+    """The object of a name such as "module:name", if its module has been imported.
 
     Example:
         >>> resolve("slidewise.aggregations.registry:resolve") is resolve
@@ -22,14 +22,14 @@ def resolve(name: str | None) -> Any:
     if name is None:
         return None
     module, _, qualified = name.partition(":")
-    there: Any = sys.modules.get(module)
+    found: Any = sys.modules.get(module)
     for part in qualified.split("."):
-        there = getattr(there, part, None)
-    return there
+        found = getattr(found, part, None)
+    return found
 
 
 def check_column_names(called: str, *columns: object) -> None:
-    """Refuses what names no column of an aggregation of the user's own.
+    """Refuses columns that are not strings.
 
     Raises:
         SpecError: Naming the aggregation and the value.
@@ -40,15 +40,15 @@ def check_column_names(called: str, *columns: object) -> None:
 
 
 def by_reference(name: str, of: str | None, where: str | None) -> Aggregation:
-    """The user's aggregation of that name, of a column; imports its module.
+    """Unpickles a user-defined aggregation by name; imports its module.
 
     Raises:
-        UnpicklingError: If there is none.
+        UnpicklingError: If the module has no aggregation of that name.
     """
     __import__(name.partition(":")[0])
-    there: Any = resolve(name)
-    is_one = isinstance(there, Aggregation)
-    if not is_one:
+    found: Any = resolve(name)
+    is_aggregation = isinstance(found, Aggregation)
+    if not is_aggregation:
         raise pickle.UnpicklingError(f"there is no aggregation {name!r} any more")
-    column: Aggregation = there(of, where=where)
+    column: Aggregation = found(of, where=where)
     return column

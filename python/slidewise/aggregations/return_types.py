@@ -1,7 +1,7 @@
-"""Which type the answers of a user's own aggregation have, where that must be told.
+"""The Arrow type of the answers of user-defined aggregations.
 
-A table can look at its answers. Spark, and a LazyFrame, must know before there are any:
-from `returns=`, or from the type hint on lower (or on combine, where nothing lowers).
+Spark and LazyFrames need it before there are answers: from `returns=`, or from the type
+hint on `lower` (or on `combine`, without `lower`).
 """
 
 import types
@@ -29,7 +29,7 @@ _PLAIN = {
 
 
 def read_type(returns: Any) -> pa.DataType:
-    """Reads `returns=`: an Arrow type, or a Python type that names one.
+    """Reads `returns=`: an Arrow type or a Python type.
 
     Raises:
         SpecError: If it is neither.
@@ -41,7 +41,7 @@ def read_type(returns: Any) -> pa.DataType:
     found = returns if isinstance(returns, pa.DataType) else _of_python(returns)
     if found is None:
         raise SpecError(
-            f"returns={returns!r} is no type that a column can have: give an Arrow "
+            f"returns={returns!r} is not a type of columns: give an Arrow "
             "type such as pyarrow.float64(), or one of bool, int, float, str, bytes, "
             "date, datetime, timedelta, or list[...] of these"
         )
@@ -49,7 +49,7 @@ def read_type(returns: Any) -> pa.DataType:
 
 
 def hinted_type(function: Any) -> pa.DataType | None:
-    """What a function's type hint says that it gives; None if it says nothing clear.
+    """The Arrow type of a function's return hint; None if there is none.
 
     Example:
         >>> def lower(partial) -> float | None: ...

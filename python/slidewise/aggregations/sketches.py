@@ -1,15 +1,15 @@
-"""Sketches: answers from few bytes, off by a known error at most.
+"""Sketches: approximate answers within a stated error, from few bytes.
 
-A partial takes a few kilobytes however many values it stands for, and two of them make
-that of both: so sketches run on every algorithm and none needs an inverse. FiBA, which
-"auto" takes, keeps one in 64 entries; algorithms that keep one per entry take kilobytes
-for each. While there are few values (a few hundred) they are kept as they are, and
-answers are exact.
+A partial takes a few kilobytes for any number of values, and partials combine: so
+sketches run on every algorithm, without an inverse. FiBA, which "auto" chooses, keeps
+one partial per 64 entries; algorithms that keep one per entry take kilobytes for each.
+Up to a few hundred values are kept exactly, and answers are exact.
 
-`bloom`, `approx_count_distinct`, `count_min` and `heavy_hitters` know a value by its
-64-bit hash, the same in every process and over tables: XXH64 with seed 42 of the eight
-little-endian bytes of an int or the UTF-8 of a str; seeds 43 and 44 for floats that are
-no ints, and for bytes. `1`, `1.0` and `True` are one value, `"a"` and `b"a"` are two.
+`bloom`, `approx_count_distinct`, `count_min` and `heavy_hitters` use a 64-bit hash of
+each value, the same in every process and over tables: XXH64 with seed 42 of the eight
+little-endian bytes of an int or the UTF-8 of a str, seed 43 for floats that are not
+integers, and seed 44 for bytes. `1`, `1.0` and `True` are one value, `"a"` and `b"a"`
+are two.
 """
 
 import math
@@ -30,7 +30,7 @@ __all__ = [
     "heavy_hitters",
 ]
 
-# The parameters of each, by name.
+# The names of the parameters of each sketch.
 SKETCHES = {
     "bloom": ("capacity", "error_rate"),
     "approx_count_distinct": ("error",),
@@ -39,18 +39,18 @@ SKETCHES = {
     "heavy_hitters": ("k", "counters"),
 }
 
-_MOST_BITS = 1 << 27
-_MOST_COUNTERS = 1 << 21
-_MOST_QUANTILES = 8
-_MOST_HITTERS = 1 << 16
+_MAX_BITS = 1 << 27
+_MAX_COUNTERS = 1 << 21
+_MAX_QUANTILES = 8
+_MAX_HITTERS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sketch(Aggregation):
-    """A sketch. Made by the functions of this module rather than by hand.
+    """A sketch. Made by `bloom`, `approx_count_distinct`, ... of `slidewise`.
 
     Attributes:
-        parameters: As `SKETCHES` names them.
+        parameters: The values of its parameters, in the order of `SKETCHES`.
     """
 
     parameters: tuple[Any, ...] = ()
@@ -70,14 +70,14 @@ class Sketch(Aggregation):
 
     @property
     def hashed(self) -> bool:
-        """Whether values are known by their hashes."""
+        """Whether values are identified by their hashes."""
         return self.kind != "approx_quantile"
 
     @property
     def core_kind(self) -> str:
-        """Name and parameters for the core."""
+        """The kind and its parameters, as the core reads them."""
         given = dict(zip(SKETCHES[self.kind], self.parameters, strict=True))
-        numbers = _NATIVE[self.kind](**given)
+        numbers = _CORE_PARAMETERS[self.kind](**given)
         return ":".join([self.kind, *map(str, numbers)])
 
     def __repr__(self) -> str:
@@ -96,19 +96,23 @@ def bloom(
     error_rate: float = 0.01,
     where: str | None = None,
 ) -> Sketch:
-    """Which values were there, as a `Bloom` filter to ask.
+    """The set of values, as a `Bloom` filter.
 
     Args:
-        column: The column; needed over tables.
-        capacity: For so many different values `error_rate` holds; more raise it.
-        error_rate: The share of values that were not there and are taken for one that
-            was. A value that was there is never missed.
-        where: A column of booleans: only rows where it is true take part.
+        column: The column to aggregate; none in a `Window` of plain values.
+        capacity: The number of distinct values up to which `error_rate` holds.
+        error_rate: The share of false positives. There are no false negatives.
+        where: A column of booleans: only rows where it is true count.
 
-    Types: ints, floats, bool, text, binary. A `Window` answers with a `Bloom`, over
-    nothing with an empty one; over tables a column of its bytes. The same values give
-    the same bits, in any order and grouping. Errors: `SpecError` beyond 2²⁷ bits. Cost:
-    a combine ORs capacity · log₂(1/error_rate) · 1.44 bits.
+    Returns:
+        An aggregation. Types: ints, floats, bool, text, binary. A `Window` answers with
+        a `Bloom`, over an empty window with an empty one; over tables a column of its
+        bytes. Equal values give the same bits, in any order and grouping.
+
+    Raises:
+        SpecError: If it needs more than 2²⁷ bits.
+
+    Cost: a combine ORs capacity · log₂(1/error_rate) · 1.44 bits.
 
     Example:
         >>> import slidewise as sw
@@ -123,20 +127,26 @@ def bloom(
 def approx_count_distinct(
     column: str | None = None, *, error: float = 0.02, where: str | None = None
 ) -> Sketch:
-    """How many different values there were, about: HyperLogLog++.
+    """The approximate number of distinct values, by HyperLogLog++.
 
     Args:
-        column: The column; needed over tables.
+        column: The column to aggregate; none in a `Window` of plain values.
         error: The standard deviation of the answer, relative to the true count: two
             answers in three are closer than that, 997 in 1,000 closer than three times
             that. From 0.0021 to 0.26. Counts up to 0.13 / error² (at most 4,096) are
             exact.
-        where: A column of booleans: only rows where it is true take part.
+        where: A column of booleans: only rows where it is true count.
 
-    Types: ints, floats, bool, text, binary; the result is int64, 0 over nothing. The
-    same values give the same answer, in any order and grouping. Errors: `SpecError`
-    over other types. Cost: a combine takes up to (1.04 / error)² byte maxima; over
-    tables there are none, and a row takes constant time.
+    Returns:
+        An aggregation. Types: ints, floats, bool, text, binary; the result is int64, 0
+        over an empty window. Equal values give the same answer, in any order and
+        grouping.
+
+    Raises:
+        SpecError: If the column has another type.
+
+    Cost: a combine takes up to (1.04 / error)² byte maxima; over tables there are none,
+    and a row takes constant time.
 
     Example:
         >>> import slidewise as sw
@@ -155,24 +165,29 @@ def approx_quantile(
     error: float = 0.01,
     where: str | None = None,
 ) -> Sketch:
-    """Values at given ranks, about: a KLL sketch.
+    """Approximate quantiles, by a KLL sketch.
 
     Args:
-        column: The column; needed over tables. It may come behind `q`:
-            `approx_quantile(0.9)` and `approx_quantile(0.9, "x")` do as well.
-        q: A share of the values from 0 (the least) to 1 (the largest), or several
-            (up to 8): then the answer is a list. By default 0.5, the median.
-        error: By how much the rank of the answer is off at most, as a share of the
-            number of values, in 99 answers of 100. From 0.0002 to 0.3.
-        where: A column of booleans: only rows where it is true take part.
+        column: The column to aggregate; none in a `Window` of plain values. It may
+            follow `q`: `approx_quantile(0.9, "x")`.
+        q: The quantile from 0 (the minimum) to 1 (the maximum), or up to 8 of them:
+            then the answer is a list. By default 0.5, the median.
+        error: The largest error of the rank of the answer, as a share of the number of
+            values, in 99 answers of 100. From 0.0002 to 0.3.
+        where: A column of booleans: only rows where it is true count.
 
-    Types: ints, floats, bool; the result is float64, and one of the values: the least
-    for which at least a share of q is as small. None over nothing, NaN where one of the
-    values is. Exact while there are no more than about 2.4 / error values; beyond that,
-    other groupings (algorithms, orders of arrival) may give other answers within the
-    error, and the same calls give the same answer. q = 0 and 1 are always exact.
-    Errors: `SpecError` over other types. Cost: a combine takes about 3 / error moves,
-    and an answer sorts as much.
+    Returns:
+        An aggregation. Types: ints, floats, bool; the result is float64, and one of the
+        values: the least for which at least a share q of the values is no larger. None
+        over an empty window, NaN where one of the values is. Exact while there are no
+        more than about 2.4 / error values; beyond that, other groupings (algorithms,
+        orders of arrival) may give other answers within the error, while equal calls
+        give equal answers. q = 0 and 1 are always exact.
+
+    Raises:
+        SpecError: If the column has another type.
+
+    Cost: a combine takes about 3 / error moves, and an answer sorts as much.
 
     Example:
         >>> import slidewise as sw
@@ -197,19 +212,24 @@ def count_min(
     confidence: float = 0.99,
     where: str | None = None,
 ) -> Sketch:
-    """How often values came, as a `CountMin` sketch to ask.
+    """The approximate count of each value, as a `CountMin` sketch.
 
     Args:
-        column: The column; needed over tables.
-        error: An estimate is never too low, and too high by at most this share of the
-            number of values,
-        confidence: with this probability.
-        where: A column of booleans: only rows where it is true take part.
+        column: The column to aggregate; none in a `Window` of plain values.
+        error: An estimate is too high by at most this share of the number of values,
+            and never too low.
+        confidence: The probability of that bound, from 0.5 to below 1.
+        where: A column of booleans: only rows where it is true count.
 
-    Types: ints, floats, bool, text, binary. A `Window` answers with a `CountMin`, over
-    nothing with an empty one; over tables a column of its bytes. The same values give
-    the same counters, in any order and grouping. Errors: `SpecError` beyond 2²¹
-    counters. Cost: a combine adds e / error · ln(1 / (1 − confidence)) counters.
+    Returns:
+        An aggregation. Types: ints, floats, bool, text, binary. A `Window` answers with
+        a `CountMin`, over an empty window with an empty one; over tables a column of
+        its bytes. Equal values give the same counters, in any order and grouping.
+
+    Raises:
+        SpecError: If it needs more than 2²¹ counters.
+
+    Cost: a combine adds e / error · ln(1 / (1 − confidence)) counters.
 
     Example:
         >>> import slidewise as sw
@@ -229,21 +249,28 @@ def heavy_hitters(
     counters: int | None = None,
     where: str | None = None,
 ) -> Sketch:
-    """The k values that came most often, about: Space Saving.
+    """The k most frequent values, approximately, by Space Saving.
 
     Args:
-        column: The column; needed over tables. It may come behind `k`.
-        k: How many. By default 10.
-        counters: How many values are counted at a time: by default 10 k, at least 100.
-        where: A column of booleans: only rows where it is true take part.
+        column: The column to aggregate; none in a `Window` of plain values. It may
+            follow `k`.
+        k: The number of values to return. By default 10.
+        counters: The number of counters: by default 10 k, and at least 100.
+        where: A column of booleans: only rows where it is true count.
 
-    Types: ints, floats, bool, text, binary; the result is a list of (value, count,
-    error), most frequent first, over tables a list of structs of these. A value came at
-    most `count` and at least `count − error` times; errors are at most n / (counters +
-    1) for n values, and every value that came more often than that is counted. Exact
-    while there are no more different values than counters; beyond that, other groupings
-    may give other answers within the error. An empty list over nothing. Errors:
-    `SpecError` over other types. Cost: a combine takes up to 2 · counters steps.
+    Returns:
+        An aggregation. Types: ints, floats, bool, text, binary; the result is a list of
+        (value, count, error), most frequent first, over tables a list of structs of
+        these. A value occurred at most `count` and at least `count − error` times;
+        errors are at most n / (counters + 1) for n values, and every value that
+        occurred more often is included. Exact while there are no more different values
+        than counters; beyond that, other groupings may give other answers within the
+        error. An empty list over an empty window.
+
+    Raises:
+        SpecError: If the column has another type.
+
+    Cost: a combine takes up to 2 · counters steps.
 
     Example:
         >>> import slidewise as sw
@@ -259,13 +286,13 @@ def heavy_hitters(
 
 
 def _bloom(capacity: Any, error_rate: Any) -> tuple[int, int]:
-    count = _whole("capacity", capacity, 1, _MOST_BITS)
-    rate = _share("error_rate", error_rate, 1e-9, 0.5)
+    count = _check_int("capacity", capacity, 1, _MAX_BITS)
+    rate = _check_share("error_rate", error_rate, 1e-9, 0.5)
     bits = -count * math.log(rate) / math.log(2) ** 2
-    if bits > _MOST_BITS:
+    if bits > _MAX_BITS:
         raise SpecError(
             f"a Bloom filter for {count} values at {rate} takes {bits:.0f} bits, and "
-            f"{_MOST_BITS} is the most: raise error_rate, or lower capacity"
+            f"{_MAX_BITS} is the maximum: raise error_rate, or lower capacity"
         )
     whole = max(math.ceil(bits / 64), 1) * 64
     hashes = round(whole / count * math.log(2))
@@ -273,41 +300,41 @@ def _bloom(capacity: Any, error_rate: Any) -> tuple[int, int]:
 
 
 def _distinct(error: Any) -> tuple[int]:
-    registers = (1.04 / _share("error", error, 1.04 / 512, 0.26)) ** 2
+    registers = (1.04 / _check_share("error", error, 1.04 / 512, 0.26)) ** 2
     return (max(math.ceil(math.log2(registers) - 1e-9), 4),)
 
 
 def _quantile(q: Any, error: Any) -> tuple[int, str]:
     several = isinstance(q, list | tuple)
     given = q if several else (q,)
-    if not 1 <= len(given) <= _MOST_QUANTILES:
-        raise SpecError(f"q= takes 1 to {_MOST_QUANTILES} shares, got {len(given)}")
-    shares = [repr(_share("q", share, 0.0, 1.0)) for share in given]
+    if not 1 <= len(given) <= _MAX_QUANTILES:
+        raise SpecError(f"q= takes 1 to {_MAX_QUANTILES} shares, got {len(given)}")
+    shares = [repr(_check_share("q", share, 0.0, 1.0)) for share in given]
     text = "".join(f"{share}," for share in shares) if several else shares[0]
-    k = (2.296 / _share("error", error, 0.0002, 0.3)) ** (1 / 0.9723)
+    k = (2.296 / _check_share("error", error, 0.0002, 0.3)) ** (1 / 0.9723)
     return max(math.ceil(k), 8), text
 
 
 def _count_min(error: Any, confidence: Any) -> tuple[int, int]:
-    buckets = math.ceil(math.e / _share("error", error, 1e-9, 0.5))
-    sure = _share("confidence", confidence, 0.5, 1 - 1e-15)
+    buckets = math.ceil(math.e / _check_share("error", error, 1e-9, 0.5))
+    sure = _check_share("confidence", confidence, 0.5, 1 - 1e-15)
     hashes = max(math.ceil(math.log(1 / (1 - sure))), 1)
-    if hashes * buckets > _MOST_COUNTERS:
+    if hashes * buckets > _MAX_COUNTERS:
         raise SpecError(
             f"a Count-Min sketch with error={error} and confidence={confidence} takes "
-            f"{hashes * buckets} counters, and {_MOST_COUNTERS} is the most"
+            f"{hashes * buckets} counters, and {_MAX_COUNTERS} is the maximum"
         )
     return hashes, buckets
 
 
 def _hitters(k: Any, counters: Any) -> tuple[int, int]:
-    count = _whole("k", k, 1, _MOST_HITTERS)
+    count = _check_int("k", k, 1, _MAX_HITTERS)
     if counters is None:
-        return count, min(max(10 * count, 100), _MOST_HITTERS)
-    return count, _whole("counters", counters, count, _MOST_HITTERS)
+        return count, min(max(10 * count, 100), _MAX_HITTERS)
+    return count, _check_int("counters", counters, count, _MAX_HITTERS)
 
 
-_NATIVE: dict[str, Any] = {
+_CORE_PARAMETERS: dict[str, Any] = {
     "bloom": _bloom,
     "approx_count_distinct": _distinct,
     "approx_quantile": _quantile,
@@ -316,17 +343,17 @@ _NATIVE: dict[str, Any] = {
 }
 
 
-def _whole(name: str, value: Any, least: int, most: int) -> int:
+def _check_int(name: str, value: Any, least: int, most: int) -> int:
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or not least <= value <= most:
         raise SpecError(f"{name}= takes an int from {least} to {most}, got {value!r}")
     return int(value)
 
 
-def _share(name: str, value: Any, least: float, most: float) -> float:
+def _check_share(name: str, value: Any, least: float, most: float) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not least <= value <= most:
-        # What lies next below 1 is written as 1.
+        # Shares just below 1 would be printed as 1.
         below = f"{least:.4g} up, below 1" if 1 - 1e-9 < most < 1 else ""
         ends = below or f"{least:.4g} to {most:.4g}"
         raise SpecError(f"{name}= takes a number from {ends}, got {value!r}")

@@ -17,11 +17,20 @@ __all__ = [
 def sum(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The sum, exact over integers and free of drift over floats.
 
-    Types: integers and bool give int64 (uint64 gives uint64), floats float64, durations
-    durations, decimals decimals of the same scale. A sum of floats that leaves their
-    range on the way comes back into it. Nulls are skipped; null over nothing. Errors:
-    `ResultOverflowError` if a sum of integers or decimals does not fit. Cost: ≤ 3
-    combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers and bool give int64 (uint64 gives uint64),
+        floats float64, durations durations, decimals decimals of the same scale.
+        Intermediate sums of floats may exceed float64. Nulls are skipped; null over an
+        empty window.
+
+    Raises:
+        ResultOverflowError: If a sum of integers or decimals does not fit.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -36,9 +45,17 @@ def sum(column: str | None = None, *, where: str | None = None) -> Aggregation:
 def mean(column: str | None = None, *, where: str | None = None) -> Aggregation:
     """The arithmetic mean.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
-    over nothing. Errors: none (the sum inside is wider than int64). Cost: ≤ 3 combines,
-    shared with `sum` and `count` of the same column.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers, bool and floats; the result is float64. Nulls
+        are skipped; null over an empty window.
+        It never overflows: the inner sum is wider than int64.
+
+    Cost: ≤ 3 combines per row and window, shared with `sum` and `count` of the same
+    column.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -51,12 +68,21 @@ def mean(column: str | None = None, *, where: str | None = None) -> Aggregation:
 
 
 def product(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """The product of all values.
+    """The product of the values.
 
-    Types: integers and bool give int64, exactly; floats float64, with the rounding
-    error carried along, and without overflow or underflow midway. Nulls are skipped;
-    null over nothing. Errors: `ResultOverflowError` if an integer product does not fit.
-    Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers and bool give int64, exactly; floats float64,
+        with the rounding error carried along, and without overflow or underflow midway.
+        Nulls are skipped; null over an empty window.
+
+    Raises:
+        ResultOverflowError: If an integer product does not fit.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import slidewise as sw
@@ -71,11 +97,18 @@ def product(column: str | None = None, *, where: str | None = None) -> Aggregati
 def geometric_mean(
     column: str | None = None, *, where: str | None = None
 ) -> Aggregation:
-    """The geometric mean: the n-th root of the product, computed through logarithms.
+    """The geometric mean, computed through logarithms.
 
-    Types: integers, bool and floats; the result is float64. Nulls are skipped; null
-    over nothing; NaN if a value is negative, 0 if one is zero. Errors: none. Cost: ≤ 3
-    combines, and one logarithm per row.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers, bool and floats; the result is float64. Nulls
+        are skipped; null over an empty window; NaN if a value is negative, 0 if one is
+        zero.
+
+    Cost: ≤ 3 combines, and one logarithm per row.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -91,11 +124,20 @@ def geometric_mean(
 def sum_of_squares(
     column: str | None = None, *, where: str | None = None
 ) -> Aggregation:
-    """The sum of the squares of all values.
+    """The sum of the squares of the values.
 
-    Types: integers and bool give int64, exactly; floats float64. Nulls are skipped;
-    null over nothing. Errors: `ResultOverflowError` if an integer sum does not fit.
-    Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers and bool give int64, exactly; floats float64.
+        Nulls are skipped; null over an empty window.
+
+    Raises:
+        ResultOverflowError: If an integer sum does not fit.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import slidewise as sw
@@ -108,10 +150,20 @@ def sum_of_squares(
 
 
 def bit_and(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """The bits that are set in all values.
+    """The bitwise AND of all values.
 
-    Types: integers and bool; the result keeps the type. Nulls are skipped; null over
-    nothing. Errors: `SpecError` over other types. Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers and bool; the result keeps the type. Nulls are
+        skipped; null over an empty window.
+
+    Raises:
+        SpecError: If the column has another type.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import slidewise as sw
@@ -124,10 +176,20 @@ def bit_and(column: str | None = None, *, where: str | None = None) -> Aggregati
 
 
 def bit_or(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """The bits that are set in at least one value.
+    """The bitwise OR of all values.
 
-    Types: integers and bool; the result keeps the type. Nulls are skipped; null over
-    nothing. Errors: `SpecError` over other types. Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers and bool; the result keeps the type. Nulls are
+        skipped; null over an empty window.
+
+    Raises:
+        SpecError: If the column has another type.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import slidewise as sw
@@ -140,10 +202,20 @@ def bit_or(column: str | None = None, *, where: str | None = None) -> Aggregatio
 
 
 def bit_xor(column: str | None = None, *, where: str | None = None) -> Aggregation:
-    """The bits that are set in an odd number of values.
+    """The bitwise XOR of all values.
 
-    Types: integers and bool; the result keeps the type. Nulls are skipped; null over
-    nothing. Errors: `SpecError` over other types. Cost: ≤ 3 combines.
+    Args:
+        column: The column to aggregate; none in a `Window` of plain values.
+        where: A column of booleans: only rows where it is true count.
+
+    Returns:
+        An aggregation. Types: integers and bool; the result keeps the type. Nulls are
+        skipped; null over an empty window.
+
+    Raises:
+        SpecError: If the column has another type.
+
+    Cost: ≤ 3 combines per row and window.
 
     Example:
         >>> import slidewise as sw

@@ -48,45 +48,46 @@ def hopping(
     overflow: str = "raise",
     threads: int | None = None,
 ) -> TableT:
-    """Aggregates over windows at a distance from one another.
+    """Aggregates over hopping, tumbling or session windows.
 
     A window holds the rows with start ≤ time < end. Windows begin at every multiple of
-    `every` since the epoch (in UTC), moved by `offset`; a row is in window/every of
-    them.
+    `every` since the epoch (in UTC), plus `offset`; a row is in window / every of them.
 
     Args:
-        table: Whatever `rolling` takes, in any order.
+        table: A table that `rolling` takes, in any order.
         on: The column of event times.
-        window: How long windows are (`"1h"`, a `timedelta`, an int for integer times),
-            or `session("30m")`: then windows run from the first to the last of rows
-            that follow one another within the gap.
+        window: The length of windows (`"1h"`, a `timedelta`, an int for integer times),
+            or `session("30m")`: windows from the first to the last of rows that follow
+            one another within the gap.
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
-        every: The distance between the starts of windows. By default their length:
-            windows that touch (tumbling windows).
-        by: The key column, or several. A null is a key of its own.
+        every: The distance between the starts of windows; by default their length
+            (tumbling windows).
+        by: The key column, or several. Null is a key.
         offset: Moves the grid: `window="1d", offset="6h"` for days from 6 to 6 (in UTC;
             `"1d"` is 24 hours, also where clocks change). The epoch was a Thursday, so
             windows of `"1w"` begin on Thursdays: with `offset="4d"` on Mondays.
-        empty: Also answer windows without rows between a key's first and last one.
+        empty: Whether to include windows without rows between the first and the last
+            window of a key.
         nan: As for `rolling`.
-        min_rows: Windows with fewer values that are not null give null (counts stay).
+        min_rows: Windows with fewer values that are not null give null, except for
+            counts.
         overflow: As for `rolling`.
         threads: As for `rolling`.
 
     Returns:
         A table of the same type with a row per key and window: the key columns,
         `window_start`, `window_end` (of a session: the times of its first and last
-        row), and a column per aggregation. Both ends have the type of the times; of
-        integers of any width they are int64. Keys come in the order in which they
-        first occur, the windows of a key in order of time.
+        row), and a column per aggregation. Both ends have the type of the times, or
+        int64 for integers of any width. Keys are in order of first occurrence, the
+        windows of a key in order of time.
 
     Raises:
         SpecError: If an argument, a column or a value is wrong; nothing is computed.
         ResultOverflowError: If an integer result does not fit its type, unless
             `overflow` or `min_rows` makes it null.
 
-    Cost: O(n log n) to sort what is not sorted; then ≤ 3 combines per row and one per
-    window, however many windows a row is in.
+    Cost: O(n log n) to sort, if not sorted; then ≤ 3 combines per row and one per
+    window, for any overlap.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -121,7 +122,7 @@ def hopping(
 
 
 def hopping_spec(table: TableT, spec: Spec, *, threads: int | None = None) -> TableT:
-    """The same as `hopping`, for a `Spec` that is made already.
+    """`hopping` for a `Spec`.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw

@@ -81,10 +81,10 @@ def rolling(
     at: Any = None,
     threads: int | None = None,
 ) -> Any:
-    """Rolling aggregates: for every row, over the rows in the window that it ends.
+    """Aggregates, for every row, over the window that ends at the row.
 
-    The table comes back as the same type, rows in their original order, with one column
-    `<name>_<window>` per window and aggregation appended. It need not be sorted.
+    Returns a table of the same type with one column `<name>_<window>` per window and
+    aggregation appended, rows in their original order. The table need not be sorted.
 
     The window of a row at time t and of length w, by `closed`:
 
@@ -96,48 +96,45 @@ def rolling(
     Args:
         table: A pyarrow Table or RecordBatch, a pandas or polars DataFrame, a polars
             LazyFrame (which stays lazy), a dict of NumPy arrays (NaN is a value there,
-            and what is whole and may be missing comes back masked), or anything with
-            `__arrow_c_stream__`, such as a DuckDB relation (which comes back as a
-            pyarrow Table). In pandas the names of index levels work like columns. A
-            PySpark DataFrame is refused: `slidewise.spark.rolling` takes it.
+            and integer results that may be missing are masked arrays), or anything
+            with `__arrow_c_stream__`, such as a DuckDB relation (the result is a
+            pyarrow Table). In pandas the names of index levels work like columns. For
+            PySpark DataFrames use `slidewise.spark.rolling`.
         on: The column of event times: timestamps of any unit and zone, dates, durations
             or integers.
         windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`
             (also of pandas or numpy), an int in the units of an integer time column, or
             `rows(n)`. `"1d"` is 24 hours, also where clocks change.
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
-        by: The key column, or several: each key has its own windows. A null is a key of
-            its own.
-        closed: Which ends belong to the window.
-        ties: Rows of equal time see all of one another ("peers", as SQL does), or only
-            those before them in the table ("rows", as pandas does). Windows that end
-            before the row (`closed="left"` and "neither") hold none of them, as in
-            pandas: there "rows" is refused, for it would change nothing. With
-            `offset=`, rows of equal time are always either all inside a window or all
-            outside it.
-        nan: NaN is a value and propagates ("propagate"), is missing ("skip"), or is
-            refused ("raise"). In numpy-backed pandas columns NaN is how a missing value
-            is written, and is a null.
-        arrival: The column that says in which order rows arrived. Each row then sees
-            only rows that arrived no later than itself: what a server would have
-            answered at that moment. Rows of equal arrival have arrived together and
-            see one another. `ties` has no say then; equal times go by arrival, then by
-            table order.
-        min_rows: Windows with fewer values that are not null give null (counts stay).
-        offset: How much earlier windows end: with `"5m"` a row sees what is at least
-            five minutes old.
+        by: The key column, or several: each key has its own windows. Null is a key.
+        closed: The ends that belong to the window: "right", "left", "both", "neither".
+        ties: Whether the window of a row includes all rows of its time ("peers", as in
+            SQL), or only those up to it in the table ("rows", as in pandas). Windows
+            that end before the row (`closed="left"` and "neither") include none of
+            them, and refuse "rows". With `offset=` a window includes all rows of equal
+            time or none.
+        nan: NaN is a value and propagates ("propagate"), is null ("skip"), or is
+            refused ("raise"). In numpy-backed pandas columns NaN always is null.
+        arrival: The column of arrival order. The window of a row then includes only
+            rows that arrived no later than it, as a server would have answered at the
+            time; rows of equal arrival arrived together. `ties` is ignored; rows of
+            equal time are in order of arrival, then in table order.
+        min_rows: Windows with fewer values that are not null give null, except for
+            counts.
+        offset: How much earlier windows end: with `"5m"` a window holds rows that are
+            at least five minutes old.
         overflow: An integer result beyond its type raises `ResultOverflowError`
-            ("raise"), or is null ("null", as Spark's `try_sum` gives). No result wraps.
-        at: Another table, with the columns `on`, `by` and `arrival`: answers are given
-            at its rows instead, and it comes back with the results. This is how
-            features meet labels, point in time correct.
-        threads: How many threads may work on it: keys are shared out among them, with
-            few keys the windows. By default as many as this process may use cores.
-            Results are the same to the last bit, however many.
+            ("raise") or is null ("null", as in Spark's `try_sum`). No result wraps.
+        at: Another table with the columns `on`, `by` and `arrival`: windows end at its
+            rows instead, and it is returned with the results. For point-in-time
+            correct features of labels.
+        threads: The number of threads, which share the keys, or with few keys the
+            windows; by default the cores of this process. Results are the same to the
+            last bit.
 
     Returns:
         The table with the results. In pandas, integer results that can be null are
-        nullable integers (`Int64`), and all results follow the flavour of their column
+        nullable integers (`Int64`), and results have the kind of dtype of their column
         (numpy, masked or Arrow).
 
     Raises:
@@ -145,10 +142,10 @@ def rolling(
         ResultOverflowError: If an integer result does not fit its type, unless
             `overflow` or `min_rows` makes it null.
 
-    Cost: O(n log n) to sort what is not sorted; then per window ≤ 3 combines per row,
-    whatever its length. With `arrival=`, O(log n) combines per row and window; for
-    quantiles, modes and distinct counts a step for each row that lies between a window
-    and the one of the next row to arrive, which is up to n where order is random.
+    Cost: O(n log n) to sort, if not sorted; then ≤ 3 combines per row and window of any
+    length. With `arrival=`, O(log n) combines per row and window; for quantiles, modes
+    and distinct counts O(d) per row, where d rows lie between its window and that of
+    the next row to arrive: up to n if the order is random.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -177,7 +174,7 @@ def rolling(
 def rolling_spec(
     table: Any, spec: Spec, at: Any = None, *, threads: int | None = None
 ) -> Any:
-    """The same as `rolling`, for a `Spec` that is made already.
+    """`rolling` for a `Spec`.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
