@@ -137,7 +137,7 @@ class ResultOverflowError(_MessageError, OverflowError):
 
 
 class WindowBusyError(SlidewiseError, RuntimeError):
-    """A window was used from within its own operation, or by two threads at once."""
+    """A window was used during one of its operations, by its functions or a thread."""
 
 
 def describe_value(value: object) -> str:

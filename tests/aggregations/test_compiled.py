@@ -194,7 +194,7 @@ def test_late_entries_ranges_and_bulk():
         w.check()
 
 
-def test_records_and_what_is_made_of_them():
+def test_records_and_their_answers():
     w = sw.Window({"var": moments, "builtin": sw.variance()})
     assert w.query() == {"var": None, "builtin": None}
     w.insert_many(range(1_000), [math.sin(i) for i in range(1_000)])

@@ -80,7 +80,7 @@ def test_over_nothing_it_is_none():
     assert w.query(5) == {"own": None, "n": 0}
 
 
-def test_defaults_give_the_value_itself():
+def test_default_lift_and_lower_keep_the_value():
     w = sw.Window(sw.aggregation(combine=max, identity=None))
     w.insert_many([1, 2, 3], [5, 9, 7])
     assert w.query() == 9
@@ -381,7 +381,7 @@ def test_damaged_bytes_are_refused():
             sw.Window.from_bytes(bytes(flipped))
 
 
-def test_known_ones_are_those_alive():
+def test_names_find_living_aggregations():
     assert find_custom("nowhere:nothing") is None
     assert find_custom(f"{__name__}:Longest") == Longest
 
@@ -482,7 +482,7 @@ def test_nan_in_tables():
 def test_answers_of_several_types_are_refused():
     mixed = sw.aggregation(lambda v: v, lambda a, b: b, lambda p: p or "none", None)
     table = pa.table({"t": [1, 2], "x": [1, 0]})
-    with pytest.raises(sw.SpecError, match="do not go into one column"):
+    with pytest.raises(sw.SpecError, match="do not fit one column"):
         sw.rolling(table, on="t", windows=1, aggs={"own": mixed("x")})
 
 
@@ -546,7 +546,7 @@ def law(why, combine=joined, lift=None, lower=None, identity=0, **options):
         law("wrong codec", codec=type("", (), {"encode": repr, "decode": str})),
     ],
 )
-def test_wrong_ones_are_shown_by_an_example(why, agg):
+def test_broken_laws_have_counter_examples(why, agg):
     with pytest.raises(sw.LawError, match=why):
         sw.check_laws(agg, [1, 2, 3, 4])
 

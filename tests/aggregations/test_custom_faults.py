@@ -265,7 +265,7 @@ def test_every_kth_call_may_raise(algorithm):
     assert raised > 100 * SCRIPTS
 
 
-def test_what_nobody_asked_for_fails_unseen_and_is_tried_again():
+def test_failed_deferred_combines_are_retried():
     calls, failed = count(), []
 
     def combine(older, younger):
@@ -286,7 +286,7 @@ def test_what_nobody_asked_for_fails_unseen_and_is_tried_again():
     assert w.query() == list(range(3000))
 
 
-def test_ctrl_c_stops_even_what_nobody_asked_for():
+def test_ctrl_c_stops_deferred_combines():
     trap = Trap()
     w = sw.Window(trapped(trap))
     for time in range(1000):

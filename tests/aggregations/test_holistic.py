@@ -195,7 +195,7 @@ def test_algorithms_that_combine_refuse_them(name: str) -> None:
         sw.Window({"m": sw.median(), "s": sw.sum()}, algorithm=name)
 
 
-def test_auto_refuses_nothing_whatever_the_hint() -> None:
+def test_auto_accepts_every_hint() -> None:
     for prefer in (None, "throughput", "latency"):
         w = sw.Window(sw.median(), prefer=prefer)  # type: ignore[arg-type]
         w.insert_many([3, 1, 2], [1, 2, 3])
@@ -214,7 +214,7 @@ def test_auto_refuses_nothing_whatever_the_hint() -> None:
         (lambda: sw.Aggregation("sum", "x", q=0.9), "no q="),
     ],
 )
-def test_what_is_wrong_is_refused(make: Any, words: str) -> None:
+def test_wrong_arguments_are_refused(make: Any, words: str) -> None:
     with pytest.raises(sw.SpecError, match=words):
         make()
 
@@ -264,7 +264,7 @@ def test_columns_of_any_type(values: pa.Array) -> None:
     assert {out[name].type for name in ("mode_9", "low_9", "high_9")} == {values.type}
 
 
-def test_what_has_no_middle_is_refused() -> None:
+def test_types_that_do_not_interpolate_are_refused() -> None:
     table = column(pa.array([1, 2], pa.timestamp("s")))
     with pytest.raises(sw.SpecError, match="interpolation='lower'"):
         sw.rolling(table, on="t", windows=2, aggs={"q": sw.quantile("x", 0.5)})
@@ -415,7 +415,7 @@ def test_nans_are_one_key() -> None:
     assert skipping.query() == 0
 
 
-def test_what_cannot_be_a_key_or_compared_is_refused() -> None:
+def test_unhashable_and_incomparable_values_are_refused() -> None:
     w = sw.Window({"d": sw.count_distinct(), "m": sw.mode()}, dtype="object")
     w.insert(1, "a")
     with pytest.raises(sw.SpecError, match="dict's key"):

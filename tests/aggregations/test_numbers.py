@@ -224,7 +224,7 @@ def test_infinities_and_nan_have_no_variance() -> None:
             assert math.isnan(answer)
 
 
-def test_what_is_beyond_squares_leaves_no_trace() -> None:
+def test_values_beyond_squares_leave_no_trace() -> None:
     xs = [1e200, -1e200, 5e180, 1.0, 2.0, 4.0, 1e300, 3.0, 3.0, 5.0]
     table = pa.table({"t": range(10), "x": xs})
     out = sw.rolling(table, on="t", windows=3, aggs={"v": sw.variance("x")})

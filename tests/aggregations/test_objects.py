@@ -100,7 +100,7 @@ def test_columns_conditions_and_copies():
         assert again.aggs == w.aggs
 
 
-def test_beside_aggregations_of_ones_own():
+def test_with_user_defined_aggregations():
     joined = sw.aggregation(combine=lambda a, b: a + b, identity="")
     w = sw.Window({"top": sw.max(), "all": joined}, dtype="object")
     w.insert_many([2, 1], ["b", "c"])
@@ -127,7 +127,7 @@ def test_decimals_are_exact_or_refused():
     assert w.query(1, 3) == Decimal("1e-40")
 
 
-def test_what_does_not_compare():
+def test_values_that_do_not_compare():
     w = sw.Window(sw.max(), dtype="object")
     w.insert_many([1, 2], ["a", 1])
     with pytest.raises(TypeError) as caught:
@@ -177,7 +177,7 @@ def test_the_first_value_decides(name, bulk):
         again.check()
 
 
-def test_each_column_is_what_its_own_first_value_says():
+def test_the_first_value_of_each_column_decides_its_type():
     aggs = {"top": sw.max("who"), "avg": sw.mean("x"), "d": sw.count_distinct("who")}
     w = sw.Window(aggs)
     w.insert(1, {"who": None, "x": 1})
@@ -257,7 +257,7 @@ def test_numbers_stay_numbers():
         assert w.dtype != "object"
 
 
-def test_what_is_refused_decides_nothing():
+def test_refused_calls_do_not_fix_the_type():
     w = sw.Window(sw.max(), algorithm="two_stacks_lite")
     w.insert(5, None)
     with pytest.raises(sw.OutOfOrderError):
@@ -441,7 +441,7 @@ def test_scalars_of_arrow_are_what_they_stand_for():
     ],
 )
 @pytest.mark.parametrize("bulk", [False, True])
-def test_what_cannot_be_computed_is_refused_at_once(agg, value, bulk):
+def test_values_that_cannot_be_computed_are_refused_on_insert(agg, value, bulk):
     window = sw.Window(agg)
     insert = window.insert_many if bulk else window.insert
     with pytest.raises(sw.SpecError, match="cannot be computed of"):

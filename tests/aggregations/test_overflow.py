@@ -96,7 +96,7 @@ ASK: dict[str, Any] = {
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("rows", [40, 3_000])
-def test_what_does_not_fit_is_null_if_asked_for(rows: int, threads: int) -> None:
+def test_overflow_null_gives_null(rows: int, threads: int) -> None:
     table = numbers(rows)
     answer = sw.rolling(table, windows=9, **ASK, threads=threads)
     agree(answer, windows_of(table, 9))
@@ -215,7 +215,7 @@ def test_min_rows_and_null_together() -> None:
     agree(answer, windows_of(table, 9), min_rows=3)
 
 
-def test_the_hash_of_a_spec_does_not_say_what_becomes_of_overflow() -> None:
+def test_overflow_is_not_part_of_the_hash() -> None:
     ask: dict[str, Any] = {"on": "t", "aggs": {"s": sw.sum("x")}}
     for make, window in (
         (Spec.make, {"windows": 5}),

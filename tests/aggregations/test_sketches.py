@@ -126,7 +126,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("values", KINDS.values(), ids=KINDS)
-def test_a_value_is_known_the_same_everywhere(values):
+def test_hashes_agree_across_windows_and_tables(values):
     kind = pa.uint64() if values == KINDS["unsigned"] else None
     array = pa.array(values, kind, from_pandas=False)
     table = pa.table({"t": range(len(values)), "x": array})
@@ -149,7 +149,7 @@ def test_a_value_is_known_the_same_everywhere(values):
         assert None not in one
 
 
-def test_hashes_are_what_they_were():
+def test_hashes_are_stable():
     # The first and the texts are those of Spark SQL: xxhash64(1L), xxhash64('ada').
     ints = pa.array(_core.hashes(pa.array([1, 2, -1]))).to_pylist()
     texts = pa.array(_core.hashes(pa.array(["ada"], pa.large_string()))).to_pylist()

@@ -452,7 +452,7 @@ def test_a_mapping_of_arrays_comes_back_as_one():
     ]
 
 
-def test_what_may_be_missing_is_masked_or_not_a_number():
+def test_missing_numpy_results_are_masked_or_nan():
     aggs = {"sum": sw.sum("x"), "mean": sw.mean("x"), "when": sw.last("at")}
     at = np.array(["2024-01-01"] * 4, "M8[D]")
     out = sw.rolling(arrays(at=at), on="t", windows=[2], closed="left", aggs=aggs)

@@ -44,7 +44,7 @@ def test_lazy_moments(table: pl.DataFrame | pl.LazyFrame) -> None:
     assert sw.rolling(table, windows=3, **ASKED, at=labels).equals(eager)
 
 
-def test_mistakes_show_before_there_are_rows() -> None:
+def test_lazy_frames_are_checked_before_collecting() -> None:
     with pytest.raises(sw.SpecError, match="no column 'z'"):
         sw.rolling(FRAME.lazy(), on="t", windows=3, aggs={"z": sw.sum("z")})
     joined = sw.aggregation(lambda x: (x,), lambda a, b: a + b, list, ())

@@ -233,7 +233,7 @@ def test_result_names_that_are_taken() -> None:
         ask(windows=["1h", timedelta(hours=1)])
 
 
-def test_tables_that_are_none() -> None:
+def test_values_that_are_not_tables() -> None:
     for table in (3, [1, 2], {"at": [1]}, pa.Table, pd.Series([1]).to_numpy()):
         with pytest.raises(sw.SpecError, match="is not a table"):
             ask(table)
@@ -254,13 +254,13 @@ def test_tables_that_are_none() -> None:
         ({"at": [1, 2]}, r"such as pyarrow\.table\(\.\.\.\) of it"),
     ],
 )
-def test_what_can_be_made_a_table_says_how(given: Any, way_out: str) -> None:
+def test_refused_tables_name_a_conversion(given: Any, way_out: str) -> None:
     for call in (ask, lambda table: ask(at=table)):
         with pytest.raises(sw.SpecError, match=way_out):
             call(given)
 
 
-def test_columns_that_are_there_twice() -> None:
+def test_duplicate_columns() -> None:
     twice = pa.Table.from_arrays([TIMES, TIMES], ["at", "at"])
     with pytest.raises(sw.SpecError, match="the table has 2 columns 'at'"):
         ask(twice)
@@ -338,7 +338,7 @@ def test_a_time_in_a_file_unlike_the_others_is_named(tmp_path: Path) -> None:
             read_table(file, on="at")
 
 
-def test_what_a_format_cannot_hold_leaves_no_file(tmp_path: Path) -> None:
+def test_unwritable_types_leave_no_file(tmp_path: Path) -> None:
     table = pa.table({"x": [[1]], "b": [b"\xff"]})
     with pytest.raises(sw.SpecError, match="CSV cannot hold column 'x'"):
         write_table(table, tmp_path / "a.csv")
@@ -349,7 +349,7 @@ def test_what_a_format_cannot_hold_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lengths_say_what_they_are() -> None:
+def test_kinds_of_lengths() -> None:
     assert parse_length("10 minutes").amount == parse_length("10m").amount
     assert parse_length(timedelta(minutes=90)).label == "90m"
     assert parse_length(timedelta(days=14)).label == "14d"

@@ -34,7 +34,7 @@ def test_lengths_of_numpy_and_pandas(given: Any, nanoseconds: int, label: str) -
     assert (length.kind, length.amount, length.label) == ("time", nanoseconds, label)
 
 
-def test_they_stand_wherever_a_duration_does() -> None:
+def test_rows_are_accepted_like_durations() -> None:
     hour = np.timedelta64(1, "h")
     times = pa.array([0, 1_800, 3_600, 9_000], pa.timestamp("s"))
     table = pa.table({"t": times, "x": [1, 2, 4, 8]})
@@ -71,7 +71,7 @@ def test_they_stand_wherever_a_duration_does() -> None:
         (np.timedelta64(-1, "h"), "must be longer than zero"),
     ],
 )
-def test_lengths_of_numpy_that_are_none(given: Any, message: str) -> None:
+def test_numpy_lengths_that_are_refused(given: Any, message: str) -> None:
     with pytest.raises(sw.SpecError, match=rf"windows=.*{message}"):
         parse_length(given, "windows")
 

@@ -30,7 +30,7 @@ COUNT = {"n": sw.count()}
         ({"nonsense": 5}, "'nonsense'$"),
     ],
 )
-def test_rolling_says_which_argument_is_meant(given: Any, message: str) -> None:
+def test_rolling_suggests_arguments(given: Any, message: str) -> None:
     with pytest.raises(TypeError, match=rf"^rolling\(\) takes no argument {message}"):
         sw.rolling(ROWS, on="t", windows=5, aggs=COUNT, **given)
     # The one that is meant is often missing for that.
@@ -48,7 +48,7 @@ def test_rolling_says_which_argument_is_meant(given: Any, message: str) -> None:
         ({"center": True}, "takes no argument 'center'$"),
     ],
 )
-def test_hopping_says_which_argument_is_meant(given: Any, message: str) -> None:
+def test_hopping_suggests_arguments(given: Any, message: str) -> None:
     with pytest.raises(TypeError, match=r"^hopping\(\) takes no argument ") as raised:
         sw.hopping(ROWS, on="t", aggs=COUNT, **given)
     assert raised.match(message)
@@ -99,7 +99,7 @@ def test_names_of_other_libraries(name: str, meant: str) -> None:
         getattr(sw, name)
 
 
-def test_names_that_are_like_none() -> None:
+def test_unknown_names_get_a_hint() -> None:
     with pytest.raises(
         AttributeError, match=r"^module 'slidewise' has no attribute 'xyzzy'$"
     ):

@@ -60,7 +60,7 @@ def test_the_hash_is_that_of_every_release() -> None:
         {"windows": "1h", "closed": "left"},
     ],
 )
-def test_the_hash_tells_specs_apart(changes: dict[str, Any]) -> None:
+def test_different_specs_have_different_hashes(changes: dict[str, Any]) -> None:
     assert make(**changes).hash != make().hash
     assert make(**changes).hash == make(**changes).hash
 

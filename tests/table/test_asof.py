@@ -199,7 +199,7 @@ def test_labels_that_do_not_fit(labels: dict[str, Any], message: str) -> None:
         ({"windows": 5, "offset": 2**70}, f"offset={2**70} is too long"),
     ],
 )
-def test_offsets_that_mean_nothing(asked: dict[str, Any], message: str) -> None:
+def test_offsets_that_do_not_apply(asked: dict[str, Any], message: str) -> None:
     with pytest.raises(sw.SpecError) as raised:
         sw.rolling(pa.table({"t": [1]}), on="t", aggs={"n": sw.count()}, **asked)
     assert message in str(raised.value)

@@ -115,7 +115,7 @@ def test_sessions_over_random_batches(gap: int) -> None:
         expect_same(table, spec, rng)
 
 
-def test_nothing_gives_nothing() -> None:
+def test_empty_tables_give_empty_results() -> None:
     schema = pa.schema({"t": pa.int64()})
     spec = Spec.make_hopping(on="t", window=5, aggs={"n": sw.count()})
     assert list(hopping_batches([], spec, schema)) == []

@@ -15,7 +15,7 @@ def told(**asked: object) -> str:
     return " ".join(sw.explain(TRIPS, **given).split())  # type: ignore[arg-type]
 
 
-def test_rows_in_order_are_read_where_they_lie() -> None:
+def test_explain_says_whether_rows_are_sorted() -> None:
     assert "3 rows, one group, not in order: sorted by time" in told(windows=5)
     sorted_rows = TRIPS.sort_by("t")
     text = sw.explain(sorted_rows, on="t", windows=5, aggs={"n": sw.count()})
@@ -29,7 +29,7 @@ def test_order_per_key_is_enough() -> None:
     assert "not in order: sorted by key and time" in told(by="k", windows=5)
 
 
-def test_aggregations_that_share_a_fold_stand_together() -> None:
+def test_aggregations_that_share_a_kernel_share_a_line() -> None:
     aggs = {
         "s": sw.sum("km"),
         "m": sw.max("km"),
@@ -84,7 +84,7 @@ def test_more_windows_cost_more() -> None:
     assert cost(one) < cost(two)
 
 
-def test_threads_are_told() -> None:
+def test_explain_names_threads() -> None:
     assert "2 threads share the windows" in told(windows=5, threads=2)
     assert "2 threads share the keys" in told(windows=5, by="k", threads=2)
 
@@ -96,7 +96,7 @@ def test_either_windows_or_a_window() -> None:
         told(windows=5, window=5)
 
 
-def test_what_rolling_refuses_is_refused() -> None:
+def test_explain_refuses_what_rolling_refuses() -> None:
     with pytest.raises(sw.SpecError, match="no_such"):
         told(windows=5, aggs={"s": sw.sum("no_such")})
 

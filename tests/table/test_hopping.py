@@ -63,7 +63,7 @@ def made(rng: random.Random) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_hops_hold_what_they_say(seed: int) -> None:
+def test_hopping_windows_hold_their_rows(seed: int) -> None:
     rng = random.Random(seed)
     table = made(rng)
     window, every = rng.randrange(1, 40), rng.randrange(1, 40)
@@ -192,7 +192,7 @@ def test_days_can_begin_at_six() -> None:
     assert got["window_start"].type == times.type
 
 
-def test_own_aggregations_hop_too() -> None:
+def test_user_defined_aggregations_over_hopping_windows() -> None:
     listed = sw.aggregation(
         lift=lambda x: (x,),
         combine=lambda a, b: a + b,
@@ -233,7 +233,7 @@ def test_few_rows_give_null() -> None:
         ({"window": 3, "by": "k", "aggs": {"k": sw.count()}}, "'k' would be there"),
     ],
 )
-def test_what_cannot_be_asked(asked: dict[str, Any], message: str) -> None:
+def test_refused_arguments(asked: dict[str, Any], message: str) -> None:
     table = pa.table({"t": [1], "k": ["a"]})
     with pytest.raises(sw.SpecError) as raised:
         sw.hopping(table, on="t", **{"aggs": {"n": sw.count()}, **asked})
@@ -260,7 +260,7 @@ def test_overflow_names_the_window() -> None:
         sw.hopping(table, on="t", window=10, aggs={"x": sw.sum("x")})
 
 
-def test_the_spec_says_all_of_it() -> None:
+def test_the_spec_holds_all_arguments() -> None:
     spec = Spec.make_hopping(
         on="t", window="1h", every="5m", offset="1m", aggs={"n": sw.count()}
     )
@@ -271,7 +271,7 @@ def test_the_spec_says_all_of_it() -> None:
     assert spec.hash != Spec.make(on="t", windows="1h", aggs={"n": sw.count()}).hash
 
 
-def test_a_gap_is_told_as_one() -> None:
+def test_messages_about_gaps() -> None:
     rows = pd.DataFrame({"t": pd.to_datetime([1, 2], unit="s")})
     with pytest.raises(sw.SpecError, match=r"^gap=5 is a bare number"):
         sw.hopping(rows, on="t", window=sw.session(5), aggs={"n": sw.count()})
@@ -317,7 +317,7 @@ def test_the_type_of_window_ends_does_not_depend_on_the_rows(kind: pa.DataType) 
     ],
     ids=str,
 )
-def test_an_overflow_beyond_the_year_9999_is_told(
+def test_overflow_messages_beyond_the_year_9999(
     last: int, kind: pa.DataType, told: str
 ) -> None:
     day = pa.array([last], pa.int32() if kind == pa.date32() else pa.int64())
@@ -328,7 +328,7 @@ def test_an_overflow_beyond_the_year_9999_is_told(
         sw.hopping(table, **ask)
 
 
-def test_batches_tell_keys_and_rows_beyond_the_year_9999() -> None:
+def test_batches_compare_keys_beyond_the_year_9999() -> None:
     days = pa.array([253_402_300_800 + day for day in (0, 0, 1)], pa.timestamp("s"))
     table = pa.table({"t": days, "k": days, "x": [2**62, 2**62, 1]})
     spec = Spec.make(on="t", by="k", windows="1h", aggs={"s": sw.sum("x")})

@@ -383,7 +383,7 @@ def test_differences_are_kept_on_purpose(theirs: Case, ours: Case) -> None:
     assert not all(map(agrees, found, theirs.expected))
 
 
-def test_ties_as_pandas_has_them_can_be_asked_for() -> None:
+def test_ties_as_in_pandas() -> None:
     theirs = DIFFERENCES[2][0]
     found = answers(Case(**{**theirs.__dict__, "asked": (("ties", "rows"),)}))
     assert found == list(theirs.expected)
@@ -420,7 +420,7 @@ def test_kurtosis_is_the_excess_of_pandas() -> None:
     assert short == [None, None, *[pytest.approx(0.0, abs=1e-15)] * 3]
 
 
-def test_keys_are_windows_of_their_own_in_any_order() -> None:
+def test_each_key_has_its_windows_in_any_order() -> None:
     """pandas test_groupby_monotonic: amounts of 180 days per name."""
     rows = [
         ("David", "2015-01-01", 100, 100),

@@ -162,7 +162,7 @@ def test_rolling_is_its_definition(
 
 @settings(max_examples=100, deadline=None)
 @given(tables(), LENGTHS, st.sampled_from(sorted(ALL)), st.booleans())
-def test_one_aggregation_alone_says_the_same_as_all_together(
+def test_one_aggregation_alone_equals_all_together(
     table: dict[str, list[Any]], window: Any, name: str, arrival: bool
 ) -> None:
     order = "a" if arrival else None

@@ -138,7 +138,7 @@ def test_a_key_is_answered_by_its_own_values_alone(asked: dict[str, object]) -> 
             assert bits(ours[name]).equals(bits(theirs[name])), name
 
 
-def test_what_is_missing_has_no_say_in_how_a_key_is_answered() -> None:
+def test_nulls_do_not_change_the_kernel_of_a_key() -> None:
     """A null has a place in memory where any number may stand."""
     draw = np.random.default_rng(2)
     x = draw.normal(1e6, 1, 3_000) * 10.0 ** draw.integers(-8, 8, 3_000)

@@ -133,7 +133,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NativeAggregation(Aggregation):
-    """A native aggregation of the user's own. Made by `native`.
+    """A user-defined aggregation that Numba compiled. Made by `native`.
 
     Call it with the name of a column to use it over a table, or over values that are
     mappings.

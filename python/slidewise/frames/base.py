@@ -1,7 +1,7 @@
 """The interface of a table, and what all adapters share.
 
-A frame reads the columns that it is asked for and nothing else. It returns the
-caller's own type with the results appended; rows and index stay as they were.
+A frame reads only the columns that are used. It returns the caller's type with the
+results appended; rows and index are unchanged.
 """
 
 import difflib

@@ -16,7 +16,7 @@ def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
     """The rows of `at=` as query points; equal keys get equal codes in both tables.
 
     Raises:
-        SpecError: If a column is missing there, or of another type.
+        SpecError: If a column is missing in `at`, or has another type.
     """
     names = [spec.on, *spec.by]
     if spec.arrival is not None:

@@ -90,9 +90,9 @@ def result_schema(spec: Spec, schema: pa.Schema) -> pa.Schema:
         >>> result_schema(spec, pa.schema({"t": pa.int64()})).names
         ['t', 'n_5']
     """
-    nothing = schema.empty_table()
-    answered: pa.Schema = rolling_spec(nothing, spec, threads=1).schema
-    return answered
+    empty = schema.empty_table()
+    results: pa.Schema = rolling_spec(empty, spec, threads=1).schema
+    return results
 
 
 def rolling_batches(
@@ -229,20 +229,20 @@ class _Rolling:
         next_time = ticks[min(ready, len(ticks) - 1)].as_py()
         keep = _first_from(ticks, next_time - self._reach.back, start)
         if self._reach.rows:
-            own = self._spec.by == self._runs or _has_one_key(
+            one_key = self._spec.by == self._runs or _has_one_key(
                 seen.slice(start), self._spec
             )
-            keep = min(keep, max(start, ready - self._reach.rows) if own else start)
+            keep = min(keep, max(start, ready - self._reach.rows) if one_key else start)
         return min(keep, ready)
 
     def _with_results(
         self, rows: pa.Table, seen: pa.Table, history: int, ready: int
     ) -> pa.Table:
         at_points = self._reach.shifted or self._spec.arrival is not None
-        own = None
+        answered = None
         if self._role_column is not None:
-            own = pc.equal(_column(rows, self._role_column), OWN)
-            rows = rows.filter(own)
+            answered = pc.equal(_column(rows, self._role_column), OWN)
+            rows = rows.filter(answered)
         source = frame(seen if at_points else seen.slice(0, ready))
 
         def name_row(row: int) -> str:
@@ -251,7 +251,7 @@ class _Rolling:
         request = KernelCall(source, self._spec, history=history, name_row=name_row)
         points = None
         if at_points:
-            points = _query_points(request, history, ready, own)
+            points = _query_points(request, history, ready, answered)
         answers = request.compute(points)
         columns = [result.array for window in answers for result in window.values()]
         arrays = [*rows.columns, *columns]
@@ -299,7 +299,7 @@ class Reach:
 
 
 def _query_points(
-    request: KernelCall, history: int, ready: int, own: pa.Array | None
+    request: KernelCall, history: int, ready: int, mask: pa.Array | None
 ) -> QueryPoints:
     """The rows from history to ready, or those of them with results, as points."""
 
@@ -307,7 +307,7 @@ def _query_points(
         if column is None:
             return None
         between = column.slice(history, ready - history)
-        return between if own is None else between.filter(own)
+        return between if mask is None else between.filter(mask)
 
     return QueryPoints(
         ends=some(request.times.ticks),

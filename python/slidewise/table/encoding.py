@@ -433,13 +433,13 @@ def group_codes(
             return near
     codes: pa.Array | None = None
     for name, column in columns:
-        own, count = _codes(name, column)
+        code, count = _codes(name, column)
         if codes is not None:
             # Both factors are at most the number of rows, so the product fits int64.
             ahead = pc.multiply(codes.cast(_INT64), pa.scalar(count, _INT64))
-            pairs = pc.add(ahead, own.cast(_INT64))
-            own, _ = _codes(name, pairs)
-        codes = own
+            pairs = pc.add(ahead, code.cast(_INT64))
+            code, _ = _codes(name, pairs)
+        codes = code
     return codes
 
 

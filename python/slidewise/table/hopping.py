@@ -219,8 +219,7 @@ def find_windows(request: KernelCall, spec: Spec) -> Windows:
         ) from None
     except MemoryError as error:
         raise SpecError(
-            f"there are {error} windows, more than memory or a table can hold: give a "
-            "larger ",
+            f"there are {error} windows, which do not fit into memory: give a larger ",
             Argument("every"),
             ", or leave empty= out" if spec.empty else "",
         ) from None

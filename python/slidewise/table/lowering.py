@@ -208,9 +208,9 @@ def in_one_type(
         array = pa.array(answers, kind, from_pandas=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise SpecError(
-            f"the answers of {agg!r} do not go into one column"
-            f"{'' if kind is None else f' of {kind}'}: {error}; let its lower give "
-            "numbers, text, times, or lists or dicts of them, all of one type"
+            f"the answers of {agg!r} do not fit one column"
+            f"{'' if kind is None else f' of {kind}'} ({error}): let lower return "
+            "numbers, text, times, or lists or dicts of these, of one type"
         ) from error
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
@@ -423,7 +423,7 @@ def _joined(lists: pa.ListArray) -> pa.Array:
 def _first_of_each(rows: pa.ListArray, values: ValueColumn) -> pa.ListArray:
     """Drops the rows of each list whose value occurs earlier in it."""
     codes = group_codes([(values.name, values.original)])
-    assert codes is not None, "there is a column"
+    assert codes is not None, "one column is given"
     lists = pc.list_parent_indices(rows)
     pairs = pa.table({"list": lists, "code": codes.take(rows.values)})
     pairs = pairs.append_column("place", row_numbers(len(pairs)))
