@@ -283,7 +283,7 @@ def test_interrupted(monkeypatch, capsys):
 def test_explain(capsys):
     assert run("explain", *ROLL, "--by", "k", "--closed", "left") == 0
     said = capsys.readouterr().out
-    for words in ("windows of their own per k", "[t − 3, t)", "count()", "n_3"):
+    for words in ("one group per k", "[t − 3, t)", "count()", "n_3"):
         assert words in said
     assert run("explain", "--on", "t", "--window", "9rows", "--agg", "n=count") == 0
     assert "the last 9 rows" in capsys.readouterr().out
@@ -327,7 +327,7 @@ def test_explain_looks_at_a_file(tmp_path, capsys):
     pq.write_table(pa.table({"t": [2, 1], "k": ["a", "a"]}), source)
     assert run("explain", source, *ROLL, "--by", "k", "--threads", "2") == 0
     said = capsys.readouterr().out
-    assert "rolling over t: 2 rows, windows of their own per k, not in order" in said
+    assert "rolling over t: 2 rows, one group per k, not in order" in said
     assert "2 threads share the keys" in said
 
 

@@ -220,17 +220,17 @@ def test_few_rows_give_null() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"window": sw.rows(3)}, "lengths of time, not rows(3)"),
+        ({"window": sw.rows(3)}, "lengths of time, got rows(3)"),
         ({"window": 3, "every": "1h"}, "differ in kind"),
         ({"window": 3, "offset": "1h"}, "differ in kind"),
         ({"window": 3, "every": 0}, "every=0 must be longer than zero"),
         ({"window": "1h"}, "window='1h' is a duration, but column 't' holds integers"),
         ({"window": sw.session(3), "every": 2}, "every= does not apply to session(3)"),
-        ({"window": sw.session(3), "empty": True}, "empty= means nothing"),
+        ({"window": sw.session(3), "empty": True}, "empty= does not apply"),
         ({"window": 3, "empty": 1}, "empty= takes True or False, got 1"),
         ({"window": 3, "aggs": {"t": sw.count("y")}}, "no column 'y'"),
-        ({"window": 3, "aggs": {"window_end": sw.count()}}, "there twice"),
-        ({"window": 3, "by": "k", "aggs": {"k": sw.count()}}, "'k' would be there"),
+        ({"window": 3, "aggs": {"window_end": sw.count()}}, "would occur twice"),
+        ({"window": 3, "by": "k", "aggs": {"k": sw.count()}}, "'k' would occur twice"),
     ],
 )
 def test_refused_arguments(asked: dict[str, Any], message: str) -> None:

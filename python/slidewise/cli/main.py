@@ -495,7 +495,7 @@ def _explain(options: argparse.Namespace) -> None:
 
 def _in_words(spec: Spec) -> list[str]:
     keys = ", ".join(spec.by)
-    group = f"windows of their own per {keys}" if keys else "all rows in one group"
+    group = f"one group per {keys}" if keys else "all rows in one group"
     lines = [f"rolling over {spec.on}, {group}", "", "windows"]
     lines += [f"  {window.label:<10} {_interval(window)}" for window in spec.windows]
     lines += ["", "aggregations"]
