@@ -24,20 +24,21 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
     let schema: NonNull<FFI_ArrowSchema> = schema.pointer_checked(Some(SCHEMA))?.cast();
     let array: NonNull<FFI_ArrowArray> = array.pointer_checked(Some(ARRAY))?.cast();
-    // SAFETY: the capsule protocol says what lies behind these names. The array is moved
-    // out and a released one left in its place; both capsules live to the end.
-    let mut data = unsafe {
-        if array.as_ref().is_released() || schema.as_ref().release().is_none() {
-            return Err(spec_error(format!(
-                "the Arrow array of {} was taken before: its __arrow_c_array__ must make new \
-                 capsules at every call; pyarrow.array() makes an array that does",
-                described(object)
-            )));
-        }
-        let array = FFI_ArrowArray::from_raw(array.as_ptr());
-        arrow_array::ffi::from_ffi(array, schema.as_ref())
+    // SAFETY: by the capsule protocol these names stand for live structs of these types, and
+    // both capsules live to the end of this function.
+    let (released, schema) = unsafe { (array.as_ref().is_released(), schema.as_ref()) };
+    if released || schema.release().is_none() {
+        return Err(spec_error(format!(
+            "the Arrow array of {} was taken before: its __arrow_c_array__ must make new \
+             capsules at every call; pyarrow.array() makes an array that does",
+            described(object)
+        )));
     }
-    .map_err(|error| PyTypeError::new_err(error.to_string()))?;
+    // SAFETY: the array is not released. It is moved out, and a released one left in its place.
+    let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
+    // SAFETY: the protocol pairs the array with this schema.
+    let mut data = unsafe { arrow_array::ffi::from_ffi(array, schema) }
+        .map_err(|error| PyTypeError::new_err(error.to_string()))?;
     data.align_buffers();
     Ok(data)
 }

@@ -49,7 +49,7 @@ impl Access {
             }
         }
         let (values, wider) = self.find_objects(py, values)?;
-        let spec = self.widest(&wider);
+        let spec = self.spec_after(&wider);
         let reader = BulkReader {
             py,
             spec,

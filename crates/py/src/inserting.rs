@@ -73,7 +73,7 @@ impl Access {
         let clock = Arc::clone(clock);
         let ticks = clock.kept(py, clock.ticks(time)?)?;
         let wider = self.wider(py, value)?;
-        let spec = self.widest(&wider);
+        let spec = self.spec_after(&wider);
         let row = self.read_row(py, spec, value, ticks)?;
         drop(entered);
         let mut state = self.lock(py)?;
@@ -148,7 +148,7 @@ impl Access {
     pub(crate) fn insert_columns(&self, py: Python<'_>, batch: Batch) -> PyResult<()> {
         let mut columns = batch.columns;
         let wider = batch.wider.as_ref().map(|spec| spec.clone_ref(py));
-        let spec = self.widest(&batch.wider);
+        let spec = self.spec_after(&batch.wider);
         let done = py.detach(|| {
             let mut typed = Vec::with_capacity(columns.len());
             let mut state = self.lock_detached()?;

@@ -10,8 +10,8 @@ use slidewise_core::aggregate::{DType, Kind};
 
 use crate::errors::internal_error;
 
-/// Reads a `slidewise.aggregations.compiled.Compiled`, which has checked every signature, and which the
-/// caller keeps alive as long as the functions may be called.
+/// Reads a `slidewise.aggregations.compiled.Compiled`, which has checked every signature. The
+/// caller keeps it alive as long as the functions may be called.
 pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
     let given = |name| -> PyResult<(Option<String>, usize)> { compiled.getattr(name)?.extract() };
     let words: usize = compiled.getattr("words")?.extract()?;
@@ -24,32 +24,35 @@ pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
         return Err(internal_error("a native aggregation without functions"));
     }
     let commutative: bool = compiled.getattr("commutative")?.extract()?;
+    // The addresses are those of Numba's compiled functions. `slidewise.aggregations.compiled`
+    // has compared their signatures with these types and the size of the record, and none is
+    // null where it is used.
     let pointer = |address: usize| std::ptr::with_exposed_provenance::<()>(address);
-    // SAFETY: the addresses are those of Numba's compiled functions, whose signatures
-    // `slidewise.aggregations.compiled` has compared with these types and the size of the record; none
-    // is null where it is used. That they stay within their records is what the user
-    // vouches for.
-    let functions = unsafe {
-        let binary = |address| transmute::<*const (), Binary>(pointer(address));
-        let lift = match (lift.0.as_deref(), lift.1) {
-            (None, _) => Lift::Store,
-            (Some("int64"), address) => {
-                Lift::I64(transmute::<*const (), LiftI64>(pointer(address)))
-            }
-            (Some(_), address) => Lift::F64(transmute::<*const (), LiftF64>(pointer(address))),
-        };
-        let lower = match (lower.0.as_deref(), lower.1) {
-            (None, _) => Lower::Record,
-            (Some("int64"), 0) => Lower::Word(DType::I64),
-            (Some(_), 0) => Lower::Word(DType::F64),
-            (Some("int64"), address) => {
-                Lower::I64(transmute::<*const (), LowerI64>(pointer(address)))
-            }
-            (Some(_), address) => Lower::F64(transmute::<*const (), LowerF64>(pointer(address))),
-        };
-        let (combine, inverse) = (binary(combine), inverse.map(binary));
-        Functions::new(words, commutative, lift, combine, lower, inverse)
+    // SAFETY: the address is that of a function of this type, see above.
+    let binary = |address| unsafe { transmute::<*const (), Binary>(pointer(address)) };
+    // SAFETY: the same.
+    let lift_i64 = |address| unsafe { transmute::<*const (), LiftI64>(pointer(address)) };
+    // SAFETY: the same.
+    let lift_f64 = |address| unsafe { transmute::<*const (), LiftF64>(pointer(address)) };
+    // SAFETY: the same.
+    let lower_i64 = |address| unsafe { transmute::<*const (), LowerI64>(pointer(address)) };
+    // SAFETY: the same.
+    let lower_f64 = |address| unsafe { transmute::<*const (), LowerF64>(pointer(address)) };
+    let lift = match (lift.0.as_deref(), lift.1) {
+        (None, _) => Lift::Store,
+        (Some("int64"), address) => Lift::I64(lift_i64(address)),
+        (Some(_), address) => Lift::F64(lift_f64(address)),
     };
+    let lower = match (lower.0.as_deref(), lower.1) {
+        (None, _) => Lower::Record,
+        (Some("int64"), 0) => Lower::Word(DType::I64),
+        (Some(_), 0) => Lower::Word(DType::F64),
+        (Some("int64"), address) => Lower::I64(lower_i64(address)),
+        (Some(_), address) => Lower::F64(lower_f64(address)),
+    };
+    let (combine, inverse) = (binary(combine), inverse.map(binary));
+    // SAFETY: the user vouches that the functions stay within their records.
+    let functions = unsafe { Functions::new(words, commutative, lift, combine, lower, inverse) };
     Ok(functions)
 }
 

@@ -73,7 +73,8 @@ impl Access {
         Ok(wider)
     }
 
-    pub(crate) fn widest<'a>(&'a self, wider: &'a Option<Py<Spec>>) -> &'a Spec {
+    /// The wider spec if there is one, else the present spec.
+    pub(crate) fn spec_after<'a>(&'a self, wider: &'a Option<Py<Spec>>) -> &'a Spec {
         wider
             .as_ref()
             .map_or_else(|| self.spec(), |spec| spec.get())

@@ -7,7 +7,7 @@ use std::time::Duration;
 const SUSPICIOUS: Duration = Duration::from_micros(3);
 
 /// The quantiles of the table, in parts per million.
-const TOLD: [usize; 5] = [500_000, 990_000, 999_000, 999_900, 999_990];
+const QUANTILES: [usize; 5] = [500_000, 990_000, 999_000, 999_900, 999_990];
 
 pub struct Samples {
     nanos: Vec<u32>,
@@ -59,7 +59,7 @@ impl Samples {
         Summary {
             count,
             interrupted: self.interrupted,
-            told: TOLD.map(at),
+            quantiles: QUANTILES.map(at),
             longest: self.nanos[count - 1],
             curve: tails(count)
                 .map(|above| (above, self.nanos[count - 1 - above]))
@@ -90,8 +90,8 @@ fn tails(count: usize) -> impl Iterator<Item = usize> {
 
 /// How long this thread has waited for a core so far; `None` where the system does not report it.
 fn waited() -> Option<Duration> {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanos = told.split_whitespace().nth(1)?.parse().ok()?;
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanos = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(Duration::from_nanos(nanos))
 }
 
@@ -99,7 +99,7 @@ fn waited() -> Option<Duration> {
 pub struct Summary {
     count: usize,
     interrupted: usize,
-    told: [u32; 5],
+    quantiles: [u32; 5],
     longest: u32,
     /// How many samples took longer, and what the longest of the others took.
     curve: Vec<(usize, u32)>,
@@ -108,11 +108,11 @@ pub struct Summary {
 impl Summary {
     /// The lowest of each figure, and the curve of the run that has the lowest tail.
     pub fn lowest<'a>(runs: impl Iterator<Item = &'a Self> + Clone) -> Self {
-        let tail = |run: &&Self| run.told[4];
+        let tail = |run: &&Self| run.quantiles[4];
         let best = runs.clone().min_by_key(tail).expect("at least one run");
         let mut lowest = best.clone();
         for run in runs {
-            for (mine, other) in lowest.told.iter_mut().zip(run.told) {
+            for (mine, other) in lowest.quantiles.iter_mut().zip(run.quantiles) {
                 *mine = (*mine).min(other);
             }
             lowest.longest = lowest.longest.min(run.longest);
@@ -121,7 +121,7 @@ impl Summary {
     }
 
     pub fn to_json(&self) -> String {
-        let [p50, p99, p999, p9999, p99999] = self.told;
+        let [p50, p99, p999, p9999, p99999] = self.quantiles;
         let curve: Vec<String> = self
             .curve
             .iter()
@@ -139,7 +139,7 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [p50, p99, p999, p9999, p99999] = self.told;
+        let [p50, p99, p999, p9999, p99999] = self.quantiles;
         let (count, longest) = (self.count, self.longest);
         write!(
             f,

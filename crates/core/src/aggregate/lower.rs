@@ -250,7 +250,7 @@ impl Lower {
 const CUBES: f64 = 1e-194;
 const FOURTHS: f64 = 1e-145;
 
-/// Whether powers of the deviations are no floats: too large, or too small to be told
+/// Whether powers of the deviations are no floats: too large, or too small to be
 /// from nothing.
 fn out_of_range(variance: f64, moment: f64, least: f64) -> bool {
     !moment.is_finite() || (variance > 0.0 && variance < least)

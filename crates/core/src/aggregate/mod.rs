@@ -249,7 +249,7 @@ pub enum Answer<T> {
     Bytes(Vec<u8>),
     /// Values, how often each came at most, and how much less that may have been.
     Hitters(Vec<(Cell<T>, u64, u64)>),
-    /// An answer that the caller works out and lowers.
+    /// An answer that the caller computes and lowers.
     Term(Term<T>),
     /// An exact integer that int64 cannot hold.
     Overflow(i128),

@@ -191,7 +191,7 @@ impl<const N: usize> CountedRecord<N> {
 }
 
 /// Of as many values: the last bits of floats depend on grouping, and which words are
-/// floats nobody knows here.
+/// floats is not known here.
 impl<const N: usize> PartialEq for CountedRecord<N> {
     fn eq(&self, other: &Self) -> bool {
         self.count == other.count

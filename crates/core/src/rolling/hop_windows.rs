@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn layout(groups: Option<&[u32]>, times: &[i64], count: usize) -> SortLayout {
-        SortLayout::new(groups, times, count, 1, &mut || true).expect("nobody stops it")
+        SortLayout::new(groups, times, count, 1, &mut || true).expect("proceed returns true")
     }
 
     fn hops(times: &[i64], hop: &Hop) -> Result<WindowList, Refusal> {

@@ -142,7 +142,7 @@ const ARITY: Parameter = Parameter {
     allowed: Allowed::OneOf(&[2, 4, 8, 16]),
 };
 
-/// Keeps what was worked out, for another query or for the steps that follow.
+/// Keeps what was computed, for another query or for the steps that follow.
 const CACHING: &[Parameter] = &[Parameter {
     name: "caching",
     default: 1,

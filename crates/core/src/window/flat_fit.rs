@@ -22,8 +22,8 @@
 //! at the young end.
 //!
 //! # Invariants (checked by `check`)
-//! 1. i < pointers[i] ≤ tail.
-//! 2. partials[i] is the fold of the values from i to pointers[i] − 1.
+//! 1. `i < pointers[i] ≤ tail`.
+//! 2. `partials[i]` is the fold of the values from `i` to `pointers[i] − 1`.
 //!
 //! # Deviations
 //! Windows of changing size: positions are counted since ever, and the two circular arrays

@@ -1,5 +1,5 @@
 //! Partials that own memory: those of another monoid as bytes on the heap, as sketches keep
-//! theirs, and as objects that are shared. A slot that is moved from, blanked or let go of
+//! theirs, and as objects that are shared. A slot that is moved from, blanked or released
 //! in the wrong place shows.
 
 use std::marker::PhantomData;

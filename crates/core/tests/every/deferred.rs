@@ -1,4 +1,4 @@
-//! Partials worked out later: the right value in the right order whatever fails on the
+//! Partials computed later: the right value in the right order whatever fails on the
 //! way, chains of any depth, and a ledger that does not grow.
 
 use std::cell::RefCell;
@@ -238,7 +238,7 @@ fn chains_of_any_depth_are_worked_out_and_dropped() {
         .rev()
         .fold(Term::default(), |acc, leaf| monoid.combine(&leaf, &acc));
     assert!(force(&left).into_iter().eq(0..DEEP));
-    drop(right); // never worked out
+    drop(right); // never computed
     let untouched = leaves().fold(Term::default(), |acc, leaf| monoid.combine(&acc, &leaf));
     drop(untouched);
 }

@@ -74,7 +74,7 @@ fn restored(window: &Any, empty: Any) -> Any {
 /// The same call on both; what they tell must agree.
 fn step(random: &mut Random, pair: &mut [Any; 2], dtype: DType, spread: u64, span: u64) {
     let time = random.below(span) as i64;
-    let told: Vec<String> = match random.below(16) {
+    let reprs: Vec<String> = match random.below(16) {
         0..=6 => {
             let row = [cell(random, dtype, spread)];
             let insert = |window: &mut Any| format!("{:?}", window.insert(time, &row));
@@ -111,7 +111,7 @@ fn step(random: &mut Random, pair: &mut [Any; 2], dtype: DType, spread: u64, spa
             pair.iter_mut().map(answer).collect()
         }
     };
-    assert!(told.windows(2).all(|two| two[0] == two[1]), "{told:?}");
+    assert!(reprs.windows(2).all(|two| two[0] == two[1]), "{reprs:?}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn count(counter: &'static std::thread::LocalKey<Cell<u64>>) {
     counter.with(|count| count.set(count.get() + 1));
 }
 
-/// What an entry may own: nothing, or something to let go, so that queues must blank what
+/// What an entry may own: nothing, or a counted resource, so that queues must blank what
 /// leaves.
 pub trait Own: Debug + Default + Send + 'static {}
 

@@ -115,7 +115,7 @@ impl<'a, V: Number> Values<'a, V> {
     }
 
     #[inline(always)]
-    fn is_there(&self, at: usize) -> bool {
+    fn is_present(&self, at: usize) -> bool {
         self.present.is_none_or(|present| present[at])
     }
 
@@ -123,7 +123,7 @@ impl<'a, V: Number> Values<'a, V> {
     #[inline(always)]
     pub(super) fn map<R: Copy>(&self, at: usize, missing: R, of: impl Fn(V) -> R) -> R {
         let value = of(self.all[at]);
-        if self.is_there(at) { value } else { missing }
+        if self.is_present(at) { value } else { missing }
     }
 }
 
@@ -435,7 +435,7 @@ impl<V: Number> Terms<2> for Moments<'_, V> {
         }
     }
     fn begin(&mut self, lo: usize, hi: usize) {
-        let Some(first) = (lo..hi).find(|at| self.values.is_there(*at)) else {
+        let Some(first) = (lo..hi).find(|at| self.values.is_present(*at)) else {
             return;
         };
         self.pivot = self.values.all[first];

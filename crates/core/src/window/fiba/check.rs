@@ -15,8 +15,8 @@ fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     pub(super) fn oldest(&self) -> Option<i64> {
-        let settled = (self.tree_len() > 0).then(|| self.left_leaf().first_time());
-        settled.map(|time| time.min(self.staged.oldest))
+        let first = (self.tree_len() > 0).then(|| self.left_leaf().first_time());
+        first.map(|time| time.min(self.staged.oldest))
     }
 
     pub(super) fn youngest(&self) -> Option<i64> {
@@ -44,7 +44,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
     }
 
-    /// Settled entries in order.
+    /// The entries of the tree in order, without those that are staged.
     pub(super) fn for_each_entry(&self, mut visit: impl FnMut(i64, Entry<M>)) {
         for id in self.leaf_ids() {
             let leaf = self.leaf(id);
@@ -207,7 +207,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         }
         require(self.height() > 0, || "staged beside a single leaf".into())?;
         require(!stages_all || self.monoid.commutative(), || {
-            "gathering what does not commute".into()
+            "all arrivals staged, but combining does not commute".into()
         })?;
         let last = self.right_leaf().last_time();
         require(*stages_all || *youngest < last, || {

@@ -45,7 +45,7 @@ pub(super) struct Values<T> {
 type Keyed<'a, T> = (i64, Option<&'a T>);
 
 impl<T: Element> Values<T> {
-    /// `needs` nothing: answers are worked out when they are asked for.
+    /// `needs` nothing: answers are computed by each query.
     pub(super) fn new(of: usize, dtype: DType, needs: Needs) -> Self {
         // Words of objects mean nothing without the tally that holds those.
         let tally = needs.tally || dtype == DType::Object;
@@ -273,7 +273,7 @@ impl<T: Element> Values<T> {
         }
     }
 
-    /// The answer over the rows of some times, worked out from these alone.
+    /// The answer over the rows of some times, computed from these alone.
     pub(super) fn answer_between(&mut self, kind: Kind, lo: i64, hi: i64) -> Answer<T> {
         let mut words = self.words(lo, hi);
         self.answer_over(kind, &mut words)

@@ -63,7 +63,7 @@ enum Source {
 ///
 /// # Panics
 /// If the algorithm is not `Fiba`, or `Recalculate`: then nothing is kept of the values,
-/// and all answers are worked out from the rows. Else like [`super::any::window`].
+/// and all answers are computed from the rows. Else like [`super::any::window`].
 pub fn window<T: Element>(
     algorithm: Algorithm,
     aggs: &[AggSpec],

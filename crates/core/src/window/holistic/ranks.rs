@@ -216,9 +216,9 @@ impl Ranks {
             return None;
         }
         let upper = left.split_off(left.words.len() / 2);
-        let told = (upper.words[0], upper.total());
+        let right = (upper.words[0], upper.total());
         self.leaves[b as usize] = upper;
-        Some(told)
+        Some(right)
     }
 
     fn even_inners(&mut self, a: u32, b: u32, key: i64) -> Option<(i64, u64)> {
@@ -233,9 +233,9 @@ impl Ranks {
             return None;
         }
         let upper = left.split_off(left.children.len() / 2);
-        let told = (upper.keys[0], upper.totals.iter().sum());
+        let right = (upper.keys[0], upper.totals.iter().sum());
         self.inners[b as usize] = upper;
-        Some(told)
+        Some(right)
     }
 
     fn new_leaf(&mut self, leaf: Leaf) -> u32 {
