@@ -250,8 +250,7 @@ impl Lower {
 const CUBES: f64 = 1e-194;
 const FOURTHS: f64 = 1e-145;
 
-/// Whether powers of the deviations are no floats: too large, or too small to be
-/// from nothing.
+/// Whether a power of the deviations is out of range: not finite, or too small to be exact.
 fn out_of_range(variance: f64, moment: f64, least: f64) -> bool {
     !moment.is_finite() || (variance > 0.0 && variance < least)
 }
