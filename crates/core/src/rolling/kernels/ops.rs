@@ -95,20 +95,20 @@ impl Number for f64 {
 
 /// A column, and which of its values are present, if some are missing.
 #[derive(Debug)]
-pub(super) struct Values<'a, V> {
+pub(super) struct NullableColumn<'a, V> {
     pub(super) all: &'a [V],
     pub(super) present: Option<&'a [bool]>,
 }
 
-impl<V> Clone for Values<'_, V> {
+impl<V> Clone for NullableColumn<'_, V> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<V> Copy for Values<'_, V> {}
+impl<V> Copy for NullableColumn<'_, V> {}
 
-impl<'a, V: Number> Values<'a, V> {
+impl<'a, V: Number> NullableColumn<'a, V> {
     pub(super) fn new(all: &'a [V], counts: Counts<'a>) -> Self {
         let present = counts.0.map(|presence| &presence.present[..]);
         Self { all, present }
@@ -127,7 +127,7 @@ impl<'a, V: Number> Values<'a, V> {
     }
 }
 
-impl<V: Number> Values<'_, V> {
+impl<V: Number> NullableColumn<'_, V> {
     /// What `of` makes of one value after the other, or `missing`.
     #[inline(always)]
     pub(super) fn each<R: Copy>(
@@ -150,7 +150,7 @@ impl<V: Number> Values<'_, V> {
     }
 }
 
-impl<V: Number> Values<'_, V> {
+impl<V: Number> NullableColumn<'_, V> {
     /// Likewise, with a slot for each.
     #[inline(always)]
     pub(super) fn fill<T: Copy, R>(
@@ -214,7 +214,7 @@ impl<V: Number> Values<'_, V> {
 
 /// The sum of floats with its error.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sum<'a>(pub(super) Values<'a, f64>);
+pub(super) struct Sum<'a>(pub(super) NullableColumn<'a, f64>);
 
 impl Scan for Sum<'_> {
     type Fold = Twofold;
@@ -242,7 +242,7 @@ impl Terms<1> for Sum<'_> {
     type Value = f64;
 
     #[inline(always)]
-    fn column(&self) -> Values<'_, f64> {
+    fn column(&self) -> NullableColumn<'_, f64> {
         self.0
     }
     #[inline(always)]
@@ -269,7 +269,7 @@ impl Terms<1> for Sum<'_> {
 /// The greatest of order-preserving words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extreme<'a, V> {
-    pub(super) values: Values<'a, V>,
+    pub(super) values: NullableColumn<'a, V>,
     pub(super) min: bool,
 }
 
@@ -332,7 +332,7 @@ impl<V: Number> Scan for Extreme<'_, V> {
 /// so both stay rare.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments<'a, V> {
-    values: Values<'a, V>,
+    values: NullableColumn<'a, V>,
     counts: Counts<'a>,
     pivot: V,
 }
@@ -345,7 +345,7 @@ pub(super) type Distances = [f64; 4];
 const MIN_REMAINDER: f64 = 1.0 / 32.0;
 
 impl<'a, V: Number> Moments<'a, V> {
-    pub(super) fn new(values: Values<'a, V>, counts: Counts<'a>) -> Self {
+    pub(super) fn new(values: NullableColumn<'a, V>, counts: Counts<'a>) -> Self {
         Self {
             values,
             counts,
@@ -423,7 +423,7 @@ impl<V: Number> Terms<2> for Moments<'_, V> {
     type Value = V;
 
     #[inline(always)]
-    fn column(&self) -> Values<'_, V> {
+    fn column(&self) -> NullableColumn<'_, V> {
         self.values
     }
     #[inline(always)]

@@ -3,7 +3,7 @@
 use std::mem::take;
 use std::ops::Range;
 
-use super::ops::{Extreme, Moments, Number, Sum, Values};
+use super::ops::{Extreme, Moments, NullableColumn, Number, Sum};
 use super::prefix_sums::{PrefixSums, Terms};
 use super::sink::Sink;
 use super::two_stacks::{Scan, TwoStacks};
@@ -81,14 +81,14 @@ pub(super) fn part<'a>(
     let counts = Counts(dense.and_then(|dense| dense.presence.as_ref()));
     match dense.map(|dense| &dense.numbers) {
         Some(Numbers::I64(values)) => {
-            let values = Values::new(values, counts);
+            let values = NullableColumn::new(values, counts);
             match fold {
                 FoldKind::Sum => ExactSum::boxed(values, counts, aggs),
                 fold => of_number(fold, values, counts, aggs),
             }
         }
         Some(Numbers::F64(values)) => {
-            let values = Values::new(values, counts);
+            let values = NullableColumn::new(values, counts);
             match fold {
                 FoldKind::Sum => Summed::boxed(Sum(values), counts, aggs),
                 fold => of_number(fold, values, counts, aggs),
@@ -100,7 +100,7 @@ pub(super) fn part<'a>(
 
 fn of_number<'a, V: Number + 'a>(
     fold: FoldKind,
-    values: Values<'a, V>,
+    values: NullableColumn<'a, V>,
     counts: Counts<'a>,
     aggs: Vec<IndexedAgg>,
 ) -> Box<dyn Part + 'a> {
@@ -138,7 +138,7 @@ impl Kernel for Count<'_> {
 /// Sums of integers: the running sum at the end of a window less that at its start. Both
 /// advance with the windows, so that nothing is kept per row of the column.
 struct ExactSum<'a> {
-    values: Values<'a, i64>,
+    values: NullableColumn<'a, i64>,
     young: Prefix,
     old: Prefix,
     /// The greatest value so far, up to its sign.
@@ -176,7 +176,7 @@ impl Prefix {
     /// From here on sums are those from `first` on, up to all of `..end`: their slots.
     fn begin(
         &mut self,
-        values: Values<'_, i64>,
+        values: NullableColumn<'_, i64>,
         Range { start, end }: Range<usize>,
         is_wide: bool,
     ) {
@@ -203,7 +203,7 @@ impl Prefix {
 
     /// Narrow sums from the `done`th row on, `sum` being that of the rows before it.
     #[inline(always)]
-    fn reach(&mut self, values: Values<'_, i64>, done: usize, sum: i64) {
+    fn reach(&mut self, values: NullableColumn<'_, i64>, done: usize, sum: i64) {
         let (mut sum, rows) = (sum, self.at + done..self.end);
         values.fill(
             rows,
@@ -220,7 +220,7 @@ impl Prefix {
 
 /// Narrow sums of both ends, side by side.
 #[inline(always)]
-fn reach_both(values: Values<'_, i64>, young: &mut Prefix, old: &mut Prefix) {
+fn reach_both(values: NullableColumn<'_, i64>, young: &mut Prefix, old: &mut Prefix) {
     let both = (young.end - young.at).min(old.end - old.at);
     let mut sums = [0_i64; 2];
     let slots = young.narrow[1..].iter_mut().zip(&mut old.narrow[1..]);
@@ -241,7 +241,7 @@ fn reach_both(values: Values<'_, i64>, young: &mut Prefix, old: &mut Prefix) {
 
 impl<'a> ExactSum<'a> {
     fn boxed(
-        values: Values<'a, i64>,
+        values: NullableColumn<'a, i64>,
         counts: Counts<'a>,
         aggs: Vec<IndexedAgg>,
     ) -> Box<dyn Part + 'a> {
@@ -349,7 +349,7 @@ impl Counts<'_> {
 
 /// The first or the last value of each window.
 struct End<'a, V> {
-    values: Values<'a, V>,
+    values: NullableColumn<'a, V>,
     counts: Counts<'a>,
     last: bool,
     /// Where to look for the end at a position, if some values are missing.
@@ -359,7 +359,7 @@ struct End<'a, V> {
 
 impl<'a, V: Number + 'a> End<'a, V> {
     fn boxed(
-        values: Values<'a, V>,
+        values: NullableColumn<'a, V>,
         counts: Counts<'a>,
         last: bool,
         aggs: Vec<IndexedAgg>,

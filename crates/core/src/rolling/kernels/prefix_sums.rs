@@ -26,7 +26,7 @@
 use std::ops::Range;
 
 use super::binned_sum::{BIN_CAPACITY, Grid, MAX_TERMS, Units};
-use super::ops::{Number, Values};
+use super::ops::{NullableColumn, Number};
 use super::two_stacks::{Scan, TwoStacks};
 use super::{Block, Counts};
 
@@ -37,7 +37,7 @@ pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
     type Value: Number;
 
     /// What terms are made of.
-    fn column(&self) -> Values<'_, Self::Value>;
+    fn column(&self) -> NullableColumn<'_, Self::Value>;
     /// The terms of a value; what is missing has zeros.
     fn terms(&self) -> impl Fn(Self::Value) -> [f64; K];
 

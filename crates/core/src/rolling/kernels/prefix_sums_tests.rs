@@ -1,6 +1,6 @@
 //! Running sums against a look at every window, over data that ends epochs in all ways.
 
-use super::ops::{Moments, Sum, Values};
+use super::ops::{Moments, NullableColumn, Sum};
 use super::prefix_sums::{PrefixSums, Terms};
 use super::{Block, Counts};
 use crate::aggregate::twofold::Twofold;
@@ -99,7 +99,7 @@ fn check(seed: u64) {
     let present: Vec<bool> = (0..count).map(|_| random.below(5) > 0).collect();
     let presence = Presence::new(present.clone());
     let counts = Counts((seed.is_multiple_of(2)).then_some(&presence));
-    let column = Values::new(&values, counts);
+    let column = NullableColumn::new(&values, counts);
     let length = [2, 9, 40, 700][random.below(4)];
     let (lo, hi) = random.windows(count, length);
     let there = |at: &usize| counts.0.is_none() || present[*at];
@@ -171,7 +171,7 @@ fn a_window_that_shares_nothing_begins_anew() {
         let first = random.values(500);
         let second = random.values(500);
         let (lo, hi) = random.windows(500, 40);
-        let alone = Moments::new(Values::new(&second, counts), counts);
+        let alone = Moments::new(NullableColumn::new(&second, counts), counts);
         let alone = answers(alone, counts, (&lo, &hi), &mut random);
         let both = [first, second].concat();
         let then = |ends: &[usize]| -> Vec<usize> {
@@ -180,7 +180,7 @@ fn a_window_that_shares_nothing_begins_anew() {
                 .chain(ends.iter().map(|end| end + 500))
                 .collect()
         };
-        let together = Moments::new(Values::new(&both, counts), counts);
+        let together = Moments::new(NullableColumn::new(&both, counts), counts);
         let windows = (&then(&lo)[..], &then(&hi)[..]);
         let together = answers(together, counts, windows, &mut random);
         same(&together[lo.len()..], &alone, seed);

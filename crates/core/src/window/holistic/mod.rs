@@ -15,18 +15,18 @@
 //! so a row that is evicted must be found: rows lie in a FiBA tree by time, each on its
 //! own (ties are kept there), whatever this window does at equal times.
 //!
-//! Aggregations that have a monoid and are asked for beside these run in a window of their
+//! Aggregations of the same window that have a monoid run in a window of their
 //! own, which sees the same calls.
 //!
 //! Invariants, checked by `check`:
-//! 1. All columns, and the window beside, have the same times.
+//! 1. All columns, and the monoid window, have the same times.
 //! 2. The structures of a column hold the values of its rows, each as often.
 //! 3. Under [`Ties::Combine`] an entry is all rows of a time, and `times` counts these.
 
-mod column;
 pub mod ranks;
 mod rows;
 pub mod tally;
+mod value_index;
 
 use std::sync::Arc;
 
@@ -38,24 +38,24 @@ use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use crate::snapshot::{Reader, Result, Writer, damaged};
-use column::{Needs, Values};
 use rows::Row;
+use value_index::{Needs, ValueIndex};
 
 struct Holistic<T> {
     ties: Ties,
-    /// Who answers, per request.
+    /// The part that answers each aggregation.
     sources: Vec<Source>,
     /// The aggregations that have a monoid, if there are any.
-    beside: Option<Box<dyn AnyWindow<T>>>,
+    monoid_window: Option<Box<dyn AnyWindow<T>>>,
     /// The columns that others are of, at least one.
-    columns: Vec<Values<T>>,
+    columns: Vec<ValueIndex<T>>,
     /// Different times, where ties combine.
     times: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    Beside,
+    Monoid,
     Column { at: usize, kind: Kind },
 }
 
@@ -80,12 +80,12 @@ pub fn window<T: Element>(
             Algorithm::Recalculate => Needs::default(),
             _ => needs,
         };
-        Values::new(of, dtypes[of], needs)
+        ValueIndex::new(of, dtypes[of], needs)
     });
     Box::new(Holistic {
         ties,
         sources,
-        beside: (!others.is_empty()).then(|| plain(algorithm, &others, dtypes, ties)),
+        monoid_window: (!others.is_empty()).then(|| plain(algorithm, &others, dtypes, ties)),
         columns: columns.collect(),
         times: 0,
     })
@@ -96,7 +96,7 @@ fn sources(aggs: &[AggSpec]) -> (Vec<Source>, Vec<(usize, Needs)>) {
     let mut needs: Vec<(usize, Needs)> = Vec::new();
     let sources = aggs.iter().map(|agg| {
         if !agg.kind.is_holistic() {
-            return Source::Beside;
+            return Source::Monoid;
         }
         let of = agg.of.expect("holistic aggregations have a column");
         let known = needs.iter().position(|(column, _)| *column == of);
@@ -115,14 +115,14 @@ impl<T: Element> Holistic<T> {
     /// Answers of the sources, given those of the window beside.
     fn answer(
         &mut self,
-        beside: Vec<Answer<T>>,
+        monoids: Vec<Answer<T>>,
         out: &mut Vec<Answer<T>>,
-        mut column: impl FnMut(&mut Values<T>, Kind) -> Answer<T>,
+        mut column: impl FnMut(&mut ValueIndex<T>, Kind) -> Answer<T>,
     ) {
-        let mut beside = beside.into_iter();
+        let mut monoids = monoids.into_iter();
         for source in &self.sources {
             out.push(match *source {
-                Source::Beside => beside.next().expect("one per request"),
+                Source::Monoid => monoids.next().expect("one per request"),
                 Source::Column { at, kind } => column(&mut self.columns[at], kind),
             });
         }
@@ -181,7 +181,7 @@ impl<T: Element> Holistic<T> {
         if counted != self.times {
             return Err(format!("{counted} different times, {} counted", self.times));
         }
-        let times = |column: &mut Values<T>| -> Vec<i64> {
+        let times = |column: &mut ValueIndex<T>| -> Vec<i64> {
             column
                 .timed_rows()
                 .into_iter()
@@ -195,9 +195,9 @@ impl<T: Element> Holistic<T> {
         {
             return Err("columns differ in their times".to_owned());
         }
-        if let Some(beside) = &mut self.beside {
+        if let Some(monoids) = &mut self.monoid_window {
             let mut others = Vec::new();
-            beside.for_each(&mut |time, _| others.push(time));
+            monoids.for_each(&mut |time, _| others.push(time));
             if self.ties == Ties::Combine {
                 first.dedup();
             }
@@ -212,7 +212,10 @@ impl<T: Element> Holistic<T> {
         Self {
             ties: self.ties,
             sources: self.sources.clone(),
-            beside: self.beside.as_ref().map(|beside| beside.boxed_clone()),
+            monoid_window: self
+                .monoid_window
+                .as_ref()
+                .map(|monoids| monoids.boxed_clone()),
             columns: self.columns.clone(),
             times: self.times,
         }
@@ -224,8 +227,8 @@ impl<T: Element> AnyWindow<T> for Holistic<T> {
         Ok(())
     }
     fn insert(&mut self, time: i64, row: &[Cell<T>]) -> Granted<()> {
-        if let Some(beside) = &mut self.beside {
-            beside.insert(time, row)?;
+        if let Some(window) = &mut self.monoid_window {
+            window.insert(time, row)?;
         }
         self.count_time(time);
         for column in &mut self.columns {
@@ -234,8 +237,8 @@ impl<T: Element> AnyWindow<T> for Holistic<T> {
         Ok(())
     }
     fn insert_many(&mut self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Granted<()> {
-        if let Some(beside) = &mut self.beside {
-            beside.insert_many(times.clone(), columns)?;
+        if let Some(window) = &mut self.monoid_window {
+            window.insert_many(times.clone(), columns)?;
         }
         if self.ties == Ties::Combine {
             let mut different = times.clone();
@@ -251,8 +254,8 @@ impl<T: Element> AnyWindow<T> for Holistic<T> {
     }
     fn evict(&mut self) -> Option<i64> {
         let time = self.oldest()?;
-        if let Some(beside) = &mut self.beside {
-            beside.evict();
+        if let Some(window) = &mut self.monoid_window {
+            window.evict();
         }
         self.evict_entry(time);
         Some(time)
@@ -261,16 +264,16 @@ impl<T: Element> AnyWindow<T> for Holistic<T> {
         if !self.columns[0].has(time) {
             return Ok(false);
         }
-        if let Some(beside) = &mut self.beside {
-            beside.evict_at(time)?;
+        if let Some(window) = &mut self.monoid_window {
+            window.evict_at(time)?;
         }
         self.evict_entry(time);
         Ok(true)
     }
     fn evict_until(&mut self, time: i64) -> usize {
         let before = self.len();
-        if let Some(beside) = &mut self.beside {
-            beside.evict_until(time);
+        if let Some(window) = &mut self.monoid_window {
+            window.evict_until(time);
         }
         if self.ties == Ties::Combine {
             let mut gone = 0;
@@ -287,20 +290,20 @@ impl<T: Element> AnyWindow<T> for Holistic<T> {
         before - self.len()
     }
     fn query(&mut self, out: &mut Vec<Answer<T>>) {
-        let mut beside = Vec::new();
-        if let Some(window) = &mut self.beside {
-            window.query(&mut beside);
+        let mut monoids = Vec::new();
+        if let Some(window) = &mut self.monoid_window {
+            window.query(&mut monoids);
         }
-        self.answer(beside, out, |column, kind| column.answer(kind));
+        self.answer(monoids, out, |column, kind| column.answer(kind));
     }
     fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>) -> Granted<()> {
-        let mut beside = Vec::new();
-        if let Some(window) = &mut self.beside {
-            window.query_range(lo, hi, &mut beside)?;
+        let mut monoids = Vec::new();
+        if let Some(window) = &mut self.monoid_window {
+            window.query_range(lo, hi, &mut monoids)?;
         }
         let whole = self.oldest().is_none_or(|oldest| lo <= oldest)
             && self.youngest().is_none_or(|youngest| youngest <= hi);
-        self.answer(beside, out, |column, kind| match whole {
+        self.answer(monoids, out, |column, kind| match whole {
             true => column.answer(kind),
             false => column.answer_between(kind, lo, hi),
         });
@@ -322,24 +325,24 @@ impl<T: Element> AnyWindow<T> for Holistic<T> {
         self.columns[0].youngest()
     }
     fn clear(&mut self) {
-        if let Some(beside) = &mut self.beside {
-            beside.clear();
+        if let Some(window) = &mut self.monoid_window {
+            window.clear();
         }
-        self.columns.iter_mut().for_each(Values::clear);
+        self.columns.iter_mut().for_each(ValueIndex::clear);
         self.times = 0;
     }
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, Vec<Answer<T>>)) {
-        let mut beside = Vec::new();
-        if let Some(window) = &mut self.beside {
-            window.for_each(&mut |_, answers| beside.push(answers));
+        let mut monoids = Vec::new();
+        if let Some(window) = &mut self.monoid_window {
+            window.for_each(&mut |_, answers| monoids.push(answers));
         }
         let columns = self.columns.iter_mut();
-        let rows: Vec<Vec<(i64, Row)>> = columns.map(Values::timed_rows).collect();
-        let mut beside = beside.into_iter();
+        let rows: Vec<Vec<(i64, Row)>> = columns.map(ValueIndex::timed_rows).collect();
+        let mut monoids = monoids.into_iter();
         for (from, to) in self.entries(&rows[0]) {
-            let mut answers = beside.next().unwrap_or_default().into_iter();
+            let mut answers = monoids.next().unwrap_or_default().into_iter();
             let answers = self.sources.iter().map(|source| match *source {
-                Source::Beside => answers.next().expect("one per request"),
+                Source::Monoid => answers.next().expect("one per request"),
                 Source::Column { at, kind } => {
                     let rows = rows[at][from..to].iter();
                     let mut words: Vec<i64> = rows.filter_map(|(_, row)| row.word()).collect();
@@ -350,31 +353,34 @@ impl<T: Element> AnyWindow<T> for Holistic<T> {
         }
     }
     fn check(&self) -> std::result::Result<(), String> {
-        if let Some(beside) = &self.beside {
-            beside.check()?;
+        if let Some(window) = &self.monoid_window {
+            window.check()?;
         }
-        self.columns.iter().try_for_each(Values::check)?;
+        self.columns.iter().try_for_each(ValueIndex::check)?;
         self.copied().check_times()
     }
     fn bytes(&self) -> usize {
-        let columns: usize = self.columns.iter().map(Values::bytes).sum();
-        let beside = self.beside.as_ref().map_or(0, |beside| beside.bytes());
-        size_of::<Self>() + self.sources.capacity() * size_of::<Source>() + columns + beside
+        let columns: usize = self.columns.iter().map(ValueIndex::bytes).sum();
+        let monoids = self
+            .monoid_window
+            .as_ref()
+            .map_or(0, |monoids| monoids.bytes());
+        size_of::<Self>() + self.sources.capacity() * size_of::<Source>() + columns + monoids
     }
     fn ledger(&self) -> Option<Arc<Ledger<T>>> {
-        self.beside.as_ref()?.ledger()
+        self.monoid_window.as_ref()?.ledger()
     }
     fn write(&self, out: &mut Writer) {
-        if let Some(beside) = &self.beside {
-            beside.write(out);
+        if let Some(window) = &self.monoid_window {
+            window.write(out);
         }
         for column in &self.columns {
             column.write(out);
         }
     }
     fn read(&mut self, input: &mut Reader<'_>) -> Result<()> {
-        if let Some(beside) = &mut self.beside {
-            beside.read(input)?;
+        if let Some(window) = &mut self.monoid_window {
+            window.read(input)?;
         }
         for column in &mut self.columns {
             column.read(input)?;

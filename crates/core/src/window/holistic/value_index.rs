@@ -1,4 +1,4 @@
-//! One column of a holistic window: its rows in order of time, and the structures over
+//! The index of one column of a holistic window: its rows by time, and the structures over
 //! their values.
 
 use super::ranks::Ranks;
@@ -12,7 +12,7 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 use crate::window::fiba::Fiba;
 use crate::window::{Batch, Ties, Window};
 
-/// Which structures are kept.
+/// The structures that an index keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     pub(super) ranks: bool,
@@ -30,8 +30,8 @@ impl Needs {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Values<T> {
-    /// Which column of the rows inserted.
+pub(super) struct ValueIndex<T> {
+    /// The column of the inserted rows.
     pub(super) of: usize,
     dtype: DType,
     rows: Fiba<Rows, 64, 32>,
@@ -44,7 +44,7 @@ pub(super) struct Values<T> {
 /// A row's word, and the object that it stands for.
 type Keyed<'a, T> = (i64, Option<&'a T>);
 
-impl<T: Element> Values<T> {
+impl<T: Element> ValueIndex<T> {
     /// `needs` nothing: answers are computed by each query.
     pub(super) fn new(of: usize, dtype: DType, needs: Needs) -> Self {
         // Words of objects mean nothing without the tally that holds those.
