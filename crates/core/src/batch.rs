@@ -2,7 +2,7 @@
 
 use crate::monoid::{Entry, Monoid};
 
-/// What an insert at a present time does.
+/// The effect of an insert at a time that is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Ties {
     /// Combine behind the value there: one entry per time.

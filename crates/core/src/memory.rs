@@ -8,7 +8,7 @@ const LARGE: usize = 4 << 20;
 
 /// A column of zeros, not yet touched.
 ///
-/// Where the system has large pages on request, it is asked for them: with small ones, a
+/// It requests large pages where the system has them: with small ones, a
 /// fresh column costs more in page faults (4.4 ns per number measured, 1.2 with large
 /// ones) than most kernels take to fill it.
 pub fn zeroed<T: Copy + Default>(count: usize) -> Vec<T> {

@@ -72,7 +72,7 @@ impl Writer {
         self.postponed.push(value);
     }
 
-    /// What was postponed; what has been written is worth nothing if there is any.
+    /// The postponed values. If there are any, the bytes written so far are void.
     pub fn take_postponed(&mut self) -> Vec<Box<dyn Any>> {
         std::mem::take(&mut self.postponed)
     }

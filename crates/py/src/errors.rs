@@ -59,7 +59,8 @@ pub(crate) fn with_prefix(py: Python<'_>, error: PyErr, what: &str) -> PyErr {
     error
 }
 
-/// What is raised for an error; `interrupt` is what [`crate::signals::watch_signals`] left.
+/// The exception for an error of a kernel; `interrupt` is that of
+/// [`crate::signals::watch_signals`].
 pub(crate) fn kernel_error(py: Python<'_>, error: Error, interrupt: Option<PyErr>) -> PyErr {
     match error {
         Error::Interrupted => {

@@ -19,7 +19,7 @@ use crate::arrow::{ArrowArray, Numbers, import};
 use crate::errors::{spec_error, with_note};
 use crate::scalars::{described, is_exact_fraction, is_numpy_bool, plain};
 
-/// Of integers and text, as that of Spark SQL's `xxhash64`.
+/// The seed of integers and text, as in Spark SQL's `xxhash64`.
 const PLAIN: u64 = 42;
 const FLOAT: u64 = 43;
 const BINARY: u64 = 44;
@@ -43,7 +43,7 @@ pub(crate) fn of_float(float: f64) -> i64 {
     hash(FLOAT, &float.to_bits().to_le_bytes())
 }
 
-/// Of an integer beyond int64, as Python writes it in as few signed bytes as it takes.
+/// The hash of an integer beyond int64, from as few signed bytes as it takes.
 fn of_big(bytes: &[u8]) -> i64 {
     hash(BIG, bytes)
 }

@@ -1,4 +1,4 @@
-//! How values come into a window: one by one, or as whole columns.
+//! Inserting values into a window: one by one, or as whole columns.
 
 use std::sync::Arc;
 
@@ -187,7 +187,7 @@ impl Access {
     }
 }
 
-/// What became of a bulk insert.
+/// The outcome of a bulk insert.
 enum Done {
     Inserted,
     Refused(Refused),

@@ -21,7 +21,7 @@ impl Spec {
         )))
     }
 
-    /// What a single entry has in a column.
+    /// The value of a single entry in a column.
     pub(crate) fn value_of<'py>(
         &self,
         value: &Bound<'py, PyAny>,

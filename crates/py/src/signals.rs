@@ -24,7 +24,7 @@ pub(crate) fn check_signals(py: Python<'_>) -> PyResult<()> {
 /// How often a running kernel looks for Ctrl-C.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Says no once there was a Ctrl-C, which it leaves in `interrupt`.
+/// A function that returns false after Ctrl-C, and then leaves the exception in `interrupt`.
 pub(crate) fn watch_signals(interrupt: &mut Option<PyErr>) -> impl FnMut() -> bool {
     let mut looked = Instant::now();
     move || {

@@ -203,7 +203,7 @@ impl Spec {
         }
     }
 
-    /// Where each feed of a wider spec is among these, if it is.
+    /// For each input of a wider spec, its position among the inputs of this one.
     pub(crate) fn places_of(&self, wider: &Self) -> Vec<Option<usize>> {
         let place =
             |input: &InputColumn| self.inputs.iter().position(|known| known.reads_as(input));

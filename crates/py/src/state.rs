@@ -1,4 +1,4 @@
-//! What a window's lock guards: the core's window and the types of its columns.
+//! The state under a window's lock: the core's window and the dtypes of its columns.
 //!
 //! No Python code runs in here, so that no callback can meet a locked window.
 

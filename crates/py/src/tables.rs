@@ -192,7 +192,7 @@ impl KernelInputs {
         self.columns.iter().map(Numbers::column).collect()
     }
 
-    /// By one thread, of all rows; equal times are peers.
+    /// A request for one thread and all rows; equal times are peers.
     fn request<'a>(&'a self, columns: &'a [Column<'a, i64>], spans: &'a [Span]) -> Request<'a> {
         Request {
             groups: self.rows.groups(),

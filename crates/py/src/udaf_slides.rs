@@ -20,7 +20,7 @@ pub(crate) struct Eager<'a, 'py> {
     udaf_calls: &'a UdafCalls<'a, 'py>,
     udaf: &'a Udaf,
     functions: &'a Functions,
-    /// By row; `None` where the value is missing.
+    /// Partials by row; `None` where the value is missing.
     lifted: Vec<Partial<'py>>,
     /// `suffixes[k]` is the fold of the `k + 1` rows before `mid`.
     suffixes: Vec<Partial<'py>>,

@@ -30,11 +30,11 @@ const fn power(exponent: i64) -> f64 {
 
 const DOWN: f64 = power(-64);
 const UP: f64 = power(64);
-/// From here on a sum is beyond, once it is made smaller.
+/// The least scaled sum that is beyond.
 const MIN_BEYOND: f64 = power(1023 - 64);
-/// And from here on it is wide: twice as much would leave the floats.
+/// The least scaled sum that is wide: twice as much would overflow.
 const MIN_WIDE: f64 = power(1022);
-/// What brings a low part into the range of 32 bits: it is at most 2⁻⁵³ of a high one.
+/// The factor that brings a low part into the range of 32 bits: it is at most 2⁻⁵³ of a high one.
 const NARROW: f64 = power(-900);
 const WIDEN: f64 = power(900);
 
@@ -142,7 +142,7 @@ pub(super) struct Wide {
 }
 
 const FAR_EXPONENT: i64 = 1200;
-/// Says in the NaN that a sum is wide.
+/// The bit of the NaN that marks a wide sum.
 const MARK: u64 = 1 << 40;
 /// The low part goes into 32 bits in parts of the high one, of which it is at most 2⁻⁵³.
 const SHARE_SCALE: f64 = power(53);
@@ -233,7 +233,7 @@ impl Wide {
     }
 }
 
-/// What a sum counts for beside an infinity or a NaN.
+/// The float that stands for a sum beside an infinity or a NaN.
 fn endless(sum: Twofold) -> f64 {
     if Beyond::is(sum) { 0.0 } else { sum.sum }
 }

@@ -20,13 +20,13 @@ const SQUARES: usize = 3;
 #[derive(Clone, Copy, Debug)]
 pub struct Common {
     col: usize,
-    /// Of logarithms.
+    /// Sums of logarithms.
     logs: bool,
     squares: bool,
 }
 
 impl Common {
-    /// What these components amount to, if it is one of the common records.
+    /// The common record that these components make, if there is one.
     pub fn of(components: &[Component]) -> Option<Self> {
         let [count, sum, rest @ ..] = components else {
             return None;

@@ -17,7 +17,7 @@ use super::{DType, extreme_word};
 pub mod presence {
     pub const NONE: u64 = 0;
     pub const VALUE: u64 = 1;
-    /// There is an extreme row, and its value is missing.
+    /// The value of the extreme row is missing.
     pub const NULL: u64 = 2;
 }
 use presence::{NULL, VALUE};

@@ -29,9 +29,9 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 /// The function that a pending term calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UdafFunction {
-    /// Of the older and the younger.
+    /// Combines the older and the younger.
     Combine,
-    /// Of the whole and its oldest part, which leaves the rest.
+    /// Takes the oldest part out of the whole.
     Inverse,
 }
 
@@ -442,7 +442,7 @@ impl<T: Element> Deferred<T> {
         Term(Some(node))
     }
 
-    /// What is left of `whole` without its oldest part.
+    /// The rest of `whole` without its oldest part.
     pub fn inverse_of(&self, whole: &Term<T>, oldest: &Term<T>) -> Term<T> {
         let (Some(a), Some(b)) = (&whole.0, &oldest.0) else {
             return whole.clone();
@@ -489,7 +489,7 @@ impl<T: Element> Monoid for Deferred<T> {
     }
 }
 
-/// Of aggregations that have an inverse among their functions.
+/// For aggregations that have an inverse among their functions.
 impl<T: Element> Invertible for Deferred<T> {
     fn inverse(&self, whole: &Term<T>, oldest: &Term<T>) -> Term<T> {
         self.inverse_of(whole, oldest)

@@ -16,7 +16,7 @@ pub enum Interpolation {
     Linear,
     Lower,
     Higher,
-    /// Of two that are equally near, the one of even rank.
+    /// The nearest rank; of two equally near, the even one.
     Nearest,
     Midpoint,
 }
@@ -37,7 +37,7 @@ pub struct Quantile {
     interpolation: Interpolation,
 }
 
-/// Where a quantile lies among sorted values.
+/// The position of a quantile among sorted values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     pub rank: usize,

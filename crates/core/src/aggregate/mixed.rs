@@ -20,7 +20,7 @@ type Rest = Record<Words, Words>;
 #[derive(Clone, Debug)]
 pub struct Mixed<T> {
     rest: Rest,
-    /// Who answers, per request.
+    /// The part that answers each aggregation.
     sources: Vec<Source>,
     /// The columns collected, in order of request.
     collected: Vec<usize>,
@@ -189,7 +189,7 @@ fn plain(aggs: &[AggSpec]) -> Vec<AggSpec> {
     plain.copied().collect()
 }
 
-/// Of those that [`Mixed::invertible`] made, where nothing is collected or sketched.
+/// For those that [`Mixed::invertible`] made, where nothing is collected or sketched.
 impl<T: Element> Invertible for Mixed<T>
 where
     Cell<T>: Element,

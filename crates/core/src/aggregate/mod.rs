@@ -67,7 +67,7 @@ pub enum Kind {
     BitXor,
     Skewness,
     Kurtosis,
-    /// Of the columns `of` and `by`, which are missing in the same rows.
+    /// Over the columns `of` and `by`, which are missing in the same rows.
     Covariance,
     Correlation,
     TopK {
@@ -157,7 +157,8 @@ impl Kind {
         hitters || matches!(self, ArgMin | ArgMax | Covariance | Correlation)
     }
 
-    /// By name, with the number that goes with some; sketches bring their parameters.
+    /// Parses a name, with the number that some kinds take; names of sketches hold their
+    /// parameters.
     pub fn parse(name: &str, number: u32) -> Option<Self> {
         match name {
             "top_k" => return Some(Self::TopK { k: number }),

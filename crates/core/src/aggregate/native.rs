@@ -22,12 +22,13 @@ pub const MAX_WORDS: usize = 16;
 /// So much below the largest that sums of many do not overflow.
 const MAX_COUNT: u64 = 1 << 48;
 
-/// Of the older (or the whole), the younger (or the oldest), and where to write.
+/// Combine or inverse: pointers to the older (or the whole), the younger (or the oldest), and
+/// the result.
 pub type Binary = unsafe extern "C" fn(*const u64, *const u64, *mut u64);
-/// Of a value, and where to write.
+/// Lift: a value, and a pointer to the result.
 pub type LiftI64 = unsafe extern "C" fn(i64, *mut u64);
 pub type LiftF64 = unsafe extern "C" fn(f64, *mut u64);
-/// Of a record.
+/// Lower: a pointer to a record.
 pub type LowerI64 = unsafe extern "C" fn(*const u64) -> i64;
 pub type LowerF64 = unsafe extern "C" fn(*const u64) -> f64;
 
@@ -190,7 +191,7 @@ impl<const N: usize> CountedRecord<N> {
     }
 }
 
-/// Of as many values: the last bits of floats depend on grouping, and which words are
+/// Equal if they hold as many values: the last bits of floats depend on grouping, and which words are
 /// floats is not known here.
 impl<const N: usize> PartialEq for CountedRecord<N> {
     fn eq(&self, other: &Self) -> bool {
@@ -334,7 +335,7 @@ impl<const N: usize> Monoid for Native<N> {
     }
 }
 
-/// Of functions that bring an inverse.
+/// For functions with an inverse.
 impl<const N: usize> Invertible for Native<N> {
     fn inverse(&self, whole: &CountedRecord<N>, oldest: &CountedRecord<N>) -> CountedRecord<N> {
         match (self.0.inverse, whole.count.saturating_sub(oldest.count)) {

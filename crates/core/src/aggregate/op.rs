@@ -1,4 +1,4 @@
-//! What a component of a record does, and how many words it takes.
+//! The operations of a record's components, and the words that each takes.
 
 /// One operation. Field `n` and `sum` are the word offsets of the components that
 /// [`Op::SquaresF`] and [`Op::SquaresI`] build upon.

@@ -426,7 +426,7 @@ impl<R: Words + HandleSlot, P: Words> Monoid for Record<R, P> {
     }
 }
 
-/// Of records of a [`RecordPlan::invertible`] plan.
+/// For records of a [`RecordPlan::invertible`] plan.
 impl<R: Words + HandleSlot, P: Words> Invertible for Record<R, P> {
     fn inverse(&self, whole: &P, oldest: &P) -> P {
         let mut out = P::zeroed(self.plan.words);
@@ -444,7 +444,7 @@ impl<R: Words + HandleSlot, P: Words> Invertible for Record<R, P> {
     }
 }
 
-/// Of records of a [`RecordPlan::selective`] plan.
+/// For records of a [`RecordPlan::selective`] plan.
 impl<R: Words + HandleSlot, P: Words> Selective for Record<R, P> {
     fn outdoes(&self, younger: &P, older: &P) -> bool {
         self.combine(older, younger).as_ref() == younger.as_ref()

@@ -107,7 +107,7 @@ impl Twofold {
         }
     }
 
-    /// What is left without `older`, which was combined into it; rounds once more.
+    /// The rest without `older`, which was combined into it; rounds once more.
     #[inline]
     #[must_use]
     pub fn without(self, older: Self) -> Self {

@@ -30,7 +30,7 @@ pub struct WindowList {
 pub enum Refusal {
     /// A window that reaches past int64, because of this row.
     Beyond { row: usize },
-    /// So many windows: more than [`MAX_WINDOWS`], or than there is memory for.
+    /// More windows than [`MAX_WINDOWS`], or than there is memory for.
     TooMany { count: i128 },
 }
 

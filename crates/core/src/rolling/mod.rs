@@ -51,7 +51,7 @@ use scatter::{AnswerPositions, Columns, into_marks};
 pub use sort_layout::{SortLayout, rows_are_sorted};
 use sorted_view::Sorted;
 
-/// What to compute. Columns of numbers have no objects, so any `T` will do. Columns,
+/// A call's arguments. Columns of numbers have no objects, so any `T` will do. Columns,
 /// `groups` and `arrival` are as long as `times`. [`Request::new`] makes a plain one.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a, T = i64> {
@@ -74,11 +74,11 @@ pub struct Request<'a, T = i64> {
     /// Threads that may work, the caller's being one of them. Answers are the same to the
     /// last bit, however many.
     pub threads: usize,
-    /// What becomes of an integer that int64 cannot hold.
+    /// How integers that int64 cannot hold are answered.
     pub overflow: Overflow,
 }
 
-/// What becomes of an exact integer answer that int64 cannot hold.
+/// How an exact integer that int64 cannot hold is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
     /// [`Error::Overflow`]: there are no answers at all.
@@ -375,7 +375,7 @@ pub fn rolling_udaf<T: Element>(
     run(request, (&Sorted::of(request), None), &udaf, sink, proceed)
 }
 
-/// Of a table in order, `only` the groups for which that is true, if it is given.
+/// Answers a sorted table; if `only` is given, the groups for which it is true.
 fn run<T: Element, A: Aggregation<T>>(
     request: &Request<'_, T>,
     (sorted, only): (&Sorted<'_>, Option<&[bool]>),
@@ -467,7 +467,7 @@ impl<'a, A: Monoid> Group<'a, A> {
     }
 }
 
-/// Where the answers go.
+/// The receiver of the answers.
 pub trait Sink<T> {
     /// The answers of one row over one span, one per aggregation.
     fn put(&mut self, span: usize, row: usize, answers: &[Answer<T>]) -> Result<(), Error>;

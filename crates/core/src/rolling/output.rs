@@ -84,7 +84,7 @@ impl Blank {
         }
     }
 
-    /// Pieces of so many rows each, one behind the other.
+    /// Chunks of so many rows each, one behind the other.
     pub fn chunks(&mut self, sizes: &[usize]) -> Vec<OutputChunk<'_>> {
         match self {
             Self::I64(values) => lend(values, sizes)
@@ -113,7 +113,7 @@ impl Blank {
     }
 }
 
-/// Rooms for so many numbers each, none of which is there.
+/// Slices for so many numbers each, all of them missing.
 fn lend<'a, V>(
     mut rest: &'a mut [V],
     sizes: &[usize],
@@ -164,7 +164,7 @@ pub(super) enum OutputChunk<'a> {
     Bytes(ListValues<u8>),
 }
 
-/// What a piece holds beside numbers of the column.
+/// The validity, lists and overflows of a chunk.
 #[derive(Debug)]
 pub(super) enum Marks {
     Valid(Bitmap),
@@ -184,7 +184,7 @@ impl OutputChunk<'_> {
         }
     }
 
-    /// From here on every value is there, unless it is left out.
+    /// Marks every value as present; [`Self::leave_out`] clears single ones.
     pub(super) fn assume_all(&mut self) {
         match self {
             Self::I64 { values, valid, .. } => *valid = Bitmap::full(values.len()),
@@ -193,7 +193,7 @@ impl OutputChunk<'_> {
         }
     }
 
-    /// The value, which was there, is missing; what stands in its place is blanked.
+    /// Marks a present value as missing and blanks it.
     pub(super) fn leave_out(&mut self, row: usize) {
         match self {
             Self::I64 { values, valid, .. } => {
@@ -208,7 +208,7 @@ impl OutputChunk<'_> {
         }
     }
 
-    /// The number is missing from here on, if it was there.
+    /// Marks a number as missing, if it is present.
     pub(super) fn clear(&mut self, row: usize) {
         let there = match self {
             Self::I64 { valid, .. } | Self::F64 { valid, .. } => valid.bit(row) == 1,
@@ -219,7 +219,7 @@ impl OutputChunk<'_> {
         }
     }
 
-    /// The value, which is missing, is an integer that does not fit.
+    /// Records the integer of a missing value, which does not fit.
     pub(super) fn note_overflow(&mut self, row: usize, value: i128) {
         let Self::I64 { beyond, .. } = self else {
             unreachable!("an integer for another column");
@@ -227,7 +227,7 @@ impl OutputChunk<'_> {
         beyond.push((row, value));
     }
 
-    /// The bytes of a record, which was not there.
+    /// Sets the bytes of a record that was missing.
     pub(super) fn put_record(&mut self, row: usize, record: &[u64]) {
         let Self::Bytes(bytes) = self else {
             unreachable!("records for another column");
@@ -291,7 +291,7 @@ impl Bitmap {
         Self { bytes, set: rows }
     }
 
-    /// Bitmaps as one of so many rows, each from its place on.
+    /// Joins bitmaps to one of so many rows, each from its start on.
     pub(super) fn joined(chunks: &[Self], starts: &[usize], rows: usize) -> Self {
         let mut joined = Self::new(rows);
         for (chunk, start) in chunks.iter().zip(starts) {

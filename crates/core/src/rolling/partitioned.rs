@@ -81,7 +81,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Where the answers lie.
+    /// The permutation of the answers.
     fn permutation(&self) -> &Permutation {
         self.points
             .as_ref()
@@ -147,7 +147,7 @@ impl<'a> Table<'a> {
         cut(self.request.threads, rows.len() - 1, before)
     }
 
-    /// Where there are few groups, spans are parts of their own.
+    /// If there are few groups, each span is a part of its own.
     fn spans(&self, parts: usize) -> Vec<Range<usize>> {
         let count = self.request.spans.len();
         if parts >= self.request.threads {

@@ -116,7 +116,7 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// What happens to a group, in order of arrival.
+/// A step of a group, in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Arrive { row: usize },

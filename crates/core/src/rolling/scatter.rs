@@ -19,7 +19,7 @@ impl Columns {
         Self(request.spans.iter().map(|_| blanks()).collect())
     }
 
-    /// Pieces of so many rows each: of every piece, by span and aggregation.
+    /// Chunks of so many rows each: for every chunk, by span and aggregation.
     pub fn chunks<'a>(&'a mut self, sizes: &[usize]) -> Vec<Vec<Vec<OutputChunk<'a>>>> {
         let of_span = |blanks: &'a mut Vec<Blank>| {
             let chunks = blanks.iter_mut().map(|blank| blank.chunks(sizes));
@@ -36,7 +36,7 @@ impl Columns {
             .collect()
     }
 
-    /// The columns in the order of the table, with what each piece has left, likewise.
+    /// The columns in the order of the table, from the marks of all chunks.
     pub fn finish(
         self,
         positions: &AnswerPositions<'_>,
@@ -56,24 +56,24 @@ impl Columns {
     }
 }
 
-/// What is left of the pieces of a part, by span and aggregation.
+/// The marks of a part's chunks, by span and aggregation.
 pub fn into_marks(chunks: Vec<Vec<OutputChunk<'_>>>) -> Vec<Vec<Marks>> {
     let of_span =
         |chunks: Vec<OutputChunk<'_>>| chunks.into_iter().map(OutputChunk::into_marks).collect();
     chunks.into_iter().map(of_span).collect()
 }
 
-/// Where the answers of a table lie.
+/// The positions of a table's answers in the chunks.
 #[derive(Debug)]
 pub struct AnswerPositions<'a> {
     /// The position of each answer; `None`: in order.
     ranks: Option<&'a [u32]>,
-    /// Where the positions of each piece start, and the end of the last.
+    /// The first position of each chunk, and the end of the last.
     bases: Vec<usize>,
 }
 
 impl<'a> AnswerPositions<'a> {
-    /// In pieces of so many rows each.
+    /// Of chunks of so many rows each.
     pub fn new(ranks: Option<&'a [u32]>, sizes: &[usize]) -> Self {
         let ends = sizes.iter().scan(0, |end, size| {
             *end += size;
@@ -89,7 +89,7 @@ impl<'a> AnswerPositions<'a> {
         self.bases[self.bases.len() - 1]
     }
 
-    /// The piece and the place in it of the answer at `row`.
+    /// The chunk and the position in it of the answer at `row`.
     fn of(&self, row: usize) -> (usize, usize) {
         let position = self.ranks.map_or(row, |ranks| ranks[row] as usize);
         let chunk = self.bases.partition_point(|base| *base <= position) - 1;
@@ -169,7 +169,7 @@ impl<'a> AnswerPositions<'a> {
         Ok(column)
     }
 
-    /// From rows of each piece, in any order, to rows of the table, in order.
+    /// From rows of each chunk, in any order, to rows of the table, in order.
     fn beyond(&self, chunks: Vec<Vec<(usize, i128)>>) -> Vec<(usize, i128)> {
         let all = chunks.into_iter().zip(&self.bases);
         let positions = all.flat_map(|(chunk, base)| {
@@ -215,7 +215,7 @@ impl<'a> AnswerPositions<'a> {
         Ok(Bitmap { bytes, set })
     }
 
-    /// The values of the pieces one behind the other, with ranges moved.
+    /// The values of the chunks one behind the other, with ranges moved.
     fn concatenated<V>(&self, chunks: impl Iterator<Item = ListValues<V>>) -> ListValues<V> {
         let mut chunks: Vec<_> = chunks.collect();
         if chunks.len() == 1 && self.ranks.is_none() {

@@ -34,7 +34,7 @@ pub struct SortLayout {
 }
 
 impl SortLayout {
-    /// By group and time. Groups have codes in `0..count`.
+    /// Sorts by group and time. Groups have codes in `0..count`.
     ///
     /// # Panics
     /// As [`Permutation::new`] does.
@@ -324,7 +324,7 @@ pub fn cut(threads: usize, count: usize, before: impl Fn(usize) -> usize) -> Vec
 /// Ranks of a stretch, its groups, and where the next row of each group goes.
 type Stretch<'a> = ((&'a mut [u32], &'a [u32]), Vec<usize>);
 
-/// Where some groups start, their times, and where each of these rows moves.
+/// The starts of some groups, their times, and the new position of each of these rows.
 type Share<'a> = (&'a [usize], &'a mut [i64], &'a mut [u32]);
 
 /// Sorts the times of a group that starts at `first`, and writes down where each row moves.

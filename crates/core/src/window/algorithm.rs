@@ -78,7 +78,7 @@ impl Allowed {
     }
 }
 
-/// What a name stands for.
+/// The properties of an algorithm.
 #[derive(Debug)]
 pub struct AlgorithmInfo {
     pub name: &'static str,

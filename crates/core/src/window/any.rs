@@ -37,7 +37,7 @@ use crate::aggregate::{
 use crate::monoid::{Invertible, Selective};
 use crate::snapshot::{Reader, Result, Writer};
 
-/// What is granted, or why not.
+/// The value of an operation, or why it is refused.
 pub type Granted<V> = std::result::Result<V, Refused>;
 
 /// A window with its aggregation, rows in and answers out. Methods as in [`Window`];
@@ -75,7 +75,7 @@ pub trait AnyWindow<T>: Send {
     fn shape(&mut self) -> Option<Shape<Vec<Answer<T>>>>;
     /// A fiba of all entries; this window is empty afterwards.
     fn hand_over(&mut self) -> Box<dyn AnyWindow<T>>;
-    /// What made an [`auto`](super::auto) window go over to fiba, once it has.
+    /// The refusal that made an [`auto`](super::auto) window migrate to fiba, once it has.
     fn cause(&self) -> Option<Refused> {
         None
     }

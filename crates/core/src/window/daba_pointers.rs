@@ -25,7 +25,7 @@ pub struct Pointers {
     pub b: usize,
 }
 
-/// What is to be done after an insert or an evict.
+/// The step that follows an insert or an evict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Another step of the reversal: the oldest of l_L and the youngest of l_R get their

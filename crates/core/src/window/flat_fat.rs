@@ -39,7 +39,7 @@ use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
-/// So many leaves are made before there are values for them, at most.
+/// The most leaves that are made before there are values for them.
 const AHEAD: usize = 1 << 16;
 
 /// Which leaves hold a value; the others are ⊥.
@@ -121,7 +121,7 @@ impl<M: Monoid> FlatFat<M> {
         }
     }
 
-    /// Says that the leaves from `front` on, circularly, hold values, and no others.
+    /// Sets the leaves that hold values: those from `front` on, circularly.
     pub fn set_span(&mut self, front: usize, len: usize) {
         if let Live::Span { .. } = self.live {
             self.live = Live::Span { front, len };
@@ -503,7 +503,7 @@ impl<M: Monoid> Fifo<M> for FlatFatQueue<M> {
         self.fat.bytes() + self.changed.capacity() * size_of::<u32>()
     }
 
-    /// Where the buffer lies decides how its values are grouped, so it is written too.
+    /// The buffer's offset decides how its values are grouped, so it is written too.
     fn write(&self, out: &mut Writer) {
         (self.len as u64).write(out);
         (self.fat.capacity() as u64).write(out);

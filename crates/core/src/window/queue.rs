@@ -14,7 +14,7 @@
 //! `p & (len − 1)` lies within a slice needs no proof but that it is not empty, which says
 //! that the queue is plain, too.
 //!
-//! What is done rarely takes the queue by value and gives it back, dropping included. A
+//! Rare operations take the queue by value and give it back, dropping included. A
 //! call that borrowed it would make the compiler keep head, tail and slots in memory, in
 //! loops that need them in registers: a window of the simplest kind is twice as fast this
 //! way. For the same reason a structure asks once per operation whether its queue is

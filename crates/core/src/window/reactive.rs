@@ -336,7 +336,7 @@ impl<M: Monoid> Window<M> for Reactive<M> {
             + self.changed.capacity() * size_of::<u32>()
     }
 
-    /// Where the buffer lies decides how its values are grouped, so it is written too.
+    /// The buffer's offset decides how its values are grouped, so it is written too.
     fn write(&self, out: &mut Writer) {
         (self.span as u64).write(out);
         (self.capacity() as u64).write(out);

@@ -17,11 +17,11 @@
 //! too large, by a smaller one. So there are at most log₂ n rings.
 
 pub const MIN_RING: usize = 16;
-/// So many evictions go by between two looks at what is to be done: whether a ring is
+/// The number of evictions between two maintenance steps, which test whether a ring is
 /// passed or too large. Up to twice as many entries may be moved then, to give back a ring
 /// far too large for them.
 pub const BLOCK: usize = 64;
-/// So many slots of retired rings, which hold blanks, are dropped at each look.
+/// The number of slots of retired rings, which hold blanks, that each step drops.
 const DISPOSED: usize = 16 * BLOCK;
 
 #[derive(Debug)]

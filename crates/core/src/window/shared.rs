@@ -42,14 +42,14 @@ pub trait Shared<M: Monoid>: Fifo<M> {
 /// How far a range reaches back from the youngest entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// So many entries.
+    /// A number of entries.
     Entries(usize),
     /// Entries younger than the youngest minus this.
     Time(i64),
 }
 
 impl Reach {
-    /// Where a range begins that began there before. Amortised O(1).
+    /// The new begin of a range, which began at `before`. Amortised O(1).
     fn begin(self, times: &Queue<i64>, before: usize) -> usize {
         let tail = times.tail();
         match self {
@@ -70,7 +70,7 @@ impl Reach {
 #[derive(Clone, Debug)]
 pub struct SharedWindow<M: Monoid, F> {
     window: InOrder<M, F>,
-    /// Where each range begins, by number.
+    /// The begin of each range, by number.
     begins: Vec<usize>,
     /// The numbers of the ranges, the longest first.
     order: Vec<usize>,
@@ -109,7 +109,7 @@ impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
         self.counts = counts;
     }
 
-    /// Takes note that ranges begin elsewhere.
+    /// Updates order, counts and contents after the begins of ranges have changed.
     fn reorder_ranges(&mut self) {
         let begins = &self.begins;
         if !self.order.is_sorted_by_key(|range| begins[*range]) {
@@ -121,7 +121,7 @@ impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
         self.window.structure_mut().slide(&self.counts);
     }
 
-    /// Takes note that the oldest entries have left.
+    /// Updates the begins after the oldest entries have left.
     fn follow(&mut self) {
         let head = self.window.times().head();
         for begin in &mut self.begins {

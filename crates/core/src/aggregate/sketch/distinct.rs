@@ -80,7 +80,7 @@ pub fn place_of(hash: u64, p: u32) -> (usize, u8) {
     ((hash >> (64 - p)) as usize, rest.leading_zeros() as u8 + 1)
 }
 
-/// What 2^p registers say, of which `counts[k]` hold k.
+/// The estimate of 2^p registers, of which `counts[k]` hold k.
 pub fn estimate(counts: &[u32; 66], p: u32) -> f64 {
     let m = f64::from(1_u32 << p);
     let most = 65 - p as usize;

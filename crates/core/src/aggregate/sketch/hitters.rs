@@ -8,7 +8,7 @@
 //! | error  | counts are too large by n/(m+1) at most, and each says by how much     |
 //! | costs  | absorb and merge O(m)                                                  |
 //!
-//! Of each value that is kept there is a count and by how much it may be too large. A
+//! Each value that is kept has a count and a bound of that count's error. A
 //! value that is not kept may have come up to *floor* times, so it starts with that.
 //!
 //! Invariants:
@@ -76,7 +76,7 @@ impl<T: Clone> Hitters<T> {
         self.total
     }
 
-    /// What a value without a counter may have come to at most.
+    /// The greatest count that a value without a counter may have.
     pub fn floor(&self) -> u64 {
         self.floor
     }

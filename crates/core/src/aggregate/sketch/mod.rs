@@ -47,7 +47,7 @@ pub enum Sketch {
     Quantiles(Arc<Quantiles>),
 }
 
-/// Of quantiles, what does not depend on grouping.
+/// Quantile sketches are compared by what does not depend on grouping.
 impl PartialEq for Sketch {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -75,11 +75,11 @@ impl Sketch {
     }
 }
 
-/// What is done to sketches of one make.
+/// The operations on sketches of one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Sketcher {
     request: SketchRequest,
-    /// Of the numbers, for quantiles.
+    /// The dtype of the numbers, for quantiles.
     dtype: DType,
 }
 
@@ -252,8 +252,8 @@ impl Sketcher {
         }
     }
 
-    /// What `request` asks of a sketch, which may differ from what it was made for in
-    /// what [`SketchRequest::shares_with`] leaves open.
+    /// The answer of a sketch to `request`, which may differ from the sketch's own request as
+    /// far as [`SketchRequest::shares_with`] allows.
     pub fn answer<T>(&self, request: SketchRequest, sketch: &Sketch) -> Answer<T> {
         match request {
             SketchRequest::Distinct { .. } => Answer::I64(match (sketch, sketch.few()) {
@@ -414,7 +414,7 @@ const COUNTS_HEADER: usize = 16;
 /// So much below the largest that sums of many do not overflow.
 const MAX_COUNT: i64 = 1 << 48;
 
-/// Of a filter that is not empty; an empty one is its header.
+/// For a filter that is not empty; an empty one is its header.
 fn bloom_bytes(bits: u32) -> usize {
     BLOOM_HEADER + 8 + bits as usize / 8
 }

@@ -60,7 +60,7 @@ impl Quantiles {
         self.count
     }
 
-    /// What does not depend on grouping: the number, the least and the largest value.
+    /// The parts that do not depend on grouping: the number, the least and the largest value.
     pub fn exact(&self) -> (u64, u64, u64) {
         (self.count, self.least, self.most)
     }

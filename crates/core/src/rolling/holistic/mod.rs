@@ -206,7 +206,7 @@ fn by_time_and_arrival<'a>(request: &Request<'a>, steps: &Steps<'a>) -> Sorted<'
 struct HolisticRun<'a, 'b, 'c> {
     request: &'a Request<'a>,
     sorted: &'b Sorted<'a>,
-    /// What happens in order of arrival, if that counts.
+    /// The steps in order of arrival, if there is one.
     steps: Option<&'b Steps<'a>>,
     chunks: &'b mut [Vec<OutputChunk<'c>>],
     proceed: &'b mut dyn FnMut() -> bool,
@@ -251,7 +251,7 @@ impl HolisticRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Where each row of the table lies in the order of times.
+    /// The position of each row of the table in the order of times.
     fn positions(&self) -> Vec<usize> {
         let count = self.sorted.times.len();
         let mut positions = vec![0; count];

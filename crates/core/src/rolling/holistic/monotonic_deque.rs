@@ -15,11 +15,11 @@ pub(super) struct MonotonicDeque<'a> {
     request: &'a Request<'a>,
     sorted: &'a Sorted<'a>,
     by: &'a WordColumn<'a>,
-    /// Where the answer goes, and the column it is of.
+    /// The index of the aggregation, and the column it picks from.
     agg: usize,
     of: usize,
     min: bool,
-    /// What is compared, the greater the more extreme, and the position it has.
+    /// Words to compare, the greater the more extreme, and their positions.
     candidates: VecDeque<(i64, usize)>,
 }
 

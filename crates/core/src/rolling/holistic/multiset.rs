@@ -14,7 +14,7 @@ pub(super) trait WindowMultiset {
     /// Empties the multiset and prepares the positions `from..to`.
     fn renew(&mut self, from: usize, to: usize);
     fn enter(&mut self, position: usize);
-    /// Of a row that entered before.
+    /// Removes a row that entered before.
     fn leave(&mut self, position: usize);
     /// Passes an answer per aggregation to `put`.
     fn answers(&mut self, put: &mut impl FnMut(usize, Answer<i64>));

@@ -52,7 +52,7 @@ impl RankChunk {
 
     /// Sorts positions by their values, then by themselves. A key is as much of a value
     /// as fits above `bits` bits for the position: one word, so that sorting is fast.
-    /// Where that is not all of the value, those that look alike are sorted once more.
+    /// If that is only a part of the value, equal keys are sorted once more by the value.
     fn sort_keys(&mut self, words: &Words<'_>, bits: u32) {
         let count = self.ranks.len();
         let base = self.base;

@@ -31,7 +31,7 @@ pub(super) struct SlidingHll<'a> {
     column: &'a WordColumn<'a>,
     agg: usize,
     p: u32,
-    /// Of each register: position in the table and the position that its hash holds.
+    /// Per register: positions in the table with the rank of their hash.
     possible: Vec<VecDeque<(usize, u8)>>,
     counts: [u32; 66],
     recent: Recent,
@@ -142,7 +142,7 @@ impl WindowMultiset for SlidingHll<'_> {
 /// The youngest different hashes of a window, up to one more than a limit.
 struct Recent {
     limit: usize,
-    /// Where each was last.
+    /// The last position of each hash.
     last: HashMap<u64, usize, BuildHasherDefault<IdentityHasher>>,
     /// The oldest first; those that came again since are skipped.
     rows: VecDeque<(u64, usize)>,

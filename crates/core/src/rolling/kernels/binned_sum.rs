@@ -20,12 +20,12 @@
 
 /// Bits between a term and the coarse unit, and between the two units.
 const BITS: i32 = 40;
-/// So many terms may be added to a bias; their sum stays below 2⁵¹ units.
+/// The number of terms that may be added to a bias; their sum stays below 2⁵¹ units.
 pub(super) const BIN_CAPACITY: usize = 1 << 10;
-/// So many terms at most in a window: sums of coarse units must fit into int64.
+/// The most terms of a window: sums of coarse units must fit into int64.
 pub(super) const MAX_TERMS: usize = 1 << 22;
 
-/// Where terms lie.
+/// The range of the terms and their units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
     /// Terms are no greater.
@@ -115,7 +115,7 @@ impl Grid {
         self.bias
     }
 
-    /// What was added to a bias.
+    /// The sum that was added to a bias.
     pub(super) fn units(&self, sums: [f64; 2]) -> Units {
         let of = |level: usize| ((sums[level] - self.bias[level]) * self.per_unit[level]) as i64;
         [of(0), of(1)]

@@ -90,7 +90,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// So many words are folded ahead of the windows at hand, and stay in the cache.
+/// The number of words folded ahead of the current windows; they stay in the cache.
 const WORDS_AHEAD: usize = 1 << 13;
 
 /// The folds of windows over records, one after the other.

@@ -1,4 +1,4 @@
-//! What kernels fold and add up: sums with their errors, extremes, moments.
+//! The operations of kernels: sums with their errors, extremes, central moments.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(super) trait Number: Copy + Sized {
     const DTYPE: DType;
     fn bits(self) -> u64;
     fn of_bits(bits: u64) -> Self;
-    /// Where a result column keeps values of this type.
+    /// The values of a result column of this type.
     fn column<'p>(chunk: &'p mut OutputChunk<'_>) -> &'p mut [Self];
     fn to_f64(self) -> f64;
     /// `self − pivot`, rounded once.
@@ -119,7 +119,7 @@ impl<'a, V: Number> NullableColumn<'a, V> {
         self.present.is_none_or(|present| present[at])
     }
 
-    /// What `of` makes of the value, or `missing`: a select, not a branch.
+    /// `of(value)`, or `missing`: a select, not a branch.
     #[inline(always)]
     pub(super) fn map<R: Copy>(&self, at: usize, missing: R, of: impl Fn(V) -> R) -> R {
         let value = of(self.all[at]);
@@ -128,7 +128,7 @@ impl<'a, V: Number> NullableColumn<'a, V> {
 }
 
 impl<V: Number> NullableColumn<'_, V> {
-    /// What `of` makes of one value after the other, or `missing`.
+    /// `of(value)` for one value after the other, or `missing`.
     #[inline(always)]
     pub(super) fn each<R: Copy>(
         &self,

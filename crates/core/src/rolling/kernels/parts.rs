@@ -143,7 +143,7 @@ struct ExactSum<'a> {
     old: Prefix,
     /// The greatest value so far, up to its sign.
     greatest: u64,
-    /// Of each window, as floats: its sum, and how many values it holds.
+    /// The sum and the number of values of each window, as floats.
     sums: Vec<f64>,
     floats: Vec<f64>,
     counts: Counts<'a>,
@@ -352,7 +352,7 @@ struct End<'a, V> {
     values: NullableColumn<'a, V>,
     counts: Counts<'a>,
     last: bool,
-    /// Where to look for the end at a position, if some values are missing.
+    /// For each position the position of the nearest present value, if some are missing.
     places: Option<Vec<usize>>,
     aggs: Vec<IndexedAgg>,
 }
@@ -453,7 +453,7 @@ impl<V: Number> Kernel for Extremes<'_, V> {
     }
 }
 
-/// What running sums answer.
+/// Lowering of running sums.
 struct Summed<'a, S: Scan, const K: usize> {
     running: PrefixSums<'a, S, K>,
     /// How many values each window holds, and what it is lowered to.

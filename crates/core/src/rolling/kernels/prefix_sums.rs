@@ -30,13 +30,13 @@ use super::ops::{NullableColumn, Number};
 use super::two_stacks::{Scan, TwoStacks};
 use super::{Block, Counts};
 
-/// What is added up over rows: `K` terms for each, which share a grid or its square.
+/// The terms that are summed: `K` per row, which share a grid or its square.
 pub(super) trait Terms<const K: usize>: Scan<Lowered = f64> + Copy {
     /// Whether a lost digit counts by the size of the sum, not by that of its terms.
     const CANCELS: bool;
     type Value: Number;
 
-    /// What terms are made of.
+    /// The column that terms are computed from.
     fn column(&self) -> NullableColumn<'_, Self::Value>;
     /// The terms of a value; what is missing has zeros.
     fn terms(&self) -> impl Fn(Self::Value) -> [f64; K];
@@ -188,7 +188,7 @@ pub(super) struct PrefixSums<'a, T: Scan, const K: usize> {
     end: usize,
     /// No epoch has begun yet.
     is_idle: bool,
-    /// What windows that begin up to here may rely on.
+    /// The epoch holds for windows that begin up to here.
     mid: usize,
     /// Two stacks answer up to `mid`.
     in_fallback: bool,
@@ -231,7 +231,7 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
         }
     }
 
-    /// What each window of a block is lowered to; it follows that of the last call.
+    /// The lowered value of each window of a block, which follows that of the last call.
     #[inline(always)]
     pub(super) fn answer(&mut self, block: &Block<'_>, counts: &[f64], lowered: &mut [f64]) {
         let (last, mut at) = (block.lo.len() - 1, 0);
@@ -565,8 +565,8 @@ impl<'a, const K: usize, T: Terms<K>> PrefixSums<'a, T, K> {
     }
 }
 
-/// What a sum of squares must reach, for each value and in parts of the greatest square,
-/// for what its terms lost not to count.
+/// The least sum of squares per value, in parts of the greatest square, for which the digits
+/// that its terms have lost do not count.
 const MIN_SQUARES: f64 = 1.0 / (1 << 28) as f64;
 
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! Where the answers of a block go.
+//! The sink of a block's answers.
 
 use super::ops::Number;
 use super::{Block, Counts};

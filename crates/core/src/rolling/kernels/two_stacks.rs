@@ -24,7 +24,7 @@ const LANES: usize = 64;
 /// A column and an associative operation over it.
 pub(super) trait Scan: Copy {
     type Fold: Copy;
-    /// What a window's fold is lowered to.
+    /// The lowered value of a window's fold.
     type Lowered: Copy + Default;
     /// Whether folds may lose digits, see [`Self::needs_rebase`]. Only then counts are read.
     const REBASES: bool = false;
@@ -106,7 +106,7 @@ impl<'a, S: Scan> TwoStacks<'a, S> {
         (self.mid, self.hi) = (lo, lo);
     }
 
-    /// What each window of a block is lowered to; it follows that of the last call.
+    /// The lowered value of each window of a block, which follows that of the last call.
     #[inline(always)]
     pub(super) fn answer(&mut self, block: &Block<'_>, lowered: &mut [S::Lowered]) {
         let mut at = 0;

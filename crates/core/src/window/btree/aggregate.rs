@@ -1,4 +1,4 @@
-//! What nodes keep: Π↑, Π inner, Π↙, Π↘ (FiBA §3.2), their repair, and folds over a range.
+//! The aggregates of nodes: Π↑, Π inner, Π↙, Π↘ (FiBA §3.2), their repair, and folds over a range.
 
 use std::mem::needs_drop;
 
@@ -32,7 +32,7 @@ impl<'a, M: Monoid> Fold<'a, M> {
     }
 }
 
-/// What a node of that kind keeps, without what its parent hands down.
+/// The aggregate of a node of that kind, without the part that its parent hands down.
 #[inline(always)]
 pub(super) fn own<M: Monoid, const E: usize, const K: usize>(
     monoid: &M,

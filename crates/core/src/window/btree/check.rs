@@ -13,7 +13,7 @@ fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// What a walk over the tree has found out.
+/// The results of a walk over the tree.
 struct Survey<P> {
     nodes: usize,
     last: Option<i64>,
@@ -131,7 +131,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.check_aggregate(id, &survey.whole[level])
     }
 
-    /// What the spine has of a node below the root.
+    /// Checks the spine's copy of a node below the root.
     fn rung(&self, id: Id) -> Option<&Rung<M::Partial>> {
         let level = self.nodes.level(id);
         let spines = [&self.left, &self.right].into_iter();

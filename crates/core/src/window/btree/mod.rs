@@ -63,7 +63,7 @@ pub(in crate::window) struct Tree<M: Monoid, const E: usize, const K: usize> {
     pub(in crate::window) min_arity: usize,
     pub(in crate::window) nodes: Nodes<M::Partial, E, K>,
     pub(in crate::window) root: Id,
-    /// What the root keeps.
+    /// The aggregate of the root.
     pub(in crate::window) top: Agg<M::Partial>,
     pub(in crate::window) left: Spine<M::Partial>,
     pub(in crate::window) right: Spine<M::Partial>,
@@ -96,7 +96,7 @@ impl Default for Trail {
     }
 }
 
-/// Where an entry is, or belongs.
+/// The position of an entry, or where it is to be inserted.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::window) struct Site {
     pub node: Id,
@@ -152,7 +152,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         self.right.plant(level, root);
     }
 
-    /// Where to insert at `time`: behind all entries up to it.
+    /// The site of an insert at `time`: behind all entries up to it.
     fn site_of_insert(&mut self, time: i64) -> Site {
         let start = match self.fingers {
             Some(_) => self.climb_for_insert(time),

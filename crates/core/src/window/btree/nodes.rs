@@ -14,7 +14,7 @@ pub(in crate::window) const NONE: Id = Id::MAX;
 #[derive(Clone, Debug)]
 struct Node<P, const E: usize> {
     parent: Id,
-    /// Where its children lie; `NONE` for a leaf.
+    /// The block of its children; `NONE` for a leaf.
     block: Id,
     len: u8,
     level: u8,
@@ -180,7 +180,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
         self.child(id, self.len(id))
     }
 
-    /// Where in its parent a node is. (Without a branch that depends on it.)
+    /// The position of a node in its parent. (Without a branch that depends on it.)
     #[inline(always)]
     pub fn position(&self, id: Id) -> usize {
         let siblings = self.children(self.parent(id)).iter().enumerate();

@@ -15,7 +15,7 @@ use crate::monoid::{HandleSlot, Monoid, Slab};
 /// Nodes are moved when so small a share of the entries is left.
 const MAX_SHRINKAGE: usize = 3;
 
-/// What is in use of a tree's memory.
+/// The nodes of a tree that are in use.
 struct Kept<M: Monoid, const L: usize> {
     leaves: Vec<Leaf<M::In, L>>,
     inners: Vec<Children<M::Partial>>,
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// What is left moves once two thirds have gone: half a move for each entry evicted.
+    /// The rest moves once two thirds are evicted: half a move for each entry evicted.
     #[test]
     fn moving_what_is_left_is_paid_for_by_what_has_gone() {
         for seed in 0..6 {

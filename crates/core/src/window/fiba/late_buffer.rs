@@ -22,7 +22,7 @@ pub(super) struct LateBuffer<M: Monoid> {
     /// Late entries are frequent, so all arrivals are staged: a branch on "late" would be
     /// mispredicted.
     pub(super) stages_all: bool,
-    /// Of what arrived since `since` entries were in the tree: how many were late.
+    /// The number of late arrivals since the tree held `since` entries.
     pub(super) late: u64,
     pub(super) since: u64,
 }

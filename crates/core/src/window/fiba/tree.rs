@@ -61,14 +61,14 @@ impl Spine {
     }
 }
 
-/// What has to be recomputed before the next query.
+/// The aggregates that must be recomputed before the next query.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stale {
     /// Levels up to which the left (right) spine changed, 0 for none.
     pub(super) left: usize,
     pub(super) right: usize,
     pub(super) suffix: bool,
-    /// Of `suffix` the slot at the front alone.
+    /// Only the front slot of `suffix`.
     pub(super) head: bool,
     pub(super) tail: bool,
 }
@@ -111,7 +111,7 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
     /// Spines by level: leaves (the fingers) at 0, the root last in both.
     pub(super) left: Path,
     pub(super) right: Path,
-    /// Of the left finger: `suffix[i]` folds slots `i..flip`. Kept for the slot at the
+    /// For the left finger: `suffix[i]` folds slots `i..flip`. Kept for the slot at the
     /// front, and for those before `known`: `flip`, or less after a bulk eviction, since
     /// the next one would have no use for the others.
     pub(super) suffix: Vec<M::Partial>,

@@ -33,7 +33,7 @@ impl<P> Treelet<P> {
 /// Treelets of one level or of the next, in order of time.
 type Treelets<P> = Vec<Treelet<P>>;
 
-/// Where the contents of an overfull node lie for a moment.
+/// A buffer for the contents of an overfull node.
 struct Interleaved<P> {
     times: Vec<i64>,
     values: Vec<P>,

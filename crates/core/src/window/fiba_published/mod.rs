@@ -57,7 +57,7 @@ use super::Ties;
 use super::btree::BTree;
 use crate::monoid::Monoid;
 
-/// What can be switched for experiments.
+/// Variants of the algorithm, for experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// Bulk operations as in the paper of 2023, or as loops.

@@ -91,7 +91,7 @@ pub fn window<T: Element>(
     })
 }
 
-/// Who answers each request, and what is needed of which column for that.
+/// The part that answers each aggregation, and the structures that each column needs.
 fn sources(aggs: &[AggSpec]) -> (Vec<Source>, Vec<(usize, Needs)>) {
     let mut needs: Vec<(usize, Needs)> = Vec::new();
     let sources = aggs.iter().map(|agg| {

@@ -81,12 +81,12 @@ impl<T: Clone> Tally<T> {
             .map(|(_, word)| *word)
     }
 
-    /// What a word stands for.
+    /// The value of a word.
     pub fn object(&self, word: i64) -> Option<&T> {
         self.counts.get(&word)?.1.as_ref()
     }
 
-    /// What all words stand for, in the order of the words.
+    /// The values of all words, in the order of the words.
     pub fn objects(&self) -> Vec<(i64, T)> {
         let objects = self.counts.iter();
         let mut objects: Vec<(i64, T)> = objects

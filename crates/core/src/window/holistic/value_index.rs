@@ -17,7 +17,7 @@ use crate::window::{Batch, Ties, Window};
 pub(super) struct Needs {
     pub(super) ranks: bool,
     pub(super) tally: bool,
-    /// Of the tally: the most frequent.
+    /// Whether the tally keeps modes.
     pub(super) most: bool,
 }
 
