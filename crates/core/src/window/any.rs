@@ -7,12 +7,13 @@ use super::aba::Aba;
 pub use super::algorithm::Algorithm;
 use super::amta::Amta;
 use super::b_int::BInt;
-use super::btree::BTree;
+use super::btree::{BTree, Tree};
 use super::daba::Daba;
 use super::daba_chain::DabaChain;
 use super::daba_late::DabaLate;
 use super::daba_lite::DabaLite;
 use super::fiba::Fiba;
+use super::fiba_published::Options;
 use super::fifo::Fifo;
 use super::flat_fat::FlatFatQueue;
 use super::flat_fit::FlatFit;
@@ -153,10 +154,9 @@ impl<T: Element> Visitor<T> for Few {
         match build.algorithm {
             Algorithm::Amta => build.in_order(Amta::new(aggregation)),
             Algorithm::BInt => build.in_order(BInt::new(aggregation)),
-            Algorithm::BTree { arity } => Typed::boxed(BTree::new(aggregation, ties, arity), ties),
+            Algorithm::BTree { arity } => published(aggregation, ties, arity, None),
             Algorithm::FibaPublished { arity, options } => {
-                let tree = BTree::with_fingers(aggregation, ties, arity, options);
-                Typed::boxed(tree, ties)
+                published(aggregation, ties, arity, Some(options))
             }
             Algorithm::FlatFat { capacity } => {
                 build.in_order(FlatFatQueue::new(aggregation, capacity))
@@ -190,13 +190,33 @@ impl<T: Element> InvertibleVisitor<T> for Build {
     }
 }
 
+/// A published tree. Words get nodes of the size that their arity asks for; larger partials
+/// one of two sizes, since the code of each is 75 kB.
+fn published<T: Element, A: Aggregation<T>>(
+    aggregation: A,
+    ties: Ties,
+    arity: usize,
+    fingers: Option<Options>,
+) -> Box<dyn AnyWindow<T>> {
+    // A constant, so that what is not chosen is not compiled.
+    if const { size_of::<A::Partial>() <= 24 } {
+        Typed::boxed(BTree::planted(aggregation, ties, arity, fingers), ties)
+    } else if arity <= 4 {
+        let tree = Tree::<A, 8, 9>::planted(aggregation, ties, arity, fingers);
+        Typed::boxed(tree, ties)
+    } else {
+        let tree = Tree::<A, 32, 33>::planted(aggregation, ties, arity, fingers);
+        Typed::boxed(tree, ties)
+    }
+}
+
 /// A fiba that holds a sorted batch, its nodes sized by what a combine costs.
 fn fiba<T: Element, A: Aggregation<T>>(
     aggregation: A,
     ties: Ties,
     entries: Batch<A>,
 ) -> Box<dyn AnyWindow<T>> {
-    if A::SMALL > 0 {
+    if const { A::SMALL > 0 } {
         let mut window = Fiba::<A, 64, 32>::new(aggregation, ties);
         window.insert_batch(entries);
         return Typed::boxed(window, ties);

@@ -30,7 +30,7 @@
 //! Deviations: what is later than the bound is taken all the same unless `old` has a
 //! younger entry. The tree is FiBA as published, whose fingers make both ends cheap.
 
-use super::btree::BTree;
+use super::btree::Tree;
 use super::daba_lite::DabaLite;
 use super::fiba_published::Options;
 use super::in_order::InOrder;
@@ -38,14 +38,16 @@ use super::{Batch, Refused, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
+/// The minimum arity, and the size of a node that is about to be split.
 const ARITY: usize = 4;
+const NODE: usize = 2 * ARITY;
 
 #[derive(Clone, Debug)]
 pub struct DabaLate<M: Monoid> {
     /// The latency bound; `MAX` if there is none.
     bound: i64,
     old: InOrder<M, DabaLite<M>>,
-    young: BTree<M>,
+    young: Tree<M, NODE, { NODE + 1 }>,
 }
 
 impl<M: Monoid> DabaLate<M> {
@@ -60,7 +62,7 @@ impl<M: Monoid> DabaLate<M> {
         Self {
             bound,
             old: InOrder::new(DabaLite::new(monoid.clone()), ties),
-            young: BTree::with_fingers(monoid, ties, ARITY, options),
+            young: Tree::planted(monoid, ties, ARITY, Some(options)),
         }
     }
 

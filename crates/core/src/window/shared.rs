@@ -80,6 +80,13 @@ pub struct SharedWindow<M: Monoid, F> {
     answers: Vec<Option<M::Partial>>,
 }
 
+/// Orders ranges by where they begin. One function for all windows: the sort is 8 kB.
+fn sort_ranges(order: &mut [usize], begins: &[usize]) {
+    if !order.is_sorted_by_key(|range| begins[*range]) {
+        order.sort_by_key(|range| begins[*range]);
+    }
+}
+
 impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
     /// A window on an empty structure, for so many ranges. How far they reach is for
     /// [`Window::slide`] to say, after every insert.
@@ -111,10 +118,7 @@ impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
 
     /// Updates order, counts and contents after the begins of ranges have changed.
     fn reorder_ranges(&mut self) {
-        let begins = &self.begins;
-        if !self.order.is_sorted_by_key(|range| begins[*range]) {
-            self.order.sort_by_key(|range| begins[*range]);
-        }
+        sort_ranges(&mut self.order, &self.begins);
         self.count();
         let idle = self.window.times().len() - self.counts[0];
         self.window.evict_oldest(idle);
@@ -269,8 +273,6 @@ impl<M: Monoid, F: Shared<M>> Window<M> for SharedWindow<M, F> {
         if self.begins.iter().min() != Some(&head) {
             return damaged("entries that no range reaches");
         }
-        let begins = &self.begins;
-        self.order.sort_by_key(|range| begins[*range]);
         self.reorder_ranges();
         self.check().or_else(damaged)
     }

@@ -55,11 +55,6 @@ impl<M: Monoid> BTree<M> {
             _ => BySize::To16(Tree::planted(monoid, ties, arity, fingers)),
         })
     }
-
-    /// The oldest entry.
-    pub(in crate::window) fn first(&self) -> Option<(i64, M::Partial)> {
-        tree!(&self.0, tree => tree.first())
-    }
 }
 
 impl<M: Monoid> Window<M> for BTree<M> {
