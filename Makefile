@@ -48,10 +48,10 @@ quick: $(DEPS) ## while developing: a build in seconds that runs slower; then .v
 	@install "$$(ls target/quick/lib_core.so target/quick/lib_core.dylib 2>/dev/null)" python/slidewise/_core.abi3.so
 
 demo: $(CORE) ## the main job on a generated trip stream: table, Parquet, picture
-	@$(BIN)/slidewise demo --out $(OUT)
+	@$(BIN)/python examples/trips/demo.py --out $(OUT)
 
 demo-spark: $(DEV) ## both engines on the same trips: in process, Spark as a table and as a stream
-	@$(BIN)/slidewise demo --engine spark
+	@$(BIN)/python examples/trips/demo_spark.py
 
 # Two at a time, in this order: lint beside the build for Python, cargo tests beside pytest,
 # and pairs where a core is free first. Spark has both to itself.

@@ -1,8 +1,28 @@
-"""`python -m slidewise`: the command line."""
+"""`slidewise` and `python -m slidewise`: the command line."""
 
 import sys
 
-from slidewise.cli.main import main
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Runs the command, or names what it lacks.
+
+    Returns:
+        The exit code: that of `slidewise.cli.main.main`, or 2 without rich.
+    """
+    try:
+        from slidewise.cli.main import main as run
+    except ModuleNotFoundError as error:
+        if error.name != "rich":
+            raise
+        print(
+            "slidewise: error: the command needs rich: pip install 'slidewise[cli]'",
+            file=sys.stderr,
+        )
+        return 2
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,6 +1,7 @@
 """The command line: it gives what `slidewise.rolling` gives, its errors are kind."""
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -11,17 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import slidewise as sw
+import trips
 from slidewise.aggregations import KINDS, Aggregation
-from slidewise.cli import demo_trips, main
-from slidewise.cli.progress import Progress
-from slidewise.cli.texts import format_table
+from slidewise.cli import main
+from slidewise.cli.terminal import Stages, print_table
 
 ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
 
 
 @pytest.fixture(scope="module")
 def stream():
-    return demo_trips.generate(2_000, seed=11, days=1)
+    return trips.generate(2_000, seed=11, days=1)
 
 
 @pytest.fixture
@@ -264,10 +265,6 @@ def test_no_command_and_missing_options(capsys):
     )
 
 
-def test_a_demo_without_trips(capsys, tmp_path):
-    assert "--rows 0" in fails(capsys, "demo", "--rows", "0", "--out", tmp_path)
-
-
 def test_interrupted(monkeypatch, capsys):
     def interrupt(options):
         raise KeyboardInterrupt
@@ -365,7 +362,7 @@ def test_help_names_every_command(capsys):
         run("--help")
     assert left.value.code == 0
     said = capsys.readouterr().out
-    for command in ("rolling", "stream", "demo", "explain", "algorithms"):
+    for command in ("rolling", "stream", "explain", "algorithms"):
         assert re.search(rf"^    {command}\b", said, re.MULTILINE)
 
 
@@ -380,33 +377,61 @@ def test_the_installed_command(tmp_path):
     assert re.fullmatch(r"slidewise \d+\.\d+\.\d+\S*\n", done.stdout)
 
 
-def test_progress_on_a_terminal():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+def test_the_command_without_rich_names_the_extra(tmp_path):
+    (tmp_path / "rich.py").write_text("raise ModuleNotFoundError(name='rich')")
+    done = subprocess.run(
+        [sys.executable, "-m", "slidewise", "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )
+    assert done.returncode == 2
+    message = "the command needs rich: pip install 'slidewise[cli]'"
+    assert done.stderr == f"slidewise: error: {message}\n"
 
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_on_a_terminal(monkeypatch):
     terminal = Terminal()
-    progress = Progress(stream=terminal)
-    with progress.stage("reading") as done:
-        done(0.5)
+    monkeypatch.setattr("sys.stderr", terminal)
+    stages = Stages()
+    with stages.stage("reading") as report:
+        report(0.5)
     assert "reading" in terminal.getvalue()
-    assert progress.seconds["reading"] >= 0
+    assert stages.seconds["reading"] >= 0
 
 
-def test_no_progress_into_a_file():
-    stream = io.StringIO()
-    with Progress(stream=stream).stage("reading"):
-        pass
-    assert stream.getvalue() == ""
+def test_no_progress_into_a_file(capsys):
+    stages = Stages()
+    with stages.stage("reading") as report:
+        report(0.5)
+    assert capsys.readouterr() == ("", "")
+    assert list(stages.seconds) == ["reading"]
 
 
-def test_tables_as_text():
+def test_progress_can_be_turned_off(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Stages(quiet=True).stage("reading") as report:
+        report(0.5)
+    assert terminal.getvalue() == ""
+
+
+def test_tables_are_aligned_plain_text_of_any_width(capsys):
+    text = "[bold]not markup[/bold] " * 9
     table = pa.table({"key": ["a", None], "x": [1.25, 1e12], "n": [1, 20]})
-    assert format_table(table, ["key", "n", "x"]).splitlines() == [
-        "key   n      x",
-        "───  ──  ─────",
-        "a     1    1.2",
-        "·    20  1e+12",
+    print_table(table.append_column("text", [[text, ""]]), ["key", "n", "x", "text"])
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "key    n       x   text",
+        "─" * (19 + len(text)),
+        f"a      1     1.2   {text}".rstrip(),
+        "·     20   1e+12",
     ]
 
 

@@ -106,33 +106,6 @@ def test_the_latest_answer_is_marked(tmp_path: Path, panels: list[Any]) -> None:
     assert marks == [([40], [8.0]), ([40], [15.0])]
 
 
-def test_the_demo_draws_steps_too(tmp_path: Path, panels: list[Any]) -> None:
-    day = dt.datetime(2026, 6, 6)
-    hours = [day + dt.timedelta(hours=hour) for hour in (1, 2, 9)]
-    times = pa.array(hours, pa.timestamp("us"))
-    table = pa.table(
-        {
-            "starttime": times,
-            "stoptime": times,
-            "arrived": times,
-            "start station name": ["Dock"] * 3,
-            "tripduration": [60, 120, 180],
-            "n_1h": [1, 2, 1],
-            "live_n_1h": [1, 1, 1],
-            **{f"avg_{label}": [60.0, 90.0, 180.0] for label in ("15m", "1h", "24h")},
-        }
-    )
-    plots.draw_demo(table, tmp_path / "day.png", station="Dock")
-    counts, durations = lines(panels[0]), lines(panels[1])
-    known = counts["in hindsight"]
-    assert known.get_drawstyle() == "steps-post"
-    assert [value for _, value in points(known)] == [1, 2, 0, 1]
-    assert durations["24h"].get_drawstyle() == "steps-post"
-    assert [value for _, value in points(durations["24h"])] == [1, 1.5, 3]
-    assert [value for _, value in points(durations["1h"])] == [1, 1.5, None, 3]
-    assert [value for _, value in points(durations["15m"])] == [1, None, 1.5, None, 3]
-
-
 def test_a_picture_of_large_integer_times(tmp_path):
     pytest.importorskip("matplotlib")
     file, picture = tmp_path / "rows.csv", tmp_path / "rows.svg"

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Container, Sequence
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -245,7 +244,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_rolling(commands)
     _add_stream(commands)
-    _add_demo(commands)
     _add_explain(commands)
     _add_algorithms(commands)
     return parser
@@ -334,33 +332,6 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar="N",
         help="windows with fewer values are null",
-    )
-
-
-def _add_demo(commands: Any) -> None:
-    parser = _command(commands, "demo", "the main job on generated trips", _demo)
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("slidewise-demo"),
-        metavar="FOLDER",
-        help="where to write to (default: slidewise-demo)",
-    )
-    parser.add_argument(
-        "--rows",
-        type=int,
-        default=200_000,
-        metavar="N",
-        help="how many trips (default: 200000)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=7, metavar="N", help="of the generator (default: 7)"
-    )
-    parser.add_argument(
-        "--engine",
-        choices=("local", "spark"),
-        default="local",
-        help="spark: both engines on the same trips, as a table and as a stream",
     )
 
 
@@ -453,36 +424,6 @@ def _stream(options: argparse.Namespace) -> None:
 
 def _rolling(options: argparse.Namespace) -> None:
     rolling.run(options, _spec(options))
-
-
-def _demo(options: argparse.Namespace) -> None:
-    if options.engine == "spark":
-        _demo_of_spark(options)
-        return
-    from slidewise.cli import demo
-
-    demo.run(options.out, rows=options.rows, seed=options.seed, command=_how_called())
-
-
-def _demo_of_spark(options: argparse.Namespace) -> None:
-    try:
-        from slidewise.cli import demo_spark
-    except ImportError as error:
-        raise SpecError(
-            f"--engine spark needs PySpark ({error}): pip install 'slidewise[spark]'"
-        ) from error
-    demo_spark.run(rows=options.rows, seed=options.seed)
-
-
-def _how_called() -> str:
-    """What to type to call this command again, as short as it works from here."""
-    called = Path(sys.argv[0])
-    if called.name == "__main__.py":
-        return "python -m slidewise"
-    here = Path.cwd()
-    inside = called.is_absolute() and called.is_relative_to(here)
-    shown = called.relative_to(here) if inside else called
-    return "slidewise" if shown.is_absolute() else str(shown)
 
 
 def _explain(options: argparse.Namespace) -> None:

@@ -17,18 +17,16 @@ import pyarrow.compute as pc
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
-from slidewise.spec.durations import parse_length
 from slidewise.spec.spec import Spec, WindowSpec
 from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
 
-__all__ = ["check", "draw_demo", "draw_rolling"]
+__all__ = ["check", "draw_rolling"]
 
 _ENDINGS = (".png", ".svg", ".pdf")
 _PANELS = 6
 _INK, _MUTED, _FAINT = "#1f2933", "#627281", "#9fb0bf"
 # Short windows light and thin, long ones dark: the eye takes them for near and far.
 _LINES = ("#f59e0b", "#0ea5a4", "#2563eb", "#7c3aed", "#be185d", "#374151")
-_LIVE, _HINDSIGHT = "#f97316", "#1d4ed8"
 _SHOWS_VALUES = ("mean", "min", "max", "first", "last", "geometric_mean")
 
 _STYLE = {
@@ -160,77 +158,6 @@ def _times(rows: pa.Table, on: str) -> TimeColumn:
     return read_times(rows.column(on).combine_chunks(), on)
 
 
-def draw_demo(table: pa.Table, path: str | Path, *, station: str) -> None:
-    """Draws the demo's day: a station in hindsight and live, durations, lateness.
-
-    Args:
-        table: The demo's trips of one day with their features.
-        path: Where to; overwritten if it is there.
-        station: The station's name; the other stations appear in the last panel only.
-
-    Raises:
-        SpecError: If matplotlib is missing or the file's ending names no format.
-    """
-    check(path)
-    here = table.filter(pc.equal(table["start station name"], station))
-    here = here.sort_by("starttime")
-    day = pc.min(table["starttime"]).as_py()
-    title = f"{station}, {day:%A} {day.day} {day:%B %Y}"
-    about = (
-        f"{here.num_rows:,} trips from this station, {table.num_rows:,} from all; "
-        "trips reach the server when they end, or later"
-    )
-    with _page(path, title, about, [1.25, 1.0, 0.9]) as panels:
-        _draw_counts(panels[0], here)
-        _draw_durations(panels[1], here)
-        _draw_lateness(panels[2], table)
-        begins = _numpy(here, "starttime").min().astype("datetime64[D]")
-        panels[-1].set_xlim(begins, begins + 1)
-        _clock_axis(panels[-1])
-
-
-def _draw_counts(axes: Any, here: pa.Table) -> None:
-    column = _times(here, "starttime")
-    hour = window_ticks(parse_length("1h"), column)
-    times, truth = _held(column, _numpy(here, "n_1h"), hour, over_nothing=0.0)
-    axes.fill_between(
-        times, truth, step="post", color=_HINDSIGHT, alpha=0.08, linewidth=0
-    )
-    _steps(axes, times, truth, color=_HINDSIGHT, linewidth=1.8, label="in hindsight")
-    times, known = _numpy(here, "starttime"), _numpy(here, "live_n_1h")
-    axes.plot(
-        times, known, ".", color=_LIVE, markersize=4, mew=0, label="known on arrival"
-    )
-    axes.set_ylim(bottom=0)
-    _name_panel(axes, "Trips started here in the last hour, as of each trip")
-
-
-def _draw_durations(axes: Any, here: pa.Table) -> None:
-    labels = ("15m", "1h", "24h")
-    lines = [_numpy(here, f"avg_{label}") / 60 for label in labels]
-    dots = _numpy(here, "tripduration") / 60
-    _dots(axes, _numpy(here, "starttime"), dots, "one trip")
-    _limit(axes, dots, lines)
-    times, widths = _times(here, "starttime"), (0.9, 1.4, 2.0)
-    for label, line, color, width in zip(labels, lines, _LINES, widths, strict=False):
-        reach = window_ticks(parse_length(label), times)
-        series = _held(times, line, reach, over_nothing=nan)
-        _steps(axes, *series, color=color, linewidth=width, label=label)
-    _name_panel(axes, "Minutes per trip: mean of the last 15 minutes, hour, day")
-
-
-def _draw_lateness(axes: Any, table: pa.Table) -> None:
-    arrived, stopped = _numpy(table, "arrived"), _numpy(table, "stoptime")
-    late = (arrived - stopped).astype("timedelta64[s]").astype(float) / 60
-    axes.plot(stopped, late, ".", color=_LIVE, markersize=3, alpha=0.6, mew=0)
-    axes.set_ylim(bottom=-3)
-    _name_panel(
-        axes,
-        "Minutes from a trip's end to its arrival, all stations: "
-        "a diagonal is a dock that was offline",
-    )
-
-
 def _dots(axes: Any, times: Any, values: Any, label: str) -> None:
     few = len(values) < 1_000
     size, alpha = (5.0, 0.8) if few else (2.6, 0.55)
@@ -301,14 +228,6 @@ def _page(
         panels = list(grid[:, 0])
         yield panels
         figure.savefig(path)
-
-
-def _clock_axis(axes: Any) -> None:
-    """Hours and minutes: for one day, whose date stands in the title."""
-    from matplotlib.dates import DateFormatter, HourLocator
-
-    axes.xaxis.set_major_locator(HourLocator(range(0, 24, 3)))
-    axes.xaxis.set_major_formatter(DateFormatter("%H:%M"))
 
 
 def _date_axis(axes: Any) -> None:

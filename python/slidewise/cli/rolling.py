@@ -8,12 +8,10 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from slidewise.cli.progress import Progress
-from slidewise.cli.texts import format_table, rate
+from slidewise.cli.terminal import Stages, format_rate, print_table
 from slidewise.errors import SpecError
 from slidewise.formatting import format_count
 from slidewise.spec.spec import Spec
@@ -150,24 +148,24 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
     from slidewise.io import readers
     from slidewise.table.rolling import rolling_spec
 
-    progress = Progress(quiet=options.quiet)
+    stages = Stages(quiet=options.quiet)
     times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
-    with progress.stage("reading") as done:
+    with stages.stage("reading") as done:
         table = readers.read_table(
             options.file, time_format=options.time_format, on=times, progress=done
         )
         table = readers.times_of_nothing(table, Path(options.file), spec)
-    with progress.stage("rolling"):
+    with stages.stage("rolling"):
         table = rolling_spec(table, spec, threads=options.threads)
     if options.output is not None:
-        with progress.stage("writing"):
+        with stages.stage("writing"):
             readers.write_table(table, options.output)
     elif options.plot is None:
         _show(table, spec)
     if options.plot is not None:
-        with progress.stage("drawing"):
+        with stages.stage("drawing"):
             plots.draw_rolling(table, spec, options.plot)
-    _summarize(table.num_rows, spec, options, progress)
+    _summarize(table.num_rows, spec, options, stages)
 
 
 def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
@@ -184,7 +182,7 @@ def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
             f"{options.file} is to go by disk, where one thread works: leave --threads "
             "out (--memory unlimited reads the whole file)"
         )
-    progress = Progress(quiet=options.quiet)
+    stages = Stages(quiet=options.quiet)
     count = rolling_file(
         options.file,
         options.output,
@@ -192,9 +190,9 @@ def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
         memory=memory,
         time_format=options.time_format,
         in_order=not options.any_order,
-        stage=progress.stage,
+        stage=stages.stage,
     )
-    _summarize(count, spec, options, progress)
+    _summarize(count, spec, options, stages)
 
 
 def _memory(options: argparse.Namespace) -> int | None:
@@ -257,8 +255,8 @@ def _on_spark(options: argparse.Namespace, spec: Spec) -> None:
     for option in ("plot", "memory"):
         if getattr(options, option) is not None:
             raise SpecError(f"--{option} does not go with --engine spark: leave it out")
-    progress = Progress(quiet=options.quiet)
-    with progress.stage("rolling"):
+    stages = Stages(quiet=options.quiet)
+    with stages.stage("rolling"):
         shown = roll(
             options.file,
             options.output,
@@ -280,19 +278,19 @@ def _show(table: pa.Table, spec: Spec) -> None:
 
 
 def _print(rows: pa.Table, spec: Spec) -> None:
-    print(format_table(rows, [*spec.by, spec.on, *spec.results]))
+    print_table(rows, [*spec.by, spec.on, *spec.results])
 
 
 def _summarize(
-    count: int, spec: Spec, options: argparse.Namespace, progress: Any
+    count: int, spec: Spec, options: argparse.Namespace, stages: Stages
 ) -> None:
     if options.quiet:
         return
-    stages = ", ".join(f"{name} {sec:.2f} s" for name, sec in progress.seconds.items())
-    speed = rate(count * len(spec.results), progress.seconds["rolling"])
+    times = ", ".join(f"{name} {sec:.2f} s" for name, sec in stages.seconds.items())
+    speed = format_rate(count * len(spec.results), stages.seconds["rolling"])
     print(
         f"{format_count(count, 'row')} × {format_count(len(spec.results), 'result')} "
-        f"({', '.join(spec.results)}): {stages}; {speed} answers",
+        f"({', '.join(spec.results)}): {times}; {speed} answers",
         file=sys.stderr,
     )
     for written in (options.output, options.plot):

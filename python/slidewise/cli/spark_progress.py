@@ -1,83 +1,87 @@
-"""What a stream says of itself while it runs: a line per micro-batch, and a sum."""
+"""The progress of a stream on standard error: a line per micro-batch, and a total."""
 
-import sys
 import time
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import Any, Self
 
-from slidewise.cli.texts import rate
+from rich.console import Console
+from rich.filesize import decimal
+from rich.live import Live
+from rich.text import Text
+
+from slidewise.cli.terminal import format_rate
 from slidewise.formatting import format_count
 from slidewise.spark.listener import OBSERVATION, metrics
 from slidewise.spark.watermarks import from_progress
 
-__all__ = ["Told"]
+__all__ = ["BatchReport"]
 
 
-class Told:
-    """Tells each micro-batch once.
+class BatchReport:
+    """Reports each micro-batch once, and the total when it is closed.
 
     Args:
-        quiet: Whether to say nothing.
-        in_place: Whether each line takes the place of the one before.
-        stream: Where to say it.
+        quiet: Whether to print nothing.
+        in_place: Whether each line replaces the one before, where a terminal can.
     """
 
-    def __init__(
-        self, *, quiet: bool, in_place: bool, stream: TextIO | None = None
-    ) -> None:
-        self._quiet, self._in_place = quiet, in_place
-        self._stream = sys.stderr if stream is None else stream
+    def __init__(self, *, quiet: bool, in_place: bool) -> None:
+        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        in_place = in_place and self._console.is_terminal
+        self._live = (
+            Live(console=self._console, auto_refresh=False) if in_place else None
+        )
         self._last, self._began = -1, time.monotonic()
         self._rows = self._late = self._answers = 0
 
-    def tell(self, progresses: Iterable[Any]) -> None:
-        """Says what is new among the micro-batches of late."""
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+        seconds = time.monotonic() - self._began
+        self._print(
+            f"{format_count(self._rows, 'row')} in {seconds:.1f} s, {self._late:,} of "
+            f"them late, {format_count(self._answers, 'answer')}"
+        )
+
+    def update(self, progresses: Iterable[Any]) -> None:
+        """Reports those of the latest micro-batches that have not been reported."""
         for progress in progresses:
-            # Between two micro-batches the last one is told again, without counts.
-            is_new = progress["batchId"] > self._last
-            if not is_new or OBSERVATION not in _observed(progress):
+            # Between two micro-batches Spark repeats the last one, without counts.
+            if progress["batchId"] <= self._last or OBSERVATION not in _observed(progress):
                 continue
             self._last = progress["batchId"]
             counts = metrics(progress)
             self._rows += int(counts["rows"])
             self._late += int(counts["late"])
             self._answers += int(counts["answers"])
-            self._say(self._line(progress, counts))
-
-    def end(self) -> None:
-        """Says what it was in all."""
-        seconds = time.monotonic() - self._began
-        if self._in_place and self._last >= 0:
-            self._say("")
-        if not self._quiet:
-            print(
-                f"{format_count(self._rows, 'row')} in {seconds:.1f} s, "
-                f"{self._late:,} of them late, {format_count(self._answers, 'answer')}",
-                file=self._stream,
-            )
+            line = self._line(progress, counts)
+            if self._live is None:
+                self._print(line)
+            else:
+                self._live.update(Text(line), refresh=True)
 
     def _line(self, progress: Any, counts: dict[str, float]) -> str:
-        took = max(progress["durationMs"].get("triggerExecution", 0), 1) / 1_000
-        told = progress["eventTime"].get("watermark")
-        watermark = None if told is None else from_progress(told)
+        seconds = max(progress["durationMs"].get("triggerExecution", 0), 1) / 1_000
+        event_time = progress["eventTime"].get("watermark")
+        watermark = None if event_time is None else from_progress(event_time)
         rows = int(counts["rows"])
         parts = [
             f"batch {progress['batchId']}: {format_count(rows, 'row')}",
-            rate(rows, took),
+            format_rate(rows, seconds),
             format_count(int(counts["answers"]), "answer"),
             f"watermark {_readable(watermark)}",
             f"{self._late:,} late",
-            f"state {_bytes(counts['state_bytes'])}",
+            f"state {decimal(int(counts['state_bytes']))}",
         ]
         return ", ".join(parts)
 
-    def _say(self, line: str) -> None:
-        if self._quiet:
-            return
-        if self._in_place:
-            print(f"\r\x1b[K{line}", end="", file=self._stream, flush=True)
-        else:
-            print(line, file=self._stream, flush=True)
+    def _print(self, line: str) -> None:
+        self._console.print(Text(line), soft_wrap=True)
 
 
 def _observed(progress: Any) -> Any:
@@ -88,11 +92,3 @@ def _readable(watermark: str | None) -> str:
     if watermark is None:
         return "none yet"
     return watermark.replace("T", " ").removesuffix("Z").removesuffix(".000")
-
-
-def _bytes(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1_000 or unit == "GB":
-            break
-        count /= 1_000
-    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

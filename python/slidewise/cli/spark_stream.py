@@ -1,10 +1,9 @@
-"""`slidewise stream`: source, windows and sink, and what is said meanwhile."""
+"""Runs `slidewise stream`: source, windows, sink and progress."""
 
 import logging
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -19,9 +18,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, TimestampNTZType
 
 from slidewise.cli.spark import KINDS, running
-from slidewise.cli.spark_progress import Told
+from slidewise.cli.spark_progress import BatchReport
 from slidewise.cli.stream import record_key, trigger
-from slidewise.cli.texts import format_table
+from slidewise.cli.terminal import print_table
 from slidewise.errors import SpecError
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.columns import column
@@ -33,9 +32,9 @@ __all__ = ["run_stream"]
 
 _PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 _SHOWN = 20
-# How often, in seconds, one looks whether there is something to say.
-_LOOK = 0.5
-# Spark writes milliseconds unless it is told otherwise.
+# Between two looks at the progress of the query.
+_POLL_SECONDS = 0.5
+# By default Spark writes milliseconds.
 _JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
@@ -214,22 +213,22 @@ def _show(answers: Any, _batch: int) -> None:
     # All of them: Spark refuses a batch of which a part was left unread.
     rows = answers.toArrow()
     if len(rows):
-        print(format_table(rows.slice(0, _SHOWN), rows.column_names), flush=True)
+        print_table(rows.slice(0, _SHOWN))
     if len(rows) > _SHOWN:
         print(f"... and {len(rows) - _SHOWN:,} more rows", flush=True)
 
 
 def _run(writer: Any, options: Namespace) -> None:
     elsewhere = options.output is not None or options.to_topic is not None
-    told = Told(quiet=options.quiet, in_place=elsewhere and sys.stderr.isatty())
+    report = BatchReport(quiet=options.quiet, in_place=elsewhere)
     with _Interrupt() as interrupt:
         query = writer.start()
-        while query.isActive and not interrupt.came:
-            time.sleep(_LOOK)
-            told.tell(query.recentProgress)
-        query.stop()
-        told.tell(query.recentProgress)
-        told.end()
+        with report:
+            while query.isActive and not interrupt.came:
+                time.sleep(_POLL_SECONDS)
+                report.update(query.recentProgress)
+            query.stop()
+            report.update(query.recentProgress)
     if interrupt.came:
         raise KeyboardInterrupt
     if query.exception() is not None:

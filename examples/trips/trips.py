@@ -1,7 +1,7 @@
 """A generated stream of bike trips: out of order, bursty, the same for the same seed.
 
-It stands in for the data slidewise is made for, so that the demo, the tests and the
-examples need no download. Three things make it awkward the way real streams are:
+The demo and the tests need no download. Three things make it awkward, as real streams
+are:
 
 - a trip is reported when it *ends*, so rows arrive in another order than the starts
   they are about, and long trips arrive latest;
@@ -18,8 +18,6 @@ from datetime import UTC, datetime
 from itertools import accumulate
 
 import pyarrow as pa
-
-from slidewise.errors import SpecError
 
 __all__ = ["generate"]
 
@@ -73,7 +71,7 @@ def generate(rows: int = 200_000, *, seed: int = 7, days: int = 7) -> pa.Table:
         `end station id`, `tripduration` (seconds) and `usertype`.
 
     Raises:
-        SpecError: If `rows` is negative or `days` is not positive.
+        ValueError: If `rows` is negative or `days` is not positive.
 
     Example:
         >>> trips = generate(1_000, seed=1, days=1)
@@ -83,9 +81,9 @@ def generate(rows: int = 200_000, *, seed: int = 7, days: int = 7) -> pa.Table:
         True
     """
     if rows < 0:
-        raise SpecError(f"rows= is how many trips to generate, 0 or more; got {rows}")
+        raise ValueError(f"rows= is how many trips to generate, 0 or more; got {rows}")
     if days < 1:
-        raise SpecError(f"days= is how many days to cover, 1 or more; got {days}")
+        raise ValueError(f"days= is how many days to cover, 1 or more; got {days}")
     rng = random.Random(seed)
     stations = len(_STREETS) * len(_CROSSINGS)
     # A few busy stations and many quiet ones.

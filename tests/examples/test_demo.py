@@ -1,5 +1,9 @@
-"""The demo: its files, what it says, and that what it shows is right."""
+"""The demo: its files, what it prints, and that what it shows is right."""
 
+import contextlib
+import datetime as dt
+import io
+import sys
 from bisect import bisect_right
 
 import pyarrow as pa
@@ -7,17 +11,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+import demo
+import picture
 import slidewise as sw
-from slidewise.cli import demo, plots
-from slidewise.errors import SpecError
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "new" / "folder"
-    said: list[str] = []
-    demo.run(out, rows=20_000, seed=5, command="./slidewise", say=said.append)
-    return out, "\n".join(said)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        demo.run(out, rows=20_000, seed=5)
+    return out, printed.getvalue()
 
 
 def test_writes_stream_features_and_picture(outcome):
@@ -55,31 +60,44 @@ def test_live_counts_only_what_had_arrived(outcome):
         assert here["live_n_1h"][row].as_py() == expected
 
 
-def test_says_what_it_did_and_what_to_try_next(outcome):
-    out, said = outcome
-    assert "20,000 trips" in said
-    assert "(seed 5)" in said
-    assert f"./slidewise rolling {out / 'trips.parquet'}" in said
+def test_prints_what_it_did_and_what_to_try_next(outcome):
+    out, printed = outcome
+    assert "20,000 trips" in printed
+    assert "(seed 5)" in printed
+    assert f"slidewise rolling {out / 'trips.parquet'}" in printed
     for name in ("trips.parquet", "features.parquet", "day.png"):
-        assert str(out / name) in said
+        assert str(out / name) in printed
 
 
-def test_does_without_a_picture(monkeypatch, tmp_path):
-    def missing(path):
-        raise SpecError("pictures need matplotlib")
-
-    monkeypatch.setattr(plots, "check", missing)
-    said: list[str] = []
-    demo.run(tmp_path, rows=500, say=said.append)
-    assert "No picture: pip install 'slidewise[plot]'" in "\n".join(said)
+def test_runs_without_matplotlib(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.dates", None)
+    demo.run(tmp_path, rows=500)
+    assert "No picture: pip install 'slidewise[plot]'" in capsys.readouterr().out
     assert not (tmp_path / "day.png").exists()
 
 
+def test_the_picture_shows_every_minute_of_a_day():
+    day = dt.datetime(2026, 6, 6)
+    times = [day + dt.timedelta(minutes=minute) for minute in (10, 30, 200)]
+    times = pa.array(times, pa.timestamp("s"))
+    here = pa.table({"starttime": times, "tripduration": [60, 120, 180]})
+    shown = picture.per_minute(here, day)
+    assert shown.num_rows == 24 * 60 + 1
+    counts, means = shown["n_1h"].to_pylist(), shown["avg_15m"].to_pylist()
+    shown = {minute: counts[minute] for minute in (9, 10, 30, 69, 70, 90, 200)}
+    assert shown == {9: 0, 10: 1, 30: 2, 69: 2, 70: 1, 90: 0, 200: 1}
+    shown = {minute: means[minute] for minute in (9, 10, 24, 25, 30)}
+    assert shown == {9: None, 10: 60, 24: 60, 25: None, 30: 120}
+
+
 def test_one_trip_is_enough(tmp_path):
-    demo.run(tmp_path, rows=1, say=lambda line: None)
+    demo.run(tmp_path, rows=1)
     assert pq.read_table(tmp_path / "features.parquet")["n_24h"].to_pylist() == [1]
 
 
-def test_no_trips_is_refused(tmp_path):
-    with pytest.raises(SpecError, match="at least one trip, got --rows 0"):
-        demo.run(tmp_path, rows=0)
+def test_no_trips_are_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["demo.py", "--rows", "0"])
+    with pytest.raises(SystemExit) as left:
+        demo.main()
+    assert left.value.code == 2
+    assert "--rows is 1 or more, got 0" in capsys.readouterr().err
