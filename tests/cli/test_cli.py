@@ -248,7 +248,7 @@ def test_an_ambiguous_date_needs_a_format(tmp_path, capsys):
     path = tmp_path / "trips.csv"
     path.write_text("t,x\n07/03/18 10:00:00,1\n07/04/18 11:00:00,2\n")
     arguments = ["--on", "t", "--window", "1d", "--agg", "n=count"]
-    assert "say which with --time-format '%m" in fails(
+    assert "write its format as --time-format '%m" in fails(
         capsys, "rolling", path, *arguments
     )
     wrong = fails(capsys, "rolling", path, *arguments, "--time-format", "x")

@@ -16,9 +16,10 @@ from random_tables import AGGS, random_table, same
 import slidewise as sw
 from slidewise.cli import rolling
 from slidewise.cli.main import main
-from slidewise.io import external_sort, out_of_core
+from slidewise.io import out_of_core, spill
 from slidewise.io.out_of_core import rolling_file
 from slidewise.io.readers import read_table, write_table
+from slidewise.io.scanner import Scan
 from slidewise.spec.spec import Spec
 from slidewise.table.rolling import rolling_spec
 
@@ -27,10 +28,8 @@ BY: list[Any] = [None, "k", ["k", "g"]]
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(out_of_core, "_LEAST_CHUNK", 1 << 12)
-    monkeypatch.setattr(external_sort, "_BLOCK_ROWS", 7)
-    monkeypatch.setattr(external_sort, "_FAN", 3)
-    monkeypatch.setattr(external_sort, "_OPEN", 2)
+    monkeypatch.setattr(out_of_core, "_MIN_CHUNK", 1 << 12)
+    monkeypatch.setattr(spill, "_BLOCK_ROWS", 7)
     monkeypatch.setattr("slidewise.io.scanner._ROWS", 50)
 
 
@@ -97,6 +96,25 @@ def test_text_takes_the_type_that_all_of_it_has(
         "int64",
         "string",
     ]
+
+
+VALUES = ["", "0", "7", "-5", str(2**63), str(2**65), "0.5", "true", "x"]
+VALUES += ["2020-01-01", "12:00:00", "2020-01-01 12:00:00", "2020-01-01 12:00:00.5"]
+VALUES += ["2020-01-01 12:00:00Z", "2020-01-01 12:00:00.5Z"]
+
+
+@pytest.mark.parametrize("first", VALUES)
+def test_text_has_the_types_of_the_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    monkeypatch.setattr("slidewise.io.scanner._BLOCK", 1 << 10)
+    names = [f"c{number}" for number in range(len(VALUES))]
+    rows = [[first] * len(names)] * 1_000 + [[""] * len(names), VALUES]
+    source = tmp_path / "in.csv"
+    source.write_text("".join(",".join(row) + "\n" for row in [names, *rows]))
+    whole, scan = read_table(source), Scan(source)
+    assert scan.schema == whole.schema
+    assert pa.Table.from_batches(scan.batches()).equals(whole)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def explain(options: argparse.Namespace, spec: Spec) -> None:
 
     times = [spec.on] if spec.arrival is None else [spec.on, spec.arrival]
     table = readers.read_table(options.file, time_format=options.time_format, on=times)
-    table = readers.times_of_nothing(table, Path(options.file), spec)
+    table = readers.with_empty_times(table, Path(options.file), spec)
     print(explain_spec(table, spec, threads=options.threads))
 
 
@@ -154,7 +154,7 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
         table = readers.read_table(
             options.file, time_format=options.time_format, on=times, progress=done
         )
-        table = readers.times_of_nothing(table, Path(options.file), spec)
+        table = readers.with_empty_times(table, Path(options.file), spec)
     with stages.stage("rolling"):
         table = rolling_spec(table, spec, threads=options.threads)
     if options.output is not None:

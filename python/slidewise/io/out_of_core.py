@@ -1,17 +1,17 @@
 """Rolling aggregates over files that do not fit into memory.
 
-The way: the columns that are computed with are read in batches, numbered, and put into
-order of key and time on disk (`spill`); one pass over them gives the results
-(`batches`), which go back to where their rows were; then the file is read once more and
-each batch is written with its results behind it. In memory are one chunk of rows at a
-time, and what one key's longest window holds.
+The columns that are computed with are read in batches, numbered, and sorted by key and
+time on disk (`spill`). One pass over them computes the results (`batched_rolling`),
+which are sorted by number, again on disk. Then the file is read once more, and each
+batch is written with its results behind it. In memory are one chunk of rows at a time,
+and the rows of one key's longest window.
 
-Keys are put into order by a hash of theirs. Keys that share one are told apart later.
+Keys are sorted by a hash; `batched_rolling` distinguishes those with equal hashes.
 """
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,10 +22,10 @@ from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken, require
 from slidewise.frames.column_types import is_text
-from slidewise.io.external_sort import Shelves, SortedRuns
 from slidewise.io.parse_times import parse_times
-from slidewise.io.readers import Progress, times_of_nothing, written_kind
+from slidewise.io.readers import Progress, with_empty_times, written_kind
 from slidewise.io.scanner import Scan
+from slidewise.io.spill import SampleSort, SpillPartitions
 from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_rolling import Order, result_schema, rolling_batches
@@ -40,9 +40,10 @@ Stage = Callable[[str], AbstractContextManager[Progress]]
 _RUN = "__slidewise_run"
 _TICK = "__slidewise_tick"
 _ROW = "__slidewise_row"
-# Sorting a chunk takes it, its order and its sorted copy; Python and Arrow take theirs.
-_SHARE = 8
-_LEAST_CHUNK = 1 << 20
+# Sorting a chunk takes its rows, their order and a sorted copy, beside what Python and
+# Arrow take: a chunk has this part of the memory.
+_CHUNKS_PER_MEMORY = 8
+_MIN_CHUNK = 1 << 20
 
 
 def rolling_file(
@@ -100,16 +101,16 @@ def rolling_file(
         [1, 3, 3]
     """
     with tempfile.TemporaryDirectory(prefix="slidewise-", dir=folder) as spilled:
-        job = _Job(Path(source), Path(target), spec, time_format, Path(spilled))
-        return job.run(memory, in_order, stage or _silent)
+        job = _FileRolling(Path(source), Path(target), spec, time_format, Path(spilled))
+        return job.run(memory, in_order, stage or _no_stage)
 
 
-def _silent(_: str) -> AbstractContextManager[Progress]:
+def _no_stage(_: str) -> AbstractContextManager[Progress]:
     return nullcontext(lambda _: None)
 
 
-class _Job:
-    """One file on its way to another."""
+class _FileRolling:
+    """Rolling aggregates from one file to another."""
 
     def __init__(
         self,
@@ -125,92 +126,102 @@ class _Job:
         self._target = target
         self._kind = written_kind(target)
         self._times = [spec.on] + ([spec.arrival] if spec.arrival else [])
+        # The types of times that are text in the file, from the first batch on.
+        self._time_types: dict[str, pa.DataType] = {}
         self._scan = Scan(source, self._times)
         nothing = frame(self._scan.schema.empty_table())
         require(nothing, spec.columns)
         refuse_taken(nothing, spec.results)
 
     def run(self, memory: int, in_order: bool, stage: Stage) -> int:
-        """Does it all, and says how many rows there were."""
-        chunk = max(memory // _SHARE, _LEAST_CHUNK)
-        wanted = self._spec.columns if in_order else self._scan.schema.names
+        """Computes and writes all rows, and returns how many there are."""
+        chunk = max(memory // _CHUNKS_PER_MEMORY, _MIN_CHUNK)
+        columns = self._scan.schema.names
+        wanted = self._spec.columns if in_order else columns
         with stage("sorting") as done:
-            runs, schema, count = self._sort(wanted, chunk, done)
-        answered = self._answered(runs, schema)
+            rows, count = self._sort(wanted, chunk, done)
+        marks = [pa.field(name, pa.int64()) for name in (_RUN, _TICK, _ROW)]
+        schema = self._schema(wanted)
+        batches = (batch for part in rows.sorted() for batch in part.to_batches())
+        order = Order(runs=(_RUN,) if self._spec.by else None)
+        computed = rolling_batches(batches, self._spec, pa.schema([*schema, *marks]), order)
+        out = result_schema(self._spec, self._schema(columns))
         if not in_order:
             with stage("rolling") as done:
-                self._write_as_they_come(answered, schema, count, done)
+                self._write(computed, out, count, done)
             return count
+        # A row takes about 16 bytes for each result, and for its number.
         each = max(chunk // (16 * (len(self._spec.results) + 1)), 1 << 12)
-        shelves = Shelves(self._folder, _ROW, each)
+        bounds = pa.table({_ROW: pa.array(range(each - 1, count, each), pa.int64())})
+        results = SpillPartitions(self._folder, bounds, chunk)
         with stage("rolling") as done:
-            told = 0
-            for part in answered:
-                shelves.add(part.select([_ROW, *self._spec.results]))
-                told += len(part)
-                done(told / max(count, 1))
-            shelves.close()
+            finished = 0
+            for part in computed:
+                results.add(part.select([_ROW, *self._spec.results]))
+                finished += len(part)
+                done(finished / count)
         with stage("writing") as done:
-            self._write_beside(shelves, schema, count, done)
+            self._write(self._with_results(results.sorted()), out, count, done)
         return count
+
+    def _schema(self, columns: Sequence[str]) -> pa.Schema:
+        """The schema of columns of the file, its times read."""
+        schema = self._scan.schema
+        for name, kind in self._time_types.items():
+            place = schema.get_field_index(name)
+            schema = schema.set(place, schema.field(place).with_type(kind))
+        return pa.schema([schema.field(name) for name in columns], schema.metadata)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The rows of the file, their times read."""
         first = 0
-        kinds: dict[str, pa.DataType] = {}
         for batch in self._scan.batches(columns):
-            rows = pa.Table.from_batches([batch])
-            for name in self._times:
-                if name in columns and is_text(rows[name].type):
-                    rows = self._with_times(rows, name, first, kinds)
+            rows = self._with_times(pa.Table.from_batches([batch]), first)
             yield rows
             first += len(rows)
 
-    def _with_times(
-        self, rows: pa.Table, name: str, first: int, kinds: dict[str, pa.DataType]
-    ) -> pa.Table:
-        column = frame(rows).column(name)
-        times = parse_times(column, name, self._time_format, first_row=first)
-        kind = kinds.setdefault(name, times.type)
-        if times.type != kind:
-            raise SpecError(
-                f"column {name!r} holds times of another kind from row {first} on "
-                f"({times.type}, {kind} before): write all of them alike, or give "
-                "more memory than the file takes"
-            )
-        return rows.set_column(rows.column_names.index(name), name, times)
+    def _with_times(self, rows: pa.Table, first: int) -> pa.Table:
+        for name in self._times:
+            if name not in rows.column_names or not is_text(rows[name].type):
+                continue
+            column = frame(rows).column(name)
+            times = parse_times(column, name, self._time_format, first_row=first)
+            kind = self._time_types.setdefault(name, times.type)
+            if times.type != kind:
+                raise SpecError(
+                    f"column {name!r} holds times of another kind from row {first} on "
+                    f"({times.type}, {kind} before): write all of them alike, or give "
+                    "more memory than the file takes"
+                )
+            rows = rows.set_column(rows.column_names.index(name), name, times)
+        return rows
 
     def _sort(
         self, wanted: Sequence[str], chunk: int, done: Progress
-    ) -> tuple[SortedRuns, pa.Schema, int]:
-        """The rows, numbered and on their way into order, and their schema."""
-        runs = SortedRuns(self._folder, [_RUN, _TICK, _ROW], chunk)
+    ) -> tuple[SampleSort, int]:
+        """The rows, numbered and to be sorted, and how many there are."""
+        sort = SampleSort(self._folder, [_RUN, _TICK, _ROW], chunk)
         by = self._spec.arrival or self._spec.on
-        schema, count, read = None, 0, 0
+        count = read = 0
         for rows in self._batches(wanted):
-            schema = rows.schema
             self._check_times(rows, count)
             ticks = read_times(frame(rows).column(by), by).ticks
-            marks = {
-                _RUN: _run_of(rows, self._spec.by),
-                _TICK: ticks,
-                _ROW: pa.array(range(count, count + len(rows)), pa.int64()),
-            }
+            numbers = pa.array(range(count, count + len(rows)), pa.int64())
+            marks = {_RUN: _run_of(rows, self._spec.by), _TICK: ticks, _ROW: numbers}
             for name, column in marks.items():
                 rows = rows.append_column(name, column)
-            runs.add(rows)
+            sort.add(rows)
             count += len(rows)
             read += rows.nbytes
             done(min(read / self._scan.bytes, 1.0))
-        if schema is None:
-            schema = self._empty_schema(wanted)
-        return runs, schema, count
-
-    def _empty_schema(self, wanted: Sequence[str]) -> pa.Schema:
-        rows = self._scan.schema.empty_table().select(list(wanted))
-        for name in self._times:
-            rows = self._with_times(rows, name, 0, {})
-        return times_of_nothing(rows, self._scan.path, self._spec).schema
+        if count == 0:
+            nothing = self._scan.schema.empty_table()
+            nothing = self._with_times(nothing, 0)
+            nothing = with_empty_times(nothing, self._scan.path, self._spec)
+            self._time_types = {
+                name: nothing.schema.field(name).type for name in self._times
+            }
+        return sort, count
 
     def _check_times(self, rows: pa.Table, first: int) -> None:
         for name in self._times:
@@ -221,56 +232,29 @@ class _Job:
                     "drop the rows without a time, or fill them in, first"
                 )
 
-    def _answered(self, runs: SortedRuns, schema: pa.Schema) -> Iterator[pa.Table]:
-        marks = [pa.field(name, pa.int64()) for name in (_RUN, _TICK, _ROW)]
-        whole = pa.schema([*schema, *marks])
-        order = Order(runs=(_RUN,) if self._spec.by else None)
-        return rolling_batches(runs.merged(), self._spec, whole, order)
+    def _with_results(self, parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """The rows of the file once more, with their results."""
+        rest: list[pa.Table] = []
+        for rows in self._batches(self._scan.schema.names):
+            while sum(map(len, rest)) < len(rows):
+                rest.append(next(parts))
+            results = pa.concat_tables(rest)
+            for name in self._spec.results:
+                rows = rows.append_column(name, results[name].slice(0, len(rows)))
+            rest = [results.slice(len(rows))]
+            yield rows
 
-    def _write_as_they_come(
-        self,
-        answered: Iterator[pa.Table],
-        schema: pa.Schema,
-        count: int,
-        done: Progress,
+    def _write(
+        self, parts: Iterator[pa.Table], schema: pa.Schema, count: int, done: Progress
     ) -> None:
-        out = result_schema(self._spec, schema)
-        told = 0
-        with writing(self._target, self._kind, out) as sink:
-            for part in answered:
-                sink.write_table(part.select(out.names))
-                told += len(part)
-                done(told / max(count, 1))
-
-    def _write_beside(
-        self, shelves: Shelves, schema: pa.Schema, count: int, done: Progress
-    ) -> None:
-        """The file once more, with the results beside its rows."""
-        answers = result_schema(self._spec, schema)
-        results = [answers.field(name) for name in self._spec.results]
-        with ExitStack() as stack:
-            sink, told = None, 0
-            rest = pa.schema(results).empty_table()
-            shelved = shelves.rows()
-            for rows in self._batches(self._scan.schema.names):
-                while len(rest) < len(rows):
-                    rest = pa.concat_tables([rest, next(shelved)])
-                for field in results:
-                    rows = rows.append_column(
-                        field, rest[field.name].slice(0, len(rows))
-                    )
-                rest = rest.slice(len(rows))
-                if sink is None:
-                    opened = writing(self._target, self._kind, rows.schema)
-                    sink = stack.enter_context(opened)
-                sink.write_table(rows)
-                told += len(rows)
-                done(told / count)
-            if sink is None:
-                nothing = self._empty_schema(self._scan.schema.names)
-                whole = pa.schema([*nothing, *results])
-                opened = writing(self._target, self._kind, whole)
-                stack.enter_context(opened).write_table(whole.empty_table())
+        written = 0
+        with writing(self._target, self._kind, schema) as sink:
+            for part in parts:
+                sink.write_table(part.select(schema.names).cast(schema))
+                written += len(part)
+                done(written / count)
+            if not count:
+                sink.write_table(schema.empty_table())
 
 
 def _run_of(rows: pa.Table, by: Sequence[str]) -> pa.Array:

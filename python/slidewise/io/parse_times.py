@@ -1,13 +1,12 @@
 """Event times written as text.
 
-ISO 8601 reads itself: `2018-07-03 17:48:39`, `2018-07-03T17:48:39.5Z`, and the same
-with slashes. Whole numbers are integers. Anything else needs a format, and dates such
-as 07/03/18 are never guessed at: they name different days in different countries.
+Without a format, text is ISO 8601 (`2018-07-03 17:48:39`, `2018-07-03T17:48:39.5Z`, and
+the same with slashes) or whole numbers. Dates such as 07/03/18 need a format: they name
+different days in different countries.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
-from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,20 +20,8 @@ _INTEGER = r"^\s*[+-]?\d+\s*$"
 _YEAR_FIRST = r"^\s*\d{4}[-/]\d{2}[-/]\d{2}"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)\s*$"
 _NINE_DIGITS = r"\.\d{7,9}"
-# Reads three numbers that may be a date in any order.
-_AMBIGUOUS = r"^\s*\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})(\D|$)"
-
-_DATES = (
-    "%m{0}%d{0}%Y",
-    "%d{0}%m{0}%Y",
-    "%m{0}%d{0}%y",
-    "%d{0}%m{0}%y",
-    "%y{0}%m{0}%d",
-)
-_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 # Directives that Arrow's own parser lacks or reads differently.
 _PYTHON_ONLY = ("%f", "%z", "%Z")
-_SAMPLE = 1_000
 
 Converter = Callable[[pa.Array], pa.Array]
 
@@ -82,7 +69,13 @@ def parse_times(
     elif _matches(_YEAR_FIRST, first):
         convert = _iso_converter(text)
     else:
-        raise _unreadable(text, name, first)
+        raise SpecError(
+            f"column {name!r} holds {first!r}, which is not ISO 8601: write its format "
+            "as ",
+            Argument("time_format"),
+            " '%m/%d/%y %H:%M:%S' (month first), '%d/%m/%y %H:%M:%S' (day first) or "
+            "the like",
+        )
     return _or_name_row(text, name, convert, first_row)
 
 
@@ -117,7 +110,7 @@ def _or_name_row(
     value = text[row].as_py()
     raise SpecError(
         f"column {name!r} holds {value!r}{_place(first_row, row)}, "
-        "which is not written like the rows before it: mend it, or give a ",
+        "which is not written like the rows before it: correct it, or give a ",
         Argument("time_format"),
         " that reads every row",
     )
@@ -184,44 +177,3 @@ def _strptime(
             ) from None
     zoned = any(time is not None and time.tzinfo is not None for time in times)
     return pa.array(times, pa.timestamp("us", "UTC" if zoned else None))
-
-
-def _unreadable(text: pa.Array, name: str, first: str) -> SpecError:
-    readings = list(_readings(text, first))
-    if not readings:
-        return SpecError(
-            f"column {name!r} holds {first!r}, which is no time that can be read "
-            "without help: give a ",
-            Argument("time_format"),
-            ", such as '%d %b %Y %H:%M'",
-        )
-    shown = ", or ".join(f"{form!r} for {day}" for form, day in readings)
-    how = "can be read in several ways" if len(readings) > 1 else "is not ISO 8601"
-    if _matches(_AMBIGUOUS, first):
-        how = "means different days in different countries"
-    return SpecError(
-        f"column {name!r} holds {first!r}, which {how}: say which with ",
-        Argument("time_format"),
-        f" {shown}",
-    )
-
-
-def _readings(text: pa.Array, first: str) -> Iterator[tuple[str, str]]:
-    """Formats that read all of a sample, each with the day it finds in `first`."""
-    separator = next((mark for mark in "/-." if mark in first), "/")
-    values = (value.as_py() for value in text if value.is_valid)
-    sample = list(dict.fromkeys(islice(values, _SAMPLE)))
-    for date in _DATES:
-        for clock in _CLOCKS:
-            form = date.format(separator) + clock
-            if all(_reads(value, form) for value in sample):
-                day = datetime.strptime(first, form)
-                yield form, f"{day.day} {day:%B %Y}"
-
-
-def _reads(value: str, form: str) -> bool:
-    try:
-        datetime.strptime(value, form)
-    except ValueError:
-        return False
-    return True

@@ -1,6 +1,6 @@
-"""Tables in files: CSV, Parquet, Arrow and JSON, told apart by their names.
+"""Reads and writes tables in files, in the format that the name ends with.
 
-| name                         | what it is                                    |
+| name                         | format                                        |
 |------------------------------|-----------------------------------------------|
 | `.csv` `.tsv` `.txt`         | delimited text with a header line             |
 | `.parquet` `.pq`             | Parquet                                       |
@@ -9,7 +9,7 @@
 
 Text may be compressed (`.csv.gz`, `.jsonl.zst`, `.bz2`).
 
-Delimited text does not say of which type a column is, so its values decide:
+Delimited text has no types, so the values of a column decide:
 
 - A column of whole numbers is int64, or uint64 where one is beyond int64 and none is
   negative. With other numbers beyond int64 (negative ones beside them, or beyond
@@ -43,12 +43,14 @@ from slidewise.io.writers import writing
 from slidewise.spec.spec import Spec
 
 __all__ = [
-    "delimiter_of",
+    "START_BYTES",
+    "arrow_reader",
+    "csv_options",
     "kind_of",
     "read_table",
+    "reading",
     "refuse_duplicates",
-    "times_of_nothing",
-    "told_as",
+    "with_empty_times",
     "write_table",
     "written_kind",
 ]
@@ -73,7 +75,7 @@ _TEXTS = ("CSV", "JSON")
 # One object or one quoted field must fit into a block.
 _BLOCK = 1 << 23
 # Enough of a text to see its delimiter, or the bracket of an array.
-_START = 1 << 16
+START_BYTES = 1 << 16
 
 
 def read_table(
@@ -87,7 +89,7 @@ def read_table(
     r"""Reads a file.
 
     Args:
-        path: The file; its name says what it is.
+        path: The file; its name ends with its format.
         on: The column of event times, or several: text in them is read as times.
         time_format: How to read that text, as for `datetime.strptime`. Not needed for
             ISO 8601 ("2018-07-03 17:48:39") and whole numbers.
@@ -95,12 +97,12 @@ def read_table(
         progress: Called now and then with the part read so far, from 0 to 1.
 
     Returns:
-        The table. Which types its columns have, and what is a missing value in text,
-        is said at the top of `slidewise.io.readers`.
+        The table. The top of `slidewise.io.readers` lists the types of its columns, and
+        the missing values of text.
 
     Raises:
         FileNotFoundError: If there is no such file (or another `OSError`).
-        SpecError: If the name says nothing, the content is not what the name says, a
+        SpecError: If the name has no known ending, the content is of another format, a
             column is not there, or a time cannot be read without `time_format`.
 
     Cost: one pass over the file; the table is held in memory.
@@ -118,13 +120,15 @@ def read_table(
     if not file.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
     kind, compression = kind_of(file)
-    with told_as(file, kind):
+    report = progress or (lambda _: None)
+    with reading(file, kind):
         if kind == "Parquet":
-            table = _read_parquet(file, progress)
+            table = _read_parquet(file, report)
         elif kind == "Arrow":
-            table = _read_arrow(file, progress)
+            table = _read_arrow(file)
         else:
-            table = _read_text(file, kind, compression, times, progress)
+            table = _read_text(file, kind, compression, times, report)
+    report(1.0)
     refuse_duplicates(file, table.column_names)
     require(frame(table), wanted or times)
     if wanted is not None:
@@ -154,10 +158,10 @@ def write_table(table: pa.Table, path: str | Path) -> None:
 
     Args:
         table: The table.
-        path: The file, replaced if it is there; its name says what it will be.
+        path: The file, replaced if it exists; its name ends with its format.
 
     Raises:
-        SpecError: If the name says nothing, or a column cannot be written that way.
+        SpecError: If the name has no known ending, or its format cannot hold a column.
         OSError: If the file cannot be written.
 
     Example:
@@ -173,10 +177,10 @@ def write_table(table: pa.Table, path: str | Path) -> None:
 
 
 def written_kind(file: Path) -> str:
-    """What a file that is to be written will be, by its name.
+    """The format of a file to be written, by its name.
 
     Raises:
-        SpecError: If the name says nothing, or it is one that is only read.
+        SpecError: If the name has no known ending, or one that is only read.
     """
     kind, compression = kind_of(file)
     if compression:
@@ -187,10 +191,10 @@ def written_kind(file: Path) -> str:
 
 
 def kind_of(file: Path) -> tuple[str, str | None]:
-    """What a file is by its name, and how it is compressed.
+    """The format of a file by its name, and its compression.
 
     Raises:
-        SpecError: If the name says nothing.
+        SpecError: If the name has no known ending.
     """
     suffixes = [suffix.lower() for suffix in file.suffixes]
     compression = _COMPRESSED.get(suffixes[-1]) if suffixes else None
@@ -207,8 +211,12 @@ def kind_of(file: Path) -> tuple[str, str | None]:
 
 
 @contextmanager
-def told_as(file: Path, kind: str) -> Iterator[None]:
-    """Turns what the format's reader says into one message."""
+def reading(file: Path, kind: str) -> Iterator[None]:
+    """Turns the errors of a format's reader into one message.
+
+    Raises:
+        SpecError: If the content is not what the file's name says.
+    """
     try:
         yield
     except (
@@ -227,14 +235,10 @@ def told_as(file: Path, kind: str) -> Iterator[None]:
         raise SpecError(f"{file} cannot be read as {kind}: {reason}") from error
 
 
-class _Watched(io.RawIOBase):
-    """A file that tells how much of it has been read.
+class _ProgressFile(io.RawIOBase):
+    """A file that reports how much of it has been read, from front to end."""
 
-    Readers of text go through their file once, from the front, and this keeps them in
-    charge of types, which a reader that is fed in parts would have to guess early.
-    """
-
-    def __init__(self, path: Path, progress: Progress | None) -> None:
+    def __init__(self, path: Path, progress: Progress) -> None:
         super().__init__()
         self._file: BinaryIO = path.open("rb")
         self._size = max(os.fstat(self._file.fileno()).st_size, 1)
@@ -245,8 +249,7 @@ class _Watched(io.RawIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         data = self._file.read(-1 if size is None else size)
-        if self._progress is not None:
-            self._progress(min(self._file.tell() / self._size, 1.0))
+        self._progress(min(self._file.tell() / self._size, 1.0))
         return data
 
     def close(self) -> None:
@@ -259,18 +262,19 @@ def _read_text(
     kind: str,
     compression: str | None,
     times: Sequence[str],
-    progress: Progress | None,
+    progress: Progress,
 ) -> pa.Table:
     with pa.input_stream(str(file), compression=compression) as stream:
-        start = stream.read(_START)
-    with _Watched(file, progress) as source:
+        start = stream.read(START_BYTES)
+    with _ProgressFile(file, progress) as source:
         stream = pa.PythonFile(source, mode="r")
         if compression is not None:
             stream = pa.CompressedInputStream(stream, compression)
         if kind == "CSV":
-            types = dict.fromkeys(times, pa.string())
-            table = _read_csv(stream, start, types)
-            return _with_large_ints(table, file, compression, start, types)
+            options = csv_options(start, dict.fromkeys(times, pa.string()))
+            table = pa_csv.read_csv(stream, **options)
+            _ = table.column_names  # decoded only now, which fails if it is no text
+            return _with_large_ints(table, file, compression, start)
         if start.lstrip().startswith(b"["):
             parts = iter(lambda: stream.read(_BLOCK), b"")
             return _from_objects(json.loads(b"".join(parts)))
@@ -278,54 +282,45 @@ def _read_text(
         return pa_json.read_json(stream, read_options=options)
 
 
-def delimiter_of(start: bytes) -> str:
-    """What parts the fields of a text that begins like this."""
-    header = start.partition(b"\n")[0].decode("utf-8", errors="replace")
-    return max(",;\t|", key=header.count)
-
-
-def _with_large_ints(
-    table: pa.Table,
-    file: Path,
-    compression: str | None,
+def csv_options(
     start: bytes,
     types: Mapping[str, pa.DataType],
-) -> pa.Table:
-    """Whole numbers beyond int64 as uint64, instead of rounded to floats."""
-    large = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.type != pa.float64():
-            continue
-        ends = pc.min_max(column).as_py()
-        if (
-            ends["max"] is not None
-            and ends["min"] >= 0
-            and 2**63 <= ends["max"] < 2**65
-        ):
-            large[name] = pa.uint64()
-    if not large:
-        return table
-    with pa.input_stream(str(file), compression=compression) as stream:
-        try:
-            return _read_csv(stream, start, {**types, **large})
-        except pa.ArrowInvalid:
-            return table  # they were floats
-
-
-def _read_csv(stream: Any, start: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
-    table = pa_csv.read_csv(
-        stream,
-        read_options=pa_csv.ReadOptions(block_size=_BLOCK),
-        parse_options=pa_csv.ParseOptions(
-            delimiter=delimiter_of(start), newlines_in_values=True
+    columns: Sequence[str] | None = None,
+    block_size: int = _BLOCK,
+) -> dict[str, Any]:
+    """The options of `pyarrow.csv` for a text that starts like this."""
+    header = start.partition(b"\n")[0].decode("utf-8", errors="replace")
+    return {
+        "read_options": pa_csv.ReadOptions(block_size=block_size),
+        "parse_options": pa_csv.ParseOptions(
+            delimiter=max(",;\t|", key=header.count), newlines_in_values=True
         ),
-        convert_options=pa_csv.ConvertOptions(
+        "convert_options": pa_csv.ConvertOptions(
             column_types=types,
+            include_columns=columns,
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
-    )
-    _ = table.column_names  # decoded only now, which fails where there is no text
+    }
+
+
+def _with_large_ints(
+    table: pa.Table, file: Path, compression: str | None, start: bytes
+) -> pa.Table:
+    """Reads columns again whose whole numbers are uint64 and were taken as floats."""
+    for place, name in enumerate(table.column_names):
+        if table.field(place).type != pa.float64():
+            continue
+        ends = pc.min_max(table[place]).as_py()
+        if ends["max"] is None or ends["min"] < 0 or not 2**63 <= ends["max"] < 2**65:
+            continue
+        options = csv_options(start, {name: pa.uint64()}, [name])
+        with pa.input_stream(str(file), compression=compression) as stream:
+            try:
+                column = pa_csv.read_csv(stream, **options)[0]
+            except pa.ArrowInvalid:
+                continue  # other numbers, too
+        table = table.set_column(place, name, column)
     return table
 
 
@@ -336,50 +331,37 @@ def _from_objects(objects: Any) -> pa.Table:
     return pa.table({name: [one.get(name) for one in objects] for name in names})
 
 
-def _read_parquet(file: Path, progress: Progress | None) -> pa.Table:
+def _read_parquet(file: Path, progress: Progress) -> pa.Table:
     with pa_parquet.ParquetFile(file, memory_map=True) as source:
-        return _gathered(
-            source.schema_arrow, source.num_row_groups, source.read_row_group, progress
-        )
+        tables = [source.schema_arrow.empty_table()]
+        for index in range(source.num_row_groups):
+            tables.append(source.read_row_group(index))
+            progress((index + 1) / source.num_row_groups)
+    return pa.concat_tables(tables)
 
 
-def _read_arrow(file: Path, progress: Progress | None) -> pa.Table:
+def _read_arrow(file: Path) -> pa.Table:
     with pa.memory_map(str(file)) as source:
-        try:
-            reader = pa.ipc.open_file(source)
-        except pa.ArrowInvalid:
-            source.seek(0)
-            return pa.ipc.open_stream(source).read_all()
-        return _gathered(
-            reader.schema, reader.num_record_batches, reader.get_batch, progress
-        )
+        return arrow_reader(source).read_all()
 
 
-def _gathered(
-    schema: pa.Schema,
-    count: int,
-    part: Callable[[int], pa.Table | pa.RecordBatch],
-    progress: Progress | None,
-) -> pa.Table:
-    tables = []
-    for index in range(count):
-        one = part(index)
-        tables.append(
-            pa.Table.from_batches([one]) if isinstance(one, pa.RecordBatch) else one
-        )
-        if progress is not None:
-            progress((index + 1) / count)
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+def arrow_reader(source: pa.NativeFile) -> Any:
+    """A reader of an Arrow file or stream."""
+    try:
+        return pa.ipc.open_file(source)
+    except pa.ArrowInvalid:
+        source.seek(0)
+        return pa.ipc.open_stream(source)
 
 
-def times_of_nothing(table: pa.Table, file: Path, spec: Spec) -> pa.Table:
-    """The table of a text without rows, whose times are what the windows ask for.
+def with_empty_times(table: pa.Table, file: Path, spec: Spec) -> pa.Table:
+    """Gives a text without rows times of the type that the windows ask for.
 
     Example:
         >>> import slidewise as sw
         >>> empty = pa.table({"t": pa.nulls(0, pa.timestamp("us"))})
         >>> spec = Spec.make(on="t", windows=5, aggs={"n": sw.count()})
-        >>> times_of_nothing(empty, Path("empty.csv"), spec).schema.field("t").type
+        >>> with_empty_times(empty, Path("empty.csv"), spec).schema.field("t").type
         DataType(int64)
     """
     if table.num_rows or not spec.counts_ticks or kind_of(file)[0] not in _TEXTS:

@@ -1,14 +1,12 @@
-"""Tables in files, read in batches: for those that do not fit into memory.
+"""Files that do not fit into memory, read in batches.
 
-The same files as `slidewise.io.readers` reads, with the same answers, but an array of
-JSON objects, which has to be read as a whole. A scan goes over its file as often as it
-is asked to.
+The files that `slidewise.io.readers` reads, with the same types and values, but for an
+array of JSON objects, which has to be read as a whole.
 """
 
 import errno
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,31 +16,45 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pa_parquet
 
 from slidewise.errors import SpecError
-from slidewise.io.readers import delimiter_of, kind_of, refuse_duplicates, told_as
+from slidewise.io.readers import (
+    START_BYTES,
+    arrow_reader,
+    csv_options,
+    kind_of,
+    reading,
+    refuse_duplicates,
+)
 
 __all__ = ["Scan"]
 
 _BLOCK = 1 << 22
 _ROWS = 1 << 16
-# What a column of text is tried as, one after the other, as for whole files.
-_LADDER = (
+# The types that pyarrow.csv tries for a column in this order, which are the same for a
+# whole file; and uint64, see `readers`.
+_CSV_TYPES = (
+    pa.null(),
     pa.int64(),
+    pa.bool_(),
+    pa.date32(),
+    pa.time32("s"),
+    pa.timestamp("s"),
+    pa.timestamp("ns"),
+    pa.timestamp("s", "UTC"),
+    pa.timestamp("ns", "UTC"),
     pa.uint64(),
     pa.float64(),
     pa.string(),
+    pa.binary(),
 )
-# A column that begins with nothing may hold anything; what Arrow takes for floats may
-# be whole numbers beyond int64.
-_BEGIN = {pa.null(): pa.int64(), pa.float64(): pa.uint64()}
 _FAILED = re.compile(r"In CSV column #(\d+)")
 
 
 class Scan:
-    r"""A file of rows.
+    r"""A file to be read in batches, as often as needed.
 
     Args:
-        path: Its name says what it is.
-        times: Columns whose text is to stay text.
+        path: The file; its name ends with its format.
+        times: Columns whose text stays text.
 
     Raises:
         FileNotFoundError: If there is no such file (or another `OSError`).
@@ -62,7 +74,7 @@ class Scan:
             raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
         self._kind, self._compression = kind_of(self._file)
         self._csv_types = dict.fromkeys(times, pa.string())
-        with told_as(self._file, self._kind):
+        with reading(self._file, self._kind):
             self.schema = self._open_schema()
         refuse_duplicates(self._file, self.schema.names)
 
@@ -91,7 +103,7 @@ class Scan:
             SpecError: If the content is not what the name says.
         """
         names = self.schema.names if columns is None else list(columns)
-        with told_as(self._file, self._kind):
+        with reading(self._file, self._kind):
             for batch in self._open(names):
                 for start in range(0, batch.num_rows, _ROWS):
                     yield batch.select(names).slice(start, _ROWS)
@@ -101,10 +113,10 @@ class Scan:
             with pa_parquet.ParquetFile(self._file) as source:
                 return source.schema_arrow
         if self._kind == "CSV":
-            return self._settled_csv()
+            return self._csv_schema()
         if self._kind == "JSON":
             with self._stream() as stream:
-                start = stream.read(1 << 16)
+                start = stream.read(START_BYTES)
             if start.lstrip().startswith(b"["):
                 raise SpecError(
                     f"{self._file.name} is one JSON array, which is read as a whole: "
@@ -113,7 +125,7 @@ class Scan:
             with self._stream() as stream:
                 return self._json(stream).schema
         with pa.memory_map(str(self._file)) as source:
-            return _arrow_reader(source).schema
+            return arrow_reader(source).schema
 
     def _stream(self) -> Any:
         return pa.input_stream(str(self._file), compression=self._compression)
@@ -133,7 +145,7 @@ class Scan:
                 yield from self._json(stream)
         else:
             with pa.memory_map(str(self._file)) as source:
-                reader = _arrow_reader(source)
+                reader = arrow_reader(source)
                 if isinstance(reader, pa.RecordBatchStreamReader):
                     yield from reader
                     return
@@ -145,62 +157,40 @@ class Scan:
         return pa_json.open_json(stream, read_options=options)
 
     def _csv(self, stream: Any, names: list[str] | None) -> Any:
-        with self._stream() as start:
-            delimiter = delimiter_of(start.read(1 << 16))
-        return pa_csv.open_csv(
-            stream,
-            read_options=pa_csv.ReadOptions(block_size=_BLOCK),
-            parse_options=pa_csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=True
-            ),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=self._csv_types,
-                include_columns=names,
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
+        with self._stream() as text:
+            start = text.read(START_BYTES)
+        options = csv_options(start, self._csv_types, names, _BLOCK)
+        return pa_csv.open_csv(stream, **options)
 
-    def _settled_csv(self) -> pa.Schema:
-        """The types that all of the text can be read as, by reading it once."""
+    def _csv_schema(self) -> pa.Schema:
+        """The types that all of a text can be read as, found by reading it.
+
+        Types are those of the first block. One that a later value does not fit is
+        replaced by the next, and the text read again.
+        """
         with self._stream() as stream:
             schema: pa.Schema = self._csv(stream, None).schema
         for field in schema:
-            kind = _BEGIN.get(field.type, field.type)
-            self._csv_types.setdefault(field.name, kind)
-        while not self._is_readable(schema.names):
-            pass
+            floats = field.type == pa.float64()  # or whole numbers beyond int64
+            self._csv_types.setdefault(
+                field.name, pa.uint64() if floats else field.type
+            )
+        while (failed := self._failing_column()) is not None:
+            name = schema.names[failed]
+            place = _CSV_TYPES.index(self._csv_types[name])
+            self._csv_types[name] = _CSV_TYPES[place + 1]
         kinds = [(name, self._csv_types[name]) for name in schema.names]
         return pa.schema(kinds)
 
-    def _is_readable(self, names: list[str]) -> bool:
+    def _failing_column(self) -> int | None:
+        """The first column that cannot be read as its type."""
         try:
             with self._stream() as stream:
                 for _ in self._csv(stream, None):
                     pass
         except pa.ArrowInvalid as error:
             failed = _FAILED.search(str(error))
-            if failed is None:
+            if failed is None or "conversion error" not in str(error):
                 raise
-            name = names[int(failed[1])]
-            if self._csv_types[name] == pa.string():
-                raise
-            self._csv_types[name] = _wider(self._csv_types[name])
-            return False
-        return True
-
-
-def _wider(kind: pa.DataType) -> pa.DataType:
-    """What a column of text is tried as next."""
-    if kind not in _LADDER:
-        return pa.string()
-    rest = islice(_LADDER, _LADDER.index(kind) + 1, None)
-    return next(rest)
-
-
-def _arrow_reader(source: Any) -> Any:
-    try:
-        return pa.ipc.open_file(source)
-    except pa.ArrowInvalid:
-        source.seek(0)
-        return pa.ipc.open_stream(source)
+            return int(failed[1])
+        return None
