@@ -315,7 +315,7 @@ def test_explain_says_what_the_hash_is(capsys):
     last = capsys.readouterr().out.splitlines()[-2:]
     assert last == [
         f"spec hash {spec.hash[:16]}: a checkpoint of a stream is tied to it, and any",
-        "  change to what is asked changes it",
+        "  change to the request changes it",
     ]
 
 

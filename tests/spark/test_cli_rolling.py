@@ -137,7 +137,7 @@ def test_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
         (["--memory", "1GB"], "--memory does not go with --engine spark"),
         (["--agg", "l=last:x"], "add --then-by column"),
         (["--agg", "s=sum:g"], "sum takes integers, floats, decimals"),
-        (["-o", "features"], "cannot tell from its name what 'features' is to Spark"),
+        (["-o", "features"], "'features' has no ending that Spark reads and writes"),
         (["--by", "none"], "the DataFrame has no column 'none'"),
         (["--on", "i"], "column 'i' has no time in the row of k="),
     ],

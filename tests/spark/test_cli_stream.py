@@ -196,10 +196,10 @@ def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
 
 def test_a_machine_too_busy_to_start_a_python() -> None:
     """Not all that Spark says of it."""
-    from slidewise.cli.spark_stream import _kinder
+    from slidewise.cli.spark_stream import _explain_failure
 
     reason = "[STREAM_FAILED] Query terminated: Python worker failed to connect back."
-    assert "too busy" in _kinder(Namespace(), reason)
+    assert "too busy" in _explain_failure(Namespace(), reason)
 
 
 def test_ctrl_c_ends_it(feed, tmp_path: Path) -> None:

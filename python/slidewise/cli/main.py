@@ -1,8 +1,8 @@
 """The `slidewise` command.
 
-It builds the same `Spec` as the Python functions and hands it on; nothing is computed
-here. What the user got wrong is one line on standard error and exit code 2. Standard
-output holds the answer, standard error what is said about it.
+Parses a command line into a `Spec` and options, and runs them. An error of the user is
+one line on standard error, with exit code 2. Results go to standard output, progress
+and summaries to standard error.
 """
 
 import argparse
@@ -63,8 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: As on a command line; by default those of the process.
 
     Returns:
-        The exit code: 0, or 2 if the user asked for something that cannot be done, or
-        130 after Ctrl-C.
+        The exit code: 0; 2 for an error of the user or in a file; 130 after Ctrl-C.
 
     Example:
         >>> main(["explain", "--on", "t", "--window", "1h", "--agg", "n=count"])
@@ -81,11 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (_UsageError, SlidewiseError, pa.ArrowException) as error:
         return _fail(str(error))
     except BrokenPipeError:
-        # Whoever reads the output (head, less) has seen enough; say nothing more.
+        # The reader of the output (head, less) has closed it.
         sys.stderr.close()
         return 0
     except OSError as error:
-        return _fail(_about_file(error))
+        return _fail(_file_message(error))
     except KeyboardInterrupt:
         print("slidewise: interrupted", file=sys.stderr)
         return 130
@@ -119,7 +118,7 @@ def _fail(message: str) -> int:
     return 2
 
 
-def _about_file(error: OSError) -> str:
+def _file_message(error: OSError) -> str:
     if error.filename is None:
         return str(error)
     if isinstance(error, FileNotFoundError):
@@ -250,7 +249,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_rolling(commands: Any) -> None:
-    parser = _command(commands, "rolling", "rolling features of a file", _rolling)
+    parser = _command(
+        commands, "rolling", "compute rolling features of a file", _rolling
+    )
     parser.add_argument(
         "file", help="CSV, Parquet, Arrow/Feather, JSON lines or a JSON array"
     )
@@ -260,7 +261,7 @@ def _add_rolling(commands: Any) -> None:
 
 def _add_stream(commands: Any) -> None:
     parser = _command(
-        commands, "stream", "rolling features of a stream, on Spark", _stream
+        commands, "stream", "compute rolling features of a stream, on Spark", _stream
     )
     _add_spec(parser)
     stream.add_options(parser)
@@ -269,14 +270,14 @@ def _add_stream(commands: Any) -> None:
 def _add_spec(parser: argparse.ArgumentParser) -> None:
     """The options that make a `Spec`."""
     parser.add_argument(
-        "--on", required=True, metavar="COLUMN", help="the event time of a row"
+        "--on", required=True, metavar="COLUMN", help="the column of event times"
     )
     parser.add_argument(
         "--by",
         action="append",
         default=[],
         metavar="COLUMN",
-        help="a key: each has windows of its own (may be repeated)",
+        help="a key column: each key has its own windows (may be repeated)",
     )
     parser.add_argument(
         "--window",
@@ -298,7 +299,7 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arrival",
         metavar="COLUMN",
-        help="each row sees only the rows that had arrived by then",
+        help="the column of arrival times: each row sees only rows arrived by then",
     )
     parser.add_argument(
         "--closed",
@@ -317,14 +318,13 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
         "--nan",
         choices=NAN,
         default="propagate",
-        help="what a NaN does (default: propagate); written in CSV, NaN is a missing "
-        "value",
+        help="what a NaN does (default: propagate); in CSV, NaN is a missing value",
     )
     parser.add_argument(
         "--overflow",
         choices=OVERFLOW,
         default="raise",
-        help="what an integer result does that does not fit (default: raise)",
+        help="what an integer result that does not fit does (default: raise)",
     )
     parser.add_argument(
         "--min-rows",
@@ -337,10 +337,12 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
 
 def _add_explain(commands: Any) -> None:
     parser = _command(
-        commands, "explain", "what a rolling command would compute, in words", _explain
+        commands, "explain", "describe what a rolling command would compute", _explain
     )
     parser.add_argument(
-        "file", nargs="?", help="also say how this file's table would be answered"
+        "file",
+        nargs="?",
+        help="also describe how the table in this file would be computed",
     )
     _add_spec(parser)
     rolling.add_time_format(parser)
@@ -348,16 +350,17 @@ def _add_explain(commands: Any) -> None:
 
 
 def _add_algorithms(commands: Any) -> None:
-    about = (
-        "the algorithms side by side: order, laws, costs, memory; whole cards by name"
-    )
+    about = "compare the algorithms: order, laws, costs, memory"
     parser = _command(commands, "algorithms", about, _algorithms)
-    parser.add_argument("name", nargs="*", help="show the whole cards of these")
+    parser.add_argument("name", nargs="*", help="show all that is known of these")
 
 
 def _command(commands: Any, name: str, about: str, run: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=about, description=about.capitalize() + ".", allow_abbrev=False
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        allow_abbrev=False,
     )
     parser.set_defaults(run=run)
     return parser
@@ -428,13 +431,13 @@ def _rolling(options: argparse.Namespace) -> None:
 
 def _explain(options: argparse.Namespace) -> None:
     spec = _spec(options)
-    print("\n".join(_in_words(spec)))
+    print("\n".join(_describe(spec)))
     if options.file is not None:
         print()
         rolling.explain(options, spec)
 
 
-def _in_words(spec: Spec) -> list[str]:
+def _describe(spec: Spec) -> list[str]:
     keys = ", ".join(spec.by)
     group = f"one group per {keys}" if keys else "all rows in one group"
     lines = [f"rolling over {spec.on}, {group}", "", "windows"]
@@ -459,7 +462,7 @@ def _in_words(spec: Spec) -> list[str]:
         "",
         f"spec hash {spec.hash[:16]}: a checkpoint of a stream is tied to it, and any",
     ]
-    return [*lines, "  change to what is asked changes it"]
+    return [*lines, "  change to the request changes it"]
 
 
 def _interval(window: Any) -> str:

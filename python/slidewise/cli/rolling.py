@@ -1,7 +1,7 @@
 """`slidewise rolling`: from a file to a table, a file or a picture.
 
-Three ways lead there, with the same answers: over the whole table in memory, in batches
-for a file that is larger than the memory (`big_files`), and on Spark.
+Results are computed over the whole table in memory, in batches for a file larger than
+memory (`slidewise.io.out_of_core`), or on Spark, and are the same.
 """
 
 import argparse
@@ -21,11 +21,11 @@ __all__ = ["add_options", "add_threads", "add_time_format", "explain", "run"]
 _PREVIEW = 10
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # A table, its copy in order and its results have to go into memory together.
-_TIMES_THE_TABLE = 3
+_COPIES_OF_TABLE = 3
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command, beside those that make a `Spec`."""
+    """Adds the options of the command, except those that make a `Spec`."""
     add_time_format(parser)
     parser.add_argument(
         "-o",
@@ -42,15 +42,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="take about so much memory (500MB, 4GB) beside what the longest window of "
-        "one key holds, and put the rest on disk; 'unlimited' reads the whole file. By "
-        "default files that are too large for the memory at hand go by disk",
+        help="use about this much memory (500MB, 4GB), beside the rows in the longest "
+        "window of one key, and sort the file on disk; 'unlimited' reads the whole "
+        "file. By default a file too large for the free memory is sorted on disk",
     )
     parser.add_argument(
         "--any-order",
         action="store_true",
-        help="for files that go by disk: rows need not come out in the order of the "
-        "file, but key by key and in order of time, which is quicker",
+        help="for files sorted on disk: write rows by key and time instead of in the "
+        "order of the file, which is faster",
     )
     add_threads(parser)
     parser.add_argument(
@@ -58,13 +58,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=("local", "spark"),
         default="local",
         help="where to compute (default: local); spark reads and writes Parquet, CSV "
-        "and JSON lines, folders of them too, and writes a folder",
+        "and JSON lines, also folders of them, and writes a folder",
     )
     parser.add_argument(
         "--then-by",
         action="append",
         metavar="COLUMN",
-        help="with --engine spark: what orders rows of equal time (may be repeated)",
+        help="with --engine spark: a column that orders rows of equal time (may be "
+        "repeated)",
     )
     parser.add_argument(
         "--quiet", action="store_true", help="no progress and no summary"
@@ -72,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_time_format(parser: argparse.ArgumentParser) -> None:
-    """How the times of a file are written."""
+    """Adds the option for the format of times."""
     parser.add_argument(
         "--time-format",
         metavar="FORMAT",
@@ -81,18 +82,18 @@ def add_time_format(parser: argparse.ArgumentParser) -> None:
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
-    """How many threads may work on a table in memory."""
+    """Adds the option for the number of threads."""
     parser.add_argument(
         "--threads",
         type=int,
         metavar="N",
-        help="how many threads may work on a table in memory: keys, or windows, are "
-        "shared out among them (default: one per core)",
+        help="threads for a table in memory: they divide its keys, or its windows "
+        "(default: one per core)",
     )
 
 
 def explain(options: argparse.Namespace, spec: Spec) -> None:
-    """Says how the table in a file would be answered.
+    """Prints how the table in a file would be computed.
 
     Raises:
         SpecError: If the spec does not fit the file.
@@ -107,7 +108,7 @@ def explain(options: argparse.Namespace, spec: Spec) -> None:
 
 
 def run(options: argparse.Namespace, spec: Spec) -> None:
-    """Does what the command says.
+    """Runs the command.
 
     Raises:
         SpecError: If options do not go together, or the spec does not fit the file.
@@ -131,11 +132,11 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     if memory is None:
         _in_memory(options, spec)
     else:
-        _by_disk(options, spec, memory)
+        _on_disk(options, spec, memory)
 
 
 def _check_output(file: Path) -> None:
-    """What is wrong with the output is said before the work is done."""
+    """Refuses an output that cannot be written, before any work is done."""
     from slidewise.io.readers import written_kind
 
     written_kind(file)
@@ -168,19 +169,19 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
     _summarize(table.num_rows, spec, options, stages)
 
 
-def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
+def _on_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
     from slidewise.io.out_of_core import rolling_file
 
     if options.output is None or options.plot is not None:
         raise SpecError(
-            f"{options.file} is to go by disk, batch by batch: give -o FILE for the "
-            "results, and no --plot, which draws from a table in memory "
-            "(--memory unlimited reads the whole file)"
+            f"{options.file} is sorted on disk: give -o FILE for the results, and no "
+            "--plot, which draws a table in memory (--memory unlimited reads the whole "
+            "file)"
         )
     if options.threads is not None:
         raise SpecError(
-            f"{options.file} is to go by disk, where one thread works: leave --threads "
-            "out (--memory unlimited reads the whole file)"
+            f"{options.file} is sorted on disk by one thread: leave --threads out "
+            "(--memory unlimited reads the whole file)"
         )
     stages = Stages(quiet=options.quiet)
     count = rolling_file(
@@ -196,24 +197,24 @@ def _by_disk(options: argparse.Namespace, spec: Spec, memory: int) -> None:
 
 
 def _memory(options: argparse.Namespace) -> int | None:
-    """How much memory to get by with; None where the whole table may be read."""
+    """The bytes to use where a file is sorted on disk; None to read it whole."""
     if options.memory == "unlimited":
         return None
     if options.memory is not None:
         return _size(options.memory)
     free = _free_memory()
-    by_disk = options.output is not None and options.plot is None
-    if free is None or not by_disk or not Path(options.file).exists():
+    can_sort = options.output is not None and options.plot is None
+    if free is None or not can_sort or not Path(options.file).exists():
         return None
-    if Path(options.file).stat().st_size * _TIMES_THE_TABLE < free // 16:
+    if Path(options.file).stat().st_size * _COPIES_OF_TABLE < free // 16:
         return None  # however tightly it is packed
     from slidewise.io.scanner import Scan
 
     try:
         held = Scan(options.file).bytes
     except SpecError:
-        return None  # what is wrong with it, reading it says better
-    return free // 4 if held * _TIMES_THE_TABLE > free else None
+        return None  # reading it raises a better message
+    return free // 4 if held * _COPIES_OF_TABLE > free else None
 
 
 def _size(text: str) -> int:
@@ -230,10 +231,10 @@ def _size(text: str) -> int:
 
 
 def _free_memory() -> int | None:
-    """The bytes that can be had, where the system says so."""
+    """The bytes of free memory, where the system reports them."""
     try:
-        told = Path("/proc/meminfo").read_text(encoding="ascii")
-        free = int(told.partition("MemAvailable:")[2].split()[0]) << 10
+        meminfo = Path("/proc/meminfo").read_text(encoding="ascii")
+        free = int(meminfo.partition("MemAvailable:")[2].split()[0]) << 10
     except (OSError, ValueError, IndexError):
         return None
     group = Path("/sys/fs/cgroup")

@@ -1,4 +1,4 @@
-"""`slidewise rolling --engine spark`: from files to files. How commands run Spark."""
+"""`slidewise rolling --engine spark`, and sessions of Spark for commands."""
 
 import logging
 import os
@@ -43,10 +43,10 @@ KINDS = {
     ".ndjson": "json",
 }
 _TIMES = (DateType, TimestampType, TimestampNTZType)
-# Where PySpark writes what an exception says as JSON, besides raising it.
+# PySpark logs an exception as JSON, besides raising it.
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-# How the line begins in which a worker says what was wrong.
-_OWN = "slidewise.errors."
+# The line of a worker's traceback with an error of slidewise begins with this.
+_ERROR_PREFIX = "slidewise.errors."
 
 
 def roll(
@@ -62,7 +62,7 @@ def roll(
     Args:
         source: What to read.
         target: The folder to write; None for a look at the first rows.
-        spec: What is asked.
+        spec: What to compute.
         then_by: What orders rows of equal time.
         preview: How many rows to look at.
         time_format: How times are written, where they are text.
@@ -78,7 +78,7 @@ def roll(
     check_order(spec, options.then_by)
     kind = None if target is None else _kind(target)
     if target is not None and Path(target).exists():
-        raise SpecError(f"{target} is there already, and Spark writes a folder of it")
+        raise SpecError(f"{target} exists already: Spark writes a new folder")
     if not Path(source).exists():
         raise FileNotFoundError(2, "there is no such file", source)
     with running("slidewise", {"spark.ui.showConsoleProgress": "false"}) as spark:
@@ -96,19 +96,19 @@ def roll(
 def running(
     app: str,
     config: dict[str, str],
-    kinder: Callable[[str], str] = str,
-    unstarted: Callable[[str], str] = str,
+    explain_failure: Callable[[str], str] = str,
+    explain_start_failure: Callable[[str], str] = str,
 ) -> Iterator[Any]:
-    """The session that is there already, or one for as long as a command runs.
+    """Yields the session that runs already, or one that stops with the command.
 
-    What the latter prints goes into a file, which is named if Spark fails. PySpark's
-    warnings and the log of its exceptions go nowhere: what fails is told in one line.
+    The output of the latter goes into a file, which is named if Spark fails. PySpark's
+    warnings and its log of exceptions are dropped: a failure is one line.
 
     Args:
         app: The name of the application.
         config: Settings of Spark.
-        kinder: Makes a failure's reason into a message.
-        unstarted: Likewise, if Spark does not even start.
+        explain_failure: Makes the reason of a failure into a message.
+        explain_start_failure: Likewise, if Spark does not start.
 
     Raises:
         SlidewiseError: If Spark fails, in one line.
@@ -126,15 +126,15 @@ def running(
             with _printing_to(log) if ours else nullcontext():
                 spark = session(app, config=config) if ours else there
         except (PySparkException, Py4JError, RuntimeError) as error:
-            raise SlidewiseError(unstarted(_cause(str(error)))) from error
+            raise SlidewiseError(explain_start_failure(_cause(str(error)))) from error
         try:
             yield spark
         finally:
             if ours:
                 spark.stop()
     except (PySparkException, Py4JError) as error:
-        reason = kinder(_cause(str(error)))
-        if ours and _OWN not in str(error):
+        reason = explain_failure(_cause(str(error)))
+        if ours and _ERROR_PREFIX not in str(error):
             is_wanted = True
             reason += f" (more of it in Spark's log, {log})"
         raise SlidewiseError(reason) from error
@@ -147,7 +147,7 @@ def running(
 
 @contextmanager
 def _printing_to(log: Path) -> Iterator[None]:
-    """Processes that are started meanwhile print into a file as long as they live."""
+    """Redirects the output of processes that are started meanwhile into a file."""
     outs = (sys.stdout, sys.stderr)
     places = (1, 2)
     for out in outs:
@@ -193,16 +193,16 @@ def _kind(path: str) -> str:
     if not found:
         known = " ".join(KINDS)
         raise SpecError(
-            f"cannot tell from its name what {Path(path).name!r} is to Spark; "
+            f"{Path(path).name!r} has no ending that Spark reads and writes; "
             f"known: {known}"
         )
     return found[-1]
 
 
-def _cause(told: str) -> str:
-    """The one line of a failed job that says what was wrong."""
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
-    own = [line for line in lines if line.startswith(_OWN)]
+def _cause(message: str) -> str:
+    """The line of a failed job that names the reason."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith(_ERROR_PREFIX)]
     if own:
         return own[-1].partition(": ")[2]
     # Java's errors come behind what was called, under the full names of their classes.

@@ -52,7 +52,9 @@ class BatchReport:
         """Reports those of the latest micro-batches that have not been reported."""
         for progress in progresses:
             # Between two micro-batches Spark repeats the last one, without counts.
-            if progress["batchId"] <= self._last or OBSERVATION not in _observed(progress):
+            if progress["batchId"] <= self._last or OBSERVATION not in _observed(
+                progress
+            ):
                 continue
             self._last = progress["batchId"]
             counts = metrics(progress)

@@ -45,7 +45,7 @@ def run_stream(options: Namespace, spec: Spec) -> None:
         SpecError: If the spec does not fit the rows, or the session.
         SlidewiseError: If the stream fails.
     """
-    asked = StreamOptions.make(
+    stream_options = StreamOptions.make(
         spec,
         late=options.late,
         emit=options.emit,
@@ -54,17 +54,23 @@ def run_stream(options: Namespace, spec: Spec) -> None:
         marker=options.marker,
         deletes=options.deletes,
     )
-    asked.check_stream()
-    check_order(spec, asked.then_by)
-    kinder, unstarted = partial(_kinder, options), partial(_unstarted, options)
+    stream_options.check_stream()
+    check_order(spec, stream_options.then_by)
+    explain = partial(_explain_failure, options)
+    explain_start = partial(_explain_start_failure, options)
     scratch = None if options.checkpoint else tempfile.mkdtemp(prefix="slidewise-")
     try:
-        with running("slidewise stream", _config(options), kinder, unstarted) as spark:
+        with running(
+            "slidewise stream", _config(options), explain, explain_start
+        ) as spark:
             rows = _with_times(_source(spark, options), spec)
-            answers = transform_stream(rows, spec, asked)
+            answers = transform_stream(rows, spec, stream_options)
             if options.checkpoint is not None:
-                job = make_query(rows, spec, asked)
-                _compare(options.checkpoint, Guard.of(job, bucket_count(spec, asked)))
+                job = make_query(rows, spec, stream_options)
+                _compare(
+                    options.checkpoint,
+                    Guard.of(job, bucket_count(spec, stream_options)),
+                )
             _run(_sink(answers, options, spec, scratch), options)
     finally:
         if scratch is not None:
@@ -72,9 +78,9 @@ def run_stream(options: Namespace, spec: Spec) -> None:
 
 
 def _compare(checkpoint: str, guard: Guard) -> None:
-    """Refuses a checkpoint of another query before Spark is asked to go on with it.
+    """Refuses the checkpoint of another query before Spark starts it.
 
-    The state would refuse it, too, with the first new rows.
+    The state would refuse it with the first new rows.
 
     Raises:
         SpecError: Naming what changed.
@@ -83,11 +89,11 @@ def _compare(checkpoint: str, guard: Guard) -> None:
         return
     folder = Path(checkpoint)
     folder.mkdir(parents=True, exist_ok=True)
-    told = folder / "slidewise.json"
+    file = folder / "slidewise.json"
     if not any(folder.glob("offsets/[0-9]*")):
-        told.write_bytes(guard.to_bytes())
-    elif told.exists():
-        Guard.check(guard.to_bytes(), told.read_bytes())
+        file.write_bytes(guard.to_bytes())
+    elif file.exists():
+        Guard.check(guard.to_bytes(), file.read_bytes())
 
 
 def _config(options: Namespace) -> dict[str, str]:
@@ -101,26 +107,26 @@ def _config(options: Namespace) -> dict[str, str]:
     return config
 
 
-def _unstarted(options: Namespace, reason: str) -> str:
-    said = f"Spark did not start: {reason}"
+def _explain_start_failure(options: Namespace, reason: str) -> str:
+    message = f"Spark did not start: {reason}"
     if options.kafka or options.to_kafka:
-        said += (
-            f" It was to fetch {options.connector or _PACKAGE}: where that cannot be "
-            "reached, --connector names another version, or the paths of its jars"
+        message += (
+            f" It fetches {options.connector or _PACKAGE}: if that cannot be reached, "
+            "--connector takes another version, or the paths of its jars"
         )
-    return said
+    return message
 
 
-def _kinder(options: Namespace, reason: str) -> str:
+def _explain_failure(options: Namespace, reason: str) -> str:
     if "Failed to find data source: kafka" in reason:
         return (
-            "Spark's connector for Kafka is not there, and a session that runs already "
-            f"takes none: start it with spark.jars.packages={_PACKAGE}"
+            "Spark's connector for Kafka is missing, and a running session cannot load "
+            f"it: start the session with spark.jars.packages={_PACKAGE}"
         )
     if "Python worker failed to connect back" in reason:
         return (
-            "Spark waits ten seconds for the Python that a stream starts with, and the "
-            "machine was too busy: start it again, it goes on where it was"
+            "Spark waits ten seconds for a Python worker, and the machine was too "
+            "busy: start the stream again, it continues where it was"
         )
     if "UnknownTopicOrPartition" in reason:
         return f"there is no topic {options.topic!r} at {options.kafka}"
@@ -151,7 +157,7 @@ def _source(spark: Any, options: Namespace) -> Any:
 
 
 def _kind_of(folder: Path) -> str:
-    """What the files of a folder are, by the first that has a name we know."""
+    """The format of the files in a folder, by the first with a known ending."""
     for file in sorted(folder.rglob("*")):
         if file.name.startswith(("_", ".")) or not file.is_file():
             continue
@@ -161,8 +167,8 @@ def _kind_of(folder: Path) -> str:
             if suffix in KINDS:
                 return KINDS[suffix]
     raise SpecError(
-        f"there is no file in {str(folder)!r} that says what the stream will be "
-        f"(known: {' '.join(KINDS)}): move the first one in"
+        f"there is no file in {str(folder)!r} whose ending shows the format of the "
+        f"stream (known: {' '.join(KINDS)}): move the first one in"
     )
 
 
@@ -185,8 +191,8 @@ def _sink(answers: Any, options: Namespace, spec: Spec, scratch: str | None) -> 
     writer = answers.writeStream.option(
         "checkpointLocation", options.checkpoint or scratch
     )
-    if asked := trigger(options.trigger):
-        writer = writer.trigger(**asked)
+    if chosen := trigger(options.trigger):
+        writer = writer.trigger(**chosen)
     if options.to_topic is not None:
         writer = writer.format("kafka").option("topic", options.to_topic)
         servers = options.to_kafka or options.kafka
@@ -236,9 +242,9 @@ def _run(writer: Any, options: Namespace) -> None:
 
 
 class _Interrupt:
-    """Ctrl-C as something to look at.
+    """Records Ctrl-C.
 
-    PySpark's own handler calls the JVM, which it must not in the middle of a call.
+    PySpark's own handler calls the JVM, which fails in the middle of another call.
     """
 
     def __init__(self) -> None:
@@ -256,7 +262,7 @@ class _Interrupt:
 
     def _come(self, _number: int, _frame: object) -> None:
         if self.came:
-            # Who presses it twice does not want to wait, nor to see who was waiting.
+            # A second Ctrl-C ends at once, without warnings of what was interrupted.
             logging.disable()
             warnings.simplefilter("ignore")
             raise KeyboardInterrupt

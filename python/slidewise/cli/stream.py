@@ -15,14 +15,14 @@ __all__ = ["add_options", "check", "record_key", "trigger"]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command, beside those that make a `Spec`."""
+    """Adds the options of the command, except those that make a `Spec`."""
     _add_source(parser)
     _add_answers(parser)
     _add_sink(parser)
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
-    source = parser.add_argument_group("where rows come from")
+    source = parser.add_argument_group("source of rows")
     source.add_argument(
         "folder",
         nargs="?",
@@ -32,26 +32,26 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
         "--files-per-trigger",
         type=int,
         metavar="N",
-        help="at most so many new files per micro-batch",
+        help="at most N new files per micro-batch",
     )
     source.add_argument(
-        "--kafka", metavar="SERVERS", help="Kafka: its servers, as host:port,host:port"
+        "--kafka", metavar="SERVERS", help="read from Kafka, at host:port,host:port"
     )
     source.add_argument(
-        "--topic", metavar="NAME", help="the topic to read, its values JSON objects"
+        "--topic", metavar="NAME", help="the topic to read; its values are JSON objects"
     )
     source.add_argument(
         "--from",
         dest="offsets",
         choices=("earliest", "latest"),
         default="earliest",
-        help="where a new checkpoint begins in the topic (default: earliest)",
+        help="where a new stream begins in the topic (default: earliest)",
     )
     source.add_argument(
         "--rows-per-trigger",
         type=int,
         metavar="N",
-        help="at most so many records per micro-batch",
+        help="at most N records per micro-batch",
     )
     source.add_argument(
         "--schema",
@@ -62,83 +62,84 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--connector",
         metavar="PACKAGE",
-        help="Spark's connector for Kafka, by its coordinates or as paths of jars "
-        "(default: the package of the Spark at hand)",
+        help="Spark's connector for Kafka, as Maven coordinates or paths of jars "
+        "(default: the package for this version of Spark)",
     )
 
 
 def _add_answers(parser: argparse.ArgumentParser) -> None:
-    answers = parser.add_argument_group("when rows are answered")
+    answers = parser.add_argument_group("results")
     answers.add_argument(
         "--every",
         metavar="LENGTH",
-        help="a row per key and window instead, a window so often",
+        help="hopping windows: one result per key and window, a window every LENGTH",
     )
     answers.add_argument(
         "--late",
         metavar="LENGTH",
-        help="how long to wait for late rows: 10m",
+        help="how long to wait for late rows, such as 10m (required)",
     )
     answers.add_argument(
         "--emit",
         choices=("final", "arrival", "update", "slide"),
-        help="final: once a row's window is complete (default); arrival: at once; "
+        help="final: when a row's window is complete (default); arrival: at once; "
         "update: per micro-batch and key; slide: with --every",
     )
     answers.add_argument(
         "--late-rows",
         choices=("drop", "flag", "correct"),
         default="drop",
-        help="rows that are later: counted and dropped (default), given with _late "
-        "true, or put into answers that are given again",
+        help="rows later than that: drop and count them (default), pass them on with "
+        "_late true, or correct the results that they change",
     )
     answers.add_argument(
         "--then-by",
         action="append",
         metavar="COLUMN",
-        help="what orders rows of equal time (may be repeated)",
+        help="a column that orders rows of equal time (may be repeated)",
     )
     answers.add_argument(
         "--marker",
         metavar="COLUMN",
-        help="a column of booleans: where it is true, a row only moves the watermark",
+        help="a column of booleans: a true row only advances the watermark",
     )
     answers.add_argument(
         "--deletes",
         metavar="COLUMN",
-        help="a column of booleans: where it is true, a row takes back one of its key "
-        "and time",
+        help="a column of booleans: a true row deletes one of its key and time",
     )
 
 
 def _add_sink(parser: argparse.ArgumentParser) -> None:
-    sink = parser.add_argument_group("where answers go: the terminal, or")
+    sink = parser.add_argument_group("sink of results (default: the terminal)")
     sink.add_argument(
         "-o", "--output", metavar="FOLDER", help="a folder of Parquet files"
     )
     sink.add_argument(
-        "--to-topic", metavar="NAME", help="a topic of Kafka, as JSON objects"
+        "--to-topic", metavar="NAME", help="a topic of Kafka; values are JSON objects"
     )
     sink.add_argument(
-        "--to-kafka", metavar="SERVERS", help="its servers (default: those of --kafka)"
+        "--to-kafka",
+        metavar="SERVERS",
+        help="the servers of the topic (default: those of --kafka)",
     )
     sink.add_argument(
         "--record-key",
         action="append",
         metavar="COLUMN",
-        help="what names an answer in the topic (may be repeated): by it consumers "
-        "drop what a restart sends twice",
+        help="a column that identifies a result in the topic (may be repeated): by it "
+        "consumers can drop what a restart repeats",
     )
     sink.add_argument(
         "--checkpoint",
         metavar="FOLDER",
-        help="where the stream keeps how far it is; started again, it goes on there",
+        help="where the stream keeps its state; started again, it continues there",
     )
     sink.add_argument(
         "--trigger",
         metavar="WHEN",
-        help="'10s': a micro-batch so often; 'once': what is there now, then the end "
-        "(default: one micro-batch after the other)",
+        help="'10s': a micro-batch every ten seconds; 'once': process what there is, "
+        "then stop (default: micro-batches without a pause)",
     )
     sink.add_argument("--quiet", action="store_true", help="no progress and no summary")
 
@@ -156,12 +157,12 @@ def check(options: argparse.Namespace, spec: Spec) -> None:
     if options.late is None:
         raise SpecError(
             "a stream has to know how long to wait for late rows: add --late 10m, or "
-            "however late rows come with you"
+            "as long as your rows may be late"
         )
 
 
 def trigger(text: str | None) -> dict[str, object]:
-    """What Spark calls the trigger.
+    """The trigger as an argument of Spark.
 
     Raises:
         SpecError: If it is neither a length of time nor "once".
@@ -214,19 +215,19 @@ def _check_sink(options: argparse.Namespace, spec: Spec) -> None:
         raise SpecError("--to-topic needs --to-kafka SERVERS")
     elif not record_key(options, spec):
         raise SpecError(
-            "--to-topic needs --record-key COLUMN, which names a row (an id): a "
-            "restart may send an answer twice, and by its key a consumer tells"
+            "--to-topic needs --record-key COLUMN, which identifies a row: a restart "
+            "may send a result twice, and consumers recognise it by its key"
         )
     where = options.output or options.to_topic
     if where is not None and options.checkpoint is None:
         raise SpecError(
             f"to write {where} the stream needs --checkpoint FOLDER, where it keeps "
-            "how far it is: without one it would begin anew with every start"
+            "its state: without one it would begin anew with every start"
         )
 
 
 def record_key(options: argparse.Namespace, spec: Spec) -> list[str]:
-    """The columns that name an answer; none where only the user knows them."""
+    """The columns that identify a result; none where only the user knows them."""
     if options.record_key:
         return list(options.record_key)
     if spec.is_hopping:

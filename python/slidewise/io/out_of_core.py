@@ -34,7 +34,7 @@ from slidewise.table.time_columns import read_times
 
 __all__ = ["rolling_file"]
 
-# Shows a stage by its name; what it gives takes the part that is done, from 0 to 1.
+# Begins a stage by its name, and yields a function of the part done, from 0 to 1.
 Stage = Callable[[str], AbstractContextManager[Progress]]
 
 _RUN = "__slidewise_run"
@@ -65,17 +65,17 @@ def rolling_file(
     Args:
         source: The file to read.
         target: The file to write, replaced once all of it is written.
-        spec: What is asked.
-        memory: About how many bytes to take, beside what Python and Arrow take anyway
-            and what one key's longest window holds (twice over; with `arrival`, one
-            key as a whole).
+        spec: What to compute.
+        memory: About how many bytes to use, beside those of Python and Arrow, and
+            twice the rows in the longest window of one key (with `arrival`, of one
+            whole key).
         time_format: As for `read_table`.
-        in_order: Whether rows are to come out in the order of the file. Otherwise they
-            come key by key, in order of time, which saves reading the file once more.
-        folder: Where to put rows for the time being: about twice the columns that are
-            computed with. By default the system's folder for temporary files.
-        stage: Is called with the name of each stage, and gives a context manager
-            that gives a function of the part that is done.
+        in_order: Whether to write rows in the order of the file. Otherwise they are
+            written by key and time, which saves reading the file once more.
+        folder: Where to spill rows: about twice the columns that are computed with. By
+            default the system's folder for temporary files.
+        stage: Called with the name of each stage; returns a context manager that
+            yields a function, which takes the part that is done.
 
     Returns:
         How many rows there are.
@@ -85,9 +85,9 @@ def rolling_file(
         ResultOverflowError: If an integer result does not fit its type.
         OSError: If a file cannot be read or written.
 
-    Cost: reads the file twice (once more for each type of a column in delimited text
-    that a later value widens, at most three per column) and writes what is computed
-    with twice; O(n log n).
+    Cost: O(n log n). Reads the file twice, and delimited text once more for its types
+    and for each type that a later value does not fit; writes the columns that are
+    computed with twice, and the results once.
 
     Example:
         >>> import tempfile, pathlib, slidewise as sw
@@ -144,7 +144,9 @@ class _FileRolling:
         schema = self._schema(wanted)
         batches = (batch for part in rows.sorted() for batch in part.to_batches())
         order = Order(runs=(_RUN,) if self._spec.by else None)
-        computed = rolling_batches(batches, self._spec, pa.schema([*schema, *marks]), order)
+        computed = rolling_batches(
+            batches, self._spec, pa.schema([*schema, *marks]), order
+        )
         out = result_schema(self._spec, self._schema(columns))
         if not in_order:
             with stage("rolling") as done:

@@ -102,7 +102,7 @@ def _iso_converter(text: pa.Array) -> Converter:
 def _or_name_row(
     text: pa.Array, name: str, convert: Converter, first_row: int | None
 ) -> pa.Array:
-    """Converts, or says which row cannot be."""
+    """Converts, or raises an error that names the row."""
     try:
         return convert(text)
     except pa.ArrowInvalid:

@@ -137,7 +137,7 @@ def read_table(
 
 
 def refuse_duplicates(file: Path, names: Sequence[str]) -> None:
-    """Refuses a file with two columns of a name, which no result could tell apart.
+    """Refuses a file with two columns of one name.
 
     Raises:
         SpecError: Naming the column.
@@ -204,8 +204,7 @@ def kind_of(file: Path) -> tuple[str, str | None]:
     if kind is None or (compression and kind not in ("CSV", "JSON")):
         known = " ".join(_KINDS)
         raise SpecError(
-            f"cannot tell from its name what {file.name or str(file)!r} is; "
-            f"known: {known}"
+            f"{file.name or str(file)!r} has no known ending; known: {known}"
         )
     return kind, compression
 

@@ -100,7 +100,7 @@ class Scan:
         """The rows, of these columns or all, some ten thousand at a time.
 
         Raises:
-            SpecError: If the content is not what the name says.
+            SpecError: If the content is of another format than the name.
         """
         names = self.schema.names if columns is None else list(columns)
         with reading(self._file, self._kind):

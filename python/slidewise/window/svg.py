@@ -218,7 +218,7 @@ def _document(roots: list[_Node], head: str, subtitle: str, kinds: list[str]) ->
 
 
 def _place(roots: list[_Node], step: float) -> int:
-    """Gives nodes without children one slot after the other, and says how many."""
+    """Places nodes without children side by side, and returns how many."""
     slots = 0
 
     def place(node: _Node) -> None:
