@@ -1,210 +1,250 @@
-# The workshop. `make help` lists the recipes; each one brings what it needs.
+# `make help` lists the recipes; each brings what it needs.
 
-PYTHON ?=
-VENV   := .venv
-BIN    := $(VENV)/bin
+VENV := .venv
+BIN  := $(VENV)/bin
+OUT  := demo-output
+
+# cargo is the one that rust-toolchain.toml names. On a machine without Rust it comes into
+# the user's cache, through the package puccinialin.
+export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
+ifeq ($(shell PATH="$(PATH)" command -v cargo),)
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slidewise
+export CARGO_HOME := $(CACHE)/cargo
+export RUSTUP_HOME := $(CACHE)/rustup
+export PATH := $(CARGO_HOME)/bin:$(PATH)
+FETCHED := $(CARGO_HOME)/bin/cargo
+endif
 # Without what make says of its jobs, which cargo's own children cannot take part in.
-RUST   := MAKEFLAGS= $(BIN)/python tools/toolchain.py
-OUT    := demo-output
+CARGO := MAKEFLAGS= cargo
 
-BENCH_CORE := $(RUST) cargo bench --quiet --locked -p slidewise-core --bench windows --
+# uv makes .venv as uv.lock has it, and builds slidewise anew once its sources have changed.
+# It is the one on PATH, else one from PyPI.
+PYTHON ?= python3
+UV     := $(or $(shell PATH="$(PATH)" command -v uv),$(CURDIR)/.uv/bin/uv)
+SYNC   := MAKEFLAGS= UV=$(UV) tools/sync
+
+# What is random is another each day. The same again: make test SEED=20260101000000
+SEED := $(or $(SEED),$(SLIDEWISE_SEED),$(shell date +%Y%m%d)000000)
+export SLIDEWISE_SEED := $(SEED)
+
+export PYTHONDONTWRITEBYTECODE :=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Where a benchmark writes its record, if `make bench RECORD=bench/record/today` asks.
 record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 
-# Stamps live inside the environment they describe, so that removing it is enough: the
-# environment itself, slidewise in it with what it runs on, and all tools for developers.
-BASE := $(VENV)/.base
-CORE := $(VENV)/.core
-DEPS := $(VENV)/.deps
-DEV  := $(DEPS) $(CORE)
-
-RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
-                $(shell find crates -name '*.rs' -o -name Cargo.toml)
-
-export PATH := $(CURDIR)/$(BIN):$(PATH)
-export VIRTUAL_ENV := $(CURDIR)/$(VENV)
-export PYTHONDONTWRITEBYTECODE :=
-export PIP_DISABLE_PIP_VERSION_CHECK := 1
-
 .DEFAULT_GOAL := help
-.PHONY: help dev quick demo demo-spark test test-core test-long test-faults test-matrix \
-        test-threads test-streams test-cluster test-kills test-python test-package \
-        test-pairs test-keyed-pairs test-spark test-spark-versions kafka lint bench \
-        bench-core bench-rolling bench-ranges bench-latency bench-native \
-        bench-peers bench-spark bench-streams soak soak-spark docs wheels format lock clean
+.PHONY: help dev dev-tools build-dev rust demo demo-spark test test-core test-package \
+        test-spark test-nightly test-long test-matrix test-matrix-long test-faults \
+        test-keyed-pairs test-threads test-streams test-crash-recovery test-cluster \
+        test-kafka test-spark-versions test-python-versions test-oldest test-miri fuzz \
+        coverage kafka lint bench bench-core bench-rolling bench-ranges bench-latency \
+        bench-native bench-peers bench-spark bench-streams soak soak-spark docs wheels \
+        format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' \
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' \
 		$(firstword $(MAKEFILE_LIST))
 
-dev: $(DEV) ## a virtual environment in .venv with slidewise and all tools in it
+dev: rust $(UV) ## a virtual environment in .venv with slidewise and all tools in it
+	@$(SYNC) --all-extras
 
-quick: $(DEPS) ## while developing: a build in seconds that runs slower; then .venv/bin/pytest
-	@test -e $(CORE) || $(MAKE) dev
-	@$(RUST) cargo build --quiet --locked -p slidewise-py --profile quick
-	@install "$$(ls target/quick/lib_core.so target/quick/lib_core.dylib 2>/dev/null)" python/slidewise/_core.abi3.so
+build-dev: dev-tools ## while developing: a build in seconds that runs slower; then .venv/bin/pytest
+	@test -e $(VENV)/lib/python*/site-packages/slidewise.pth || $(MAKE) dev
+	@CARGO_INCREMENTAL=1 $(CARGO) build --quiet --locked -p slidewise-py
+	@install "$$(ls target/debug/lib_core.so target/debug/lib_core.dylib 2>/dev/null)" python/slidewise/_core.abi3.so
 
-demo: $(CORE) ## the main job on a generated trip stream: table, Parquet, picture
+demo: rust $(UV) ## the main job on a generated trip stream: table, Parquet, picture
+	@echo "Building slidewise (optimised; the first time takes a minute or two)"
+	@$(SYNC) --no-default-groups --extra cli --extra plot
 	@$(BIN)/python examples/trips/demo.py --out $(OUT)
 
-demo-spark: $(DEV) ## both engines on the same trips: in process, Spark as a table and as a stream
+demo-spark: dev ## both engines on the same trips: in process, Spark as a table and as a stream
 	@$(BIN)/python examples/trips/demo_spark.py
 
-# Two at a time, in this order: lint beside the build for Python, cargo tests beside pytest,
-# and pairs where a core is free first. Spark has both to itself.
-test: $(DEPS) ## everything that must pass: lint, cargo tests, pytest
-	@$(RUST) >/dev/null # once, before two of them would install Rust
-	@$(MAKE) --no-print-directory -j 2 lint test-package test-core test-pairs
-	@$(MAKE) --no-print-directory test-spark
+# Two at a time, in this order: the extension is built beside lint, cargo tests and their
+# build run beside Spark, which leaves a core free most of the time.
+test: dev-tools ## everything that must pass: lint, cargo tests, pytest; SEED= of another day
+	@echo "seed $(SEED); the same again: make test SEED=$(SEED)"
+	@$(MAKE) --no-print-directory -j 2 lint test-spark test-core test-package
 
-test-core: $(DEPS) ## the tests of the Rust core
-	$(RUST) cargo test --locked -p slidewise-core
+test-core: dev-tools ## the tests of the Rust core; ARGS=oracle:: for a part of them
+	$(BIN)/python tools/cargo_test.py -p slidewise-core $(ARGS)
 
-# A fresh seed each day. Scripts per structure and kind of partial: 20,000 of them take
-# minutes, a million, the tier to pass before a release, hours.
+test-package: dev ## those of the Python package without Spark
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
+
+test-spark: dev ## those with Spark
+	$(BIN)/pytest tests/spark $(ARGS)
+
+test-matrix: dev ## every algorithm with every aggregation; ARGS="-k sum"
+	$(BIN)/pytest -n 2 --dist worksteal tests/aggregations/test_matrix.py $(ARGS)
+
+# The tier to pass before a release. Each prints its seed; the counts are for one night.
+NIGHTLY := test-long test-matrix-long test-faults test-keyed-pairs test-threads \
+           test-streams test-crash-recovery test-cluster test-kafka test-oldest \
+           test-python-versions test-spark-versions test-miri fuzz soak soak-spark
+test-nightly: ## the long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, other versions
+	@echo "seed $(SEED)"
+	@for one in $(NIGHTLY); do \
+		$(MAKE) --no-print-directory $$one || failed="$$failed $$one"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+# Scripts of fiba per kind of partial, a twentieth of that for each other structure.
 SCRIPTS ?= 1000000
-SEED    ?= $(shell date +%Y%m%d)0000000
 WINDOWS := oracle:: in_order:: reactive:: trees:: shared:: hybrids::
-test-long: $(DEPS) ## random scripts against the oracle: SCRIPTS=1000000 of each kind; WINDOWS=trees::
+test-long: dev-tools ## random scripts against the oracle: SCRIPTS=1000000; WINDOWS=trees::
 	@echo "$(SCRIPTS) scripts from seed $(SEED)"
-	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_SEED=$(SEED) \
-		$(RUST) cargo test --locked -p slidewise-core --test structures -- $(WINDOWS) --skip costs
+	SLIDEWISE_SCRIPTS=$(SCRIPTS) $(CARGO) test --profile long --locked -p slidewise-core \
+		--test structures -- $(WINDOWS) --skip costs
+
+PAIRS ?= 10000
+test-matrix-long: dev ## every algorithm with every aggregation, PAIRS=10000 scripts for each
+	SLIDEWISE_SCRIPTS=$(PAIRS) $(BIN)/pytest -n 2 --dist worksteal --timeout 0 \
+		tests/aggregations/test_matrix.py $(ARGS)
 
 FAULTS ?= 300
-test-faults: $(DEV) ## errors of users, injected: FAULTS=300 scripts per algorithm, a million
-	SLIDEWISE_FAULT_SCRIPTS=$(FAULTS) $(BIN)/pytest tests/aggregations/test_custom_faults.py -q -k kth_call
+test-faults: dev ## errors of users, injected: FAULTS=300 scripts per algorithm, a million
+	SLIDEWISE_FAULT_SCRIPTS=$(FAULTS) $(BIN)/pytest -n 2 --timeout 0 \
+		tests/aggregations/test_custom_faults.py -q -k kth_call
 
-test-matrix: $(DEV) ## every algorithm with every aggregation: SCRIPTS=1000000; ARGS="-k sum"
-	SLIDEWISE_SCRIPTS=$(SCRIPTS) $(BIN)/pytest tests/aggregations/test_matrix.py -q $(ARGS)
+MINUTES ?= 10
+test-keyed-pairs: dev ## every two features of keyed streams: MINUTES=10 SEED=20260101
+	PYTHONPATH=tests/helpers $(BIN)/python -m keyed_pairs --minutes $(MINUTES) --seed $(SEED)
+
+THREADS ?= 2,4,8
+test-threads: dev ## threads that share one window: MINUTES=10 THREADS=2,4,8; ARGS="--parts window"
+	$(BIN)/python tests/helpers/threads.py --minutes $(MINUTES) --threads $(THREADS) $(ARGS)
 
 STREAMS ?= 100
 STEPS   ?= 30
 FIRST   ?= 0
-test-streams: $(DEV) ## Spark streams against tables: STREAMS=100 of STEPS=30 batches; ARGS=--all
+test-streams: dev ## Spark streams against tables: STREAMS=100 of STEPS=30 batches; ARGS=--all
 	$(BIN)/python tests/helpers/parity.py \
 		--streams $(STREAMS) --steps $(STEPS) --first $(FIRST) $(ARGS)
 
-THREADS ?= 2,4,8
-test-threads: $(DEV) ## threads that share one window: MINUTES=10 THREADS=2,4,8; ARGS="--parts window"
-	$(BIN)/python tests/helpers/threads.py --minutes $(or $(MINUTES),10) --threads $(THREADS) $(ARGS)
-
 DRIVERS ?= 5
 WORKERS ?= 15
-test-cluster: $(DEV) ## Spark with two executors, slidewise sent along in an archive
-	SLIDEWISE_CLUSTER=1 $(BIN)/pytest tests/spark/test_cluster.py -q
-
-test-kills: $(DEV) ## kills of Spark drivers and workers: DRIVERS=5 WORKERS=15 for each sink
+test-crash-recovery: dev ## kills of Spark drivers and workers: DRIVERS=5 WORKERS=15 for each sink
 	SLIDEWISE_DRIVER_KILLS=$(DRIVERS) SLIDEWISE_WORKER_KILLS=$(WORKERS) \
 		$(BIN)/pytest tests/spark/test_kills.py -q -s
 
-test-python: ## the tests of the Python package, by the built module
-	@$(MAKE) --no-print-directory test-package
-	@$(MAKE) --no-print-directory test-pairs
-	@$(MAKE) --no-print-directory test-spark
+test-cluster: dev ## Spark with two executors, slidewise sent along in an archive; Connect
+	$(BIN)/pytest -m nightly tests/spark/test_cluster.py tests/spark/test_connect.py -q
 
-test-package: $(DEV) ## those without Spark, but for the next
-	$(BIN)/pytest --ignore tests/spark --ignore tests/aggregations/test_matrix.py
+test-kafka: kafka ## streams from Kafka to Kafka, by functions and by the command
+	$(BIN)/pytest -m nightly tests/spark/test_kafka.py tests/spark/test_cli_stream.py -q
 
-test-pairs: $(DEV) ## every algorithm with every aggregation, as in `make test`
-	$(BIN)/pytest tests/aggregations/test_matrix.py
-
-test-spark-versions: $(DEV) ## every PySpark that serves, each in an environment of its own; ARGS="4.1.4"
+test-spark-versions: dev ## every PySpark that serves, each in an environment of its own; ARGS="4.1.4"
 	$(BIN)/python tests/helpers/versions.py $(ARGS)
 
-test-keyed-pairs: $(DEV) ## every two features of keyed streams: MINUTES=60 SEED=20260101
-	PYTHONPATH=tests/helpers $(BIN)/python -m keyed_pairs --minutes $(or $(MINUTES),60) --seed $(SEED)
+PYTHONS ?= 3.11 3.12 3.13 3.14
+test-python-versions: dev ## the tests of the package on PYTHONS="3.11 3.12 3.13 3.14"
+	@tools/test-python $(PYTHONS)
 
-test-spark: $(DEV) ## those with Spark
-	@$(BIN)/python tools/kafka.py --once
-	$(BIN)/pytest tests/spark
+test-oldest: dev ## the tests of the package with the oldest versions that pyproject.toml allows
+	@tools/test-python --oldest 3.11
 
-kafka: $(DEV) ## Kafka and Spark's connector for it, into .kafka: the tests run against them
+test-miri: rust ## the tests of the core that Miri can run; needs a nightly Rust with it
+	tools/miri
+
+fuzz: dev ## snapshots and Arrow data, damaged at random: MINUTES=10 SEED=20260101
+	$(BIN)/python tests/helpers/fuzz.py --minutes $(MINUTES) --seed $(SEED) $(ARGS)
+
+coverage: dev ## lines of Rust and Python that `make test` runs, into coverage/
+	tools/coverage
+
+kafka: dev ## Kafka and Spark's connector for it, into .kafka: the tests run against them
 	@$(BIN)/python tools/kafka.py
 
-lint: $(DEPS) ## formatting, types, clippy, and the number of unsafe blocks
+# Another Rust than that of rust-toolchain.toml has other lints: its warnings are shown only.
+PINNED := $(shell sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
+lint: dev-tools ## formatting, types, clippy, and the number of unsafe blocks
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(RUST) cargo fmt --all --check
-	$(RUST) tools/clippy
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --quiet --locked --workspace --all-targets -- \
+		$$(cargo --version | grep -qF " $(PINNED) " && echo "-D warnings")
 	@printf 'unsafe blocks, functions and impls in crates/: '
 	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern "C" \{)' crates | wc -l
 
-bench: bench-core bench-rolling $(DEV) ## all figures: the core, Window and rolling; RECORD=prefix keeps them
+bench: bench-core bench-rolling dev ## all figures: the core, Window and rolling; RECORD=prefix keeps them
 	$(BIN)/python -m bench.python_window $(call record,window)
 	$(BIN)/python -m bench.python_tables $(call record,tables)
 
-bench-core: $(DEPS) ## figures of the Rust core; ARGS="i64 --log-n 18" for a part of them
+BENCH_CORE := $(CARGO) bench --quiet --locked -p slidewise-core --bench windows --
+bench-core: dev-tools ## figures of the Rust core; ARGS="i64 --log-n 18" for a part of them
 	$(BENCH_CORE) $(ARGS) $(call record,core)
 	$(BENCH_CORE) $(ARGS) --rss $(call record,core-rss)
 
-bench-rolling: $(DEPS) ## figures of the kernels over tables; ARGS="sum --rows 1000000"
-	$(RUST) cargo bench --quiet --locked -p slidewise-core --bench rolling -- $(ARGS)
+bench-rolling: dev-tools ## figures of the kernels over tables; ARGS="sum --rows 1000000"
+	$(CARGO) bench --quiet --locked -p slidewise-core --bench rolling -- $(ARGS)
 
-bench-ranges: $(DEPS) ## many ranges over one stream; ARGS="'every max'", RECORD=prefix keeps them
-	$(RUST) cargo bench --quiet --locked -p slidewise-core --bench ranges -- \
+bench-ranges: dev-tools ## many ranges over one stream; ARGS="'every max'", RECORD=prefix keeps them
+	$(CARGO) bench --quiet --locked -p slidewise-core --bench ranges -- \
 		$(ARGS) $(call record,ranges)
 
-bench-latency: $(DEPS) ## how long single calls take, with a picture; RECORD=prefix keeps both
+bench-latency: dev-tools ## how long single calls take, with a picture; RECORD=prefix keeps both
 	@mkdir -p target
-	$(RUST) cargo bench --quiet --locked -p slidewise-core --bench latency -- \
+	$(CARGO) bench --quiet --locked -p slidewise-core --bench latency -- \
 		$(ARGS) --json $(or $(if $(RECORD),$(abspath $(RECORD)).json),$(CURDIR)/target/latency.json)
 	$(BIN)/python -m bench.latency $(or $(RECORD),target/latency).json
 
-bench-native: $(DEV) ## aggregations through Numba and Python, and sketches; RECORD=prefix
+bench-native: dev ## aggregations through Numba and Python, and sketches; RECORD=prefix
 	$(BIN)/python -m bench.python_native $(ARGS) $(call record,native)
 
-bench-spark: $(DEV) ## batch on Spark beside its own frames; ARGS="--filter slidewise", RECORD=prefix
+bench-spark: dev ## batch on Spark beside its own frames; ARGS="--filter slidewise", RECORD=prefix
 	$(BIN)/python -m bench.spark_batch $(ARGS) $(call record,spark-batch)
 
-bench-streams: $(DEV) ## streams on Spark beside its own; ARGS="--filter keys", RECORD=prefix
+bench-streams: dev ## streams on Spark beside its own; ARGS="--filter keys", RECORD=prefix
 	$(BIN)/python -m bench.spark_stream $(ARGS) $(call record,spark-stream)
 
-bench-peers: $(DEV) ## tables beside peers, -> docs/speed.md; PEERS= an environment with them
+bench-peers: dev ## tables beside peers, -> docs/speed.md; PEERS= an environment with them
 	PYTHONPATH=$(CURDIR):$(CURDIR)/python $(or $(PEERS),$(VENV))/bin/python \
 		-m bench.rolling_peers $(ARGS) --out docs $(call record,peers)
 
-soak: $(DEV) ## a long run in which memory must not grow; ARGS="--native 1000000" for a short one
+soak: dev ## a long run in which memory must not grow; ARGS="--native 1000000" for a short one
 	$(BIN)/python -m bench.soak $(ARGS)
 
-soak-spark: $(DEV) ## a long stream on Spark, likewise; ARGS="--minutes 30"
+soak-spark: dev ## a long stream on Spark, likewise; ARGS="--minutes 30"
 	$(BIN)/python -m bench.spark_soak $(ARGS)
 
-docs: $(DEV) ## the pages that are made from the code
+docs: dev ## the pages that are made from the code
 	$(BIN)/python tools/aggregation_page.py
 
 wheels: ## the sdist and the Linux wheels (both libcs, both architectures) into dist/
 	$(or $(PYTHON),python3) tools/wheels.py $(ARGS)
 
-format: $(DEPS) ## put the code into its standard form
+format: dev-tools ## put the code into its standard form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(RUST) cargo fmt --all
+	$(CARGO) fmt --all
 
-lock: ## renew the lock files to the newest versions
-	tools/lock "$$(PYTHON=$(PYTHON) tools/find-python)"
+lock: $(UV) ## renew the lock files to the newest versions; ARGS="--upgrade-package pyarrow"
+	$(UV) lock --default-index https://pypi.org/simple $(or $(ARGS),--upgrade)
+	$(CARGO) update
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) .kafka .spark-versions target $(OUT) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .uv .kafka .spark-versions .python-versions target $(OUT) coverage dist
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f python/slidewise/_core*.so
 	find bench python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(BASE): requirements-dev.lock tools/find-python
-	@python=$$(PYTHON=$(PYTHON) tools/find-python) || exit 1; \
-		echo "Making $(VENV) with $$python"; \
-		"$$python" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --constraint requirements-dev.lock maturin
-	@touch $@
+# The tools without slidewise, for what need not wait until it is built.
+dev-tools: rust $(UV)
+	@$(SYNC) --all-extras --no-install-project
 
-$(DEPS): $(BASE)
-	$(BIN)/python -m pip install --quiet --no-compile --requirement requirements-dev.lock
-	@touch $@
+# rustup installs what rust-toolchain.toml names, unless it is told not to.
+rust: $(FETCHED)
+	@cargo --version >/dev/null 2>&1 || rustup toolchain install
 
-$(CORE): $(BASE) $(RUST_SOURCES)
-	@echo "Building slidewise (optimised; the first time takes a minute or two)"
-	@$(RUST) $(BIN)/python -m pip install --quiet --no-build-isolation \
-		--constraint requirements-dev.lock --editable '.[cli,plot]'
-	@touch $@
+$(CACHE)/cargo/bin/cargo: $(UV)
+	$(UV) run --no-project --with puccinialin python -m puccinialin --location $(CACHE) \
+		|| { echo "Install Rust (https://rustup.rs), then run make again."; exit 1; }
+
+$(CURDIR)/.uv/bin/uv:
+	@$(PYTHON) -m venv .uv
+	@.uv/bin/pip install --quiet uv

@@ -37,7 +37,7 @@ def public_objects():
 
 
 @pytest.mark.parametrize(
-    ("name", "item"), list(public_objects()), ids=lambda item: str(item)[:40]
+    ("name", "item"), [pytest.param(*each, id=each[0]) for each in public_objects()]
 )
 def test_public_names_have_running_examples(name, item):
     text = inspect.getdoc(item)

@@ -1,98 +1,102 @@
-"""The workshop: what a machine without the right tools is told."""
+"""The recipes, and what they bring to a machine that lacks it."""
 
 import os
 import re
+import shutil
 import subprocess
-import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
+ROOT = Path(__file__).resolve().parents[2]
+SHELL = ("awk", "date", "make", "sed", "sh")
 
 
-def without_rust(tmp_path, **more):
-    """An environment in which no Rust can be found, nor fetched."""
-    (tmp_path / "bin").mkdir()
-    return {
-        "PATH": str(tmp_path / "bin"),
-        "HOME": str(tmp_path),
-        "PIP_NO_INDEX": "1",
-        "RUSTUP_UPDATE_ROOT": "http://127.0.0.1:9",
-        **more,
-    }
-
-
-def toolchain(environment, *command):
-    return subprocess.run(
-        [sys.executable, str(TOOLS / "toolchain.py"), *command],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_without_rust_one_message_says_what_to_install(tmp_path):
-    done = toolchain(without_rust(tmp_path), "cargo", "--version")
-    assert done.returncode == 1
-    assert "Install Rust 1.88 or newer" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_a_rust_that_is_too_old_is_named(tmp_path):
-    environment = without_rust(tmp_path)
-    for name in ("rustc", "cargo"):
-        stub = tmp_path / "bin" / name
-        stub.write_text("#!/bin/sh\necho 'rustc 1.70.0 (old)'\n")
-        stub.chmod(0o755)
-    done = toolchain(environment, "cargo", "--version")
-    assert done.returncode == 1
-    assert "rustc is 1.70.0" in done.stderr
-
-
-def test_a_toolchain_on_the_path_is_used(tmp_path):
-    environment = without_rust(tmp_path)
-    for name in ("rustc", "cargo"):
-        stub = tmp_path / "bin" / name
-        stub.write_text(f"#!/bin/sh\necho 'rustc 1.99.0 as {name}' $1\n")
-        stub.chmod(0o755)
-    done = toolchain(environment, "cargo", "build")
-    assert done.stdout == "rustc 1.99.0 as cargo build\n"
-
-
-@pytest.mark.parametrize(
-    "python", ["no-such-python", None], ids=["one that is not there", "none at all"]
-)
-def test_without_python_one_message_says_what_to_install(tmp_path, python):
-    environment = {"PATH": str(tmp_path)}
-    if python is not None:
-        environment["PYTHON"] = python
+def lines_of(recipe, tmp_path, *tools):
+    """What `make` would run on a machine that has only some tools."""
+    for name in (*SHELL, *tools):
+        (tmp_path / name).symlink_to(shutil.which(name) or "/bin/true")
     done = subprocess.run(
-        ["/bin/sh", str(TOOLS / "find-python")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "Python >= 3.11" in done.stderr
-    assert done.stdout == ""
-
-
-def test_this_python_is_found():
-    done = subprocess.run(
-        [str(TOOLS / "find-python")],
-        env={**os.environ, "PYTHON": sys.executable},
+        ["make", "--dry-run", recipe],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.strip() == sys.executable
+    return done.stdout
+
+
+def test_a_bare_machine_is_brought_uv_and_rust(tmp_path):
+    lines = lines_of("demo", tmp_path)
+    if not (ROOT / ".venv/bin/uv").exists() and not (ROOT / ".uv").exists():
+        assert "-m venv .uv" in lines
+    assert "puccinialin" in lines
+    assert lines.index("puccinialin") < lines.index("tools/sync")
+
+
+def test_tools_on_the_path_are_used(tmp_path):
+    lines = lines_of("demo", tmp_path, "cargo", "uv")
+    assert "-m venv .uv" not in lines
+    assert "puccinialin" not in lines
+
+
+@pytest.fixture
+def fake_uv(tmp_path):
+    """A uv that says how it is called, and an environment for tools/sync."""
+    uv = tmp_path / "uv"
+    uv.write_text('#!/bin/sh\necho "uv $*"\necho "$UV_DEFAULT_INDEX" >&2\n')
+    uv.chmod(0o755)
+    none = {"PIP_CONFIG_FILE": os.devnull, "HOME": str(tmp_path)}
+    return {"PATH": os.environ["PATH"], "UV": str(uv), **none}
+
+
+def sync(environment):
+    done = subprocess.run(
+        [ROOT / "tools/sync", "--all-extras"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout, done.stderr
+
+
+def test_the_lock_is_installed_as_it_is(fake_uv):
+    said, _ = sync(fake_uv)
+    assert said == "uv sync --frozen --inexact --all-extras\n"
+
+
+@pytest.mark.parametrize("name", ["UV_DEFAULT_INDEX", "PIP_INDEX_URL"])
+def test_from_a_mirror_the_same_files_are_installed(fake_uv, name):
+    mirror = "https://mirror.example/simple"
+    said, index = sync({**fake_uv, name: mirror})
+    assert "pip install --require-hashes" in said
+    assert "sync" not in said
+    assert set(index.split()) == {mirror}
+
+
+def test_the_lock_names_pypi_alone():
+    hosts = re.findall(r"https?://([^/\"]+)/", (ROOT / "uv.lock").read_text())
+    assert set(hosts) == {"pypi.org", "files.pythonhosted.org"}
+
+
+def test_the_rust_of_developers_is_new_enough():
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())
+    rust = tomllib.loads((ROOT / "rust-toolchain.toml").read_text())
+    needed = cargo["workspace"]["package"]["rust-version"]
+    pinned = rust["toolchain"]["channel"]
+
+    def numbers(version):
+        return [int(part) for part in version.split(".")]
+
+    assert numbers(needed) <= numbers(pinned)
 
 
 def test_every_recipe_is_there_and_named_once():
-    text = (TOOLS.parent / "Makefile").read_text()
+    text = (ROOT / "Makefile").read_text()
     joined = text.replace("\\\n", " ")
     declared = [line for line in joined.splitlines() if line.startswith(".PHONY")]
     names = declared[0].split()[1:]

@@ -18,6 +18,16 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", streams.JVM)
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
+# The first test starts a JVM, and workers share two cores with whatever else runs.
+SECONDS = 240
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SECONDS))
+
 
 @pytest.fixture(autouse=True)
 def _as_configured(request: pytest.FixtureRequest) -> None:

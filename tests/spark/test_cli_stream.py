@@ -159,11 +159,7 @@ def test_another_query_on_the_checkpoint_is_one_line(
     assert main(stream(feed, "--window", "1m", "--quiet", *out)) == 0
 
 
-@pytest.mark.skipif(
-    "SLIDEWISE_KAFKA" not in os.environ,
-    reason="test_kafka.py runs a broker for the functions; for the command, too, with "
-    "SLIDEWISE_KAFKA=1",
-)
+@pytest.mark.nightly
 @pytest.mark.skipif(bool(kafka_broker.reason()), reason=str(kafka_broker.reason()))
 def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
     """Through the command as by the functions; a marker brings the last answers."""

@@ -18,10 +18,8 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: slidewise[spark
 HELPERS = Path(__file__).parents[1] / "helpers"
 
 
-@pytest.mark.skipif(
-    "SLIDEWISE_CLUSTER" not in os.environ,
-    reason="takes a minute and starts a cluster of its own: make test-cluster",
-)
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
 def test_two_executors_and_an_archive(spark: Any, tmp_path: Path) -> None:
     """Keys move between executors, and so do buckets of streams."""
     from on_cluster import BATCH, ROLLING

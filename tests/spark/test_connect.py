@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("grpc_status", reason="pyspark[connect] is not there")
 
+pytestmark = pytest.mark.nightly
+
 SESSION = """
 import os, sys
 from pyspark.sql import SparkSession

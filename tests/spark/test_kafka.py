@@ -19,6 +19,8 @@ sf = pytest.importorskip("pyspark.sql.functions", reason="slidewise[spark]")
 if why := kafka_broker.reason():
     pytest.skip(why, allow_module_level=True)
 
+pytestmark = pytest.mark.nightly
+
 LATE = dt.timedelta(seconds=30)
 ROLLING: dict[str, Any] = {
     "on": "t",

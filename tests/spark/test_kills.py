@@ -17,7 +17,7 @@ DRIVER = {
     "keyed": ("driver in sink", "driver before commit"),
 }
 WORKER = ("worker in handler", "stale cache", "task fails", "worker after state")
-# Per sink; `make test-kills DRIVERS=5 WORKERS=15` is the tier to pass before a release.
+# Per sink; `make test-crash-recovery` has more, for the nightly tier.
 DRIVERS = int(os.environ.get("SLIDEWISE_DRIVER_KILLS", "1"))
 WORKERS = int(os.environ.get("SLIDEWISE_WORKER_KILLS", "3"))
 BATCHES = 4
@@ -52,6 +52,7 @@ def plans(sink: str) -> Iterator[list[tuple[str, int]]]:
         yield plan
 
 
+@pytest.mark.timeout(240 + 60 * (DRIVERS + WORKERS))
 @pytest.mark.parametrize("sink", DRIVER)
 def test_kills_lose_and_repeat_nothing(spark: Any, tmp_path: Path, sink: str) -> None:
     """Drivers are killed at named phases, workers and tasks in between."""

@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 use std::mem::needs_drop;
 use std::ops::Range;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
@@ -14,15 +15,60 @@ use slidewise_core::window::{Batch, Refused, Ties, Window};
 
 use super::Random;
 
-/// The scripts of a structure and a kind of partial, by their seeds: `percent` of twenty
-/// thousand, or of `SLIDEWISE_SCRIPTS`; the first is 1, or `SLIDEWISE_SEED`.
-pub fn seeds(percent: u64) -> Range<u64> {
-    let first = setting("SLIDEWISE_SEED", 1);
-    first..first + setting("SLIDEWISE_SCRIPTS", 20_000) * percent / 100
+/// Of each hundred scripts, how many a test of the default structure runs, and how many one
+/// of the others does.
+pub const DEFAULT: u64 = 100;
+pub const OTHER: u64 = 5;
+
+/// The seeds of a test: `percent` of twenty thousand, or of `SLIDEWISE_SCRIPTS`. They change
+/// daily, unless `SLIDEWISE_SEED` is the first. A test that fails prints how to repeat it.
+pub fn seeds(percent: u64) -> Seeds {
+    let scripts = setting("SLIDEWISE_SCRIPTS").unwrap_or(20_000);
+    let first = setting("SLIDEWISE_SEED").unwrap_or_else(today);
+    Seeds {
+        left: first..first + (scripts * percent / 100).max(1),
+        last: first,
+    }
 }
 
-pub fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+pub fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+    Some(text.parse().expect("a number"))
+}
+
+/// A seed for each day.
+fn today() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.expect("a clock after 1970").as_secs() / 86_400 * 1_000_000
+}
+
+#[derive(Debug)]
+pub struct Seeds {
+    left: Range<u64>,
+    last: u64,
+}
+
+impl Iterator for Seeds {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.last = self.left.next()?;
+        Some(self.last)
+    }
+}
+
+impl Drop for Seeds {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let thread = std::thread::current();
+            eprintln!(
+                "repeat with: SLIDEWISE_SEED={} SLIDEWISE_SCRIPTS=1 \
+                 cargo test -p slidewise-core {}",
+                self.last,
+                thread.name().unwrap_or_default()
+            );
+        }
+    }
 }
 
 /// How ties are treated in a script, and how many operations it has: most are short, the

@@ -6,7 +6,7 @@
 //! `SLIDEWISE_SCRIPTS` sets the number of scripts, `SLIDEWISE_SEED` the first seed.
 
 use crate::common::Random;
-use crate::common::script::{Claims, Generator, Op, setting};
+use crate::common::script::{Claims, Generator, Op, seeds};
 use slidewise_core::aggregate::column::{Column, Values};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind, obeys};
 use slidewise_core::snapshot::{Reader, Writer};
@@ -176,8 +176,6 @@ fn compare(first: &AlgorithmInfo, (kinds, dtype): (&[Kind], DType), ties: Ties, 
 
 #[test]
 fn whatever_it_begins_with_it_refuses_nothing_and_loses_nothing() {
-    let first = setting("SLIDEWISE_SEED", 1);
-    let scripts = setting("SLIDEWISE_SCRIPTS", 60);
     let (mut over, mut all) = (0, 0);
     for info in ALGORITHMS.iter().filter(|info| info.in_order) {
         for (kinds, dtype) in REQUESTS {
@@ -185,14 +183,17 @@ fn whatever_it_begins_with_it_refuses_nothing_and_loses_nothing() {
             if law.is_some_and(|law| !obeys(law, &aggs(kinds), 1)) {
                 continue;
             }
-            for seed in first..first + scripts {
+            for seed in seeds(2) {
                 let ties = [Ties::Keep, Ties::Combine][seed as usize % 2];
                 over += u64::from(compare(info, (kinds, dtype), ties, seed));
                 all += 1;
             }
         }
     }
-    assert!(over > all / 2 && over < all, "{over} of {all} went over");
+    // Not of the few with which a failure is repeated.
+    if all > 1000 {
+        assert!(over > all / 2 && over < all, "{over} of {all} went over");
+    }
 }
 
 #[test]

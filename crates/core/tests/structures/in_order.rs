@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use crate::common::monoids::{Affine, FirstTop, Tally};
 use crate::common::owned::{as_objects, in_bytes};
-use crate::common::script::{Claims, compare_claims, form, seeds};
+use crate::common::script::{Claims, OTHER, compare_claims, form, seeds};
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::Extreme;
 use slidewise_core::monoid::Monoid;
@@ -31,7 +31,7 @@ where
     M: Monoid<In = i64> + Debug,
     F: Fifo<M> + Debug,
 {
-    for seed in seeds(100) {
+    for seed in seeds(OTHER) {
         let (ties, length) = form::<M::Partial>(seed);
         let claims = if F::PARTS {
             Claims::InOrder

@@ -4,12 +4,12 @@ use std::fmt::Debug;
 
 use crate::common::monoids::{Affine, Tally};
 use crate::common::owned::{as_objects, in_bytes};
-use crate::common::script::{Claims, compare_claims, form, seeds};
+use crate::common::script::{Claims, OTHER, compare_claims, form, seeds};
 use slidewise_core::monoid::Monoid;
 use slidewise_core::window::reactive::Reactive;
 
 fn run<M: Monoid<In = i64> + Debug>(monoid: M) {
-    for seed in seeds(100) {
+    for seed in seeds(OTHER) {
         let (ties, length) = form::<M::Partial>(seed);
         let make = |ties| Reactive::new(monoid.clone(), ties);
         compare_claims(make, &monoid, ties, Claims::OrderedInserts, seed, length);

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::common::Random;
 use crate::common::monoids::{Affine, FirstTop, Tally};
 use crate::common::owned::{as_objects, in_bytes};
-use crate::common::script::{form, seeds};
+use crate::common::script::{OTHER, form, seeds};
 use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::word::{Extreme, Top};
 use slidewise_core::monoid::{Entry, Monoid};
@@ -153,7 +153,7 @@ where
     M: Monoid<In = i64> + Debug,
     F: Shared<M> + Debug,
 {
-    for seed in seeds(100) {
+    for seed in seeds(OTHER) {
         let mut random = Random(seed);
         let ranges = 1 + random.below(5) as usize;
         let mut model = Model {

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use crate::common::Random;
 use crate::common::monoids::{Affine, Tally};
 use crate::common::owned::{as_objects, in_bytes};
-use crate::common::script::{compare, form, seeds};
+use crate::common::script::{OTHER, compare, form, seeds};
 use slidewise_core::aggregate::word::SumI64;
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::snapshot::{Reader, Writer};
@@ -15,13 +15,12 @@ use slidewise_core::window::btree::BTree;
 use slidewise_core::window::fiba_published::Options;
 use slidewise_core::window::{Batch, Ties, Window};
 
-/// Runs `percent` of the scripts.
-fn run<M, W>(monoid: &M, make: impl Fn(Ties) -> W, percent: u64)
+fn run<M, W>(monoid: &M, make: impl Fn(Ties) -> W)
 where
     M: Monoid<In = i64>,
     W: Window<M> + Debug,
 {
-    for seed in seeds(percent) {
+    for seed in seeds(OTHER) {
         let (ties, length) = form::<M::Partial>(seed);
         compare(&make, monoid, ties, seed, length);
     }
@@ -37,17 +36,13 @@ const FREES_AT_ONCE: Options = Options {
 };
 const ONE_BY_ONE: Options = Options { bulk: false, ..ON };
 
-fn fiba<M: Monoid<In = i64> + Debug>(monoid: M, arity: usize, options: Options, percent: u64) {
+fn fiba<M: Monoid<In = i64> + Debug>(monoid: M, arity: usize, options: Options) {
     let make = |ties| BTree::with_fingers(monoid.clone(), ties, arity, options);
-    run(&monoid, make, percent);
+    run(&monoid, make);
 }
 
-fn btree<M: Monoid<In = i64> + Debug>(monoid: M, arity: usize, percent: u64) {
-    run(
-        &monoid,
-        |ties| BTree::new(monoid.clone(), ties, arity),
-        percent,
-    );
+fn btree<M: Monoid<In = i64> + Debug>(monoid: M, arity: usize) {
+    run(&monoid, |ties| BTree::new(monoid.clone(), ties, arity));
 }
 
 macro_rules! trees {
@@ -60,30 +55,30 @@ macro_rules! trees {
 }
 
 trees! {
-    fiba_records_2: fiba(Affine::<0>, 2, ON, 50);
-    fiba_records_3: fiba(Affine::<0>, 3, ON, 10);
-    fiba_records_4: fiba(Affine::<0>, 4, ON, 20);
-    fiba_records_8: fiba(Affine::<0>, 8, ON, 10);
-    fiba_records_16: fiba(Affine::<0>, 16, ON, 10);
-    fiba_that_frees_at_once: fiba(Affine::<0>, 2, FREES_AT_ONCE, 10);
-    fiba_without_bulk: fiba(Affine::<0>, 2, ONE_BY_ONE, 20);
-    fiba_words_2: fiba(Tally::<0>, 2, ON, 60);
-    fiba_words_4: fiba(Tally::<0>, 4, ON, 40);
-    fiba_bytes_2: fiba(in_bytes(Affine::<0>), 2, ON, 60);
-    fiba_bytes_4: fiba(in_bytes(Affine::<0>), 4, FREES_AT_ONCE, 40);
-    fiba_objects_2: fiba(as_objects(Affine::<0>), 2, ON, 60);
-    fiba_objects_4: fiba(as_objects(Affine::<0>), 4, ONE_BY_ONE, 40);
-    btree_records_2: btree(Affine::<0>, 2, 50);
-    btree_records_3: btree(Affine::<0>, 3, 10);
-    btree_records_4: btree(Affine::<0>, 4, 20);
-    btree_records_8: btree(Affine::<0>, 8, 10);
-    btree_records_16: btree(Affine::<0>, 16, 10);
-    btree_words_2: btree(Tally::<0>, 2, 60);
-    btree_words_4: btree(Tally::<0>, 4, 40);
-    btree_bytes_2: btree(in_bytes(Affine::<0>), 2, 60);
-    btree_bytes_4: btree(in_bytes(Affine::<0>), 4, 40);
-    btree_objects_2: btree(as_objects(Affine::<0>), 2, 60);
-    btree_objects_4: btree(as_objects(Affine::<0>), 4, 40);
+    fiba_records_2: fiba(Affine::<0>, 2, ON);
+    fiba_records_3: fiba(Affine::<0>, 3, ON);
+    fiba_records_4: fiba(Affine::<0>, 4, ON);
+    fiba_records_8: fiba(Affine::<0>, 8, ON);
+    fiba_records_16: fiba(Affine::<0>, 16, ON);
+    fiba_that_frees_at_once: fiba(Affine::<0>, 2, FREES_AT_ONCE);
+    fiba_without_bulk: fiba(Affine::<0>, 2, ONE_BY_ONE);
+    fiba_words_2: fiba(Tally::<0>, 2, ON);
+    fiba_words_4: fiba(Tally::<0>, 4, ON);
+    fiba_bytes_2: fiba(in_bytes(Affine::<0>), 2, ON);
+    fiba_bytes_4: fiba(in_bytes(Affine::<0>), 4, FREES_AT_ONCE);
+    fiba_objects_2: fiba(as_objects(Affine::<0>), 2, ON);
+    fiba_objects_4: fiba(as_objects(Affine::<0>), 4, ONE_BY_ONE);
+    btree_records_2: btree(Affine::<0>, 2);
+    btree_records_3: btree(Affine::<0>, 3);
+    btree_records_4: btree(Affine::<0>, 4);
+    btree_records_8: btree(Affine::<0>, 8);
+    btree_records_16: btree(Affine::<0>, 16);
+    btree_words_2: btree(Tally::<0>, 2);
+    btree_words_4: btree(Tally::<0>, 4);
+    btree_bytes_2: btree(in_bytes(Affine::<0>), 2);
+    btree_bytes_4: btree(in_bytes(Affine::<0>), 4);
+    btree_objects_2: btree(as_objects(Affine::<0>), 2);
+    btree_objects_4: btree(as_objects(Affine::<0>), 4);
 }
 
 /// Times that inner nodes hold already, beside new ones that split what is below them.

@@ -1,0 +1,68 @@
+"""A test that does not end fails, also where it holds the interpreter."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WAITS = {
+    "python": "import threading; threading.Event().wait()",
+    # PyDLL holds the interpreter's lock, as a deadlock within the extension does.
+    "native": "import ctypes; ctypes.PyDLL(None).pause()",
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_deadlock_in_pytest_fails(tmp_path: Path, wait: str) -> None:
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    ours = (ROOT / "tests/conftest.py").read_text()
+    (tests / "conftest.py").write_text(ours.replace("GRACE = 10", "GRACE = 1"))
+    (tests / "test_it.py").write_text(f"def test_it():\n    {WAITS[wait]}\n")
+    config = tmp_path / "pytest.ini"
+    paths = f"pythonpath = {ROOT / 'tests/helpers'}"
+    config.write_text(f"[pytest]\ntimeout = 1\n{paths}\n")
+    command = [sys.executable, "-m", "pytest", "-c", config, "-p", "no:xdist", tests]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=40, check=False
+    )
+    assert done.returncode == 1
+    assert "test_it" in done.stdout
+    assert "Timeout" in done.stdout + done.stderr
+
+
+def test_a_deadlock_in_cargo_test_fails(tmp_path: Path) -> None:
+    """What libtest reports after a minute ends the run."""
+    cargo = tmp_path / "cargo"
+    line = "test waits has been running for over 60 seconds"
+    cargo.write_text(f"#!/bin/sh\necho 'test one ... ok'\necho '{line}'\nsleep 1000\n")
+    cargo.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/cargo_test.py"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert line in done.stdout
+    assert "ended" in done.stderr
+
+
+@pytest.mark.parametrize("code", [0, 101])
+def test_cargo_test_is_believed(tmp_path: Path, code: int) -> None:
+    cargo = tmp_path / "cargo"
+    cargo.write_text(f'#!/bin/sh\necho "$@"\nexit {code}\n')
+    cargo.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/cargo_test.py", "-p", "one"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code
+    assert done.stdout == "test --locked -p one\n"
