@@ -50,3 +50,22 @@ def test_a_producer_that_hands_out_one_capsule_is_refused_the_second_time() -> N
         w.insert_many([4, 5, 6], array)
     assert (len(w), w.query()) == (3, 6)
     w.check()
+
+
+class Stream:
+    """Gives the Arrow C stream, and nothing else."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_empty_slices_in_a_stream() -> None:
+    """`make fuzz` found this: pyarrow joins what it imported of them with an error."""
+    numbers = pa.array([0, 1, 2, 3])
+    chunks = [numbers.slice(1, 1), numbers.slice(2, 0), numbers.slice(2, 2)]
+    table = pa.table({"t": pa.chunked_array(chunks), "x": pa.chunked_array(chunks)})
+    answers = sw.rolling(Stream(table), on="t", windows=2, aggs={"s": sw.sum("x")})
+    assert pa.table(answers)["s_2"].to_pylist() == [1, 3, 5]

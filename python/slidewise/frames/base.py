@@ -108,7 +108,10 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     plain = not pa.types.is_run_end_encoded(column.type)
     if plain and column.num_chunks == 1 and column.chunk(0).offset == 0:
         return column.chunk(0)  # combine_chunks would copy it
-    array = column.combine_chunks()
+    # An empty slice that came through the C stream has empty buffers behind its offset,
+    # over which combine_chunks fails.
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    array = pa.chunked_array(chunks, column.type).combine_chunks()
     if pa.types.is_run_end_encoded(column.type):
         # Its nulls are hidden: the array itself has none.
         return pc.run_end_decode(array)
