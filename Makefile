@@ -6,7 +6,7 @@ OUT  := demo-output
 
 # cargo is the one that rust-toolchain.toml names. On a machine without Rust it comes into
 # the user's cache, through the package puccinialin.
-export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH):$(CURDIR)/.uv/bin:$(HOME)/.cargo/bin
 ifeq ($(shell PATH="$(PATH)" command -v cargo),)
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/slidewise
 export CARGO_HOME := $(CACHE)/cargo
@@ -27,6 +27,7 @@ SYNC   := MAKEFLAGS= UV=$(UV) tools/sync
 SEED := $(or $(SEED),$(SLIDEWISE_SEED),$(shell date +%Y%m%d)000000)
 export SLIDEWISE_SEED := $(SEED)
 
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -35,7 +36,7 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 
 .DEFAULT_GOAL := help
 .PHONY: help dev dev-tools build-dev rust demo demo-spark test test-core test-package \
-        test-spark test-nightly test-long test-matrix test-matrix-long test-faults \
+        test-spark test-nightly test-release test-long test-matrix test-matrix-long test-faults \
         test-keyed-pairs test-threads test-streams test-crash-recovery test-cluster \
         test-kafka test-spark-versions test-python-versions test-oldest test-miri fuzz \
         coverage kafka lint bench bench-core bench-rolling bench-ranges bench-latency \
@@ -51,10 +52,11 @@ help: ## this list
 dev: rust $(UV) ## a virtual environment in .venv with slidewise and all tools in it
 	@$(SYNC) --all-extras
 
-build-dev: dev-tools ## while developing: a build in seconds that runs slower; then .venv/bin/pytest
-	@test -e $(VENV)/lib/python*/site-packages/slidewise.pth || $(MAKE) dev
-	@CARGO_INCREMENTAL=1 $(CARGO) build --quiet --locked -p slidewise-py
-	@install "$$(ls target/debug/lib_core.so target/debug/lib_core.dylib 2>/dev/null)" python/slidewise/_core.abi3.so
+# Tests run on this build: with the tests of the core it shares the profile, and it checks
+# assertions and overflow. What asks for `dev` next has the optimised one again.
+build-dev: dev-tools ## the extension for tests: built sooner, runs slower; then .venv/bin/pytest
+	@touch $(VENV)/.build-dev
+	@MAKEFLAGS= $(BIN)/maturin develop --uv --locked --quiet
 
 demo: rust $(UV) ## the main job on a generated trip stream: table, Parquet, picture
 	@echo "Building slidewise (optimised; the first time takes a minute or two)"
@@ -64,26 +66,26 @@ demo: rust $(UV) ## the main job on a generated trip stream: table, Parquet, pic
 demo-spark: dev ## both engines on the same trips: in process, Spark as a table and as a stream
 	@$(BIN)/python examples/trips/demo_spark.py
 
-# Two at a time, in this order: the extension is built beside lint, cargo tests and their
-# build run beside Spark, which leaves a core free most of the time.
-test: dev-tools ## everything that must pass: lint, cargo tests, pytest; SEED= of another day
+# Two at a time, in this order: Spark, which leaves a core free most of the time, runs
+# beside cargo, and what pytest runs in two processes comes last.
+test: build-dev ## everything that must pass: lint, cargo tests, pytest; SEED= of another day
 	@echo "seed $(SEED); the same again: make test SEED=$(SEED)"
 	@$(MAKE) --no-print-directory -j 2 lint test-spark test-core test-package
 
 test-core: dev-tools ## the tests of the Rust core; ARGS=oracle:: for a part of them
 	$(BIN)/python tools/cargo_test.py -p slidewise-core $(ARGS)
 
-test-package: dev ## those of the Python package without Spark
+test-package: build-dev ## those of the Python package without Spark
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
 
-test-spark: dev ## those with Spark
+test-spark: build-dev ## those with Spark
 	$(BIN)/pytest tests/spark $(ARGS)
 
-test-matrix: dev ## every algorithm with every aggregation; ARGS="-k sum"
+test-matrix: build-dev ## every algorithm with every aggregation; ARGS="-k sum"
 	$(BIN)/pytest -n 2 --dist worksteal tests/aggregations/test_matrix.py $(ARGS)
 
 # The tier to pass before a release. Each prints its seed; the counts are for one night.
-NIGHTLY := test-long test-matrix-long test-faults test-keyed-pairs test-threads \
+NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-threads \
            test-streams test-crash-recovery test-cluster test-kafka test-oldest \
            test-python-versions test-spark-versions test-miri fuzz soak soak-spark
 test-nightly: ## the long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, other versions
@@ -91,6 +93,9 @@ test-nightly: ## the long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, 
 	@for one in $(NIGHTLY); do \
 		$(MAKE) --no-print-directory $$one || failed="$$failed $$one"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+test-release: dev ## the tests of the package on the optimised build
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
 
 # Scripts of fiba per kind of partial, a twentieth of that for each other structure.
 SCRIPTS ?= 1000000
@@ -153,7 +158,7 @@ test-miri: rust ## the tests of the core that Miri can run; needs a nightly Rust
 fuzz: dev ## snapshots and Arrow data, damaged at random: MINUTES=10 SEED=20260101
 	$(BIN)/python tests/helpers/fuzz.py --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
-coverage: dev ## lines of Rust and Python that `make test` runs, into coverage/
+coverage: dev-tools ## lines of Rust and Python that `make test` runs, into coverage/
 	tools/coverage
 
 kafka: dev ## Kafka and Spark's connector for it, into .kafka: the tests run against them
@@ -235,7 +240,7 @@ clean: ## remove everything that was built
 
 # The tools without slidewise, for what need not wait until it is built.
 dev-tools: rust $(UV)
-	@$(SYNC) --all-extras --no-install-project
+	@$(SYNC) --tools --all-extras
 
 # rustup installs what rust-toolchain.toml names, unless it is told not to.
 rust: $(FETCHED)
