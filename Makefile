@@ -97,13 +97,13 @@ test-nightly: ## the long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, 
 test-release: dev ## the tests of the package on the optimised build
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
 
-# Scripts of fiba per kind of partial, a twentieth of that for each other structure.
+# Scripts of fiba per kind of partial; a twentieth of that for each other structure.
 SCRIPTS ?= 1000000
-WINDOWS := oracle:: in_order:: reactive:: trees:: shared:: hybrids::
-test-long: dev-tools ## random scripts against the oracle: SCRIPTS=1000000; WINDOWS=trees::
+WINDOWS := oracle:: in_order:: reactive:: trees:: shared:: hybrids:: costs
+test-long: dev-tools ## the core's scripts and costs at length: SCRIPTS=1000000; WINDOWS=trees::
 	@echo "$(SCRIPTS) scripts from seed $(SEED)"
-	SLIDEWISE_SCRIPTS=$(SCRIPTS) $(CARGO) test --profile long --locked -p slidewise-core \
-		--test structures -- $(WINDOWS) --skip costs
+	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_COSTS=all $(CARGO) test --profile long --locked \
+		-p slidewise-core --test structures -- $(WINDOWS)
 
 PAIRS ?= 10000
 test-matrix-long: dev ## every algorithm with every aggregation, PAIRS=10000 scripts for each

@@ -23,3 +23,12 @@ pub fn arrivals(random: &mut Random, count: usize, d: usize) -> Vec<i64> {
     keyed.sort_unstable();
     keyed.into_iter().map(|(_, item)| item).collect()
 }
+
+/// Exponents of the sizes that costs are counted at; the last only if `SLIDEWISE_COSTS` is
+/// `all`.
+pub fn sizes() -> impl Iterator<Item = u32> {
+    let all = std::env::var("SLIDEWISE_COSTS").is_ok_and(|costs| costs == "all");
+    [0, 1, 3, 6, 10, 15, 20]
+        .into_iter()
+        .filter(move |log| all || *log < 20)
+}

@@ -1,18 +1,17 @@
 //! The costs promised on fiba's card, asserted by counting combines.
 //!
-//! Every test runs window sizes from 2⁰ to 2²⁰ and a non-commutative monoid that is
-//! queried after every single operation, so that nothing can be put off. Leaves of `L`
-//! and arity `F` enter the bounds as the constants they are: refolding a leaf takes
-//! L − 1 combines, refolding a node F − 1.
+//! Every test runs window sizes from 2⁰ to 2¹⁵ (2²⁰ in `make test-long`) and a non-
+//! commutative monoid that is queried after every single operation, so that nothing can be
+//! put off. Leaves of `L` and arity `F` enter the bounds as the constants they are:
+//! refolding a leaf takes L − 1 combines, refolding a node F − 1.
 
 use crate::common::Random;
-use crate::common::costs::{arrivals, combines, log2};
+use crate::common::costs::{arrivals, combines, log2, sizes};
 use crate::common::monoids::{Affine, Tally, take_combines};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::fiba::Fiba;
 use slidewise_core::window::{Batch, Ties, Window};
 
-const SIZES: [u32; 8] = [0, 1, 3, 6, 10, 14, 17, 20];
 /// Room between entries for others to come.
 const GAP: i64 = 1 << 20;
 
@@ -66,7 +65,7 @@ fn per_level<const F: usize>() -> f64 {
 }
 
 fn slides_in_order<const L: usize, const F: usize>() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         let mut window = filled::<_, L, F>(Affine::<0>, n);
         let slides = 20_000;
@@ -94,7 +93,7 @@ fn slides_in_order<const L: usize, const F: usize>() {
 
 fn permutations_of_distance<const L: usize, const F: usize>() {
     let mut random = Random(3);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for d in [0, 1, 5, 64, 1000, 30_000].into_iter().filter(|d| *d <= n) {
             let mut window = filled::<_, L, F>(Affine::<0>, n);
@@ -121,7 +120,7 @@ fn permutations_of_distance<const L: usize, const F: usize>() {
 /// window has slid far and its old end was eaten away.
 fn inserts_near_the_old_end<const L: usize, const F: usize>() {
     let mut random = Random(5);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for d in [0, 3, 100, 3000].into_iter().filter(|d| *d < n) {
             let mut window = filled::<_, L, F>(Affine::<0>, 2 * n);
@@ -151,7 +150,7 @@ fn inserts_near_the_old_end<const L: usize, const F: usize>() {
 
 fn evicts_at_distance<const L: usize, const F: usize>() {
     let mut random = Random(11);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for d in [0, 10, 1000, 20_000].into_iter().filter(|d| 2 * d < n) {
             for from_old_end in [false, true] {
@@ -182,7 +181,7 @@ fn evicts_at_distance<const L: usize, const F: usize>() {
 }
 
 fn evicts_in_bulk<const L: usize, const F: usize>() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         let mut m = 1;
         while m < n {
@@ -217,7 +216,7 @@ fn evicts_in_bulk<const L: usize, const F: usize>() {
 
 fn inserts_in_bulk<const L: usize, const F: usize>() {
     let mut random = Random(17);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for d in [1, 100, 10_000, 500_000].into_iter().filter(|d| *d <= n) {
             for m in [1, 10, 1000, 20_000] {
@@ -249,7 +248,7 @@ fn inserts_in_bulk<const L: usize, const F: usize>() {
 
 fn queries_ranges<const L: usize, const F: usize>() {
     let mut random = Random(23);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         let mut window = filled::<_, L, F>(Affine::<0>, n);
         for _ in 0..2000 {
@@ -273,7 +272,7 @@ fn queries_ranges<const L: usize, const F: usize>() {
 
 /// A fixed gap, filled upwards and downwards: splits must not come in rows.
 fn inserts_into_one_gap<const L: usize, const F: usize>() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for down in [false, true] {
             for d in [0, 50, 5000].into_iter().filter(|d| *d < n) {
@@ -304,7 +303,7 @@ fn inserts_into_one_gap<const L: usize, const F: usize>() {
 #[test]
 fn staging_costs_few_combines() {
     let mut random = Random(29);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for d in [1, 64, 4096].into_iter().filter(|d| *d <= n) {
             let mut window = filled::<_, 64, 32>(Tally::<0>, n);

@@ -2,8 +2,9 @@
 //! counting combines, n = 2⁰ to 2²⁰.
 
 use crate::common::Random;
+use crate::common::costs::sizes;
 use crate::common::monoids::{Affine, Map};
-use crate::drive::{Do, SIZES, combines, counted, drive, on_all_paths, pairs, queue, update_bound};
+use crate::drive::{Do, combines, counted, drive, on_all_paths, pairs, queue, update_bound};
 use slidewise_core::monoid::Monoid;
 use slidewise_core::window::amta::Amta;
 use slidewise_core::window::b_int::BInt;
@@ -18,7 +19,7 @@ fn value(item: u64) -> Map {
 #[test]
 fn flat_fat_keeps_theorem_4_2() {
     let mut random = Random(1);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         let mut fat = None;
         let new = combines(|| {
@@ -68,7 +69,7 @@ fn updated(fat: &mut FlatFat<Affine<0>>, slots: &[u32]) -> u64 {
 /// where m nodes make a level, and the m − 1 above. The best is side by side.
 #[test]
 fn flat_fat_updates_leaves_apart_and_side_by_side() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         let mut fat = FlatFat::new(
             Affine::<0>,
@@ -105,7 +106,7 @@ fn b_int_inserts_for_one_and_asks_for_two_logs() {
             assert!(counts.debt <= 0, "{counts:?}");
         },
     );
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_u64 << log;
         // Not aligned, so that a part may be two runs of each level.
         let mut fifo = filled(BInt::new(Affine::<0>), n + n / 3);
@@ -226,7 +227,7 @@ fn amta_slides_in_amortised_constant_time() {
 #[test]
 fn amta_evicts_in_bulk_in_o_log_n() {
     let mut random = Random(4);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_u64 << log;
         for _ in 0..10 {
             let mut fifo = filled(Amta::new(Affine::<0>), n + random.below(n));
@@ -249,7 +250,7 @@ fn amta_evicts_in_bulk_in_o_log_n() {
 /// where its buffer is inverted.
 #[test]
 fn flat_fat_slides_for_logs() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         // Evicts and inserts apart, in a buffer that has room; then together in one that is
         // full: two leaves, but side by side in the circle.

@@ -2,8 +2,9 @@
 //! n = 2⁰ to 2²⁰.
 
 use crate::common::Random;
+use crate::common::costs::sizes;
 use crate::common::monoids::Affine;
-use crate::drive::{SIZES, combines, update_bound};
+use crate::drive::{combines, update_bound};
 use crate::heavy::{Nothing, sum, take_copies};
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::reactive::Reactive;
@@ -12,7 +13,7 @@ use slidewise_core::window::{Ties, Window};
 /// m evictions and m inserts, then a query: 2 m events, and the seam of the buffer.
 #[test]
 fn reactive_pays_for_events_once_per_trigger() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for m in [1, 7, 64, 5000].into_iter().filter(|m| *m <= n) {
             let mut window = Reactive::new(Affine::<0>, Ties::Keep);
@@ -80,7 +81,7 @@ fn thresholds(n: i64) -> [(i64, i64); 3] {
 /// Sizes that go up and down around each threshold: resizes must not come in rows.
 #[test]
 fn reactive_oscillates_at_amortised_cost() {
-    for log in [3, 6, 10, 15, 20] {
+    for log in sizes().filter(|log| *log >= 3) {
         let n = 1_i64 << log;
         for (low, high) in thresholds(n) {
             let (total, events) = swing(Affine::<0>, (low, high), || ());
@@ -95,7 +96,7 @@ fn reactive_oscillates_at_amortised_cost() {
 /// compaction swaps, which cannot be counted; it takes a quarter of the buffer in holes.)
 #[test]
 fn reactive_moves_a_constant_number_amortised() {
-    for log in [3, 6, 10, 15, 20] {
+    for log in sizes().filter(|log| *log >= 3) {
         for (low, high) in thresholds(1 << log) {
             let (mut copies, mut events) = (0, 0);
             swing(sum::<Nothing>(), (low, high), || {
@@ -113,7 +114,7 @@ fn reactive_moves_a_constant_number_amortised() {
 /// Holes: every other entry leaves from the middle, which ends in compactions.
 #[test]
 fn reactive_compacts_at_amortised_cost() {
-    for log in [6, 10, 15, 20] {
+    for log in sizes().filter(|log| *log >= 6) {
         let n = 1_i64 << log;
         let mut window = Reactive::new(Affine::<0>, Ties::Keep);
         let (mut random, mut total) = (Random(9), 0);

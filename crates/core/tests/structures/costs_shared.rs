@@ -1,7 +1,7 @@
 //! The costs promised on the cards of what answers for many ranges, asserted by counting.
 
+use crate::common::costs::sizes;
 use crate::common::monoids::{Affine, FirstTop, Tally, take_combines, take_inverses};
-use crate::drive::SIZES;
 use slidewise_core::monoid::{Entry, Monoid, Selective};
 use slidewise_core::window::Window;
 use slidewise_core::window::daba_chain::DabaChain;
@@ -29,7 +29,7 @@ fn lengths(ranges: usize) -> Vec<Reach> {
 /// the largest window fewer ranges: filling it takes a combine for each.)
 #[test]
 fn slick_deque_inv_costs_two_per_slide_and_range() {
-    for log in SIZES {
+    for log in sizes() {
         for ranges in [1, 2, 16, 128, 1024] {
             let n = 1_usize << log;
             if n * ranges > 1 << 23 {
@@ -94,7 +94,7 @@ fn flat_fit_costs_one_per_slide_and_range() {
 /// after outdoes it all.
 #[test]
 fn slick_deque_costs_less_than_two_per_slide() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_i64 << log;
         for (order, period, sign) in [
             ("descending", i64::MAX, -1),

@@ -1,20 +1,19 @@
 //! The costs promised on the cards of btree and fiba_published, asserted by counting
-//! combines: window sizes from 2⁰ to 2²⁰, a non-commutative monoid, a query after every
-//! operation.
+//! combines: window sizes from 2⁰ to 2¹⁵, and 2²⁰ in `make test-long`, a non-commutative
+//! monoid, a query after every operation.
 //!
 //! Refolding a node of arity a takes up to 2a − 2 combines, and on a spine one more: with
 //! minimum arity μ, `node = 4μ − 1`. That is the constant of every bound. A tree of n
 //! entries has at most `levels` levels, log to the base μ.
 
 use crate::common::Random;
-use crate::common::costs::{arrivals, combines, log2};
+use crate::common::costs::{arrivals, combines, log2, sizes};
 use crate::common::monoids::Affine;
 use slidewise_core::monoid::Entry;
 use slidewise_core::window::btree::BTree;
 use slidewise_core::window::fiba_published::Options;
 use slidewise_core::window::{Batch, Ties, Window};
 
-const SIZES: [u32; 7] = [0, 1, 3, 6, 10, 15, 20];
 const ARITIES: [usize; 4] = [2, 4, 8, 16];
 /// Room between entries for others to come.
 const GAP: i64 = 1 << 20;
@@ -55,7 +54,7 @@ fn require(figure: f64, bound: f64, what: std::fmt::Arguments<'_>) {
 #[test]
 fn the_classic_tree_takes_o_log_n_worst_case() {
     let mut random = Random(2);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let mut tree = filled(BTree::new(Affine::<0>, Ties::Combine, arity), n);
@@ -80,7 +79,7 @@ fn the_classic_tree_takes_o_log_n_worst_case() {
 
 #[test]
 fn fiba_slides_in_order_in_amortised_constant_time() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let mut tree = filled(fiba(arity), n);
@@ -107,7 +106,7 @@ fn by_distance(arity: usize, d: usize) -> f64 {
 #[test]
 fn fiba_inserts_in_amortised_o_log_d() {
     let mut random = Random(3);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let full = filled(fiba(arity), n);
@@ -166,7 +165,7 @@ fn a_change_of_the_root_alone_goes_no_further() {
 #[test]
 fn fiba_counts_distance_from_the_old_end_too() {
     let mut random = Random(5);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let mut slid = filled(fiba(arity), n + n.min(50_000));
@@ -195,7 +194,7 @@ fn fiba_counts_distance_from_the_old_end_too() {
 #[test]
 fn fiba_evicts_anywhere_in_amortised_o_log_d() {
     let mut random = Random(11);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let full = filled(fiba(arity), n);
@@ -222,7 +221,7 @@ fn fiba_evicts_anywhere_in_amortised_o_log_d() {
 
 #[test]
 fn fiba_evicts_in_bulk_in_amortised_o_log_m() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let full = filled(fiba(arity), n);
@@ -251,7 +250,7 @@ fn fiba_evicts_in_bulk_in_amortised_o_log_m() {
 #[test]
 fn fiba_inserts_in_bulk_sharing_paths() {
     let mut random = Random(17);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let full = filled(fiba(arity), n);
@@ -280,7 +279,7 @@ fn fiba_inserts_in_bulk_sharing_paths() {
 #[test]
 fn both_answer_ranges_in_o_log() {
     let mut random = Random(23);
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let mut fingers = filled(fiba(arity), n);
@@ -309,7 +308,7 @@ fn both_answer_ranges_in_o_log() {
 /// A fixed gap, filled upwards and downwards: splits must not come in rows.
 #[test]
 fn fiba_fills_one_gap() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let full = filled(fiba(arity), n);
@@ -336,7 +335,7 @@ fn fiba_fills_one_gap() {
 /// Filling and draining around a split: coins must pay for what comes back.
 #[test]
 fn fiba_oscillates_at_any_size() {
-    for log in SIZES {
+    for log in sizes() {
         let n = 1_usize << log;
         for arity in ARITIES {
             let full = filled(fiba(arity), n);

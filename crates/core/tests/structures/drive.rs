@@ -1,13 +1,11 @@
 //! Drives a structure through sizes, and counts: what the tests of costs share.
 
 use crate::common::Random;
+use crate::common::costs::sizes;
 use crate::common::monoids::take_combines;
 use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::Window;
 use slidewise_core::window::fifo::Fifo;
-
-/// Exponents of the sizes.
-pub const SIZES: [u32; 7] = [0, 1, 3, 6, 10, 15, 20];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Do {
@@ -201,11 +199,7 @@ pub fn counted(
 /// Counts on all paths: up and down at sizes small, odd and large, around every small size
 /// in every state, and at random. What is made is made for about so many entries.
 pub fn on_all_paths<S: FnMut(Do)>(pays: Pays, make: impl Fn(usize) -> S, check: impl Fn(&Counted)) {
-    for n in SIZES
-        .map(|log| 1 << log)
-        .into_iter()
-        .chain([7, 63, 1000, 4095])
-    {
+    for n in sizes().map(|log| 1 << log).chain([7, 63, 1000, 4095]) {
         check(&counted(pays, make(n), |step| drive(n, step)));
         let slides = (3 * n).clamp(100, 1 << 18);
         check(&counted(pays, make(n), |step| in_pairs(n, slides, step)));
