@@ -23,10 +23,10 @@ use crate::spec::Spec;
 use crate::udaf::UdafCalls;
 use crate::untyped::{TypeMismatch, Untyped, read_key, read_value};
 
-/// Per feed, which rows count; `None` where all do.
+/// Per input column, the rows that count; `None`: all.
 type Masks = Vec<Option<Vec<bool>>>;
 
-/// Reads the values of a bulk insert, one column per feed.
+/// Reads the values of a bulk insert, one per input column.
 pub(crate) struct BulkReader<'a, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) spec: &'a Spec,

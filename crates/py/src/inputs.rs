@@ -189,9 +189,11 @@ pub(crate) fn read_input(
     let paired = match *paired {
         NOTHING => None,
         TIME => Some(Paired::Time),
-        column => Some(Paired::Column(
-            usize::try_from(column).map_err(|_| internal_error("a feed beside no column"))?,
-        )),
+        column => {
+            Some(Paired::Column(usize::try_from(column).map_err(|_| {
+                internal_error("an input paired with no column")
+            })?))
+        }
     };
     Ok(InputColumn {
         source: *source,

@@ -105,7 +105,7 @@ impl Access {
         Ok(())
     }
 
-    /// The values of one entry, by feed.
+    /// The values of one entry, by input column.
     fn read_row(
         &self,
         py: Python<'_>,

@@ -29,7 +29,7 @@ use crate::state::{Parts, State};
 /// The inside of `slidewise._core.Window`.
 pub(crate) struct Access {
     specs: SpecChain,
-    /// The objects, where a feed may hold some.
+    /// The objects, if an input column may hold some.
     store: OnceLock<Store>,
     /// Set with the first entry, and never changed.
     clock: OnceLock<Arc<Clock>>,

@@ -254,7 +254,7 @@ fn name_of(dtype: Option<Type>) -> Option<&'static str> {
     known.map(|(name, _)| *name)
 }
 
-/// The types of the feeds; only numbers have a choice.
+/// The dtypes of the input columns; only those of numbers may differ from the plan.
 fn read_types(spec: &Spec, names: Vec<Option<String>>) -> PyResult<Types> {
     let wrong = || snapshot_error(Damaged("wrong column types".to_owned()));
     if names.len() != spec.inputs.len() {

@@ -210,7 +210,7 @@ impl Spec {
         wider.inputs.iter().map(place).collect()
     }
 
-    /// For messages: the column a feed reads, if columns have names.
+    /// For messages: the name of the column that an input reads, if columns have names.
     pub(crate) fn column_name<'py>(&self, py: Python<'py>, input: &InputColumn) -> Option<String> {
         let columns = self.columns.as_ref()?;
         Some(

@@ -58,7 +58,7 @@ pub(crate) fn read_value(
     }
 }
 
-/// Reads a value for a feed of [`Role::Key`].
+/// Reads a value for an input of [`Role::Key`].
 pub(crate) fn read_key(
     value: &Bound<'_, PyAny>,
     nan: Nan,

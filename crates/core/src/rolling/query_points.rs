@@ -143,7 +143,7 @@ impl<'a> Steps<'a> {
         let query_points = query_points.map(|(query_points, points)| {
             let arrival = query_points
                 .arrival
-                .expect("moments have an order of arrival");
+                .expect("query points have an order of arrival");
             (order(points, arrival), query_points)
         });
         Self {

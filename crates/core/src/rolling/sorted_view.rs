@@ -28,9 +28,7 @@ impl<'a> Sorted<'a> {
             None => Self::new,
             Some(_) => Self::by_group,
         };
-        let points = request
-            .at
-            .map(|moments| make(moments.groups, moments.times, count));
+        let points = request.at.map(|at| make(at.groups, at.times, count));
         Self {
             points: points.map(Box::new),
             ..make(request.groups, request.times, count)
