@@ -83,7 +83,8 @@ impl<'a, V: Word> SharedColumn<'a, V> {
         const { assert!(size_of::<V>() == 8 && align_of::<V>() == align_of::<AtomicU64>()) }
         let first = column.as_mut_ptr().cast::<AtomicU64>();
         // SAFETY: what is borrowed alone is lent as words of the same size and alignment,
-        // any of which is a value, and no other reference to it exists until they are given back.
+        // any of which is a value, and no other reference to it exists until they are given
+        // back.
         let words = unsafe { std::slice::from_raw_parts(first, column.len()) };
         Self {
             words,

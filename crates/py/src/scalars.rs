@@ -61,8 +61,8 @@ pub(crate) fn is_object(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!kind.hasattr("__index__")? && !kind.hasattr("__float__")?)
 }
 
-/// The Python value of an Arrow scalar; a NaT and pandas' NA as None; numpy's uint64, whose sums
-/// would wrap, as an int. Anything else as it is.
+/// The Python value of an Arrow scalar; a NaT and pandas' NA as None; numpy's uint64, whose
+/// sums would wrap, as an int. Anything else as it is.
 pub(crate) fn plain<'py>(value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let usual = value.is_none()
         || value.is_exact_instance_of::<PyFloat>()

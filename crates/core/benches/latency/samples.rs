@@ -88,7 +88,8 @@ fn tails(count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// How long this thread has waited for a core so far; `None` where the system does not report it.
+/// How long this thread has waited for a core so far; `None` where the system does not
+/// report it.
 fn waited() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanos = text.split_whitespace().nth(1)?.parse().ok()?;

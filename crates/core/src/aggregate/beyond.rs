@@ -34,7 +34,8 @@ const UP: f64 = power(64);
 const MIN_BEYOND: f64 = power(1023 - 64);
 /// The least scaled sum that is wide: twice as much would overflow.
 const MIN_WIDE: f64 = power(1022);
-/// The factor that brings a low part into the range of 32 bits: it is at most 2⁻⁵³ of a high one.
+/// The factor that brings a low part into the range of 32 bits: it is at most 2⁻⁵³ of a
+/// high one.
 const NARROW: f64 = power(-900);
 const WIDEN: f64 = power(900);
 

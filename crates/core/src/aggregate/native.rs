@@ -1,9 +1,9 @@
 //! An aggregation whose functions are compiled elsewhere, over records of a fixed size.
 //!
-//! The functions are given by pointer and called as they are: they get pointers to
-//! records, which lie in words of 64 bits, and write the result to the last pointer.
-//! The caller of the unsafe constructor of [`Functions`] promises that they read and write no more
-//! than the record and that they neither unwind nor call back. Every call is an unsafe block
+//! The functions are given by pointer and called as they are: they get pointers to records,
+//! which lie in words of 64 bits, and write the result to the last pointer. The caller of
+//! the unsafe constructor of [`Functions`] promises that they read and write no more than
+//! the record and that they neither unwind nor call back. Every call is an unsafe block
 //! that says why its pointers are good for that. Beside its record a partial counts its
 //! values: none (an empty window, a missing value) is known by that, so that an identity is
 //! not asked for.
@@ -191,8 +191,8 @@ impl<const N: usize> CountedRecord<N> {
     }
 }
 
-/// Equal if they hold as many values: the last bits of floats depend on grouping, and which words are
-/// floats is not known here.
+/// Equal if they hold as many values: the last bits of floats depend on grouping, and which
+/// words are floats is not known here.
 impl<const N: usize> PartialEq for CountedRecord<N> {
     fn eq(&self, other: &Self) -> bool {
         self.count == other.count

@@ -1,9 +1,9 @@
 //! A table put in order, cut into parts, and its answers brought back.
 //!
-//! Rows and query points are sorted by group and time ([`Permutation`]). A part is some groups, or
-//! all of them for one span: a request of its own over slices of the columns. What a part
-//! answers depends on its groups alone, so that parts may be answered on several threads
-//! and the answers are the same as in one piece.
+//! Rows and query points are sorted by group and time ([`Permutation`]). A part is some
+//! groups, or all of them for one span: a request of its own over slices of the columns.
+//! What a part answers depends on its groups alone, so that parts may be answered on
+//! several threads and the answers are the same as in one piece.
 
 use std::borrow::Cow;
 use std::ops::Range;

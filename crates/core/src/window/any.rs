@@ -86,9 +86,9 @@ pub trait AnyWindow<T>: Send {
 
 /// An empty window for a request.
 ///
-/// # Panics
-/// Like [`plan`] on invalid requests, on holistic ones as [`holistic::window`] says, and
-/// if the aggregations lack the law that the algorithm needs: see [`obeys`](crate::aggregate::obeys).
+/// # Panics Like [`plan`] on invalid requests, on holistic ones as [`holistic::window`]
+/// says, and if the aggregations lack the law that the algorithm needs: see
+/// [`obeys`](crate::aggregate::obeys).
 pub fn window<T: Element>(
     algorithm: Algorithm,
     aggs: &[AggSpec],

@@ -20,8 +20,8 @@
 //!
 //! Invariants:
 //! 1. `values` holds the entries as they came.
-//! 2. `whole` of [`Running`] is the fold of those values that an inverse takes out again, up to rounding;
-//!    the identity if there are none.
+//! 2. `whole` of [`Running`] is the fold of those values that an inverse takes out again,
+//!    up to rounding; the identity if there are none.
 //! 3. Its `stuck` holds the others, infinities and NaN, in a structure that needs no inverse:
 //!    so these leave no trace either. Such values commute with all others.
 //!

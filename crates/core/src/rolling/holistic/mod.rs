@@ -8,7 +8,8 @@
 //! - modes: counts by rank below a tree of maxima ([`ModeTree`])
 //! - distinct counts: counts by code ([`DistinctCounts`])
 //! - positions of extremes: a deque of candidates ([`MonotonicDeque`]); whole tables only
-//! - lists of different values: the first row of each code ([`FirstOccurrence`]); whole tables only
+//! - lists of different values: the first row of each code ([`FirstOccurrence`]); whole
+//!   tables only
 //! - estimated distinct counts: the registers of a sketch, each with what may become its
 //!   maximum ([`SlidingHll`]); whole tables only
 //!

@@ -4,7 +4,8 @@
 //! that several of them need of one column is computed once (a [`Part`]).
 //!
 //! - counts and sums of integers: differences of running sums, which are exact
-//! - sums of floats, moments: differences of running sums on a grid, exact too ([`prefix_sums`])
+//! - sums of floats, moments: differences of running sums on a grid, exact too
+//!   ([`prefix_sums`])
 //! - extremes, and sums that no grid takes: two stacks, nothing subtracted ([`two_stacks`])
 //! - first and last: a look at the ends
 //! - functions compiled elsewhere: two stacks over records side by side ([`native`])

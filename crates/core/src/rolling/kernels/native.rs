@@ -8,9 +8,9 @@
 //! A column is lifted once for all spans that one thread answers, without its missing
 //! values: the ends of windows are counted in present values. When `lo` reaches `mid`, the
 //! window is folded anew from its latest row backwards and `mid` moves to `hi`. So a window
-//! that shares no row with the one before it begins anew. Equal windows share one answer. ≤ 3 combines per
-//! row; where windows shrink beyond a block of them, what was folded ahead is too much, at
-//! worst by one combine per row.
+//! that shares no row with the one before it begins anew. Equal windows share one answer.
+//! ≤ 3 combines per row; where windows shrink beyond a block of them, what was folded ahead
+//! is too much, at worst by one combine per row.
 
 use super::ops::Number;
 use super::parts::{IndexedAgg, Part};

@@ -1,4 +1,5 @@
-//! The aggregates of nodes: Π↑, Π inner, Π↙, Π↘ (FiBA §3.2), their repair, and folds over a range.
+//! The aggregates of nodes: Π↑, Π inner, Π↙, Π↘ (FiBA §3.2), their repair, and folds over a
+//! range.
 
 use std::mem::needs_drop;
 

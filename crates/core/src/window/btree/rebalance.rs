@@ -59,8 +59,8 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         }
     }
 
-    /// Fixes underflows from a node upwards that may be underfull; gives the node where that topped
-    /// out, which is still to be refreshed.
+    /// Fixes underflows from a node upwards that may be underfull; gives the node where
+    /// that topped out, which is still to be refreshed.
     pub(super) fn rebalance_for_evict(&mut self, node: Id) -> Id {
         let mut node = node;
         while node != self.root && self.nodes.arity(node) < self.min_arity {

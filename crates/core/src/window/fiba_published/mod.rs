@@ -22,9 +22,9 @@
 //! `query = left finger ⊗ root ⊗ right finger`.
 //!
 //! *Bulk evict* cuts along the boundary between what goes and what stays, bottom up, and
-//! fixes each underflow with the right neighbour, whichever parent that has. *Bulk insert* finds
-//! all sites in one sweep, then goes level by level: interleave, split, promote. Both end
-//! with one pass down the spines.
+//! fixes each underflow with the right neighbour, whichever parent that has. *Bulk insert*
+//! finds all sites in one sweep, then goes level by level: interleave, split, promote. Both
+//! end with one pass down the spines.
 //!
 //! # Parameters
 //! `arity` is μ; `bulk` off makes the bulk operations loops of single ones (the paper's
