@@ -142,11 +142,11 @@ def test_plot_of_an_empty_table_and_of_null_keys(tmp_path):
         assert picture.exists()
 
 
-# How it is asked
+# Forms of the arguments
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_can_be_asked_for(kind):
+def test_every_kind_can_be_requested(kind):
     compared = kind in ("arg_min", "arg_max", "covariance", "correlation")
     text = f"a={kind}:x:y" if compared else f"a={kind}:x"
     k = 1 if kind.endswith("_k") else 0
@@ -279,9 +279,9 @@ def test_interrupted(monkeypatch, capsys):
 
 def test_explain(capsys):
     assert run("explain", *ROLL, "--by", "k", "--closed", "left") == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for words in ("one group per k", "[t − 3, t)", "count()", "n_3"):
-        assert words in said
+        assert words in printed
     assert run("explain", "--on", "t", "--window", "9rows", "--agg", "n=count") == 0
     assert "the last 9 rows" in capsys.readouterr().out
 
@@ -296,17 +296,17 @@ def test_kinds_in_words_of_other_libraries(capsys, kind, meant):
 
 
 def test_one_result_is_one(ticks, capsys):
-    asked = ("--on", "t", "--window", "3", "--agg", "n=count")
-    assert run("rolling", ticks, *asked) == 0
+    arguments = ("--on", "t", "--window", "3", "--agg", "n=count")
+    assert run("rolling", ticks, *arguments) == 0
     assert "rows × 1 result (n_3)" in capsys.readouterr().err
 
 
 def test_help_says_what_the_third_part_of_an_aggregation_is(capsys):
     with pytest.raises(SystemExit):
         run("rolling", "--help")
-    said = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     for example in ("who=arg_max:name:price", "p99=quantile:delay:0.99"):
-        assert example in said
+        assert example in printed
 
 
 def test_explain_says_what_the_hash_is(capsys):
@@ -323,36 +323,36 @@ def test_explain_looks_at_a_file(tmp_path, capsys):
     source = tmp_path / "trips.parquet"
     pq.write_table(pa.table({"t": [2, 1], "k": ["a", "a"]}), source)
     assert run("explain", source, *ROLL, "--by", "k", "--threads", "2") == 0
-    said = capsys.readouterr().out
-    assert "rolling over t: 2 rows, one group per k, not in order" in said
-    assert "2 threads share the keys" in said
+    printed = capsys.readouterr().out
+    assert "rolling over t: 2 rows, one group per k, not in order" in printed
+    assert "2 threads share the keys" in printed
 
 
 def test_threads_answer_alike(tmp_path, capsys):
     source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
     table = pa.table({"t": range(1000), "k": [i % 7 for i in range(1000)]})
     pq.write_table(table, source)
-    asked = ("rolling", source, *ROLL, "--by", "k", "-o", target)
-    assert run(*asked, "--threads", "3") == 0
+    arguments = ("rolling", source, *ROLL, "--by", "k", "-o", target)
+    assert run(*arguments, "--threads", "3") == 0
     expected = sw.rolling(table, on="t", by="k", windows=3, aggs={"n": sw.count()})
     assert pq.read_table(target)["n_3"].to_pylist() == expected["n_3"].to_pylist()
     capsys.readouterr()
     for more in (["--threads", "0"], ["--threads", "2", "--memory", "1MB"]):
-        assert run(*asked, *more) == 2
+        assert run(*arguments, *more) == 2
         assert "threads" in capsys.readouterr().err
 
 
 def test_algorithms(capsys):
     assert run("algorithms") == 0
-    said = capsys.readouterr().out
-    assert said == f"{sw.algorithms()!r}\n"
+    printed = capsys.readouterr().out
+    assert printed == f"{sw.algorithms()!r}\n"
 
 
 def test_algorithms_by_name(capsys):
     assert run("algorithms", "daba_lite", "fiba") == 0
     cards = sw.algorithms()
-    said = capsys.readouterr().out
-    assert said == f"{cards['daba_lite']}\n\n{cards['fiba']}\n"
+    printed = capsys.readouterr().out
+    assert printed == f"{cards['daba_lite']}\n\n{cards['fiba']}\n"
     assert run("algorithms", "fibs") == 2
     assert "unknown algorithm 'fibs'; there are fiba, " in capsys.readouterr().err
 
@@ -361,9 +361,9 @@ def test_help_names_every_command(capsys):
     with pytest.raises(SystemExit) as left:
         run("--help")
     assert left.value.code == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for command in ("rolling", "stream", "explain", "algorithms"):
-        assert re.search(rf"^    {command}\b", said, re.MULTILINE)
+        assert re.search(rf"^    {command}\b", printed, re.MULTILINE)
 
 
 def test_the_installed_command(tmp_path):

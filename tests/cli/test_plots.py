@@ -42,10 +42,10 @@ def points(line: Any) -> list[tuple[Any, float | None]]:
     return list(zip(line.get_xdata().tolist(), values, strict=True))
 
 
-def draw(tmp_path: Path, times: Any, **asked: Any) -> None:
+def draw(tmp_path: Path, times: Any, **request: Any) -> None:
     table = pa.table({"t": times, "x": [1.0, 2.0, 4.0, 8.0]})
     aggs = {"n": sw.count(), "s": sw.sum("x")}
-    spec = Spec.make(on="t", aggs=aggs, **asked)
+    spec = Spec.make(on="t", aggs=aggs, **request)
     plots.draw_rolling(rolling_spec(table, spec), spec, tmp_path / "out.png")
 
 

@@ -175,7 +175,7 @@ def test_a_file_larger_than_the_memory_there_is(tmp_path: Path) -> None:
 
     def run(*more: str) -> subprocess.CompletedProcess[str]:
         limited = [sys.executable, "-c", SCRIPT, str(limit), *command, *more]
-        # This allocator takes what it is asked for, and no more ahead.
+        # This allocator reserves no memory ahead.
         env = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}
         return subprocess.run(
             limited, capture_output=True, text=True, check=False, env=env
@@ -202,7 +202,7 @@ def test_a_file_larger_than_the_memory_there_is(tmp_path: Path) -> None:
 ROLL = ["--on", "t", "--window", "3", "--agg", "n=count", "--quiet"]
 
 
-def test_the_command_goes_by_disk_where_memory_is_short(
+def test_the_command_sorts_on_disk_where_memory_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"

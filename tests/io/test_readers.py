@@ -173,11 +173,11 @@ def test_json_has_no_nan_and_lists_are_lists(tmp_path: Path) -> None:
 
 
 def test_json_of_what_lies_within_lists(tmp_path: Path) -> None:
-    moments = pa.array([[1_000_000], None], pa.list_(pa.timestamp("us")))
+    times = pa.array([[1_000_000], None], pa.list_(pa.timestamp("us")))
     inner = pa.struct([("x", pa.float32()), ("d", pa.large_list(pa.date32()))])
     table = pa.table(
         {
-            "moments": moments,
+            "times": times,
             "floats": [[float("nan"), 0.5], []],
             "structs": pa.array([{"x": float("inf"), "d": [1]}, None], inner),
             "pairs": pa.array([[1.0, float("-inf")], None], pa.list_(pa.float64(), 2)),
@@ -188,7 +188,7 @@ def test_json_of_what_lies_within_lists(tmp_path: Path) -> None:
     write_table(table, tmp_path / "a.jsonl")
     first, second = map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())
     assert first == {
-        "moments": ["1970-01-01 00:00:01.000000"],
+        "times": ["1970-01-01 00:00:01.000000"],
         "floats": [None, 0.5],
         "structs": {"x": None, "d": ["1970-01-02"]},
         "pairs": [1.0, None],

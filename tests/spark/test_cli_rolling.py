@@ -112,9 +112,9 @@ def test_one_line_about_times(
     source = tmp_path / "in.csv"
     source.write_text(text)
     assert main(["rolling", str(source), *TIMES, *more]) == 2
-    said = capsys.readouterr().err
-    assert re.search(message, said), said
-    assert said.count("\n") == 1, said
+    printed = capsys.readouterr().err
+    assert re.search(message, printed), printed
+    assert printed.count("\n") == 1, printed
 
 
 def test_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
@@ -124,10 +124,12 @@ def test_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "slidewise", "rolling", str(source), *TIMES]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    said = done.stderr
-    assert re.search("holds '07/03/18 17:48:39', which .*: .*--time-format", said), said
-    assert said.count("\n") == 1, said
-    assert "Spark's log" not in said
+    printed = done.stderr
+    assert re.search("holds '07/03/18 17:48:39', which .*: .*--time-format", printed), (
+        printed
+    )
+    assert printed.count("\n") == 1, printed
+    assert "Spark's log" not in printed
 
 
 @pytest.mark.usefixtures("spark")
@@ -149,6 +151,6 @@ def test_one_line(
     source = tmp_path / "in.parquet"
     write_table(table, source)
     assert main(["rolling", str(source), *SPEC, "--engine", "spark", *more]) == 2
-    said: Any = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    printed: Any = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1

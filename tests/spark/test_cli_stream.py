@@ -1,4 +1,4 @@
-"""`slidewise stream` gives what the functions give, and says what it does."""
+"""`slidewise stream` gives what the functions give, and reports its progress."""
 
 import datetime as dt
 import os
@@ -23,7 +23,7 @@ from slidewise.cli.main import main
 LATE = dt.timedelta(seconds=30)
 SPEC = ["--on", "t", "--by", "key", "--agg", "n=count", "--agg", "x=sum:x"]
 AGGS = {"n": sw.count(), "x": sw.sum("x")}
-ASKED = {"on": "t", "by": "key", "aggs": AGGS}
+REQUEST = {"on": "t", "by": "key", "aggs": AGGS}
 
 
 @pytest.fixture
@@ -49,12 +49,14 @@ def test_files_to_parquet_goes_on_where_it_was(
     assert main(command) == 0
     feed.write(1)
     assert main(command) == 0
-    spec = {**ASKED, "windows": "10s"}
+    spec = {**REQUEST, "windows": "10s"}
     assert_same(written(spark, tmp_path, "out"), feed.expected("final", spec), ["id"])
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     line = r"batch \d+: [\d,]+ rows?, .+/s, \d+ answers?, watermark 2024-.+, \d+ late,"
-    assert len(re.findall(line, said)) >= 4
-    sums = re.findall(r"^(\d+) rows? in .* s, (\d+) of them late", said, re.MULTILINE)
+    assert len(re.findall(line, printed)) >= 4
+    sums = re.findall(
+        r"^(\d+) rows? in .* s, (\d+) of them late", printed, re.MULTILINE
+    )
     assert sum(int(rows) for rows, _ in sums) == sum(map(len, feed.batches))
     late = sum(map(len, feed.batches)) - sum(map(len, feed.accepted()))
     assert sum(int(count) for _, count in sums) == late > 0
@@ -68,7 +70,7 @@ def test_hopping_onto_the_terminal(
     assert main(command) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    expected = feed.expected("slide", {**ASKED, "window": "1m", "every": "30s"})
+    expected = feed.expected("slide", {**REQUEST, "window": "1m", "every": "30s"})
     rows = len(re.findall(r"^(?:k\d+|·) ", captured.out, re.MULTILINE))
     rest = re.findall(r"^\.\.\. and ([\d,]+) more rows", captured.out, re.MULTILINE)
     assert rows + sum(int(more.replace(",", "")) for more in rest) == len(expected)
@@ -122,40 +124,40 @@ def test_what_the_user_got_wrong_is_one_line(
 ) -> None:
     command = ["stream", str(feed.folder / "in"), *SPEC, "--window", "1m", *more]
     assert main(command) == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
 
 
 def test_folders_that_say_nothing(
     spark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = [*SPEC, "--window", "1m", "--late", "1m"]
-    assert main(["stream", str(tmp_path), *asked]) == 2
+    arguments = [*SPEC, "--window", "1m", "--late", "1m"]
+    assert main(["stream", str(tmp_path), *arguments]) == 2
     assert "move the first one in" in capsys.readouterr().err
-    assert main(["stream", str(tmp_path / "none"), *asked]) == 2
+    assert main(["stream", str(tmp_path / "none"), *arguments]) == 2
     assert "there is no file or folder" in capsys.readouterr().err
-    assert main(["stream", "--kafka", "h:1", "--topic", "t", *asked]) == 2
+    assert main(["stream", "--kafka", "h:1", "--topic", "t", *arguments]) == 2
     assert "--kafka needs --schema" in capsys.readouterr().err
 
 
 def test_another_query_on_the_checkpoint_is_one_line(
     spark, feed, tmp_path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A stream that fails says why, not how; without new rows, too."""
+    """A stream that fails names the reason in one line; without new rows, too."""
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
     assert main(stream(feed, "--window", "1m", "--quiet", *out)) == 0
     other = stream(feed, "--window", "2m", "--quiet", *out)
-    told = tmp_path / "state" / "slidewise.json"
+    file = tmp_path / "state" / "slidewise.json"
     for more in (False, True):
         if more:
             # The state knows by itself.
-            told.unlink()
+            file.unlink()
             feed.write(1)
         assert main(other) == 2
-        said = capsys.readouterr().err
-        assert "was made for another query" in said
-        assert said.count("\n") == 1
+        printed = capsys.readouterr().err
+        assert "was made for another query" in printed
+        assert printed.count("\n") == 1
     assert main(stream(feed, "--window", "1m", "--quiet", *out)) == 0
 
 
@@ -175,10 +177,10 @@ def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
         sent = spark.createDataFrame(table).coalesce(1)
         sent = sent.select(sf.to_json(sf.struct("*"), form).alias("value"))
         sent.write.format("kafka").options(**servers, topic="in").save()
-        asked = ["--kafka", address, "--topic", "in", "--schema", schema]
-        asked += ["--to-topic", "out", "--record-key", "id", "--trigger", "once"]
-        asked += ["--checkpoint", str(tmp_path / "state"), "--marker", "end"]
-        command = ["stream", *asked, *SPEC, "--window", "1m", "--late", "1h"]
+        arguments = ["--kafka", address, "--topic", "in", "--schema", schema]
+        arguments += ["--to-topic", "out", "--record-key", "id", "--trigger", "once"]
+        arguments += ["--checkpoint", str(tmp_path / "state"), "--marker", "end"]
+        command = ["stream", *arguments, *SPEC, "--window", "1m", "--late", "1h"]
         assert main([*command, "--quiet"]) == 0
         got = spark.read.format("kafka").options(**servers, subscribe="out").load()
         answer = f"{schema}, n_1m long, x_1m long"
@@ -186,12 +188,12 @@ def test_kafka_to_kafka(spark, feed, tmp_path: Path) -> None:
         got = got.select(sf.expr("bigint(string(key)) AS of"), value.alias("row"))
         ours = got.select("of", "row.*").toArrow()
     assert ours["of"].equals(ours["id"])
-    expected = sw.rolling(rows, windows="1m", **ASKED)
+    expected = sw.rolling(rows, windows="1m", **REQUEST)
     assert_same(ours.drop_columns(["of", "end"]), expected, ["id"])
 
 
 def test_a_machine_too_busy_to_start_a_python() -> None:
-    """Not all that Spark says of it."""
+    """A message that does not repeat all of Spark's."""
     from slidewise.cli.spark_stream import _explain_failure
 
     reason = "[STREAM_FAILED] Query terminated: Python worker failed to connect back."
@@ -203,17 +205,17 @@ def test_ctrl_c_ends_it(feed, tmp_path: Path) -> None:
     out = ["--checkpoint", str(tmp_path / "state"), "-o", str(tmp_path / "out")]
     command = stream(feed, "--window", "1m", *out)
     command[command.index("once")] = "1s"
-    with (tmp_path / "said").open("w") as said:
+    with (tmp_path / "printed").open("w") as printed:
         running = subprocess.Popen(
             [sys.executable, "-m", "slidewise", *command],
-            stderr=said,
+            stderr=printed,
             env={**os.environ, "PYSPARK_PYTHON": sys.executable},
             start_new_session=True,
         )
     try:
         end = time.monotonic() + 120
-        while "batch 2:" not in (tmp_path / "said").read_text():
-            assert running.poll() is None, (tmp_path / "said").read_text()
+        while "batch 2:" not in (tmp_path / "printed").read_text():
+            assert running.poll() is None, (tmp_path / "printed").read_text()
             assert time.monotonic() < end
             time.sleep(0.2)
         os.killpg(running.pid, signal.SIGINT)
@@ -221,12 +223,12 @@ def test_ctrl_c_ends_it(feed, tmp_path: Path) -> None:
     finally:
         running.kill()
         running.wait()
-    said = (tmp_path / "said").read_text()
-    assert said.endswith("slidewise: interrupted\n")
-    assert "Traceback" not in said
+    printed = (tmp_path / "printed").read_text()
+    assert printed.endswith("slidewise: interrupted\n")
+    assert "Traceback" not in printed
     names = list((tmp_path / "out").glob("*.parquet"))
     rows = pa.concat_tables([pq.read_table(name) for name in names])
-    spec = {**ASKED, "windows": "1m"}
+    spec = {**REQUEST, "windows": "1m"}
     ids = feed.expected("final", spec)["id"].to_pylist()
     assert set(rows["id"].to_pylist()) <= set(ids)
     assert pc.count_distinct(rows["id"]).as_py() == len(rows) > 0

@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="use about this much memory (500MB, 4GB), beside the rows in the longest "
+        help="use about this much memory (500MB, 4GB) besides the rows in the longest "
         "window of one key, and sort the file on disk; 'unlimited' reads the whole "
         "file. By default a file too large for the free memory is sorted on disk",
     )

@@ -40,8 +40,8 @@ Stage = Callable[[str], AbstractContextManager[Progress]]
 _RUN = "__slidewise_run"
 _TICK = "__slidewise_tick"
 _ROW = "__slidewise_row"
-# Sorting a chunk takes its rows, their order and a sorted copy, beside what Python and
-# Arrow take: a chunk has this part of the memory.
+# Sorting a chunk takes its rows, their order and a sorted copy, and Python and Arrow
+# take more: a chunk has this part of the memory.
 _CHUNKS_PER_MEMORY = 8
 _MIN_CHUNK = 1 << 20
 
@@ -66,7 +66,7 @@ def rolling_file(
         source: The file to read.
         target: The file to write, replaced once all of it is written.
         spec: What to compute.
-        memory: About how many bytes to use, beside those of Python and Arrow, and
+        memory: About how many bytes to use besides those of Python and Arrow, and
             twice the rows in the longest window of one key (with `arrival`, of one
             whole key).
         time_format: As for `read_table`.

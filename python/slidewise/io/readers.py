@@ -12,7 +12,7 @@ Text may be compressed (`.csv.gz`, `.jsonl.zst`, `.bz2`).
 Delimited text has no types, so the values of a column decide:
 
 - A column of whole numbers is int64, or uint64 where one is beyond int64 and none is
-  negative. With other numbers beyond int64 (negative ones beside them, or beyond
+  negative. With other numbers beyond int64 (negative ones among them, or beyond
   uint64) it is float64, and its numbers are rounded to 53 bits: Parquet and Arrow keep
   them, as decimals.
 - An empty field, `NA`, `N/A`, `NULL`, `null`, `NaN` and `nan` are missing values (null)
@@ -354,7 +354,7 @@ def arrow_reader(source: pa.NativeFile) -> Any:
 
 
 def with_empty_times(table: pa.Table, file: Path, spec: Spec) -> pa.Table:
-    """Gives a text without rows times of the type that the windows ask for.
+    """Gives a text without rows times of the type that the windows need.
 
     Example:
         >>> import slidewise as sw
