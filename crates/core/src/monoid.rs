@@ -2,7 +2,7 @@
 //!
 //! A window stores *entries* `(time, value)` and answers with the fold of their
 //! *partials* in time order. [`Monoid`] asks for associativity and an identity and for
-//! nothing else: no inverse, no commutativity. (Tangwongsan et al. 2015, §2.1.)
+//! nothing else: no inverse, no commutativity. (Tangwongsan et al. 2015, PVLDB 8(7), §3.1.)
 //!
 //! What a window stores per entry is the raw [`Monoid::In`], not the partial: eight
 //! bytes for a sum whose partial takes sixteen. An entry that no `In` can express (two

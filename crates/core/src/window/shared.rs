@@ -1,7 +1,7 @@
 //! Many ranges over one stream: a window that answers for each of them at once.
 //!
 //! All ranges end at the youngest entry; each reaches back so many entries, or so much
-//! time (SlickDeque 2018, §2.1 and §3.2: queries that differ in range share what they
+//! time (SlickDeque 2018, §2.3 and §3.2: queries that differ in range share what they
 //! compute). The structures know values in order of arrival; [`SharedWindow`] knows times,
 //! and which range is which.
 //!
