@@ -246,8 +246,8 @@ def test_ids_beyond_int64_in_a_csv(tmp_path, capsys):
     file.write_text("t,k\n1,18446744073709551615\n2,18446744073709551614\n")
     assert main.main(["rolling", str(file), *ROLL, "--by", "k"]) == 0
     out = capsys.readouterr().out
-    assert "18446744073709551615  1    1" in out
-    assert "18446744073709551614  2    1" in out
+    assert "18446744073709551615   1     1" in out
+    assert "18446744073709551614   2     1" in out
     file.write_text("t,x\n1,1e19\n2,0.5\n")
     assert readers.read_table(file)["x"].to_pylist() == [1e19, 0.5]
     file.write_text("t,x\n1,1e19\n2,3e18\n")
