@@ -247,7 +247,8 @@ rust: $(FETCHED)
 	@cargo --version >/dev/null 2>&1 || rustup toolchain install
 
 $(CACHE)/cargo/bin/cargo: $(UV)
-	$(UV) run --no-project --with puccinialin python -m puccinialin --location $(CACHE) \
+	@cd / && $(UV) run --isolated --no-project --with puccinialin \
+		python -m puccinialin --location $(CACHE) >/dev/null \
 		|| { echo "Install Rust (https://rustup.rs), then run make again."; exit 1; }
 
 $(CURDIR)/.uv/bin/uv:
