@@ -253,4 +253,4 @@ $(CACHE)/cargo/bin/cargo: $(UV)
 
 $(CURDIR)/.uv/bin/uv:
 	@$(PYTHON) -m venv .uv
-	@.uv/bin/pip install --quiet uv
+	@.uv/bin/pip install --quiet 'uv>=0.9,<1'
