@@ -68,7 +68,7 @@ def test_signatures_and_pages_of_help_stay() -> None:
         "on",
         "windows",
     ]
-    assert (sw.hopping.__doc__ or "").startswith("Aggregates over windows")
+    assert (sw.hopping.__doc__ or "").startswith("Aggregates over hopping")
     assert sw.explain.__name__ == "explain"
 
 
