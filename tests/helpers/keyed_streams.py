@@ -146,7 +146,7 @@ def near(a: float | None, b: float | None) -> bool:
     return math.isclose(a, b, rel_tol=NEAR) or (a != a and b != b)
 
 
-ASKED = [
+OPTIONS = [
     {"windows": [7, 100], "aggs": FOLDED},
     {"windows": [30], "aggs": FOLDED, "closed": "both", "offset": 3},
     {"windows": [50, 3], "aggs": WHOLE, "closed": "left"},

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from keyed_streams import ASKED, FOLDED, WHOLE, Stream, assert_same, page
+from keyed_streams import FOLDED, OPTIONS, WHOLE, Stream, assert_same, page
 
 import slidewise as sw
 
@@ -60,16 +60,16 @@ class Late:
         return answers.take(pa.array(sorted(last.values()), pa.int64())).select(results)
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=range(len(ASKED)))
+@pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
 @pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
 @pytest.mark.parametrize("seed", range(3))
 def test_final_answers_are_corrected(
-    page: int, seed: int, by: list[str], asked: dict[str, object]
+    page: int, seed: int, by: list[str], options: dict[str, object]
 ) -> None:
     """Rows up to the longest window behind the watermark change what was given."""
-    spec: dict[str, object] = {"on": "t", "by": by, **asked}
-    reach = max(w for w in asked["windows"] if isinstance(w, int))
-    reach += asked.get("offset", 0)
+    spec: dict[str, object] = {"on": "t", "by": by, **options}
+    reach = max(w for w in options["windows"] if isinstance(w, int))
+    reach += options.get("offset", 0)
     late = Late(seed * 1000 + page + 7, spec, reach)
     table = pa.concat_tables(late.accepted).drop_columns("batch")
     expected = sw.rolling(table, **spec)
@@ -99,15 +99,15 @@ def test_only_rows_whose_windows_hold_a_late_one_come_again(
             given[row["id"]] = row["batch"]
 
 
-@pytest.mark.parametrize("asked", ASKED[:4], ids=range(4))
+@pytest.mark.parametrize("options", OPTIONS[:4], ids=range(4))
 @pytest.mark.parametrize("seed", range(3))
 def test_arrival_answers_take_late_rows(
-    page: int, seed: int, asked: dict[str, object]
+    page: int, seed: int, options: dict[str, object]
 ) -> None:
     """A late row is answered as of its arrival, which changes no other answer."""
-    spec: dict[str, object] = {"on": "t", "by": "key", **asked}
-    reach = max(w for w in asked["windows"] if isinstance(w, int))
-    reach += asked.get("offset", 0)
+    spec: dict[str, object] = {"on": "t", "by": "key", **options}
+    reach = max(w for w in options["windows"] if isinstance(w, int))
+    reach += options.get("offset", 0)
     late = Late(seed * 1000 + page + 9, spec, reach, emit="arrival")
     table = pa.concat_tables(late.accepted)
     expected = sw.rolling(table, at=table, **{**spec, "arrival": "batch"})
@@ -116,15 +116,15 @@ def test_arrival_answers_take_late_rows(
     assert late.corrections == 0
 
 
-@pytest.mark.parametrize("asked", ASKED[:3], ids=range(3))
+@pytest.mark.parametrize("options", OPTIONS[:3], ids=range(3))
 @pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
 @pytest.mark.parametrize("seed", range(3))
 def test_updates_take_late_rows(
-    page: int, seed: int, by: list[str], asked: dict[str, object]
+    page: int, seed: int, by: list[str], options: dict[str, object]
 ) -> None:
     """The last answer of a key is its window at its latest row, late ones included."""
-    spec: dict[str, object] = {"on": "t", "by": by, **asked}
-    reach = max(asked["windows"]) + asked.get("offset", 0)
+    spec: dict[str, object] = {"on": "t", "by": by, **options}
+    reach = max(options["windows"]) + options.get("offset", 0)
     late = Late(seed * 1000 + page + 10, spec, reach, emit="update")
     seen = None
     for rows, answered in zip(late.accepted, late.answers, strict=True):

@@ -77,7 +77,7 @@ def test_a_deletion_takes_the_first_row_to_arrive(
 
 @pytest.mark.parametrize("windows", [[10], [10, sw.rows(2)]], ids=["time", "rows"])
 def test_then_by_orders_rows_of_all_batches(windows: list[object]) -> None:
-    """Whatever else is asked, `rows(n)` among it."""
+    """With all other options, `rows(n)` among them."""
     kw = sw.KeyedWindows(
         on="t",
         windows=windows,

@@ -1,4 +1,4 @@
-"""What `KeyedWindows` refuses, forgets, keeps and gives back."""
+"""`KeyedWindows`: errors, eviction, state, and late rows."""
 
 import datetime as dt
 
@@ -8,7 +8,7 @@ import pytest
 import slidewise as sw
 from slidewise.spec.spec import Spec
 
-ASKED = {"on": "t", "by": "key", "windows": [10], "aggs": {"n": sw.count()}}
+OPTIONS = {"on": "t", "by": "key", "windows": [10], "aggs": {"n": sw.count()}}
 
 
 def batch(*rows: tuple[int, str | None]) -> pa.Table:
@@ -19,12 +19,12 @@ def batch(*rows: tuple[int, str | None]) -> pa.Table:
 
 def test_a_spec_and_its_keywords_are_the_same() -> None:
     """`KeyedWindows(spec)` and `KeyedWindows(**request)`."""
-    for windows in (sw.KeyedWindows(Spec.make(**ASKED)), sw.KeyedWindows(**ASKED)):
+    for windows in (sw.KeyedWindows(Spec.make(**OPTIONS)), sw.KeyedWindows(**OPTIONS)):
         windows.ingest(batch((1, "a"), (5, "a")))
         windows.advance(5)
         assert windows.collect()["n_10"].to_pylist() == [1, 2]
     with pytest.raises(sw.SpecError, match="belong in the Spec"):
-        sw.KeyedWindows(Spec.make(**ASKED), on="t")
+        sw.KeyedWindows(Spec.make(**OPTIONS), on="t")
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_wrong_arguments_are_refused(
     """With the first batch at the latest."""
     rows = batch((1, "a")).append_column("came", pa.array([1]))
     with pytest.raises(sw.SpecError, match=message):
-        sw.KeyedWindows(**{**ASKED, **arguments}).ingest(rows)
+        sw.KeyedWindows(**{**OPTIONS, **arguments}).ingest(rows)
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         ({"window": sw.session(3)}, "may join two sessions"),
         ({"window": 3, "empty": True}, "makes empty windows"),
@@ -61,11 +61,11 @@ def test_wrong_arguments_are_refused(
     ],
 )
 def test_what_cannot_be_corrected_is_refused(
-    asked: dict[str, object], message: str
+    options: dict[str, object], message: str
 ) -> None:
     """Where sending answers again would not set them right."""
     windows = sw.KeyedWindows(
-        on="t", aggs={"n": sw.count()}, late_rows="correct", **asked
+        on="t", aggs={"n": sw.count()}, late_rows="correct", **options
     )
     with pytest.raises(sw.SpecError, match=message):
         windows.ingest(batch((1, "a")))
@@ -73,7 +73,7 @@ def test_what_cannot_be_corrected_is_refused(
 
 def test_wrong_batches_change_nothing() -> None:
     """Other columns, other types, no time."""
-    windows = sw.KeyedWindows(**ASKED, emit="arrival")
+    windows = sw.KeyedWindows(**OPTIONS, emit="arrival")
     with pytest.raises(sw.SpecError, match="no rows yet"):
         windows.collect()
     windows.ingest(batch((1, "a")))
@@ -92,8 +92,8 @@ def test_wrong_batches_change_nothing() -> None:
 
 def test_an_overflow_changes_nothing() -> None:
     """All or nothing: the batch can be given again without what was too much."""
-    asked = {**ASKED, "aggs": {"x": sw.sum("x")}}
-    windows = sw.KeyedWindows(**asked, emit="arrival")
+    options = {**OPTIONS, "aggs": {"x": sw.sum("x")}}
+    windows = sw.KeyedWindows(**options, emit="arrival")
 
     def rows(*values: int) -> pa.Table:
         count = len(values)
@@ -124,7 +124,7 @@ def test_times_come_back_in_their_own_type() -> None:
 
 def test_late_rows_are_counted_and_given_back() -> None:
     """`late_rows="flag"`: without results, marked."""
-    windows = sw.KeyedWindows(**ASKED, emit="arrival", late_rows="flag", late=2)
+    windows = sw.KeyedWindows(**OPTIONS, emit="arrival", late_rows="flag", late=2)
     windows.ingest(batch((10, "a")))
     windows.advance()
     windows.ingest(batch((8, "a"), (9, "a")))
@@ -136,8 +136,8 @@ def test_late_rows_are_counted_and_given_back() -> None:
 
 def test_keys_leave_with_their_rows_or_when_told() -> None:
     """Windows of rows keep a key for ever, others do not."""
-    windows = sw.KeyedWindows(**ASKED, emit="update")
-    counted = sw.KeyedWindows(**{**ASKED, "windows": [sw.rows(2)]}, emit="update")
+    windows = sw.KeyedWindows(**OPTIONS, emit="update")
+    counted = sw.KeyedWindows(**{**OPTIONS, "windows": [sw.rows(2)]}, emit="update")
     for keyed in (windows, counted):
         keyed.ingest(batch((1, "a"), (2, "b"), (3, None)))
         keyed.advance()
@@ -158,7 +158,7 @@ def test_keys_leave_with_their_rows_or_when_told() -> None:
 
 def test_snapshots_of_changes_follow_one_another() -> None:
     """Whole, then what changed, twice; the restored windows go on alike."""
-    windows = sw.KeyedWindows(**ASKED, emit="update", late=5)
+    windows = sw.KeyedWindows(**OPTIONS, emit="update", late=5)
     windows.ingest(batch(*((at, f"k{at % 7}") for at in range(5000))))
     windows.collect()
     whole, changes = windows.to_bytes(), []
@@ -168,7 +168,7 @@ def test_snapshots_of_changes_follow_one_another() -> None:
         windows.collect()
         changes.append(windows.changes())
     assert len(changes[0]) < len(whole) // 2
-    other = sw.KeyedWindows.from_bytes(whole, changes=changes, **ASKED)
+    other = sw.KeyedWindows.from_bytes(whole, changes=changes, **OPTIONS)
     for keyed in (windows, other):
         keyed.ingest(batch((5011, "k1"), (5012, "k2")))
         keyed.check()
@@ -178,7 +178,7 @@ def test_snapshots_of_changes_follow_one_another() -> None:
 
 def test_damaged_snapshots_are_refused() -> None:
     """Every byte counts; so does the spec."""
-    windows = sw.KeyedWindows(**ASKED)
+    windows = sw.KeyedWindows(**OPTIONS)
     windows.ingest(batch((1, "a")))
     windows.collect()
     blob = windows.to_bytes()
@@ -186,16 +186,16 @@ def test_damaged_snapshots_are_refused() -> None:
         broken = bytearray(blob)
         broken[at] ^= 0x55
         with pytest.raises(sw.SnapshotError):
-            sw.KeyedWindows.from_bytes(bytes(broken), **ASKED)
+            sw.KeyedWindows.from_bytes(bytes(broken), **OPTIONS)
         with pytest.raises(sw.SnapshotError):
-            sw.KeyedWindows.from_bytes(blob[:at], **ASKED)
+            sw.KeyedWindows.from_bytes(blob[:at], **OPTIONS)
     with pytest.raises(sw.SnapshotError, match="another Spec"):
-        sw.KeyedWindows.from_bytes(blob, **{**ASKED, "windows": [11]})
+        sw.KeyedWindows.from_bytes(blob, **{**OPTIONS, "windows": [11]})
 
 
 def test_answers_wait_for_nobody_twice() -> None:
-    """A snapshot would lose answers that nobody collected."""
-    windows = sw.KeyedWindows(**ASKED, emit="arrival")
+    """A snapshot would lose results that were not collected."""
+    windows = sw.KeyedWindows(**OPTIONS, emit="arrival")
     windows.ingest(batch((1, "a")))
     with pytest.raises(sw.SpecError, match="collect"):
         windows.to_bytes()
@@ -206,8 +206,8 @@ def test_answers_wait_for_nobody_twice() -> None:
 def test_a_users_own_aggregation_runs_over_streams() -> None:
     """Any Python objects; all rows of the window are read for it."""
     longest = sw.aggregation(combine=lambda a, b: max(a, b, key=len), identity="")
-    asked = {**ASKED, "aggs": {"longest": longest("key")}}
-    windows = sw.KeyedWindows(**asked, emit="final")
+    options = {**OPTIONS, "aggs": {"longest": longest("key")}}
+    windows = sw.KeyedWindows(**options, emit="final")
     windows.ingest(batch((1, "a"), (2, "bb"), (3, "c")))
     windows.advance()
     assert windows.collect()["longest_10"].to_pylist() == ["a", "bb", "c"]
@@ -258,7 +258,7 @@ def test_both_zeros_are_one_key_and_so_is_nan(emit: str) -> None:
 
 
 def test_windows_without_keys_that_became_empty() -> None:
-    """There is no key left, and none to forget."""
+    """There is no key left, and none to evict."""
     windows = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
     windows.ingest(pa.table({"t": [1]}))
     assert len(windows) == 1
@@ -295,7 +295,7 @@ def test_the_watermark_may_reach_the_largest_time_of_all(emit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         ({"emit": "update", "by": "n_5", "windows": 5}, "'n_5' would occur twice"),
         ({"window": 5, "aggs": {"_correction": sw.count()}}, "'_correction' is taken"),
@@ -304,11 +304,11 @@ def test_the_watermark_may_reach_the_largest_time_of_all(emit: str) -> None:
     ids=["key", "correction", "late"],
 )
 def test_results_with_the_name_of_another_column(
-    asked: dict[str, object], message: str | None
+    options: dict[str, object], message: str | None
 ) -> None:
     """Named as what they are, before any row is taken in."""
-    asked = {"on": "t", "aggs": {"n": sw.count()}, **asked}
-    windows = sw.KeyedWindows(**asked, late_rows="correct")
+    options = {"on": "t", "aggs": {"n": sw.count()}, **options}
+    windows = sw.KeyedWindows(**options, late_rows="correct")
     rows = pa.table({"t": [1, 9], "n_5": ["a", "b"]})
     if message is None:
         windows.ingest(rows)  # its name is _late_5
@@ -340,21 +340,23 @@ def test_columns_that_hold_the_same_in_another_layout() -> None:
 @pytest.mark.parametrize("emit", ["final", "arrival", "update", "slide"])
 def test_one_window_that_overflows_does_not_stop_all_keys(emit: str) -> None:
     """With overflow="null", which a stream that is stuck can go on with."""
-    asked: dict[str, object] = {"on": "t", "by": "k", "aggs": {"s": sw.sum("x")}}
-    asked["window" if emit == "slide" else "windows"] = 4
+    options: dict[str, object] = {"on": "t", "by": "k", "aggs": {"s": sw.sum("x")}}
+    options["window" if emit == "slide" else "windows"] = 4
     rows = pa.table({"t": [4, 5, 6], "k": [*"aab"], "x": [2**62, 2**62, 1]})
     name = "s" if emit == "slide" else "s_4"
-    stuck = sw.KeyedWindows(**asked, emit=emit)
+    stuck = sw.KeyedWindows(**options, emit=emit)
     if emit in ("final", "slide"):
         stuck.ingest(rows)
         with pytest.raises(sw.ResultOverflowError, match="or give overflow='null'"):
             stuck.advance(100)
         assert (stuck.watermark, len(stuck.collect())) == (None, 0)
-        windows = sw.KeyedWindows.from_bytes(stuck.to_bytes(), **asked, overflow="null")
+        windows = sw.KeyedWindows.from_bytes(
+            stuck.to_bytes(), **options, overflow="null"
+        )
     else:
         with pytest.raises(sw.ResultOverflowError, match="or give overflow='null'"):
             stuck.ingest(rows)
-        windows = sw.KeyedWindows(**asked, emit=emit, overflow="null")
+        windows = sw.KeyedWindows(**options, emit=emit, overflow="null")
         windows.ingest(rows)
     windows.advance(100)
     expected = {

@@ -11,7 +11,7 @@ from threads import together
 
 import slidewise as sw
 
-ASKED = {"on": "t", "by": "k", "windows": 50, "aggs": {"s": sw.sum("x")}}
+OPTIONS = {"on": "t", "by": "k", "windows": 50, "aggs": {"s": sw.sum("x")}}
 
 
 def rows_of(thread: int, batch: int) -> pa.Table:
@@ -24,7 +24,7 @@ def rows_of(thread: int, batch: int) -> pa.Table:
 @pytest.mark.parametrize("threads", [2, 4])
 def test_no_row_is_lost(threads: int) -> None:
     """However the batches of several threads meet."""
-    windows = sw.KeyedWindows(**ASKED, late=10_000)
+    windows = sw.KeyedWindows(**OPTIONS, late=10_000)
     batches = [[rows_of(at, batch) for batch in range(30)] for at in range(threads)]
 
     def feed(own: list[pa.Table]) -> None:
@@ -35,13 +35,13 @@ def test_no_row_is_lost(threads: int) -> None:
     windows.advance(10_000)
     table = pa.concat_tables([batch for own in batches for batch in own])
     assert windows.late_count == 0
-    assert_same(windows.collect(), sw.rolling(table, **ASKED), ["t", "k", "x"])
+    assert_same(windows.collect(), sw.rolling(table, **OPTIONS), ["t", "k", "x"])
     windows.check()
 
 
 def test_readers_see_whole_batches() -> None:
     """Keys, copies, snapshots and answers, while another thread takes rows in."""
-    windows = sw.KeyedWindows(**ASKED, late=10_000)
+    windows = sw.KeyedWindows(**OPTIONS, late=10_000)
     windows.ingest(rows_of(0, 0))
     done = threading.Event()
 
@@ -56,7 +56,7 @@ def test_readers_see_whole_batches() -> None:
             for twin in (
                 copy.copy(windows),
                 pickle.loads(pickle.dumps(windows)),
-                sw.KeyedWindows.from_bytes(windows.to_bytes(), **ASKED),
+                sw.KeyedWindows.from_bytes(windows.to_bytes(), **OPTIONS),
             ):
                 twin.check()
                 twin.advance(10_000)

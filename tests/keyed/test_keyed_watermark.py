@@ -171,7 +171,7 @@ def test_rows_that_wait_for_answers_are_not_evicted():
 
 
 def test_then_by_columns_are_not_keys():
-    """Neither where windows are empty, nor where keys are forgotten."""
+    """Neither where windows are empty, nor where keys are evicted."""
     keyed = sw.KeyedWindows(
         on="t", by="k", window=2, empty=True, then_by="x", aggs={"l": sw.last("x")}
     )

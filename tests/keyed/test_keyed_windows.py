@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from keyed_streams import (
-    ASKED,
     FOLDED,
+    OPTIONS,
     WHOLE,
     Stream,
     assert_same,
@@ -19,29 +19,29 @@ import slidewise as sw
 __all__ = ["page"]
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=range(len(ASKED)))
+@pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
 @pytest.mark.parametrize("by", [["key"], ["key", "k2"], []], ids=["key", "two", "none"])
 @pytest.mark.parametrize("seed", range(4))
 def test_final_answers_are_those_of_the_whole_table(
-    page: int, seed: int, by: list[str], asked: dict[str, object]
+    page: int, seed: int, by: list[str], options: dict[str, object]
 ) -> None:
     """Every accepted row is answered once, as `rolling` does over all of them."""
-    spec: dict[str, object] = {"on": "t", "by": by, **asked}
+    spec: dict[str, object] = {"on": "t", "by": by, **options}
     table, answers, watermark = stream_of(seed * 1000 + page, spec, (0, 3, 50))
     expected = sw.rolling(table, **spec)
     expected = expected.filter(pc.less_equal(expected["t"], watermark))
     assert_same(answers, expected, ["id"])
 
 
-@pytest.mark.parametrize("asked", ASKED[:4], ids=range(4))
+@pytest.mark.parametrize("options", OPTIONS[:4], ids=range(4))
 @pytest.mark.parametrize("arrival", [None, "came"])
 @pytest.mark.parametrize("seed", range(4))
 def test_arrival_answers_see_what_has_arrived(
-    page: int, seed: int, arrival: str | None, asked: dict[str, object]
+    page: int, seed: int, arrival: str | None, options: dict[str, object]
 ) -> None:
     """Rows are answered at once, by what came in earlier batches and with them."""
     stream = Stream(seed * 1000 + page + 1)
-    spec: dict[str, object] = {"on": "t", "by": "key", "arrival": arrival, **asked}
+    spec: dict[str, object] = {"on": "t", "by": "key", "arrival": arrival, **options}
     windows = sw.KeyedWindows(
         **spec, emit="arrival", late=stream.random.choice([0, 60])
     )
@@ -59,14 +59,14 @@ def test_arrival_answers_see_what_has_arrived(
     assert_same(pa.concat_tables(answers), expected.drop_columns("order"), ["id"])
 
 
-@pytest.mark.parametrize("asked", ASKED[:3], ids=range(3))
+@pytest.mark.parametrize("options", OPTIONS[:3], ids=range(3))
 @pytest.mark.parametrize("seed", range(4))
 def test_updates_are_the_windows_at_the_latest_rows(
-    page: int, seed: int, asked: dict[str, object]
+    page: int, seed: int, options: dict[str, object]
 ) -> None:
     """Each batch answers its keys once, at their latest time so far."""
     stream = Stream(seed * 1000 + page + 2)
-    spec: dict[str, object] = {"on": "t", "by": "key", **asked}
+    spec: dict[str, object] = {"on": "t", "by": "key", **options}
     windows = sw.KeyedWindows(**spec, emit="update", late=stream.random.choice([0, 60]))
     seen = None
     for rows, answered, _, _ in run(stream, windows, spec, 12):
@@ -118,20 +118,20 @@ def test_deleted_rows_were_never_there(page: int, seed: int, emit: str) -> None:
         windows.check()
         answered = windows.collect()
         if emit == "arrival":
-            asked = pa.Table.from_pylist(new, schema)
-            assert_same(answered, sw.rolling(now, at=asked, **spec), ["id"])
+            points = pa.Table.from_pylist(new, schema)
+            assert_same(answered, sw.rolling(now, at=points, **spec), ["id"])
         elif emit == "update":
             latest = now.group_by("key").aggregate([("t", "max")]).to_pylist()
-            asked = [
+            rows = [
                 {"key": row["key"], "t": row["t_max"]}
                 for row in latest
                 if row["key"] in changed
                 and (watermark is None or row["t_max"] > watermark)
             ]
-            moments = pa.Table.from_pylist(
-                asked, pa.schema([("key", pa.string()), ("t", pa.int64())])
+            points = pa.Table.from_pylist(
+                rows, pa.schema([("key", pa.string()), ("t", pa.int64())])
             )
-            assert_same(answered, sw.rolling(now, at=moments, **spec), ["key"])
+            assert_same(answered, sw.rolling(now, at=points, **spec), ["key"])
         answers.append(answered)
     if emit == "final":
         expected = sw.rolling(now, **spec)

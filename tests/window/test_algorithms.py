@@ -320,10 +320,10 @@ def test_a_latency_bound_is_checked(latency, message):
 
 
 def test_a_latency_bound_is_explained():
-    told = sw.Window(sw.sum(), algorithm="daba_late", latency="10m").explain()
-    assert "entries 10m before the latest move from the tree" in told
-    told = sw.Window(sw.sum(), algorithm="daba_late").explain()
-    assert "without latency= all entries stay in the tree" in told
+    text = sw.Window(sw.sum(), algorithm="daba_late", latency="10m").explain()
+    assert "entries 10m before the latest move from the tree" in text
+    text = sw.Window(sw.sum(), algorithm="daba_late").explain()
+    assert "without latency= all entries stay in the tree" in text
 
 
 def test_parameters_are_checked():

@@ -48,7 +48,7 @@ AGGS = {
     "inverse": (Total, [3, 1, 4, 1, 5, 9, 2, 6]),
 }
 
-# What the window is asked, and what that tells in `explain`.
+# A call that makes the window migrate, and its reason in `explain`.
 TRIGGERS = {
     "late": (lambda w: w.insert(35, None), "an entry at 35 came late"),
     "bulk": (lambda w: w.insert_many([95, 5, 15], [None] * 3), "an entry at 5 came"),
@@ -94,7 +94,7 @@ def pairs(ties):
 @pytest.mark.parametrize("trigger", TRIGGERS)
 @pytest.mark.parametrize("ties", ["combine", "keep"])
 def test_goes_over_and_loses_nothing(trigger, ties):
-    act, told = TRIGGERS[trigger]
+    act, reason = TRIGGERS[trigger]
     for w, oracle in pairs(ties):
         first = w.algorithm
         if not ALGORITHMS[first].in_order:
@@ -110,7 +110,7 @@ def test_goes_over_and_loses_nothing(trigger, ties):
         assert w.query() == oracle.query()
         assert len(w) == len(oracle)
         text = " ".join(w.explain().split())
-        assert told in text
+        assert reason in text
         assert f'before that {first}: chosen by "auto"' in text
         assert act(w) == act(oracle)  # and it is a fiba like any other
         assert w.items() == oracle.items()
@@ -140,7 +140,7 @@ def test_copies_go_on_alike(trigger):
     rng = random.Random(trigger)
     for w, _ in pairs("combine"):
         if w.aggs in (AGGS["own"][0], AGGS["inverse"][0]):
-            continue  # told below: they have no name to be found by
+            continue  # below: they have no name to look up
         if trigger is not None:
             TRIGGERS[trigger][0](w)
         for other in others(w):

@@ -107,9 +107,9 @@ def test_an_int_among_bools_makes_all_ints() -> None:
     assert same(sw.Window.from_bytes(window.to_bytes()).query(), 1)
     with pytest.raises(sw.SpecError, match="is a float, but this window holds int64"):
         window.insert(4, 0.5)
-    told = sw.Window(sw.max(), dtype="int64")
-    told.insert(1, True)
-    assert same(told.query(), 1)
+    typed = sw.Window(sw.max(), dtype="int64")
+    typed.insert(1, True)
+    assert same(typed.query(), 1)
 
 
 def test_bits_of_bools_and_an_int_are_those_of_ints() -> None:

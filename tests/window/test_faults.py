@@ -115,11 +115,11 @@ class Zone(tzinfo):
     def __init__(self, trap):
         self.trap = trap
 
-    def utcoffset(self, moment):
+    def utcoffset(self, time):
         self.trap()
         return timedelta(hours=1)
 
-    def dst(self, moment):
+    def dst(self, time):
         return timedelta(0)
 
     def __deepcopy__(self, memo):
@@ -172,13 +172,13 @@ COLUMNS = {
         T, {"x": ArrowArray(t, V), "y": ArrowStream(t, ["a", "b", "c", "d"])}
     ),
 }
-MOMENT = datetime(2024, 1, 1)
+NEW_YEAR = datetime(2024, 1, 1)
 ZONED = {
-    "insert": lambda w, t: w.insert(MOMENT.replace(tzinfo=Zone(t)), 1),
+    "insert": lambda w, t: w.insert(NEW_YEAR.replace(tzinfo=Zone(t)), 1),
     "times": lambda w, t: w.insert_many(
-        (MOMENT.replace(tzinfo=Zone(t), day=d) for d in (3, 1, 2)), [3, 1, 2]
+        (NEW_YEAR.replace(tzinfo=Zone(t), day=d) for d in (3, 1, 2)), [3, 1, 2]
     ),
-    "query": lambda w, t: w.query(MOMENT.replace(tzinfo=Zone(t))),
+    "query": lambda w, t: w.query(NEW_YEAR.replace(tzinfo=Zone(t))),
 }
 
 
@@ -287,7 +287,7 @@ def test_a_zone_that_raises_when_a_time_is_written():
     zone = Zone(lambda: None)
     w = sw.Window(sw.sum())
     w.insert_many(
-        [MOMENT.replace(tzinfo=zone, hour=hour) for hour in (2, 1, 3)], [2, 1, 3]
+        [NEW_YEAR.replace(tzinfo=zone, hour=hour) for hour in (2, 1, 3)], [2, 1, 3]
     )
     for use in (w.evict, w.items, lambda: w.oldest, lambda: w.youngest, w.to_svg):
         zone.trap = Trap(1)
@@ -295,7 +295,7 @@ def test_a_zone_that_raises_when_a_time_is_written():
             use()
         zone.trap = lambda: None
         assert len(w) == 3
-    assert w.evict() == MOMENT.replace(tzinfo=zone, hour=1)
+    assert w.evict() == NEW_YEAR.replace(tzinfo=zone, hour=1)
 
 
 def test_a_first_entry_that_fails_decides_nothing():
@@ -308,7 +308,7 @@ def test_a_first_entry_that_fails_decides_nothing():
         with pytest.raises(Boom):
             use(w, Trap(1))
         assert w.dtype is None
-        w.insert(MOMENT, 1.5)
+        w.insert(NEW_YEAR, 1.5)
         assert w.query() == 1.5
 
 

@@ -162,7 +162,7 @@ def test_windows_of_numbers_do_not_grow_the_process():
     times = np.arange(10_000)
     for turn in range(20):
         w.insert_many(times + turn * 10_000, times)
-    settled = w.nbytes
+    before = w.nbytes
     for turn in range(20, 200):
         w.insert_many(times + turn * 10_000, times)
-    assert w.nbytes <= settled * 1.5
+    assert w.nbytes <= before * 1.5

@@ -208,7 +208,7 @@ def test_in_another_process():
 
 
 @pytest.mark.parametrize(
-    "moment",
+    "time",
     [
         date(2024, 2, 29),
         datetime(2024, 2, 29, 12, 30, 1, 5),
@@ -217,12 +217,12 @@ def test_in_another_process():
         datetime(9999, 12, 31, 23, 59, 59, 999_999),
     ],
 )
-def test_moments_among_collected_values(moment):
-    w = filled(sw.collect(), [(1, moment), (2, [moment])])
+def test_datetimes_among_collected_values(time):
+    w = filled(sw.collect(), [(1, time), (2, [time])])
     (first, second) = sw.Window.from_bytes(w.to_bytes()).query()
-    assert (first, second) == (moment, [moment])
-    assert getattr(first, "fold", 0) == getattr(moment, "fold", 0)
-    assert getattr(first, "tzinfo", 0) == getattr(moment, "tzinfo", 0)
+    assert (first, second) == (time, [time])
+    assert getattr(first, "fold", 0) == getattr(time, "fold", 0)
+    assert getattr(first, "tzinfo", 0) == getattr(time, "tzinfo", 0)
 
 
 class Own:
@@ -271,17 +271,17 @@ def test_deep_and_cyclic_values_are_refused():
 
 def test_zones_without_a_name():
     class Odd(timezone.__base__):
-        def utcoffset(self, moment):
+        def utcoffset(self, time):
             return timedelta(hours=1)
 
-        def dst(self, moment):
+        def dst(self, time):
             return timedelta(0)
 
-    moment = datetime(2024, 1, 1, tzinfo=Odd())
+    time = datetime(2024, 1, 1, tzinfo=Odd())
     with pytest.raises(sw.SnapshotError, match="has no name to write"):
-        filled(sw.sum(), [(moment, 1)]).to_bytes()
+        filled(sw.sum(), [(time, 1)]).to_bytes()
     with pytest.raises(sw.SnapshotError, match="has no name"):
-        filled(sw.collect(), [(1, moment)]).to_bytes()
+        filled(sw.collect(), [(1, time)]).to_bytes()
 
 
 def test_too_many_aggregations_for_a_header():
@@ -479,15 +479,15 @@ def test_headers_and_payloads_that_do_not_belong_together():
 
 
 def test_times_that_their_kind_cannot_tell():
-    for moment in (
+    for time in (
         datetime(2024, 1, 1),
         date(2024, 1, 1),
         np.datetime64("2024-01-01", "ns"),
     ):
-        w = filled(sw.sum(), [(moment, 1)])
+        w = filled(sw.sum(), [(time, 1)])
         header, payload = parts(w.to_bytes())
         clock = w._describe()[2]
-        ticks = struct.pack("<q", clock.ticks(moment))
+        ticks = struct.pack("<q", clock.ticks(time))
         forgery = forged(header, payload.replace(ticks, struct.pack("<q", MIN)))
         with pytest.raises(
             sw.SnapshotError, match="since 1970 is a time out of the range of"
@@ -552,11 +552,11 @@ def test_damage_allocates_little():
     """At most twice the blob and 1 MiB, whatever lengths the bytes claim."""
     ints = sw.Window(sw.sum())
     ints.insert_many(np.arange(60_000), np.arange(60_000))
-    moments = sw.Window(sw.stddev())
-    moments.insert_many(np.arange(20_000), np.arange(20_000))
+    deviations = sw.Window(sw.stddev())
+    deviations.insert_many(np.arange(20_000), np.arange(20_000))
     strings = filled(sw.collect(), [(t, "x" * 20) for t in range(5_000)])
     measured = 0
-    for window in (ints, moments, strings, CORPUS["objects"](), CORPUS["columns"]()):
+    for window in (ints, deviations, strings, CORPUS["objects"](), CORPUS["columns"]()):
         for blob in claiming(window, 40):
             if refused(blob):
                 # The least of three: the allocator's own reserves come and go.

@@ -39,8 +39,8 @@ def answer_slides(query: Query, cover: Cover, ends: pa.Array) -> pa.Table:
     places = row_numbers(len(keys) * len(ends))
     of_key = pc.divide(places, max(1, len(ends)))
     of_end = pc.subtract(places, pc.multiply(of_key, len(ends)))
-    asked = keys.take(of_key).select(list(query.spec.by))
-    table, answers = _answered(query, request, asked, ends.take(of_end))
+    keys_of_windows = keys.take(of_key).select(list(query.spec.by))
+    table, answers = _answered(query, request, keys_of_windows, ends.take(of_end))
     return table.filter(pc.greater(answers[-1], 0))
 
 
@@ -56,10 +56,10 @@ def _answered(
 ) -> tuple[pa.Table, list[pa.Array]]:
     """Windows that end at these times, with all results, `ROWS` among them."""
     starts = pc.subtract(stops, query.grid.length)
-    asked = keys.append_column(query.spec.on, query.restore(stops))
+    keys_of_windows = keys.append_column(query.spec.on, query.restore(stops))
     ended = keys.append_column("window_end", query.times.window_ends(stops))
     request.name_row = lambda row: describe_window(ended, row, query.spec.by)
-    points = query_points_of(frame(asked), request, query.spec_of_points)
+    points = query_points_of(frame(keys_of_windows), request, query.spec_of_points)
     (window,) = request.compute(replace(points, starts=starts))
     answers = [result.array for result in window.values()]
     table = keys.append_column("window_start", query.times.window_ends(starts))

@@ -133,7 +133,7 @@ class KeyedWindows:
         self._then_by = then_columns(then_by)
         self._late_rows = check_late_rows(late_rows)
         if late_rows == "flag" and self._emit not in ("arrival", "final"):
-            instead = "" if self._spec.is_hopping else ", or ask for emit='final'"
+            instead = "" if self._spec.is_hopping else ", or use emit='final'"
             raise SpecError(
                 f"late_rows='flag' gives rows back, and emit={self._emit!r} gives "
                 f"none: count them by `late_count`{instead}"

@@ -189,8 +189,8 @@ class Shard(ShardState):
     def _answer_final(self, watermark: int) -> tuple[pa.Table | None, list[Slot]]:
         due = []
         for slot in self.slots:
-            oldest = slot.earliest_waiting
-            if oldest is not None and oldest <= watermark:
+            earliest = slot.earliest_waiting
+            if earliest is not None and earliest <= watermark:
                 due.append((slot, self.query.sort(self._take_due(slot, watermark))))
         if not due:
             return None, []

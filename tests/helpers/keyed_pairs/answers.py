@@ -53,27 +53,27 @@ class Answers:
         """Per answer the values of its columns, by the table and by Python."""
         nothing = dict.fromkeys(self.columns())
         found: list[tuple[Values, Values]] = [(nothing, {}) for _ in due]
-        asked = [at for at, one in enumerate(due) if not one.late]
-        if not asked:
+        checked = [at for at, one in enumerate(due) if not one.late]
+        if not checked:
             return found
-        long = self._length([due[at] for at in asked])
+        long = self._length([due[at] for at in checked])
         if long > _MOST and self._by_rolling():
-            whole = self._whole([due[at] for at in asked])
-            for at, values in zip(asked, whole, strict=True):
+            whole = self._whole([due[at] for at in checked])
+            for at, values in zip(checked, whole, strict=True):
                 found[at] = (values, {})
             return found
         if long > _MOST:
             unknown = dict.fromkeys(self.columns(), UNKNOWN)
-            for at in asked:
+            for at in checked:
                 found[at] = (unknown, {})
-            each = max(1, len(asked) * _MOST // long)
-            asked = sorted(self.plan.random.sample(asked, each))
+            each = max(1, len(checked) * _MOST // long)
+            checked = sorted(self.plan.random.sample(checked, each))
         lists = [
-            [self.model.members(due[at], span) for span in self.spans] for at in asked
+            [self.model.members(due[at], span) for span in self.spans] for at in checked
         ]
         tables = self._tables(lists)
         size = sum(len(rows) for windows in lists for rows in windows)
-        for number, at in enumerate(asked):
+        for number, at in enumerate(checked):
             second = self._plainly(lists[number], few=size <= _FEW)
             # Of many values, sketches of other groupings may answer otherwise.
             inexact = {n: v for n, v in second.items() if isinstance(v, Ranked)}
@@ -161,14 +161,14 @@ class Answers:
     def _plainly(self, windows: list[list[Row]], *, few: bool) -> Values:
         """Answers in Python: all of them over few rows, else those of quantiles."""
         request = self.plan.request
-        asked = [n for n, agg in self.aggs.items() if few or agg.kind == _INEXACT]
+        inexact = [n for n, agg in self.aggs.items() if few or agg.kind == _INEXACT]
         found = []
         for rows in windows:
-            values = [self._values(row) for row in rows] if asked else []
+            values = [self._values(row) for row in rows] if inexact else []
             found.append(
                 {
                     name: answer(CATALOGUE[name], values, *map(request.get, _RULES))
-                    for name in asked
+                    for name in inexact
                 }
             )
         return self._labelled(found)

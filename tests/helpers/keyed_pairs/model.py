@@ -1,6 +1,6 @@
 """What a stream of keyed windows has to answer, from what the words mean.
 
-Rows are a list. Everything is looked for in all of it: nothing is folded or forgotten.
+Rows are a list. Everything is looked for in all of it: nothing is folded or evicted.
 """
 
 import math
@@ -85,7 +85,7 @@ class Model:
     """The rows that are held, the watermark, and what is due at each step.
 
     Attributes:
-        held: Accepted rows that were neither taken back nor forgotten, by key.
+        held: Accepted rows that were neither deleted nor evicted, by key.
         largest: The largest time seen.
         watermark: In ticks; None before the first.
         late: How many late rows there were.
@@ -101,7 +101,7 @@ class Model:
         # Of each key the start of its last window with rows; when keys were answered.
         self.starts: dict[Key, int] = {}
         self.given: set[tuple[Any, ...]] = set()
-        # Whether what came before may have been forgotten, or taken back.
+        # Whether what came before may have been evicted or deleted.
         self.unsure = bool(self.case["deletes"])
         self._ordered: dict[Key, Ordered] = {}
 
@@ -278,7 +278,7 @@ class Model:
         yield first, last
 
     def evict_idle(self, until: int) -> int:
-        """Forgets keys whose latest row is not younger."""
+        """Evicts keys whose latest row is at or before a time."""
         idle = [
             key
             for key, rows in self.held.items()

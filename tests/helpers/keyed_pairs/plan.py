@@ -1,4 +1,4 @@
-"""A case spelled out: what is asked of a stream, and how its rows come."""
+"""The plan of a case: the request of a stream, and the arrival of its rows."""
 
 import datetime as dt
 import math
@@ -151,19 +151,19 @@ class Plan:
 
     def _rolling(self) -> None:
         case, request = self.case, self.request
-        asked: list[Any] = []
+        lengths: list[Any] = []
         for kind, length in ROLLING[case["windows"]]:
             if kind == "rows":
                 if case["page"] == "real" and not is_heavy(case):
                     length *= self.random.choice([1, 100])
-                asked.append(sw.rows(length))
+                lengths.append(sw.rows(length))
                 label = f"{length}rows"
             else:
                 length *= self.scale
-                asked.append(self.length(length))
-                label = str(asked[-1])
+                lengths.append(self.length(length))
+                label = str(lengths[-1])
             self.spans.append((kind, length, label))
-        request |= {"windows": asked, "closed": case["closed"], "ties": case["ties"]}
+        request |= {"windows": lengths, "closed": case["closed"], "ties": case["ties"]}
         request["arrival"] = "came" if case["arrival"] else None
         if case["offset"]:
             self.offset = case["offset"] * self.scale

@@ -247,10 +247,10 @@ class Stage:
             raise DifferenceError("watermark", f"{windows.watermark}, not {shown}")
         if self.case["page"] == "real" and self.draw.random() < 0.8:
             return
-        told = windows.keys()
-        found = dict(zip(_keys(told, self.plan.by), plain(told["t"]), strict=True))
-        if len(found) != len(told) or len(windows) != len(told):
-            raise DifferenceError("keys twice", str(told.to_pylist()))
+        listed = windows.keys()
+        found = dict(zip(_keys(listed, self.plan.by), plain(listed["t"]), strict=True))
+        if len(found) != len(listed) or len(windows) != len(listed):
+            raise DifferenceError("keys twice", str(listed.to_pylist()))
         held = {key: max(row.tick for row in rows) for key, rows in model.held.items()}
         if not self._surely_there() <= found.keys() <= held.keys():
             raise DifferenceError("keys", f"{found}, not {held}")
