@@ -278,7 +278,9 @@ def test_mixed_objects_in_pandas() -> None:
 def test_files_that_are_not_there_or_not_that(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no such file: .*trips\.csv"):
         read_table(tmp_path / "trips.csv", on="at")
-    with pytest.raises(sw.SpecError, match=r"'trips.xls' has no known ending; known: .csv"):
+    with pytest.raises(
+        sw.SpecError, match=r"'trips.xls' has no known ending; known: .csv"
+    ):
         read_table(written(tmp_path / "trips.xls", b""), on="at")
     for name in ("a.csv", "a.parquet", "a.arrow", "a.jsonl", "a.json"):
         for content in (b"", b"\x89PNG\r\n\x1a\n\x00\x00\xff", b"a,b\n1\n1,2,3\n"):
