@@ -57,7 +57,7 @@ def test_wrong_arguments_are_refused(
     [
         ({"window": sw.session(3)}, "may join two sessions"),
         ({"window": 3, "empty": True}, "makes empty windows"),
-        ({"windows": sw.rows(3)}, "add one beside rows"),
+        ({"windows": sw.rows(3)}, "add one besides rows"),
     ],
 )
 def test_what_cannot_be_corrected_is_refused(
