@@ -44,7 +44,11 @@ def test_tools_on_the_path_are_used(tmp_path):
 
 @pytest.fixture
 def fake_uv(tmp_path):
-    """A uv that says how it is called, and an environment for tools/sync."""
+    """A uv that says how it is called, and an environment for tools/sync, which runs in
+    a folder that has been built."""
+    for built in (".venv/pyvenv.cfg", "python/slidewise/_core.abi3.so"):
+        (tmp_path / built).parent.mkdir(parents=True)
+        (tmp_path / built).touch()
     uv = tmp_path / "uv"
     uv.write_text('#!/bin/sh\necho "uv $*"\necho "$UV_DEFAULT_INDEX" >&2\n')
     uv.chmod(0o755)
@@ -55,7 +59,7 @@ def fake_uv(tmp_path):
 def sync(environment):
     done = subprocess.run(
         [ROOT / "tools/sync", "--all-extras"],
-        cwd=ROOT,
+        cwd=environment["HOME"],
         env=environment,
         capture_output=True,
         text=True,
@@ -67,6 +71,15 @@ def sync(environment):
 def test_the_lock_is_installed_as_it_is(fake_uv):
     said, _ = sync(fake_uv)
     assert said == "uv sync --frozen --inexact --all-extras\n"
+
+
+def test_the_extension_of_the_tests_is_replaced(fake_uv):
+    """The optimised one is built where the tests' own lies; the stamp of that goes."""
+    stamp = Path(fake_uv["HOME"], ".venv/.build-dev")
+    stamp.touch()
+    said, _ = sync(fake_uv)
+    assert "--reinstall-package slidewise" in said
+    assert not stamp.exists()
 
 
 @pytest.mark.parametrize("name", ["UV_DEFAULT_INDEX", "PIP_INDEX_URL"])

@@ -124,57 +124,74 @@ fn bits(outputs: &[Vec<Output>]) -> Vec<(Vec<u64>, Vec<u8>)> {
     outputs.iter().flatten().map(bits).collect()
 }
 
-#[test]
-fn answers_do_not_depend_on_the_number_of_threads() {
+fn answers_do_not_depend_on_the_number_of_threads(groups: u64, sorted: bool) {
     let mut random = Random(20);
-    for (groups, sorted) in [(1, true), (3, false), (700, true), (100_000, false)] {
-        let table = Table::new(&mut random, groups, sorted);
-        let (columns, aggs) = (table.columns(), aggs());
-        let spans = [
-            span(Length::Time(2_000), 0),
-            span(Length::Rows(7), 0),
-            span(Length::Time(300), 5),
-        ];
-        let queried = Table::new(&mut random, groups + 3, sorted);
-        let at = QueryPoints {
-            times: &queried.times,
-            since: None,
-            groups: Some(&queried.groups),
-            arrival: None,
-        };
-        let arrived = QueryPoints {
-            arrival: Some(&queried.arrival),
-            ..at
-        };
-        let whole = Request {
-            groups: Some(&table.groups),
-            ..Request::new(&table.times, &columns, &aggs, &spans)
-        };
-        let arrival = Some(&table.arrival[..]);
-        for request in [
-            whole,
-            Request {
-                at: Some(at),
-                ..whole
-            },
-            Request { arrival, ..whole },
-            Request {
-                arrival,
-                at: Some(arrived),
-                aggs: &aggs[..8],
-                ..whole
-            },
-        ] {
-            let one = rolling(request, &mut || true).unwrap();
-            for threads in [2, 5] {
-                let many = rolling(Request { threads, ..request }, &mut || true).unwrap();
-                assert!(
-                    bits(&one) == bits(&many),
-                    "{groups} groups, {threads} threads"
-                );
-            }
+    let table = Table::new(&mut random, groups, sorted);
+    let (columns, aggs) = (table.columns(), aggs());
+    let spans = [
+        span(Length::Time(2_000), 0),
+        span(Length::Rows(7), 0),
+        span(Length::Time(300), 5),
+    ];
+    let queried = Table::new(&mut random, groups + 3, sorted);
+    let at = QueryPoints {
+        times: &queried.times,
+        since: None,
+        groups: Some(&queried.groups),
+        arrival: None,
+    };
+    let arrived = QueryPoints {
+        arrival: Some(&queried.arrival),
+        ..at
+    };
+    let whole = Request {
+        groups: Some(&table.groups),
+        ..Request::new(&table.times, &columns, &aggs, &spans)
+    };
+    let arrival = Some(&table.arrival[..]);
+    for request in [
+        whole,
+        Request {
+            at: Some(at),
+            ..whole
+        },
+        Request { arrival, ..whole },
+        Request {
+            arrival,
+            at: Some(arrived),
+            aggs: &aggs[..8],
+            ..whole
+        },
+    ] {
+        let one = rolling(request, &mut || true).unwrap();
+        for threads in [2, 5] {
+            let many = rolling(Request { threads, ..request }, &mut || true).unwrap();
+            assert!(
+                bits(&one) == bits(&many),
+                "{groups} groups, {threads} threads"
+            );
         }
     }
+}
+
+#[test]
+fn threads_share_one_group() {
+    answers_do_not_depend_on_the_number_of_threads(1, true);
+}
+
+#[test]
+fn threads_share_few_groups() {
+    answers_do_not_depend_on_the_number_of_threads(3, false);
+}
+
+#[test]
+fn threads_share_many_groups() {
+    answers_do_not_depend_on_the_number_of_threads(700, true);
+}
+
+#[test]
+fn threads_share_groups_of_few_rows() {
+    answers_do_not_depend_on_the_number_of_threads(100_000, false);
 }
 
 #[test]
