@@ -31,7 +31,8 @@ PACKAGES = [
 LIMIT = 12_000_000
 
 # LLVM inlines a call up to this cost (275 by default; functions marked #[inline] keep
-# their own, 325). It makes the extension smaller: bench/record has the figures.
+# their own, 325). Meant to make the extension smaller; neither its size nor its speed
+# has been measured yet: bench/record/2026-11-23-wheels.md.
 RUSTFLAGS = "-Cllvm-args=-inline-threshold=75"
 
 # Name on the command line: Rust's target, and the platform tag of the wheel.
