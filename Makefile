@@ -68,17 +68,18 @@ demo-spark: dev ## both engines on the same trips: in process, Spark as a table 
 
 # Two at a time, in this order: Spark, which leaves a core free most of the time, runs
 # beside cargo, and what pytest runs in two processes comes last.
+# BUILT keeps make from putting cargo before Spark, which would wait for the build again.
 test: build-dev ## everything that must pass: lint, cargo tests, pytest; SEED= of another day
 	@echo "seed $(SEED); the same again: make test SEED=$(SEED)"
-	@$(MAKE) --no-print-directory -j 2 lint test-spark test-core test-package
+	@$(MAKE) --no-print-directory -j 2 BUILT=1 lint test-spark test-core test-package
 
-test-core: dev-tools ## the tests of the Rust core; ARGS=oracle:: for a part of them
+test-core: $(if $(BUILT),,dev-tools) ## the tests of the Rust core; ARGS=oracle:: for a part of them
 	$(BIN)/python tools/cargo_test.py -p slidewise-core $(ARGS)
 
-test-package: build-dev ## those of the Python package without Spark
+test-package: $(if $(BUILT),,build-dev) ## those of the Python package without Spark
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
 
-test-spark: build-dev ## those with Spark
+test-spark: $(if $(BUILT),,build-dev) ## those with Spark
 	$(BIN)/pytest tests/spark $(ARGS)
 
 test-matrix: build-dev ## every algorithm with every aggregation; ARGS="-k sum"
@@ -166,7 +167,7 @@ kafka: dev ## Kafka and Spark's connector for it, into .kafka: the tests run aga
 
 # Another Rust than that of rust-toolchain.toml has other lints: its warnings are shown only.
 PINNED := $(shell sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
-lint: dev-tools ## formatting, types, clippy, and the number of unsafe blocks
+lint: $(if $(BUILT),,dev-tools) ## formatting, types, clippy, and the number of unsafe blocks
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -1,12 +1,14 @@
 """Streams of batches for windows of many keys, and what comes of them."""
 
 import math
+import os
 import random
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from seeds import SEED
 
 import slidewise as sw
 from slidewise.keyed import page_tree
@@ -32,6 +34,10 @@ WHOLE = {
     "mid": sw.median("y"),
     "kinds": sw.count_distinct("word"),
 }
+
+
+# Of streams that are made anew each day; `SLIDEWISE_STREAMS` of them per case.
+SEEDS = [SEED + at for at in range(int(os.environ.get("SLIDEWISE_STREAMS", "1")))]
 
 
 class Stream:

@@ -5,7 +5,7 @@ import datetime as dt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from keyed_streams import FOLDED, WHOLE, assert_same, page, stream_of
+from keyed_streams import FOLDED, SEEDS, WHOLE, assert_same, page, stream_of
 
 import slidewise as sw
 
@@ -15,7 +15,7 @@ __all__ = ["page"]
 @pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
 @pytest.mark.parametrize("gap", [1, 9, 100])
 @pytest.mark.parametrize("by", [["key"], ["key", "k2"], []], ids=["key", "two", "none"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_sessions_are_answered_once_they_are_over(
     page: int, seed: int, by: list[str], gap: int, aggs: dict[str, object]
 ) -> None:
@@ -31,7 +31,7 @@ def test_sessions_are_answered_once_they_are_over(
 @pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
 @pytest.mark.parametrize("grid", [(60, 10, 0), (60, 7, 3), (5, 5, 0), (4, 9, 1)])
 @pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_windows_without_rows_come_with_the_next_one(
     page: int,
     seed: int,

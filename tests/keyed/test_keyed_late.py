@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from keyed_streams import FOLDED, OPTIONS, WHOLE, Stream, assert_same, page
+from keyed_streams import FOLDED, OPTIONS, SEEDS, WHOLE, Stream, assert_same, page
 
 import slidewise as sw
 
@@ -62,7 +62,7 @@ class Late:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
 @pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_final_answers_are_corrected(
     page: int, seed: int, by: list[str], options: dict[str, object]
 ) -> None:
@@ -77,7 +77,7 @@ def test_final_answers_are_corrected(
     assert_same(late.last(["id"], expected.column_names), expected, ["id"])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_only_rows_whose_windows_hold_a_late_one_come_again(
     page: int, seed: int
 ) -> None:
@@ -100,7 +100,7 @@ def test_only_rows_whose_windows_hold_a_late_one_come_again(
 
 
 @pytest.mark.parametrize("options", OPTIONS[:4], ids=range(4))
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_arrival_answers_take_late_rows(
     page: int, seed: int, options: dict[str, object]
 ) -> None:
@@ -118,7 +118,7 @@ def test_arrival_answers_take_late_rows(
 
 @pytest.mark.parametrize("options", OPTIONS[:3], ids=range(3))
 @pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_updates_take_late_rows(
     page: int, seed: int, by: list[str], options: dict[str, object]
 ) -> None:
@@ -142,7 +142,7 @@ def test_updates_take_late_rows(
 
 @pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
 @pytest.mark.parametrize("grid", [(60, 10, 0), (60, 7, 3), (5, 5, 0), (4, 9, 1)])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_slides_are_corrected(
     page: int, seed: int, grid: tuple[int, int, int], aggs: dict[str, object]
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 from keyed_streams import (
     FOLDED,
     OPTIONS,
+    SEEDS,
     WHOLE,
     Stream,
     assert_same,
@@ -21,7 +22,7 @@ __all__ = ["page"]
 
 @pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
 @pytest.mark.parametrize("by", [["key"], ["key", "k2"], []], ids=["key", "two", "none"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_final_answers_are_those_of_the_whole_table(
     page: int, seed: int, by: list[str], options: dict[str, object]
 ) -> None:
@@ -35,7 +36,7 @@ def test_final_answers_are_those_of_the_whole_table(
 
 @pytest.mark.parametrize("options", OPTIONS[:4], ids=range(4))
 @pytest.mark.parametrize("arrival", [None, "came"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_arrival_answers_see_what_has_arrived(
     page: int, seed: int, arrival: str | None, options: dict[str, object]
 ) -> None:
@@ -60,7 +61,7 @@ def test_arrival_answers_see_what_has_arrived(
 
 
 @pytest.mark.parametrize("options", OPTIONS[:3], ids=range(3))
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_updates_are_the_windows_at_the_latest_rows(
     page: int, seed: int, options: dict[str, object]
 ) -> None:
@@ -80,7 +81,7 @@ def test_updates_are_the_windows_at_the_latest_rows(
 
 
 @pytest.mark.parametrize("emit", ["final", "arrival", "update"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_deleted_rows_were_never_there(page: int, seed: int, emit: str) -> None:
     """From their deletion on; the first with the key and the time goes first."""
     stream = Stream(seed * 1000 + page + 4)
@@ -146,7 +147,7 @@ def _last(seen: pa.Table, rows: pa.Table) -> int:
 
 @pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
 @pytest.mark.parametrize("grid", [(60, 10, 0), (60, 7, 3), (5, 5, 0), (4, 9, 1)])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_slides_are_the_hops_of_the_whole_table(
     page: int, seed: int, grid: tuple[int, int, int], aggs: dict[str, object]
 ) -> None:
