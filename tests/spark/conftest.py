@@ -42,7 +42,7 @@ def spark() -> Iterator[Any]:
 
     # Workers import what tests define where tests lie.
     helpers = Path(__file__).parents[1] / "helpers"
-    paths = [str(helpers), os.environ.get("PYTHONPATH", "")]
+    paths = [str(helpers), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     config = {
         PARTITIONS: "3",

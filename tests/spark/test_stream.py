@@ -89,11 +89,11 @@ def test_late_rows_correct_results(
 
 def test_real_trips_and_flights(spark: Any, tmp_path: Path) -> None:
     """Trips in the order of their ends, flights in that of their departures."""
-    queries = {"final": trips, "arrival": flights}
+    tables = {"final": trips, "arrival": flights}
     late = dt.timedelta(hours=2)
     feeds, queries = {}, []
     call = {**ROLLING, "windows": ["1h", "24h"], "aggs": {**AGGS, **ORDERED}}
-    for emit, table in queries.items():
+    for emit, table in tables.items():
         feed = feeds[emit] = Feed(tmp_path / emit, 0, late)
         rows = table()
         share = len(rows) // 4 + 1
