@@ -5,7 +5,7 @@
 - `window` and `keyed` damage the bytes of `Window` and `KeyedWindows`, and forge their
   checksums: bytes are refused by a `SlidewiseError`, or give windows in good order.
 - `arrow` brings the same rows in other layouts (slices, chunks, dictionaries, views,
-  large offsets, garbage beneath nulls, the C stream alone): answers are the same.
+  large offsets, garbage under nulls, the C stream alone): answers are the same.
 
 Cases run in a process of their own that may take 4 GiB more than it begins with: a
 crash, a panic, a case of half a minute and a claim of memory are failures like others.
@@ -172,7 +172,7 @@ def otherwise(chance: Random, array: pa.Array) -> pa.ChunkedArray:
     if chance.random() < 0.3 and pa.types.is_string(array.type):
         array = array.cast(chance.choice((pa.large_string(), pa.string_view())))
     if chance.random() < 0.3 and pa.types.is_integer(array.type):
-        # Garbage beneath nulls.
+        # Garbage under nulls.
         there = pa.array([one.is_valid for one in array], pa.bool_())
         values = pc.fill_null(array, pa.scalar(77, array.type)).to_numpy()
         buffers = [there.buffers()[1], pa.py_buffer(values.copy())]

@@ -278,7 +278,7 @@ def parse_late(late: WindowLike) -> Length:
     """Parses `late=`.
 
     Raises:
-        SpecError: If it is no length, or negative.
+        SpecError: If it is not a length, or negative.
     """
     length = parse_offset(late, "late")
     if length.amount < 0:

@@ -9,7 +9,7 @@ from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.keyed.validation import check_late_rows, then_columns
 from slidewise.spec.durations import parse_offset
-from slidewise.spec.spec import Spec, check_column_name
+from slidewise.spec.spec import Spec, check_column_name, one_of
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order"]
 
@@ -262,7 +262,7 @@ def _check_emit(emit: str | None, spec: Spec) -> str:
     if emit is None:
         per_row = "final" if spec.arrival is None else "arrival"
         return "slide" if spec.is_hopping else per_row
-    _one_of(emit, "emit", EMIT)
+    one_of(emit, "emit", EMIT)
     if spec.is_hopping != (emit == "slide"):
         fitting = "'slide'" if spec.is_hopping else "'arrival', 'final' or 'update'"
         function = "hopping" if spec.is_hopping else "rolling"
@@ -278,14 +278,6 @@ def _check_emit(emit: str | None, spec: Spec) -> str:
             Argument("emit", "arrival"),
         )
     return emit
-
-
-def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
-    if value not in allowed:
-        raise SpecError(
-            Argument(argument), f" is one of {', '.join(allowed)}; got {value!r}"
-        )
-    return value
 
 
 def _check_positive(value: Any, argument: str) -> int:

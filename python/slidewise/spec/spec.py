@@ -25,7 +25,7 @@ from slidewise.spec.durations import (
     parse_offset,
 )
 
-__all__ = ["Spec", "WindowSpec", "check_column_name", "refuse_duplicates"]
+__all__ = ["Spec", "WindowSpec", "check_column_name", "one_of", "refuse_duplicates"]
 
 CLOSED = ("right", "left", "both", "neither")
 TIES = ("peers", "rows")
@@ -156,13 +156,13 @@ class Spec:
         spec = cls(
             on=check_column_name(on, "on"),
             by=_names(by),
-            windows=_windows(windows, _one_of(closed, "closed", CLOSED), offset),
+            windows=_windows(windows, one_of(closed, "closed", CLOSED), offset),
             aggs=_aggs(aggs),
-            ties=_one_of(ties, "ties", TIES),
-            nan=_one_of(nan, "nan", NAN),
+            ties=one_of(ties, "ties", TIES),
+            nan=one_of(nan, "nan", NAN),
             arrival=None if arrival is None else check_column_name(arrival, "arrival"),
             min_rows=_min_rows(min_rows),
-            overflow=_one_of(overflow, "overflow", OVERFLOW),
+            overflow=one_of(overflow, "overflow", OVERFLOW),
         )
         if spec.arrival is None:  # which overrides ties=
             _refuse_idle_ties(ties, closed)
@@ -204,11 +204,11 @@ class Spec:
             windows=(_hopping_window(window, every, offset, empty),),
             aggs=_aggs(aggs),
             ties="peers",
-            nan=_one_of(nan, "nan", NAN),
+            nan=one_of(nan, "nan", NAN),
             arrival=None,
             min_rows=_min_rows(min_rows),
             empty=empty,
-            overflow=_one_of(overflow, "overflow", OVERFLOW),
+            overflow=one_of(overflow, "overflow", OVERFLOW),
         )
         refuse_duplicates([*spec.by, *spec.results])
         return spec
@@ -429,7 +429,16 @@ def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...
     return tuple(aggs.items())
 
 
-def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
+def one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
+    """Returns the value of an argument that takes one of some words.
+
+    Raises:
+        SpecError: If it is another one.
+
+    Example:
+        >>> one_of("skip", "nan", ("propagate", "skip", "raise"))
+        'skip'
+    """
     if value not in allowed:
         raise SpecError(
             Argument(argument), f" is one of {', '.join(allowed)}; got {value!r}"

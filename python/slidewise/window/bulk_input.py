@@ -417,7 +417,7 @@ def read_mask(values: Any, true: bool, skip_nan: bool, name: str) -> tuple[Any, 
         The column, readable again, and the bytes.
 
     Raises:
-        SpecError: If it must be true, and is no column of booleans.
+        SpecError: If it must be a column of booleans, and is not.
     """
     array = read_again(values)
     if isinstance(array, list):
@@ -540,7 +540,7 @@ def _from_numpy(values: Any) -> pa.Array | list[Any]:
 
 
 def read_table(values: Any, names: Sequence[str]) -> list[Any] | None:
-    """The columns of a table by name, or None if it is no table.
+    """The columns of a table by name, or None if it is not a table.
 
     Raises:
         SpecError: If a column is missing, or it is a DataFrame of Spark.
