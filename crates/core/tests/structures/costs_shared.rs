@@ -1,8 +1,8 @@
 //! The costs promised on the cards of what answers for many ranges, asserted by counting.
 
 use crate::common::costs::sizes;
-use crate::common::monoids::{Affine, FirstTop, Tally, take_combines, take_inverses};
-use slidewise_core::monoid::{Entry, Monoid, Selective};
+use crate::common::monoids::{Affine, Largest, Tally, take_combines, take_inverses};
+use slidewise_core::monoid::{Entry, Monoid};
 use slidewise_core::window::Window;
 use slidewise_core::window::daba_chain::DabaChain;
 use slidewise_core::window::flat_fit::FlatFit;
@@ -103,7 +103,7 @@ fn slick_deque_costs_less_than_two_per_slide() {
             ("descending teeth", n, -1),
             ("short descending teeth", n / 3 + 1, -1),
         ] {
-            let mut window = SharedWindow::new(SlickDeque::new(Counting), 3);
+            let mut window = SharedWindow::new(SlickDeque::new(Largest), 3);
             let reaches = [n, n / 64 + 1, 1].map(|count| Reach::Entries(count as usize));
             let (mut total, mut worst) = (0, 0);
             let slides = 2 * n + 100;
@@ -127,42 +127,5 @@ fn slick_deque_costs_less_than_two_per_slide() {
                 assert_eq!(worst, n as u64, "the worst case is met");
             }
         }
-    }
-}
-
-/// The maximum, counting comparisons.
-#[derive(Clone, Debug)]
-struct Counting;
-
-impl Monoid for Counting {
-    type In = i64;
-    type Partial = i64;
-    const SMALL: usize = 0;
-
-    fn commutative(&self) -> bool {
-        true
-    }
-    fn identity(&self) -> i64 {
-        i64::MIN
-    }
-    fn lift(&self, value: &i64) -> i64 {
-        *value
-    }
-    fn combine(&self, a: &i64, b: &i64) -> i64 {
-        // Counted by the monoid that this borrows its counter from.
-        FirstTop.combine(&FirstTop.identity(), &FirstTop.identity());
-        *a.max(b)
-    }
-    fn unlift(&self, partial: i64) -> Result<i64, i64> {
-        Ok(partial)
-    }
-    fn same(&self, a: &i64, b: &i64) -> bool {
-        a == b
-    }
-}
-
-impl Selective for Counting {
-    fn outdoes(&self, younger: &i64, older: &i64) -> bool {
-        self.combine(older, younger) == *younger
     }
 }
