@@ -7,6 +7,7 @@
 //! A module imports only from lower floors (`tests/project/test_rust_imports.py`):
 //!
 //! ```text
+//! keyed
 //! rolling
 //! window
 //! aggregate
@@ -21,6 +22,7 @@ compile_error!("slidewise needs a target with 64-bit pointers: rows are counted 
 
 pub mod aggregate;
 pub mod batch;
+pub mod keyed;
 mod memory;
 pub mod monoid;
 pub mod rolling;

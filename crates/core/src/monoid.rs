@@ -14,7 +14,7 @@ use std::fmt::Debug;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// Storage for one entry's value: a raw input, or a handle into a [`Slab`].
-pub trait HandleSlot: Clone + Default + Debug + PartialEq + Send + Codec {
+pub trait HandleSlot: Clone + Default + Debug + PartialEq + Send + Sync + Codec {
     fn from_handle(handle: u32) -> Self;
     fn handle(&self) -> u32;
 
@@ -25,11 +25,11 @@ pub trait HandleSlot: Clone + Default + Debug + PartialEq + Send + Codec {
 }
 
 /// An associative operation with an identity, over partials lifted from inputs.
-pub trait Monoid: Clone + Send + 'static {
+pub trait Monoid: Clone + Send + Sync + 'static {
     /// The raw value of one entry.
     type In: HandleSlot;
     /// The aggregate of a run of entries.
-    type Partial: Clone + Debug + Send + Codec;
+    type Partial: Clone + Debug + Send + Sync + Codec;
 
     /// Up to this many entries a fold over raw values beats any tree.
     const SMALL: usize;

@@ -6,7 +6,7 @@
 //! A module imports only from lower floors (`tests/project/test_rust_imports.py`):
 //!
 //! ```text
-//! window
+//! window keyed
 //! inserting snapshot
 //! bulk objects
 //! answers pending_terms refusals widening columns udaf_tables
@@ -15,7 +15,7 @@
 //! spec keys
 //! dtype_inference udaf
 //! sketches untyped
-//! hashing
+//! hashing key_bytes
 //! arrow catalogue clock inputs native
 //! errors object_store scalars signals
 //! ```
@@ -32,6 +32,8 @@ mod fast_path;
 mod hashing;
 mod inputs;
 mod inserting;
+mod key_bytes;
+mod keyed;
 mod keys;
 mod locking;
 mod masks;
@@ -64,6 +66,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spec::Spec>()?;
     module.add_class::<window::Window>()?;
     module.add_class::<keys::SortLayout>()?;
+    module.add_class::<keyed::KeyedStore>()?;
+    module.add_class::<keyed::Question>()?;
     module.add_class::<sketches::Bloom>()?;
     module.add_class::<sketches::CountMin>()?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;

@@ -22,7 +22,7 @@ use crate::keys::{self, Keys, QueryPointsTuple, RowsTuple, SortLayout};
 use crate::native;
 use crate::signals::watch_signals;
 
-type AggTuple = (String, isize, isize, u32);
+pub(crate) type AggTuple = (String, isize, isize, u32);
 /// Kind, length, closed and offset.
 pub(crate) type SpanTuple = (String, i64, String, i64);
 /// Window, aggregation, row and value.
@@ -52,7 +52,7 @@ pub(crate) fn rolling_columns<'py>(
     threads: usize,
     layout: Option<&SortLayout>,
     fails: bool,
-) -> PyResult<(Vec<Vec<ArrowArray>>, Vec<OverflowTuple>)> {
+) -> PyResult<Exported> {
     let inputs = KernelInputs::read((rows, query_points), columns, aggs, natives, lifted)?;
     if inputs.lifted.is_some() {
         inputs.must_fold()?;
@@ -73,7 +73,13 @@ pub(crate) fn rolling_columns<'py>(
     if let Some(layout) = layout {
         layout.check(request.times.len())?;
     }
-    let outputs = compute(py, request, layout)?;
+    export_all(compute(py, request, layout)?)
+}
+
+/// Answers by window and aggregation, and the integers that int64 cannot hold.
+pub(crate) type Exported = (Vec<Vec<ArrowArray>>, Vec<OverflowTuple>);
+
+pub(crate) fn export_all(outputs: Vec<Vec<Output>>) -> PyResult<Exported> {
     let mut beyond = Vec::new();
     for (window, columns) in outputs.iter().enumerate() {
         for (agg, column) in columns.iter().enumerate() {
@@ -239,7 +245,7 @@ fn compute(
     answer.map_err(|error| kernel_error(py, error, interrupt))
 }
 
-fn read_agg(
+pub(crate) fn read_agg(
     (kind, of, by, ddof): &AggTuple,
     columns: usize,
     natives: &[Functions],

@@ -14,7 +14,9 @@ use crate::monoid::{Entry, HandleSlot, Invertible, Law, Monoid, Selective};
 use crate::snapshot::{Codec, Reader, Result, damaged};
 
 /// A row or a partial as words: an array where the size is small, boxed otherwise.
-pub trait Words: Clone + Debug + Send + Codec + AsRef<[u64]> + AsMut<[u64]> + 'static {
+pub trait Words:
+    Clone + Debug + Send + Sync + Codec + AsRef<[u64]> + AsMut<[u64]> + 'static
+{
     fn zeroed(words: usize) -> Self;
 }
 

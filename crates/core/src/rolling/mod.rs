@@ -203,6 +203,40 @@ pub fn rolling_with_layout(
     Table::new(&request, layout, proceed)?.answer(proceed)
 }
 
+/// Puts the answers of one row over one span: the span, the row and the answers.
+pub type Put<'a> = dyn FnMut(usize, usize, &[Answer<i64>]) -> Result<(), Error> + 'a;
+
+/// Result columns that `fill` fills, for so many spans and rows; what it does not put is
+/// missing.
+///
+/// # Errors
+/// What `fill` gives, and an integer that int64 cannot hold, as `overflow` says.
+pub fn fill_columns(
+    aggs: &[AggSpec],
+    dtypes: &[DType],
+    (spans, rows): (usize, usize),
+    overflow: Overflow,
+    fill: impl FnOnce(&mut Put<'_>) -> Result<(), Error>,
+) -> Result<Vec<Vec<Output>>, Error> {
+    let mut columns = Columns::blank(aggs, dtypes, (spans, rows));
+    let sizes = [rows];
+    let mut chunks = columns.chunks(&sizes).remove(0);
+    let mut sink = Picked {
+        chunks: &mut chunks,
+        places: (0..aggs.len()).collect(),
+        history: 0,
+        overflow,
+        again: false,
+    };
+    fill(&mut |span, row, answers| sink.put(span, row, answers))?;
+    let marks = vec![into_marks(chunks)];
+    let scope = &mut ThreadScope {
+        threads: 1,
+        proceed: &mut || true,
+    };
+    columns.finish(&AnswerPositions::new(None, &sizes), marks, scope)
+}
+
 /// How an aggregation is answered over a whole table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelKind {

@@ -5,6 +5,7 @@ use std::vec::IntoIter;
 use super::output::{Bitmap, Blank, ListValues, Marks, Output, OutputChunk};
 use super::parallel::ThreadScope;
 use super::{Error, Request, dtypes};
+use crate::aggregate::{AggSpec, DType};
 use crate::memory::zeroed;
 
 /// Result columns by span and aggregation, in the order in which they are answered.
@@ -13,10 +14,15 @@ pub struct Columns(Vec<Vec<Blank>>);
 
 impl Columns {
     pub fn new(request: &Request<'_>) -> Self {
-        let (dtypes, count) = (dtypes(request), request.answer_count());
-        let blank = |agg| Blank::new(agg, &dtypes, count);
-        let blanks = || request.aggs.iter().map(blank).collect();
-        Self(request.spans.iter().map(|_| blanks()).collect())
+        let shape = (request.spans.len(), request.answer_count());
+        Self::blank(request.aggs, &dtypes(request), shape)
+    }
+
+    /// Columns of so many rows for each of so many spans.
+    pub fn blank(aggs: &[AggSpec], dtypes: &[DType], (spans, rows): (usize, usize)) -> Self {
+        let blank = |agg| Blank::new(agg, dtypes, rows);
+        let blanks = |_| aggs.iter().map(blank).collect();
+        Self((0..spans).map(blanks).collect())
     }
 
     /// Chunks of so many rows each: for every chunk, by span and aggregation.

@@ -9,7 +9,7 @@ use slidewise_core::monoid::{Invertible, Monoid, Selective};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer};
 
 /// What keeps a partial on the heap.
-pub trait Keeper<P>: Clone + Send + std::fmt::Debug + Codec + 'static {
+pub trait Keeper<P>: Clone + Send + Sync + std::fmt::Debug + Codec + 'static {
     fn keep(partial: P) -> Self;
     fn kept(&self) -> P;
 }

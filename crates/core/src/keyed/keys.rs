@@ -1,0 +1,133 @@
+//! The keys of a shard: bytes to the number of a key, and back.
+
+use hashbrown::HashTable;
+
+/// Keys of rows as bytes: those of row `i` are `bytes[offsets[i]..offsets[i + 1]]`. Equal
+/// keys have equal bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyColumn<'a> {
+    pub bytes: &'a [u8],
+    pub offsets: &'a [usize],
+}
+
+impl<'a> KeyColumn<'a> {
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub fn key(&self, row: usize) -> &'a [u8] {
+        &self.bytes[self.offsets[row]..self.offsets[row + 1]]
+    }
+}
+
+/// Where the bytes of a key lie.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: u32,
+    len: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Keys {
+    /// The lower half of the hash, and the number.
+    table: HashTable<(u32, u32)>,
+    places: Vec<Place>,
+    bytes: Vec<u8>,
+    /// Bytes of keys that are gone.
+    unused: usize,
+    free: Vec<u32>,
+}
+
+impl Keys {
+    /// The number of a key.
+    #[inline]
+    pub fn find(&self, hash: u64, key: &[u8]) -> Option<u32> {
+        let found = self.table.find(spread(hash as u32), |(tag, number)| {
+            *tag == hash as u32 && self.key(*number) == key
+        });
+        found.map(|(_, number)| *number)
+    }
+
+    /// The number of a key, which is added if it is new; then `true`.
+    #[inline]
+    pub fn find_or_add(&mut self, hash: u64, key: &[u8]) -> (u32, bool) {
+        if let Some(number) = self.find(hash, key) {
+            return (number, false);
+        }
+        let place = Place {
+            at: u32::try_from(self.bytes.len()).expect("less than 4 GiB of keys in a shard"),
+            len: u32::try_from(key.len()).expect("a key of less than 4 GiB"),
+        };
+        self.bytes.extend_from_slice(key);
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.places[number as usize] = place;
+                number
+            }
+            None => {
+                self.places.push(place);
+                (self.places.len() - 1) as u32
+            }
+        };
+        let entry = (hash as u32, number);
+        self.table
+            .insert_unique(spread(hash as u32), entry, |(tag, _)| spread(*tag));
+        (number, true)
+    }
+
+    #[inline]
+    pub fn key(&self, number: u32) -> &[u8] {
+        let place = self.places[number as usize];
+        &self.bytes[place.at as usize..(place.at + place.len) as usize]
+    }
+
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Removes a key; its number goes to a later one.
+    pub fn remove(&mut self, hash: u64, number: u32) {
+        let entry = self
+            .table
+            .find_entry(spread(hash as u32), |(_, held)| *held == number);
+        if let Ok(entry) = entry {
+            entry.remove();
+            self.unused += self.places[number as usize].len as usize;
+            self.places[number as usize] = Place { at: 0, len: 0 };
+            self.free.push(number);
+        }
+        if self.unused > self.bytes.len() / 2 + 4096 {
+            self.compact();
+        }
+    }
+
+    /// Drops the bytes of keys that are gone.
+    fn compact(&mut self) {
+        let mut bytes = Vec::with_capacity(self.bytes.len() - self.unused);
+        for place in &mut self.places {
+            let from = place.at as usize;
+            place.at = bytes.len() as u32;
+            bytes.extend_from_slice(&self.bytes[from..from + place.len as usize]);
+        }
+        self.bytes = bytes;
+        self.unused = 0;
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.table.allocation_size()
+            + self.places.capacity() * size_of::<Place>()
+            + self.bytes.capacity()
+            + self.free.capacity() * size_of::<u32>()
+    }
+}
+
+/// The table takes its place from the low bits, and its tag from the high ones.
+#[inline]
+fn spread(tag: u32) -> u64 {
+    u64::from(tag) | u64::from(tag) << 32
+}

@@ -1,0 +1,425 @@
+//! The store of many keys against the kernels of tables: whatever order rows came in, the
+//! answers are those over all rows so far.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use std::collections::HashMap;
+
+use common::Random;
+use common::script::seeds;
+use slidewise_core::aggregate::column::{Column, Validity, Values};
+use slidewise_core::aggregate::{AggSpec, DType, Kind};
+use slidewise_core::keyed::{KeyColumn, Points, Store, store};
+use slidewise_core::rolling::{
+    Closed, Length, Output, Overflow, QueryPoints, Request, Span, rolling,
+};
+
+/// Rows of all keys, in order of arrival.
+#[derive(Clone, Default)]
+struct Rows {
+    keys: Vec<u32>,
+    times: Vec<i64>,
+    ints: Vec<i64>,
+    floats: Vec<f64>,
+    /// A bit for each int that is there.
+    valid: Vec<u8>,
+}
+
+impl Rows {
+    fn push(&mut self, key: u32, time: i64, int: Option<i64>, float: f64) {
+        let row = self.times.len();
+        if row % 8 == 0 {
+            self.valid.push(0);
+        }
+        self.valid[row / 8] |= u8::from(int.is_some()) << (row % 8);
+        self.keys.push(key);
+        self.times.push(time);
+        self.ints.push(int.unwrap_or(0));
+        self.floats.push(float);
+    }
+
+    fn columns(&self) -> [Column<'_, i64>; 2] {
+        [
+            Column {
+                values: Values::I64(&self.ints),
+                validity: Some(Validity {
+                    bits: &self.valid,
+                    offset: 0,
+                }),
+            },
+            Column {
+                values: Values::F64(&self.floats),
+                validity: None,
+            },
+        ]
+    }
+
+    fn extend(&mut self, other: &Self) {
+        for row in 0..other.times.len() {
+            let valid = other.valid[row / 8] >> (row % 8) & 1 == 1;
+            let int = valid.then_some(other.ints[row]);
+            self.push(other.keys[row], other.times[row], int, other.floats[row]);
+        }
+    }
+}
+
+/// Keys of different lengths.
+fn key_bytes(keys: &[u32]) -> (Vec<u8>, Vec<usize>) {
+    let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
+    for key in keys {
+        bytes.extend(format!("key {}", key * 37).into_bytes());
+        offsets.push(bytes.len());
+    }
+    (bytes, offsets)
+}
+
+/// Inserts rows with the first `width` of their columns.
+fn insert(store: &dyn Store, rows: &Rows, width: usize) {
+    let (bytes, offsets) = key_bytes(&rows.keys);
+    let keys = KeyColumn {
+        bytes: &bytes,
+        offsets: &offsets,
+    };
+    store.insert(keys, rows.times.clone(), &rows.columns()[..width]);
+}
+
+fn agg(kind: Kind, of: usize) -> AggSpec {
+    AggSpec {
+        kind,
+        of: Some(of),
+        by: None,
+        ddof: 1,
+    }
+}
+
+/// Requests that are planned differently, the last of them revealing the order.
+fn requests() -> Vec<(Vec<AggSpec>, Vec<DType>)> {
+    let both = vec![DType::I64, DType::F64];
+    let rows = AggSpec {
+        of: None,
+        ..agg(Kind::Count, 0)
+    };
+    vec![
+        (vec![agg(Kind::Sum, 0)], vec![DType::I64]),
+        (vec![agg(Kind::Max, 0)], vec![DType::I64]),
+        (
+            vec![rows, agg(Kind::Sum, 0), agg(Kind::Max, 1)],
+            both.clone(),
+        ),
+        (
+            vec![agg(Kind::Stddev, 1), agg(Kind::Mean, 0), agg(Kind::Min, 1)],
+            both.clone(),
+        ),
+        (
+            vec![agg(Kind::First, 1), agg(Kind::Last, 0), agg(Kind::Last, 1)],
+            both.clone(),
+        ),
+        (vec![agg(Kind::Collect, 0)], vec![DType::I64]),
+        (vec![agg(Kind::Collect, 1), rows, agg(Kind::Sum, 0)], both),
+    ]
+}
+
+fn span(length: i64, closed: Closed, offset: i64) -> Span {
+    Span {
+        length: Length::Time(length),
+        closed,
+        offset,
+    }
+}
+
+fn same(ours: &Output, theirs: &Output) -> bool {
+    match (ours, theirs) {
+        (
+            Output::F64 { values, valid },
+            Output::F64 {
+                values: known,
+                valid: there,
+            },
+        ) => {
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
+            valid == there && values.iter().zip(known).all(near)
+        }
+        (
+            Output::List { ranges, values, .. },
+            Output::List {
+                ranges: places,
+                values: known,
+                ..
+            },
+        ) => {
+            ranges.len() == places.len()
+                && ranges
+                    .iter()
+                    .zip(places)
+                    .all(|(a, b)| values[a.0..a.1] == known[b.0..b.1])
+        }
+        _ => ours == theirs,
+    }
+}
+
+/// The answers of the table of all rows; rows that do not count are left out by the caller.
+fn expected(
+    rows: &Rows,
+    (keys, times): (&[u32], &[i64]),
+    aggs: &[AggSpec],
+    spans: &[Span],
+    width: usize,
+) -> Vec<Vec<Output>> {
+    let mut codes = HashMap::new();
+    let mut code = |key: &u32| {
+        let next = codes.len() as u32;
+        *codes.entry(*key).or_insert(next)
+    };
+    let groups: Vec<u32> = rows.keys.iter().map(&mut code).collect();
+    let asked: Vec<u32> = keys.iter().map(&mut code).collect();
+    let columns = rows.columns();
+    let request = Request {
+        groups: Some(&groups),
+        at: Some(QueryPoints {
+            times,
+            since: None,
+            groups: Some(&asked),
+            arrival: None,
+        }),
+        ..Request::new(&rows.times, &columns[..width], aggs, spans)
+    };
+    rolling(request, &mut || true).expect("no overflow")
+}
+
+fn compare(ours: &[Vec<Output>], theirs: &[Vec<Output>], what: &str) {
+    for (span, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+        for (agg, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+            assert!(
+                same(ours, theirs),
+                "{what}, span {span}, aggregation {agg}: {ours:?} instead of {theirs:?}"
+            );
+        }
+    }
+}
+
+/// A batch: mostly in order, some rows late, many of equal time.
+fn batch(random: &mut Random, now: &mut i64, keys: u64, rows: u64) -> Rows {
+    let mut batch = Rows::default();
+    for _ in 0..rows {
+        *now += random.below(3) as i64;
+        let late = match random.below(10) {
+            0 => random.below(200) as i64,
+            1 => random.below(20) as i64,
+            _ => 0,
+        };
+        let int = (random.below(8) > 0).then(|| random.below(1000) as i64 - 500);
+        let key = random.below(keys).min(random.below(keys)) as u32;
+        batch.push(key, *now - late, int, random.below(1 << 20) as f64);
+    }
+    batch
+}
+
+#[test]
+fn answers_are_those_of_a_table() {
+    for script in seeds(3) {
+        let mut random = Random(script);
+        let requests = requests();
+        let (aggs, dtypes) = &requests[script as usize % requests.len()];
+        let width = dtypes.len();
+        let held = store(aggs, dtypes);
+        let keys = 1 + random.below(20);
+        // From keys of one entry to keys of three levels.
+        let size = [3, 40, 400, 5000][random.below(4) as usize];
+        let (mut all, mut now, mut until) = (Rows::default(), 1000, i64::MIN);
+        for _ in 0..1 + random.below(6) {
+            let rows = random.below(size);
+            let rows = batch(&mut random, &mut now, keys, rows);
+            insert(&*held, &rows, width);
+            all.extend(&rows);
+            if random.below(3) == 0 {
+                until = until.max(now - 900);
+                held.evict(until);
+            }
+            held.check().expect("invariants");
+            let closed = [Closed::Right, Closed::Left, Closed::Both, Closed::Neither];
+            let mut any_span = || {
+                let closed = closed[random.below(4) as usize];
+                span(1 + random.below(300) as i64, closed, random.below(2) as i64)
+            };
+            let spans: Vec<Span> = (0..4).map(|_| any_span()).collect();
+            let asked: Vec<u32> = (0..30).map(|_| random.below(keys + 2) as u32).collect();
+            let at = |_| now + 50 - random.below(400) as i64;
+            let times: Vec<i64> = (0..30).map(at).collect();
+            let (bytes, offsets) = key_bytes(&asked);
+            let points = Points {
+                keys: KeyColumn {
+                    bytes: &bytes,
+                    offsets: &offsets,
+                },
+                times: &times,
+                plus: None,
+            };
+            let ours = held.query(&points, &spans, Overflow::Fail).expect("fits");
+            let theirs = expected(&all, (&asked, &times), aggs, &spans, width);
+            compare(&ours, &theirs, &format!("script {script}, {aggs:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_row_more_takes_part_last_of_its_time() {
+    let mut random = Random(seeds(1).next().expect("a seed"));
+    for (aggs, dtypes) in requests() {
+        let width = dtypes.len();
+        let held = store(&aggs, &dtypes);
+        let mut now = 1000;
+        let rows = batch(&mut random, &mut now, 4, 700);
+        insert(&*held, &rows, width);
+        for closed in [Closed::Right, Closed::Left] {
+            for key in 0..5 {
+                let at = now - random.below(100) as i64;
+                let mut plus = Rows::default();
+                plus.push(key, at, Some(7), 8.0);
+                let mut all = rows.clone();
+                all.extend(&plus);
+                let spans = [span(100, closed, 0), span(10, closed, 0)];
+                let (bytes, offsets) = key_bytes(&plus.keys);
+                let points = Points {
+                    keys: KeyColumn {
+                        bytes: &bytes,
+                        offsets: &offsets,
+                    },
+                    times: &plus.times,
+                    plus: Some(&plus.columns()[..width]),
+                };
+                let ours = held.query(&points, &spans, Overflow::Fail).expect("fits");
+                let theirs = expected(&all, (&plus.keys, &plus.times), &aggs, &spans, width);
+                compare(&ours, &theirs, &format!("{closed:?} {aggs:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_entry_of_a_window_is_known() {
+    let held = store(&[agg(Kind::Sum, 0)], &[DType::I64]);
+    let mut rows = Rows::default();
+    for time in [10, 20, 30] {
+        rows.push(0, time, Some(1), 0.0);
+    }
+    insert(&*held, &rows, 1);
+    let (bytes, offsets) = key_bytes(&[0, 0, 1]);
+    let points = Points {
+        keys: KeyColumn {
+            bytes: &bytes,
+            offsets: &offsets,
+        },
+        times: &[30, 25, 30],
+        plus: None,
+    };
+    let spans = [span(15, Closed::Right, 0), span(4, Closed::Right, 0)];
+    let first = held.first_times(&points, &spans);
+    assert_eq!(first[0], [Some(20), Some(20), None]);
+    assert_eq!(first[1], [Some(30), None, None]);
+}
+
+#[test]
+fn keys_without_rows_go() {
+    let held = store(&[agg(Kind::Sum, 0)], &[DType::I64]);
+    for round in 0..50_i64 {
+        let mut rows = Rows::default();
+        for key in 0..500 {
+            rows.push(round as u32 * 100 + key, round, Some(1), 0.0);
+        }
+        insert(&*held, &rows, 1);
+        held.evict(round - 1);
+        assert_eq!(held.len(), 500);
+    }
+    let bytes = held.bytes();
+    assert!(bytes < 1 << 20, "{bytes} bytes for 500 keys");
+}
+
+#[test]
+fn removed_keys_come_back_empty() {
+    let held = store(&[agg(Kind::Collect, 0)], &[DType::I64]);
+    let mut rows = Rows::default();
+    for at in 0..10_000 {
+        rows.push(at % 3, i64::from(at), Some(i64::from(at)), 0.0);
+    }
+    insert(&*held, &rows, 1);
+    let (bytes, offsets) = key_bytes(&[1, 7]);
+    let gone = KeyColumn {
+        bytes: &bytes,
+        offsets: &offsets,
+    };
+    assert_eq!(held.remove(gone), 1);
+    assert_eq!(held.len(), 2);
+    let mut again = Rows::default();
+    again.push(1, 5, Some(5), 0.0);
+    insert(&*held, &again, 1);
+    held.check().expect("invariants");
+    let left = (0..10_000).filter(|at| at % 3 != 1);
+    let mut all = Rows::default();
+    left.for_each(|at| all.push(at % 3, i64::from(at), Some(i64::from(at)), 0.0));
+    all.extend(&again);
+    let spans = [span(20_000, Closed::Right, 0)];
+    let (keys, times) = ([0, 1, 2], [9_999; 3]);
+    let (bytes, offsets) = key_bytes(&keys);
+    let points = Points {
+        keys: KeyColumn {
+            bytes: &bytes,
+            offsets: &offsets,
+        },
+        times: &times,
+        plus: None,
+    };
+    let aggs = [agg(Kind::Collect, 0)];
+    let ours = held.query(&points, &spans, Overflow::Fail).expect("fits");
+    let theirs = expected(&all, (&keys, &times), &aggs, &spans, 1);
+    compare(&ours, &theirs, "after a removal");
+}
+
+/// Each batch has one row of every key, so the counts of all keys are equal after it.
+#[test]
+fn readers_see_whole_batches() {
+    const KEYS: u32 = 200;
+    const BATCHES: i64 = 300;
+    let held = store(&[agg(Kind::Count, 0)], &[DType::I64]);
+    let all: Vec<u32> = (0..KEYS).collect();
+    let (bytes, offsets) = key_bytes(&all);
+    let keys = KeyColumn {
+        bytes: &bytes,
+        offsets: &offsets,
+    };
+    let spans = [span(i64::MAX, Closed::Right, 0)];
+    let read = || {
+        let times = vec![BATCHES; all.len()];
+        let mut latest = 0;
+        while latest < BATCHES {
+            let points = Points {
+                keys,
+                times: &times,
+                plus: None,
+            };
+            let answers = held.query(&points, &spans, Overflow::Fail).expect("fits");
+            let Output::I64 { values, .. } = &answers[0][0] else {
+                panic!("counts are integers");
+            };
+            assert!(
+                values.iter().all(|count| *count == values[0]),
+                "a torn batch"
+            );
+            assert!(values[0] >= latest, "a batch was lost");
+            latest = values[0];
+        }
+    };
+    std::thread::scope(|threads| {
+        for _ in 0..3 {
+            threads.spawn(read);
+        }
+        for batch in 0..BATCHES {
+            let mut rows = Rows::default();
+            for key in &all {
+                // Late and early rows in turn.
+                rows.push(*key, if batch % 2 == 0 { batch } else { 1 }, Some(1), 0.0);
+            }
+            insert(&*held, &rows, 1);
+        }
+    });
+}

@@ -1,0 +1,203 @@
+//! Keys as bytes: equal keys have equal bytes, whatever batch they come in.
+//!
+//! For each column a byte that says whether there is a value, then the value: numbers,
+//! times and decimals in their own width, text and binary behind their length. Both zeros
+//! are one key, and all NaNs are one.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float16Type, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyString, PyTuple};
+use slidewise_core::keyed::KeyColumn;
+
+use crate::arrow::import;
+
+/// The keys of some rows.
+#[derive(Debug, Default)]
+pub(crate) struct KeyBytes {
+    bytes: Vec<u8>,
+    offsets: Vec<usize>,
+}
+
+impl KeyBytes {
+    /// Keys of Arrow columns of equal length.
+    pub(crate) fn read(columns: &[Bound<'_, PyAny>], rows: usize) -> PyResult<Self> {
+        let columns: Vec<Encoder> = columns
+            .iter()
+            .map(|column| Encoder::new(make_array(import(column)?)))
+            .collect::<PyResult<_>>()?;
+        let mut keys = Self::default();
+        keys.offsets.reserve_exact(rows + 1);
+        keys.offsets.push(0);
+        if columns.iter().any(|column| column.array.len() != rows) {
+            return Err(PyTypeError::new_err("key columns differ in length"));
+        }
+        for row in 0..rows {
+            for column in &columns {
+                column.encode(row, &mut keys.bytes);
+            }
+            keys.offsets.push(keys.bytes.len());
+        }
+        Ok(keys)
+    }
+
+    /// One key of Python values; `None` if one has a type that only Arrow knows how to
+    /// make of the columns' types.
+    pub(crate) fn of_values(types: &[DataType], key: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let mut keys = Self::default();
+        keys.offsets.push(0);
+        let encoded = match (types, key.cast::<PyTuple>()) {
+            ([only], Err(_)) => encode_value(only, key, &mut keys.bytes)?,
+            (_, Ok(parts)) if parts.len() == types.len() => {
+                let mut all = true;
+                for (kind, part) in types.iter().zip(parts) {
+                    all = all && encode_value(kind, &part, &mut keys.bytes)?;
+                }
+                all
+            }
+            _ => false,
+        };
+        keys.offsets.push(keys.bytes.len());
+        Ok(encoded.then_some(keys))
+    }
+
+    pub(crate) fn view(&self) -> KeyColumn<'_> {
+        KeyColumn {
+            bytes: &self.bytes,
+            offsets: &self.offsets,
+        }
+    }
+}
+
+/// A column and the form of its values.
+struct Encoder {
+    array: ArrayRef,
+    form: Form,
+}
+
+enum Form {
+    Null,
+    Bool,
+    /// So many bytes each, one behind the other.
+    Fixed(Buffer, usize),
+    F16,
+    F32,
+    F64,
+    Text,
+    LargeText,
+    Binary,
+    LargeBinary,
+}
+
+impl Encoder {
+    fn new(array: ArrayRef) -> PyResult<Self> {
+        let fixed = |width: usize| {
+            let data = array.to_data();
+            let from = data.offset() * width;
+            Form::Fixed(data.buffers()[0].slice(from), width)
+        };
+        let form = match array.data_type() {
+            DataType::Null => Form::Null,
+            DataType::Boolean => Form::Bool,
+            DataType::Float16 => Form::F16,
+            DataType::Float32 => Form::F32,
+            DataType::Float64 => Form::F64,
+            DataType::Utf8 => Form::Text,
+            DataType::LargeUtf8 => Form::LargeText,
+            DataType::Binary => Form::Binary,
+            DataType::LargeBinary => Form::LargeBinary,
+            DataType::FixedSizeBinary(width) => fixed(*width as usize),
+            other => match other.primitive_width() {
+                Some(width) => fixed(width),
+                None => {
+                    return Err(PyTypeError::new_err(format!(
+                        "a key column must hold values, got {other}"
+                    )));
+                }
+            },
+        };
+        Ok(Self { array, form })
+    }
+
+    fn encode(&self, row: usize, out: &mut Vec<u8>) {
+        let array = &self.array;
+        if matches!(self.form, Form::Null) || array.is_null(row) {
+            out.push(0);
+            return;
+        }
+        out.push(1);
+        match &self.form {
+            Form::Null => {}
+            Form::Bool => out.push(u8::from(array.as_boolean().value(row))),
+            Form::Fixed(values, width) => {
+                out.extend_from_slice(&values.as_slice()[row * width..(row + 1) * width]);
+            }
+            Form::F16 => put_float(array.as_primitive::<Float16Type>().value(row).to_f64(), out),
+            Form::F32 => put_float(array.as_primitive::<Float32Type>().value(row).into(), out),
+            Form::F64 => put_float(array.as_primitive::<Float64Type>().value(row), out),
+            Form::Text => put_text(array.as_string::<i32>().value(row).as_bytes(), out),
+            Form::LargeText => put_text(array.as_string::<i64>().value(row).as_bytes(), out),
+            Form::Binary => put_text(array.as_binary::<i32>().value(row), out),
+            Form::LargeBinary => put_text(array.as_binary::<i64>().value(row), out),
+        }
+    }
+}
+
+fn put_float(float: f64, out: &mut Vec<u8>) {
+    let float = if float.is_nan() {
+        f64::NAN
+    } else {
+        float + 0.0
+    };
+    out.extend_from_slice(&float.to_bits().to_le_bytes());
+}
+
+fn put_text(text: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    out.extend_from_slice(text);
+}
+
+/// Encodes a Python value as a column of this type would; false if it is not known how.
+fn encode_value(kind: &DataType, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<bool> {
+    if value.is_none() {
+        out.push(0);
+        return Ok(true);
+    }
+    out.push(1);
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 => {
+            if let Ok(text) = value.cast_exact::<PyString>() {
+                put_text(text.to_str()?.as_bytes(), out);
+                return Ok(true);
+            }
+        }
+        DataType::Int64 => {
+            if let Ok(int) = value.cast_exact::<PyInt>()
+                && let Ok(int) = int.extract::<i64>()
+            {
+                out.extend_from_slice(&int.to_le_bytes());
+                return Ok(true);
+            }
+        }
+        DataType::Int32 => {
+            if let Ok(int) = value.cast_exact::<PyInt>()
+                && let Ok(int) = int.extract::<i32>()
+            {
+                out.extend_from_slice(&int.to_le_bytes());
+                return Ok(true);
+            }
+        }
+        DataType::Float64 => {
+            if let Ok(float) = value.cast_exact::<PyFloat>() {
+                put_float(float.value(), out);
+                return Ok(true);
+            }
+        }
+        _ => {}
+    }
+    Ok(false)
+}
