@@ -99,22 +99,26 @@ impl KeyedStore {
         })
     }
 
-    /// Inserts rows in any order; those of equal key and time stay in their order.
+    /// Inserts rows in any order; those of equal key and time stay in their order. The keys
+    /// in `gone`, so many of them, go first, with all their entries.
+    #[pyo3(signature = (keys, times, columns, gone = (vec![], 0)))]
     fn insert(
         &self,
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
         columns: Vec<Bound<'_, PyAny>>,
+        gone: (Vec<Bound<'_, PyAny>>, usize),
     ) -> PyResult<()> {
         let times = Numbers::import_keys(times, "times")?;
         let rows = times.values().len();
         let keys = KeyBytes::read(&keys, rows)?;
+        let gone = KeyBytes::read(&gone.0, gone.1)?;
         let columns = self.check(read_columns(&columns)?, rows)?;
         py.detach(|| {
             let views: Vec<Column<'_, i64>> = columns.iter().map(Numbers::column).collect();
-            self.store
-                .insert(keys.view(), times.values().to_vec(), &views);
+            let times = times.values().to_vec();
+            self.store.replace(gone.view(), keys.view(), times, &views);
             if let Some(latest) = times.values().iter().max() {
                 self.latest.fetch_max(*latest, Ordering::Release);
             }
@@ -216,12 +220,6 @@ impl KeyedStore {
             }
         }
         Ok(Some(answer))
-    }
-
-    /// Drops keys with all their entries; gives the number of those that were there.
-    fn remove(&self, py: Python<'_>, keys: Vec<Bound<'_, PyAny>>, rows: usize) -> PyResult<usize> {
-        let keys = KeyBytes::read(&keys, rows)?;
-        Ok(py.detach(|| self.store.remove(keys.view())))
     }
 
     /// Lets the entries up to a time go, and the keys that have no others; gives the number

@@ -10,6 +10,16 @@ pub struct KeyColumn<'a> {
     pub offsets: &'a [usize],
 }
 
+/// No rows.
+impl Default for KeyColumn<'_> {
+    fn default() -> Self {
+        Self {
+            bytes: &[],
+            offsets: &[0],
+        }
+    }
+}
+
 impl<'a> KeyColumn<'a> {
     pub fn len(&self) -> usize {
         self.offsets.len() - 1

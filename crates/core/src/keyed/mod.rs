@@ -37,7 +37,9 @@ const SHARDS: usize = 16;
 /// Entries by key, with their aggregations: rows in, answers out.
 pub trait Store: Send + Sync {
     /// Inserts rows, in any order; those of equal key and time stay in the order given.
-    fn insert(&self, keys: KeyColumn<'_>, times: Vec<i64>, columns: &[Column<'_, i64>]);
+    fn insert(&self, keys: KeyColumn<'_>, times: Vec<i64>, columns: &[Column<'_, i64>]) {
+        self.replace(KeyColumn::default(), keys, times, columns);
+    }
     /// The answers at query points, by span and aggregation.
     ///
     /// # Errors
@@ -45,8 +47,15 @@ pub trait Store: Send + Sync {
     fn query(&self, points: &Points<'_>, spans: &[Span], overflow: Overflow) -> Answers;
     /// For each span and query point the time of the first entry of its window, if any.
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>>;
-    /// Drops keys with all their entries; gives the number of those that were there.
-    fn remove(&self, keys: KeyColumn<'_>) -> usize;
+    /// Inserts rows, after it has dropped the keys in `gone` with all their entries: no
+    /// question sees one without the other.
+    fn replace(
+        &self,
+        gone: KeyColumn<'_>,
+        keys: KeyColumn<'_>,
+        times: Vec<i64>,
+        columns: &[Column<'_, i64>],
+    );
     /// The entries up to a time may go; keys without others do. Gives the number of keys.
     fn evict(&self, until: i64) -> usize;
     /// The number of keys.
@@ -156,6 +165,20 @@ impl<A: Aggregation<i64>> Sharded<A> {
         self.aggregation.entry(&cells)
     }
 
+    /// The rows of each shard.
+    fn by_shard(&self, keys: KeyColumn<'_>) -> Vec<Vec<Row>> {
+        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); SHARDS];
+        for row in 0..keys.len() {
+            let hash = self.hasher.hash_one(keys.key(row));
+            rows[shard_of(hash)].push(Row {
+                hash,
+                row: row as u32,
+                key: 0,
+            });
+        }
+        rows
+    }
+
     fn each_point(
         &self,
         points: &Points<'_>,
@@ -174,23 +197,26 @@ impl<A: Aggregation<i64>> Sharded<A> {
 }
 
 impl<A: Aggregation<i64>> Store for Sharded<A> {
-    fn insert(&self, keys: KeyColumn<'_>, times: Vec<i64>, columns: &[Column<'_, i64>]) {
+    fn replace(
+        &self,
+        gone: KeyColumn<'_>,
+        keys: KeyColumn<'_>,
+        times: Vec<i64>,
+        columns: &[Column<'_, i64>],
+    ) {
         let batch = self.aggregation.stage_columns(times, columns);
-        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); SHARDS];
-        for (row, time) in batch.times.iter().enumerate() {
-            let hash = self.hasher.hash_one(keys.key(row));
-            rows[shard_of(hash)].push(Row {
-                hash,
-                time: *time,
-                row: row as u32,
-                key: 0,
-            });
-        }
+        let mut rows = self.by_shard(keys);
+        let gone_rows = self.by_shard(gone);
         let _all = write(&self.batch);
-        for (shard, rows) in self.shards.iter().zip(&mut rows) {
-            if !rows.is_empty() {
-                write(shard).insert(&self.aggregation, keys, rows, &batch);
+        for ((shard, rows), gone_rows) in self.shards.iter().zip(&mut rows).zip(&gone_rows) {
+            if rows.is_empty() && gone_rows.is_empty() {
+                continue;
             }
+            let mut shard = write(shard);
+            for row in gone_rows {
+                shard.remove(row.hash, gone.key(row.row as usize));
+            }
+            shard.insert(&self.aggregation, keys, rows, &batch);
         }
     }
 
@@ -267,16 +293,6 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
             }
         });
         firsts
-    }
-
-    fn remove(&self, keys: KeyColumn<'_>) -> usize {
-        let _all = write(&self.batch);
-        let remove = |row: &usize| {
-            let key = keys.key(*row);
-            let hash = self.hasher.hash_one(key);
-            write(&self.shards[shard_of(hash)]).remove(hash, key)
-        };
-        (0..keys.len()).filter(remove).count()
     }
 
     fn evict(&self, until: i64) -> usize {

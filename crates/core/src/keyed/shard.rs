@@ -12,7 +12,6 @@ use crate::monoid::{Entry, Monoid};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub hash: u64,
-    pub time: i64,
     pub row: u32,
     pub key: u32,
 }
@@ -64,7 +63,7 @@ impl<M: Monoid> Shard<M> {
             }
             row.key = number;
         }
-        rows.sort_unstable_by_key(|row| (row.key, row.time, row.row));
+        rows.sort_unstable_by_key(|row| (row.key, batch.times[row.row as usize], row.row));
         for of_key in rows.chunk_by(|a, b| a.key == b.key) {
             self.insert_run(monoid, of_key, batch);
         }
@@ -74,14 +73,13 @@ impl<M: Monoid> Shard<M> {
     fn insert_run(&mut self, monoid: &M, rows: &[Row], batch: &Batch<M>) {
         let head = &mut self.heads[rows[0].key as usize];
         let mut done = 0;
-        while let Some(row) = rows.get(done)
-            && row.time >= head.last
-        {
+        while let Some(row) = rows.get(done) {
+            let time = batch.times[row.row as usize];
             let entry = entry_of(batch, row.row as usize);
-            if self.forest.append(&mut head.root, row.time, entry).is_err() {
+            if time < head.last || self.forest.append(&mut head.root, time, entry).is_err() {
                 break;
             }
-            head.last = row.time;
+            head.last = time;
             done += 1;
         }
         if done == rows.len() {
@@ -89,7 +87,8 @@ impl<M: Monoid> Shard<M> {
         }
         let mut run = std::mem::take(&mut self.run);
         for row in &rows[done..] {
-            run.push(row.time, entry_of(batch, row.row as usize));
+            let row = row.row as usize;
+            run.push(batch.times[row], entry_of(batch, row));
         }
         let count = run.len();
         self.forest
@@ -122,14 +121,12 @@ impl<M: Monoid> Shard<M> {
         self.forest.first(head.root, lo)
     }
 
-    /// Drops a key; false if it is not there.
-    pub fn remove(&mut self, hash: u64, key: &[u8]) -> bool {
-        let Some(number) = self.keys.find(hash, key) else {
-            return false;
-        };
-        self.forest.clear(&mut self.heads[number as usize].root);
-        self.keys.remove(hash, number);
-        true
+    /// Drops a key, if it is there.
+    pub fn remove(&mut self, hash: u64, key: &[u8]) {
+        if let Some(number) = self.keys.find(hash, key) {
+            self.forest.clear(&mut self.heads[number as usize].root);
+            self.keys.remove(hash, number);
+        }
     }
 
     /// Drops the keys whose entries are all at or before a time, and notes that others may
