@@ -7,10 +7,10 @@ use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use slidewise_core::aggregate::DType;
 use slidewise_core::aggregate::column::Column;
+use slidewise_core::aggregate::{Answer, DType};
 use slidewise_core::keyed::{Points, Store, answers, store};
-use slidewise_core::rolling::{Output, Overflow, Span};
+use slidewise_core::rolling::{Length, Overflow, Span};
 
 use crate::arrow::{ArrowArray, Numbers, import};
 use crate::errors::kernel_error;
@@ -36,14 +36,22 @@ pub(crate) struct Question {
     spans: Vec<Span>,
     /// By window and aggregation; `None`: not in the answer.
     names: Vec<Vec<Option<Py<PyString>>>>,
+    /// Whether answers come in this order, the shortest window first.
+    ascends: bool,
 }
 
 #[pymethods]
 impl Question {
     #[new]
     fn new(spans: Vec<SpanTuple>, names: Vec<Vec<Option<Py<PyString>>>>) -> PyResult<Self> {
+        let spans = read_spans(&spans)?;
+        let lengths = spans.iter().map(|span| match span.length {
+            Length::Time(length) => length,
+            Length::Rows(_) => i64::MAX,
+        });
         Ok(Self {
-            spans: read_spans(&spans)?,
+            ascends: lengths.is_sorted(),
+            spans,
             names,
         })
     }
@@ -117,8 +125,8 @@ impl KeyedStore {
         let columns = self.check(read_columns(&columns)?, rows)?;
         py.detach(|| {
             let views: Vec<Column<'_, i64>> = columns.iter().map(Numbers::column).collect();
-            let times = times.values().to_vec();
-            self.store.replace(gone.view(), keys.view(), times, &views);
+            let all = times.values().to_vec();
+            self.store.replace(gone.view(), keys.view(), all, &views);
             if let Some(latest) = times.values().iter().max() {
                 self.latest.fetch_max(*latest, Ordering::Release);
             }
@@ -184,7 +192,8 @@ impl KeyedStore {
             .collect())
     }
 
-    /// The answers for one key, by name; `None` if Arrow must convert its values first.
+    /// The answers for one key, by name; `None` if Arrow must convert its values first, or an
+    /// integer does not fit.
     /// `at` is a time, by default the latest of the store.
     fn ask<'py>(
         &self,
@@ -196,30 +205,36 @@ impl KeyedStore {
         let Some(keys) = KeyBytes::of_values(&self.key_types, key)? else {
             return Ok(None);
         };
-        let times = [at.unwrap_or_else(|| self.latest.load(Ordering::Acquire))];
-        let points = Points {
-            keys: keys.view(),
-            times: &times,
-            plus: None,
-        };
-        let outputs = self.store.query(&points, &question.spans, Overflow::Fail);
-        let outputs = outputs.map_err(|error| kernel_error(py, error, None))?;
+        let at = at.unwrap_or_else(|| self.latest.load(Ordering::Acquire));
         let answer = PyDict::new(py);
-        for (columns, names) in outputs.iter().zip(&question.names) {
-            for (column, name) in columns.iter().zip(names) {
-                let Some(name) = name else { continue };
-                let name = name.bind(py);
-                match column {
-                    Output::I64 { valid, .. } | Output::F64 { valid, .. } if valid.set == 0 => {
-                        answer.set_item(name, py.None())?;
-                    }
-                    Output::I64 { values, .. } => answer.set_item(name, values[0])?,
-                    Output::F64 { values, .. } => answer.set_item(name, values[0])?,
-                    _ => return Ok(None),
-                }
+        if !question.ascends {
+            // Names in the order of the windows.
+            for name in question.names.iter().flatten().flatten() {
+                answer.set_item(name.bind(py), py.None())?;
             }
         }
-        Ok(Some(answer))
+        let mut done = Ok(true);
+        let put = |span: usize, answers: &[Answer<i64>]| -> PyResult<bool> {
+            for (value, name) in answers.iter().zip(&question.names[span]) {
+                let Some(name) = name else { continue };
+                let name = name.bind(py);
+                match value {
+                    Answer::Null => answer.set_item(name, py.None())?,
+                    Answer::I64(value) => answer.set_item(name, value)?,
+                    Answer::F64(value) => answer.set_item(name, value)?,
+                    _ => return Ok(false),
+                }
+            }
+            Ok(true)
+        };
+        let key = keys.view();
+        self.store
+            .ask(key.key(0), at, &question.spans, &mut |span, answers| {
+                if matches!(done, Ok(true)) {
+                    done = put(span, answers);
+                }
+            });
+        Ok(done?.then_some(answer))
     }
 
     /// Lets the entries up to a time go, and the keys that have no others; gives the number

@@ -45,6 +45,8 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As [`crate::rolling::rolling`] says.
     fn query(&self, points: &Points<'_>, spans: &[Span], overflow: Overflow) -> Answers;
+    /// The answers of one key at a time, by span.
+    fn ask(&self, key: &[u8], at: i64, spans: &[Span], visit: &mut Visit<'_>);
     /// For each span and query point the time of the first entry of its window, if any.
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>>;
     /// Inserts rows, after it has dropped the keys in `gone` with all their entries: no
@@ -70,6 +72,9 @@ pub trait Store: Send + Sync {
     /// What is wrong.
     fn check(&self) -> Result<(), String>;
 }
+
+/// Receives the answers over one span.
+pub type Visit<'a> = dyn FnMut(usize, &[Answer<i64>]) + 'a;
 
 type Answers = Result<Vec<Vec<Output>>, Error>;
 
@@ -165,6 +170,49 @@ impl<A: Aggregation<i64>> Sharded<A> {
         self.aggregation.entry(&cells)
     }
 
+    /// The answers of a key at a time, with a row more, by span; spans with equal ends share
+    /// their folds.
+    fn answer(
+        &self,
+        shard: &Shard<A>,
+        (number, at, plus): (Option<u32>, i64, Option<&Entry<A>>),
+        spans: &[Span],
+        visit: &mut Visit<'_>,
+    ) {
+        let monoid = &self.aggregation;
+        let mut answers: Vec<Answer<i64>> = Vec::with_capacity(self.request.aggs.len());
+        let mut acc: Option<A::Partial> = None;
+        let mut known: Option<(i64, i64)> = None;
+        for (lo, hi, span) in by_end(spans, at) {
+            let is_longer = known.is_some_and(|(_, to)| to == hi) && lo <= hi;
+            let end = match known {
+                Some((from, _)) if is_longer => from.saturating_sub(1),
+                _ => hi,
+            };
+            let mut older = None;
+            if lo <= end && known.is_none_or(|(from, _)| !is_longer || lo < from) {
+                shard.fold(monoid, number, (lo, end), &mut older);
+            }
+            acc = match (older, acc.take().filter(|_| is_longer)) {
+                (Some(older), Some(rest)) => Some(monoid.combine(&older, &rest)),
+                (older, rest) => older.or(rest),
+            };
+            if let Some(plus) = plus
+                && !is_longer
+                && (lo..=hi).contains(&at)
+            {
+                blocks::absorb(monoid, &mut acc, plus);
+            }
+            known = (lo <= hi).then_some((lo, hi));
+            answers.clear();
+            match &acc {
+                Some(partial) => monoid.answers(partial, &mut answers),
+                None => monoid.answers(&monoid.identity(), &mut answers),
+            }
+            visit(span, &answers);
+        }
+    }
+
     /// The rows of each shard.
     fn by_shard(&self, keys: KeyColumn<'_>) -> Vec<Vec<Row>> {
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); SHARDS];
@@ -224,61 +272,25 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let (aggs, dtypes) = (&self.request.aggs, &self.request.dtypes);
         let shape = (spans.len(), points.keys.len());
         fill_columns(aggs, dtypes, shape, overflow, |put| {
-            let mut failed = Ok(());
-            let mut answers: Vec<Answer<i64>> = Vec::new();
+            let mut done = Ok(());
             self.each_point(points, |row, shard, number| {
-                if failed.is_err() {
-                    return;
-                }
-                let at = points.times[row];
                 let plus = points.plus.map(|columns| self.entry(columns, row));
-                let mut acc: Option<A::Partial> = None;
-                let mut known: Option<(i64, i64)> = None;
-                for (lo, hi, span) in by_end(spans, at) {
-                    let part = match known {
-                        // The rest of a longer window goes before what is known.
-                        Some((from, to)) if to == hi && lo <= hi => {
-                            let mut older = None;
-                            if lo < from {
-                                shard.fold(&self.aggregation, number, (lo, from - 1), &mut older);
-                            }
-                            match (older, acc.take()) {
-                                (Some(older), Some(known)) => {
-                                    Some(self.aggregation.combine(&older, &known))
-                                }
-                                (older, known) => older.or(known),
-                            }
-                        }
-                        _ => {
-                            let mut part = None;
-                            if lo <= hi {
-                                shard.fold(&self.aggregation, number, (lo, hi), &mut part);
-                            }
-                            if let Some(plus) = &plus
-                                && (lo..=hi).contains(&at)
-                            {
-                                blocks::absorb(&self.aggregation, &mut part, plus);
-                            }
-                            part
-                        }
-                    };
-                    acc = part;
-                    known = (lo <= hi).then_some((lo, hi));
-                    answers.clear();
-                    match &acc {
-                        Some(partial) => self.aggregation.answers(partial, &mut answers),
-                        None => {
-                            let nothing = self.aggregation.identity();
-                            self.aggregation.answers(&nothing, &mut answers);
-                        }
+                let point = (number, points.times[row], plus.as_ref());
+                self.answer(shard, point, spans, &mut |span, answers| {
+                    if done.is_ok() {
+                        done = put(span, row, answers);
                     }
-                    if failed.is_ok() {
-                        failed = put(span, row, &answers);
-                    }
-                }
+                });
             });
-            failed
+            done
         })
+    }
+
+    fn ask(&self, key: &[u8], at: i64, spans: &[Span], visit: &mut Visit<'_>) {
+        let hash = self.hasher.hash_one(key);
+        let shard = read(&self.shards[shard_of(hash)]);
+        let number = shard.keys.find(hash, key);
+        self.answer(&shard, (number, at, None), spans, visit);
     }
 
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>> {
