@@ -3,7 +3,7 @@
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -178,11 +178,40 @@ class KernelCall:
         except ResultOverflowError as error:
             where = (error.window, error.aggregation, error.row)  # type: ignore[attr-defined]
             raise self._overflow(where, history, str(error)) from None
+        return self._decode(answers, beyond, history)
+
+    def decode(
+        self,
+        answers: Sequence[Sequence[Any]],
+        beyond: Iterable[tuple[int, int, int, int]],
+        points: QueryPoints | None,
+    ) -> list[dict[str, Result]]:
+        """The results by name, per window, of answers that were computed elsewhere.
+
+        Python aggregations have none, and need `compute`.
+
+        Args:
+            answers: Per window and kernel call, in the order of `calls`, a column.
+            beyond: Sums beyond int64: their window, call, row and value.
+            points: The query points of the answers; None for the table's rows.
+
+        Raises:
+            ResultOverflowError: As for `compute`.
+        """
+        self.points = points
+        return self._decode(answers, beyond, 0)
+
+    def _decode(
+        self,
+        answers: Sequence[Sequence[Any]],
+        beyond: Iterable[tuple[int, int, int, int]],
+        history: int,
+    ) -> list[dict[str, Result]]:
         columns = [
             [_without_history(history, pa.array(column)) for column in window]
             for window in answers
         ]
-        for window, call, row, value in beyond if raises else ():
+        for window, call, row, value in beyond if self.spec.overflow == "raise" else ():
             if not self._below_min_rows(columns[window], call, row - history):
                 why = f"{value} does not fit int64"
                 raise self._overflow((window, call, row), history, why)
@@ -194,6 +223,16 @@ class KernelCall:
             }
             for index in range(len(self.spec.windows))
         ]
+
+    @property
+    def calls(self) -> list[Call]:
+        """The kernel calls, each once, in the order of their answers."""
+        return list(self._calls)
+
+    @property
+    def inputs(self) -> KernelInputs:
+        """The input columns of the kernel."""
+        return self._inputs
 
     @property
     def folds(self) -> bool:
