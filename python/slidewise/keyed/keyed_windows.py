@@ -1,18 +1,15 @@
 """`KeyedWindows`: windows of many keys over a stream, in one process."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
-from functools import wraps
-from threading import Lock, get_ident
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.errors import SpecError, WindowBusyError
+from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
+from slidewise.keyed.locked import Locked, synchronized
 from slidewise.keyed.page_store import MemoryStore
 from slidewise.keyed.query import LATE, flagged
 from slidewise.keyed.shard import Shard
@@ -34,27 +31,13 @@ from slidewise.table.time_columns import read_times, window_ticks
 __all__ = ["KeyedWindows"]
 
 _T = TypeVar("_T")
-_P = ParamSpec("_P")
 
 _EARLIEST = -(2**63)
 # Decoded pages that stay in memory between calls, at most.
 _DECODED_PAGES = 4096
 
 
-def _synchronized(
-    method: Callable[Concatenate["KeyedWindows", _P], _T],
-) -> Callable[Concatenate["KeyedWindows", _P], _T]:
-    """A method that holds the lock of its object."""
-
-    @wraps(method)
-    def run(self: "KeyedWindows", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with self._locked():
-            return method(self, *args, **kwargs)
-
-    return run
-
-
-class KeyedWindows:
+class KeyedWindows(Locked):
     """Windows of many keys over a stream: batches of rows in, rows with results out.
 
     It computes what `rolling` and `hopping` do, while rows arrive in any order. The
@@ -126,6 +109,7 @@ class KeyedWindows:
         deletes: str | None = None,
         **request: Any,
     ) -> None:
+        super().__init__()
         self._spec = parse_spec(spec, request)
         hops = "slide" if self._spec.is_hopping else "final"
         self._emit = hops if emit is None else emit
@@ -156,28 +140,8 @@ class KeyedWindows:
         # Of the last snapshot, which `changes` follows.
         self._checksum: int | None = None
         self.late_count = 0
-        self._lock, self._owner = Lock(), 0
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Holds the lock.
-
-        Raises:
-            WindowBusyError: If this thread holds it already.
-        """
-        if self._owner == get_ident():
-            raise WindowBusyError(
-                "these KeyedWindows are used from within one of their own calls, by a "
-                "function of an aggregation: use them after the call"
-            )
-        with self._lock:
-            self._owner = get_ident()
-            try:
-                yield
-            finally:
-                self._owner = 0
-
-    @_synchronized
+    @synchronized
     def ingest(self, batch: Any) -> None:
         """Ingests a batch of rows.
 
@@ -220,7 +184,7 @@ class KeyedWindows:
 
         self._atomically(step)
 
-    @_synchronized
+    @synchronized
     def advance(self, watermark: Any = None) -> None:
         """Advances the watermark, and emits the results of the windows that it passes.
 
@@ -254,7 +218,7 @@ class KeyedWindows:
 
         self._atomically(step)
 
-    @_synchronized
+    @synchronized
     def collect(self) -> pa.Table:
         """Gives the results emitted since the last call.
 
@@ -307,34 +271,7 @@ class KeyedWindows:
             return None
         return shown_time(self._watermark, self._query.times)
 
-    def __copy__(self) -> Self:
-        """An independent copy."""
-        return deepcopy(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """An independent copy."""
-        twin = object.__new__(type(self))
-        memo[id(self)] = twin
-        twin.__dict__.update(self._state(memo))
-        return twin
-
-    def __getstate__(self) -> dict[str, Any]:
-        """A copy of the state, for pickle."""
-        state = self._state({})
-        del state["_lock"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restores the state, for pickle."""
-        self.__dict__.update(state, _lock=Lock())
-
-    def _state(self, memo: dict[int, Any]) -> dict[str, Any]:
-        """A copy of the state, with a new lock."""
-        with self._locked():
-            memo[id(self._lock)] = Lock()
-            return {**deepcopy(vars(self), memo), "_owner": 0}
-
-    @_synchronized
+    @synchronized
     def keys(self) -> pa.Table:
         """Gives the keys that have rows, each with its latest time.
 
@@ -346,7 +283,7 @@ class KeyedWindows:
         """
         return self._require_shard().keys(self._watermark)
 
-    @_synchronized
+    @synchronized
     def __len__(self) -> int:
         """The number of keys that have rows. Cost: as for `keys`."""
         return (
@@ -355,7 +292,7 @@ class KeyedWindows:
             else len(self._require_shard().keys(self._watermark))
         )
 
-    @_synchronized
+    @synchronized
     def evict_idle(self, until: Any) -> int:
         """Evicts all keys whose latest row is at or before a time.
 
@@ -387,7 +324,7 @@ class KeyedWindows:
             )
         return self._atomically(lambda shard: shard.evict_idle(tick))
 
-    @_synchronized
+    @synchronized
     def check(self) -> None:
         """Checks the invariants of all pages.
 
@@ -456,7 +393,7 @@ class KeyedWindows:
             self._shard = Shard(shard.query, self._store, directory)
             raise
 
-    @_synchronized
+    @synchronized
     def to_bytes(self) -> bytes:
         """Gives a snapshot of the state, which `from_bytes` restores.
 
@@ -470,7 +407,7 @@ class KeyedWindows:
         """
         return self._snapshot(self._store.blobs, None)
 
-    @_synchronized
+    @synchronized
     def changes(self) -> bytes:
         """Gives an incremental snapshot: the pages changed since the last snapshot.
 
