@@ -9,8 +9,10 @@ import pyarrow.compute as pc
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
-from slidewise.keyed.locked import Locked, synchronized
+from slidewise.keyed.horizon import kept_ticks, parse_keep
+from slidewise.keyed.locked import synchronized
 from slidewise.keyed.page_store import MemoryStore
+from slidewise.keyed.queries import DECODED_PAGES, Queries
 from slidewise.keyed.query import LATE, flagged
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import shown_time
@@ -33,11 +35,9 @@ __all__ = ["KeyedWindows"]
 _T = TypeVar("_T")
 
 _EARLIEST = -(2**63)
-# Decoded pages that stay in memory between calls, at most.
-_DECODED_PAGES = 4096
 
 
-class KeyedWindows(Locked):
+class KeyedWindows(Queries):
     """Windows of many keys over a stream: batches of rows in, rows with results out.
 
     It computes what `rolling` and `hopping` do, while rows arrive in any order. The
@@ -72,6 +72,8 @@ class KeyedWindows(Locked):
             rows are kept for twice the longest window for that, and rows that are later
             still are treated as by "flag". "correct" supports neither sessions, nor
             `empty=True`, nor `rows(n)` alone.
+        keep: For how long rows are kept behind the watermark at least, as `late`: the
+            horizon of `query`. Default: the longest window and `late`.
         then_by: A column, or several, to order rows of equal time: values, then NaN,
             then nulls. By default they stay in order of arrival: by batch, within it by
             `arrival=`, otherwise as they are. With `arrival=`, that order comes first,
@@ -105,6 +107,7 @@ class KeyedWindows(Locked):
         emit: str | None = None,
         late: WindowLike = 0,
         late_rows: str = "drop",
+        keep: WindowLike | None = None,
         then_by: str | Sequence[str] | None = None,
         deletes: str | None = None,
         **request: Any,
@@ -123,13 +126,15 @@ class KeyedWindows(Locked):
                 f"none: count them by `late_count`{instead}"
             )
         self._late = parse_late(late)
+        self._keep = parse_keep(keep, self._spec)
         gives_rows = self._emit in ("arrival", "final")
         self._flags = late_rows != "drop" and gives_rows
         self._deletes = (
             None if deletes is None else check_column_name(deletes, "deletes")
         )
         self._query: StreamQuery | None = None
-        self._delay = 0
+        # In ticks, as `late=` and `keep=` say, once the columns are known.
+        self._delay, self._kept = 0, 0
         self._store = MemoryStore()
         self._directory: bytes | None = None
         self._shard: Shard | None = None
@@ -163,7 +168,7 @@ class KeyedWindows(Locked):
             if first and self._largest is None:
                 # Without rows, the columns are not fixed.
                 self._query, self._shard, self._directory = None, None, None
-                self._delay = 0
+                self._delay, self._kept = 0, 0
             raise
 
     def _ingest(self, query: StreamQuery, rows: pa.Table) -> None:
@@ -324,6 +329,14 @@ class KeyedWindows(Locked):
             )
         return self._atomically(lambda shard: shard.evict_idle(tick))
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all pages, and of the results that wait for `collect`."""
+        with self._locked():
+            pages = sum(map(len, self._store.blobs.values()))
+            waiting: int = sum(table.nbytes for table in self._answers)
+            return pages + len(self._directory or b"") + waiting
+
     @synchronized
     def check(self) -> None:
         """Checks the invariants of all pages.
@@ -354,13 +367,18 @@ class KeyedWindows(Locked):
             )
             late = self._late
             self._delay = window_ticks(late, times) if late.amount else 0
-            self._query, self._shard = query, Shard(query, self._store)
+            self._kept = kept_ticks(query, self._delay, self._keep)
+            self._query, self._shard = query, self._open(query, None)
             self._directory = self._shard.commit()
         columns = {
             field.name: cast_to_schema(rows.column(field.name), field)
             for field in self._query.schema
         }
         return self._query, pa.table(columns)
+
+    def _open(self, query: StreamQuery, directory: bytes | None) -> Shard:
+        """The state in the store, as a directory describes it."""
+        return Shard(query, self._store, directory, self._kept)
 
     def _make_query(self, schema: pa.Schema) -> StreamQuery:
         if self._flags:
@@ -384,13 +402,13 @@ class KeyedWindows(Locked):
             pages = {page: self._store.get(page) for page in shard.changed}
             self._changed |= pages.keys()
             self._directory = shard.commit()
-            shard.trim(_DECODED_PAGES)
+            shard.trim(DECODED_PAGES)
             return result
         except BaseException:
             self._store.restore(pages)
             self._largest, self._watermark, self.late_count, self._answers = before
             self._directory = directory
-            self._shard = Shard(shard.query, self._store, directory)
+            self._shard = self._open(shard.query, directory)
             raise
 
     @synchronized
@@ -436,6 +454,7 @@ class KeyedWindows(Locked):
             "deletes": query.deletes,
             "late_rows": self._late_rows,
             "delay": self._delay,
+            "kept": self._kept,
             "largest": self._largest,
             "watermark": self._watermark,
             "late": self.late_count,
@@ -493,11 +512,12 @@ class KeyedWindows(Locked):
         windows._query = windows._make_query(schema)
         windows._store.blobs.update(read.pages)
         windows._directory, windows._checksum = read.directory, read.checksum
-        shard = Shard(windows._query, windows._store, read.directory)
+        windows._delay, windows._kept = head["delay"], head["kept"]
+        shard = windows._open(windows._query, read.directory)
         shard.check_pages()
         shard.check()
-        shard.trim(_DECODED_PAGES)
+        shard.trim(DECODED_PAGES)
         windows._shard = shard
-        windows._delay, windows._largest = head["delay"], head["largest"]
+        windows._largest = head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]
         return windows

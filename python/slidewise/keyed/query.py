@@ -371,13 +371,11 @@ class Query:
 
     def latest_rows(self, rows: pa.Table, until: int) -> pa.Table:
         """Rows after a time, and the last n of each key before it, for `rows(n)`."""
+        # A row may come after any of the later ones, and its window begins there.
         later = later_than(rows.column(TIME), until)
-        if self.corrects:
-            # A late row may come after any of these, and its window begins there.
-            older = rows.filter(pc.invert(later)).combine_chunks()
-            kept = self._last_ones(older)
-            return pa.concat_tables([kept, rows.filter(later)]).combine_chunks()
-        return rows.filter(pc.or_(self._are_last(rows), later))
+        older = rows.filter(pc.invert(later)).combine_chunks()
+        kept = self._last_ones(older)
+        return pa.concat_tables([kept, rows.filter(later)]).combine_chunks()
 
     def _last_ones(self, rows: pa.Table) -> pa.Table:
         return rows.filter(self._are_last(rows)) if len(rows) else rows

@@ -259,11 +259,9 @@ class Shard(ShardState):
         return rows.filter(pc.invert(gone)).combine_chunks()
 
     def _evict(self, touched: Iterable[Slot], watermark: int | None) -> None:
-        if watermark is None:
+        until = self.evicted(watermark)
+        if until is None:
             return
-        if self.query.sessions:
-            return
-        until = watermark - self.query.reach - self.query.allowance
         if self.query.rows:
             for slot in touched:
                 self._keep_latest_rows(slot, until)

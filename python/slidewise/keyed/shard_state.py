@@ -38,15 +38,21 @@ class ShardState:
         store: The store of the pages.
         directory: The directory that `commit` gave for the same query; None for an
             empty state.
+        kept: For how long rows are kept behind the watermark at least, in ticks.
 
     Raises:
         SnapshotError: If the directory is of another format.
     """
 
     def __init__(
-        self, query: StreamQuery, store: Store, directory: bytes | None = None
+        self,
+        query: StreamQuery,
+        store: Store,
+        directory: bytes | None = None,
+        kept: int = 0,
     ) -> None:
         self.query = query
+        self.kept = max(kept, query.reach + query.allowance)
         self._by = list(query.spec.by)
         self.pages = Pages(store, query.leaf, query.inner)
         self._rows = Pages(store, query.waiting, query.waiting)
@@ -139,6 +145,12 @@ class ShardState:
         """The pages that the next commit writes or removes."""
         return set().union(*(pages.changed for pages in self._stores))
 
+    def evicted(self, watermark: int | None) -> int | None:
+        """The time up to which rows may be evicted; None if all rows are kept."""
+        if watermark is None or self.query.sessions:
+            return None
+        return watermark - self.kept
+
     def cover(self, points: Iterable[tuple[Slot, pa.ChunkedArray]]) -> Cover:
         """The cover of the windows of rows at these times, by slot."""
         cover = Cover()
@@ -150,6 +162,24 @@ class ShardState:
     def _reached(self, ends: pa.Array) -> Sequence[int]:
         """The ends of windows; all of time with `rows(n)`."""
         return EVER if self.query.rows else ticks_of(ends)
+
+    def gather(self, slot: Slot, ends: Sequence[int], cover: Cover) -> None:
+        """Adds the rows and folds that cover windows with these ends, sorted.
+
+        Those of rows that wait for the watermark, too.
+        """
+        self.forest.cover(slot.tree, ends, cover)
+        cover.rows += self._waiting_rows(slot, ends[0], ends[-1])
+
+    def rows_between(self, slot: Slot, since: int, until: int) -> Iterator[pa.Table]:
+        """The rows of a closed range of times; all waiting ones that it reaches."""
+        yield from self.forest.between(slot.tree, since, until)
+        yield from self._waiting_rows(slot, since, until)
+
+    def _waiting_rows(self, slot: Slot, since: int, until: int) -> Iterator[pa.Table]:
+        for page in slot.waiting:
+            if page.first <= until and page.last >= since:
+                yield self.query.kept(self._rows[page.page].rows)
 
     def _keep(self, slot: Slot, page: int, rows: pa.Table) -> None:
         ends = pc.min_max(rows[TIME])
@@ -262,11 +292,18 @@ class ShardState:
                 misplaced = pc.any(pc.not_equal(low, slot.prefix)).as_py()
                 assert not misplaced, f"keys in the wrong slot: {slot}"
 
-    def keys(self, watermark: int | None) -> pa.Table:
-        """The keys with rows that a window can hold, each with its latest time."""
+    def keys(
+        self, watermark: int | None, slots: Sequence[Slot] | None = None
+    ) -> pa.Table:
+        """The keys with rows that a window can hold, each with its latest time.
+
+        Args:
+            watermark: The watermark, or None.
+            slots: Those whose keys are given; by default all.
+        """
         by, on = self._by, self.query.spec.on
         tables = [self.query.leaf.empty_table().select([*by, TIME])]
-        for slot in self.slots:
+        for slot in self.slots if slots is None else slots:
             tables += [
                 table.select([*by, TIME]) for table in self.forest.latest(slot.tree)
             ]
@@ -280,6 +317,20 @@ class ShardState:
         found = self.query.latest(table)
         times = self.query.restore(found.column(TIME).combine_chunks())
         return found.set_column(len(by), on, times)
+
+    def holds(self, key: pa.Table, watermark: int | None) -> bool:
+        """Whether a key has rows that a window can hold.
+
+        Args:
+            key: A row in the columns of keys.
+            watermark: The watermark, or None.
+        """
+        slots = [slot for slot, _ in self.partition_rows(key)]
+        found = self.keys(watermark, slots)
+        if not self._by:
+            return len(found) > 0
+        codes = self.query.codes([found.select(self._by), key.select(self._by)])
+        return bool(pc.is_in(codes.slice(len(found)), codes.slice(0, len(found)))[0])
 
 
 def _parted(rows: pa.Table, numbers: pa.Array) -> Iterator[tuple[int, pa.Table]]:

@@ -182,8 +182,9 @@ def _read_head(body: memoryview) -> tuple[dict[str, Any], int]:
 
 def _check_head(head: Mapping[str, Any]) -> None:
     """Checks the types and signs of the fields of a head."""
-    checked_ints(head["delay"], head["late"], head["directory"])
-    if min(head["delay"], head["late"], head["directory"]) < 0:
+    counts = [head[name] for name in ("delay", "kept", "late", "directory")]
+    checked_ints(*counts)
+    if min(counts) < 0:
         raise ValueError("a count is negative")
     optional = (head["largest"], head["watermark"], head["follows"])
     checked_ints(0, *[number for number in optional if number is not None])

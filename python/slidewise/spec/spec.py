@@ -25,7 +25,14 @@ from slidewise.spec.durations import (
     parse_offset,
 )
 
-__all__ = ["Spec", "WindowSpec", "check_column_name", "one_of", "refuse_duplicates"]
+__all__ = [
+    "Spec",
+    "WindowSpec",
+    "check_column_name",
+    "one_of",
+    "parse_lengths",
+    "refuse_duplicates",
+]
 
 CLOSED = ("right", "left", "both", "neither")
 TIES = ("peers", "rows")
@@ -296,9 +303,16 @@ def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check_column_name(name, "by") for name in names))
 
 
-def _windows(
-    windows: WindowLike | Iterable[WindowLike], closed: str, offset: WindowLike | None
-) -> tuple[WindowSpec, ...]:
+def parse_lengths(windows: WindowLike | Iterable[WindowLike]) -> list[Length]:
+    """The lengths of `windows=`: one or several.
+
+    Raises:
+        SpecError: If one is no length, or there is none.
+
+    Example:
+        >>> [length.label for length in parse_lengths(["1h", Rows(3)])]
+        ['1h', '3rows']
+    """
     if isinstance(windows, Mapping):
         raise SpecError(
             Argument("windows"),
@@ -314,6 +328,13 @@ def _windows(
             " is empty: give at least one, such as ",
             Argument("windows", "1h"),
         )
+    return lengths
+
+
+def _windows(
+    windows: WindowLike | Iterable[WindowLike], closed: str, offset: WindowLike | None
+) -> tuple[WindowSpec, ...]:
+    lengths = parse_lengths(windows)
     for length in lengths:
         if length.kind == "rows" and closed != "right":
             raise SpecError(

@@ -9,7 +9,7 @@ from slidewise.table.encoding import cast_lossless, decode_dictionary, group_cod
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
 
-__all__ = ["query_points_of", "same_kind"]
+__all__ = ["cast_key", "query_points_of", "same_kind"]
 
 
 def query_points_of(target: Frame, call: KernelCall, spec: Spec) -> QueryPoints:
@@ -75,7 +75,7 @@ def _share_codes(target: Frame, call: KernelCall) -> pa.Array | None:
     for (name, key), (_, other) in pairs:
         try:
             key = decode_dictionary(key)
-            cast = _cast_key(decode_dictionary(other), key.type)
+            cast = cast_key(decode_dictionary(other), key.type)
             concatenated.append((name, pa.concat_arrays([key, cast])))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SpecError(
@@ -90,7 +90,7 @@ def _share_codes(target: Frame, call: KernelCall) -> pa.Array | None:
     return codes.slice(rows)
 
 
-def _cast_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def cast_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Casts a key column without loss.
 
     Raises:

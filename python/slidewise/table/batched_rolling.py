@@ -418,7 +418,9 @@ def check_rows(rows: pa.RecordBatch, spec: Spec) -> None:
             )
 
 
-def describe_row(rows: pa.Table | pa.RecordBatch, row: int, spec: Spec) -> str:
+def describe_row(
+    rows: pa.Table | pa.RecordBatch, row: int, spec: Spec, noun: str = "row"
+) -> str:
     """Formats a row for messages, by its key and times.
 
     Example:
@@ -430,7 +432,7 @@ def describe_row(rows: pa.Table | pa.RecordBatch, row: int, spec: Spec) -> str:
     names = [*spec.by, spec.on, *([spec.arrival] if spec.arrival else [])]
     # Internal columns are left out.
     names = [name for name in names if not name.startswith("__slidewise_")]
-    return f"the row of {_format_fields(rows, row, names)}"
+    return f"the {noun} of {_format_fields(rows, row, names)}"
 
 
 def describe_window(windows: pa.Table, row: int, by: Sequence[str]) -> str:

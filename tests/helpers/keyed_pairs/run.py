@@ -331,7 +331,7 @@ class Comparison:
         for name in self.results:
             agg = CATALOGUE[self._agg(name)]
             kind = answers.type_of(name)
-            if pairs and kind is not None and not _alike(self.table[name].type, kind):
+            if pairs and kind is not None and not alike(self.table[name].type, kind):
                 text = f"{name}: {self.table[name].type}, not {kind}"
                 raise DifferenceError("type", text)
             values = plain(self.table[name])
@@ -367,7 +367,7 @@ class Comparison:
         rows = pa.concat_tables(self.stage.stream.tables)
         rows = rows.take(self.table["id"].combine_chunks())
         for name, kind in self.plan.columns.items():
-            if not _alike(self.table[name].type, kind):
+            if not alike(self.table[name].type, kind):
                 text = f"{name}: {self.table[name].type}, not {kind}"
                 raise DifferenceError("type of a column", text)
             ours, theirs = plain(self.table[name]), plain(rows[name])
@@ -389,7 +389,7 @@ def _keys(table: pa.Table, by: list[str]) -> list[Key]:
     return list(zip(*columns, strict=True)) if by else [()] * len(table)
 
 
-def _alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
+def alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
     """Equal types; categories may come back as their values."""
     if pa.types.is_dictionary(theirs):
         theirs = theirs.value_type

@@ -95,7 +95,7 @@ class Stream:
                 columns[name] = of_ticks([row.tick for row in rows], kind)
             elif name in self.plan.by:
                 place = self.plan.by.index(name)
-                columns[name] = _array([row.keys[place] for row in rows], kind)
+                columns[name] = array_of([row.keys[place] for row in rows], kind)
             else:
                 columns[name] = pa.array([row.values[name] for row in rows], kind)
         return pa.table(columns)
@@ -166,7 +166,7 @@ class Stream:
         return draw.random() < 0.5
 
 
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+def array_of(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return pa.array(values, kind.value_type).dictionary_encode().cast(kind)
     return pa.array(values, kind)

@@ -1,0 +1,228 @@
+"""Which windows a stream can be asked for: how far back its rows are kept."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.errors import Argument, SpecError
+from slidewise.keyed.query import Query
+from slidewise.keyed.single_times import shown_time
+from slidewise.spec.durations import (
+    Length,
+    Rows,
+    WindowLike,
+    format_duration,
+    parse_offset,
+)
+from slidewise.spec.spec import Spec, WindowSpec, parse_lengths
+from slidewise.table.time_columns import TimeColumn, window_ticks
+
+__all__ = ["Horizon", "kept_ticks", "parse_keep", "refuse_sessions"]
+
+_DAY = 86_400_000
+
+
+def refuse_sessions(spec: Spec) -> None:
+    """Refuses sessions, which have no length.
+
+    Raises:
+        SpecError: If there are some.
+    """
+    if any(window.is_session for window in spec.windows):
+        raise SpecError(
+            "a session has no length, so that no query can end it at any time: ask "
+            "for windows of a length, by KeyedWindows of their own"
+        )
+
+
+def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
+    """Parses `keep=`.
+
+    Raises:
+        SpecError: If it is no length of time, or shorter than the longest window.
+    """
+    if keep is None:
+        return None
+    length = parse_offset(keep, "keep")
+    given = Argument("keep", keep)
+    for window in spec.windows:
+        if window.is_session:
+            raise SpecError(given, " does not apply to sessions: leave it out")
+        if window.kind == "rows":
+            continue
+        if window.kind != length.kind:
+            raise SpecError(
+                given,
+                f" and the window {window.label!r} differ in kind: give both as "
+                "durations, or both as ints for an integer time column",
+            )
+        needed = window.length + (0 if window.every else window.offset)
+        if length.amount < needed:
+            behind = " with its offset" if needed != window.length else ""
+            raise SpecError(
+                given,
+                f" is shorter than the window {window.label!r}{behind}, whose rows "
+                "are kept anyway: leave it out, or give more",
+            )
+    if length.amount < 0:
+        raise SpecError(given, " is negative: give a duration")
+    return length
+
+
+def _step(times: TimeColumn) -> int:
+    """The ticks between two times that can follow each other."""
+    return _DAY if pa.types.is_date64(times.original.type) else 1
+
+
+def _includes_start(window: WindowSpec) -> bool:
+    return window.kind != "rows" and window.closed in ("left", "both")
+
+
+def kept_ticks(query: Query, late: int, keep: Length | None) -> int:
+    """For how long rows are kept behind the watermark, in ticks.
+
+    So that every window up to the horizon can be asked for at the watermark and later.
+    """
+    kept = query.reach + max(late, query.allowance)
+    if keep is not None:
+        kept = max(kept, window_ticks(keep, query.times))
+    rolling = [window for window in query.spec.windows if not window.every]
+    starts = any(map(_includes_start, rolling))
+    return kept + (_step(query.times) if starts else 0)
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """How far back the rows of a query are kept.
+
+    Attributes:
+        query: The query.
+        kept: For how long rows are kept behind the watermark, in ticks.
+        evicted: The time up to which rows may be gone; None if none are.
+    """
+
+    query: Query
+    kept: int
+    evicted: int | None
+
+    @cached_property
+    def _pattern(self) -> WindowSpec | None:
+        """The first declared window of time, whose ends and offset all windows have."""
+        windows = (w for w in self.query.spec.windows if w.kind != "rows")
+        window = next(windows, None)
+        return None if window is None else _as_rolling(window)
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest window that can be asked for, in ticks."""
+        window = self._pattern
+        if window is None:
+            return self.kept
+        step = _step(self.query.times) if _includes_start(window) else 0
+        return self.kept - step - self._shift(window)
+
+    def _shift(self, window: WindowSpec) -> int:
+        if not window.offset:
+            return 0
+        return window_ticks(window.as_offset, self.query.times)
+
+    @property
+    def label(self) -> str:
+        """The length of the longest window, in words."""
+        times = self.query.times
+        if times.unit is None:
+            return str(self.longest)
+        return format_duration(self.longest * times.unit)
+
+    def windows(
+        self, asked: WindowLike | Iterable[WindowLike] | None
+    ) -> tuple[WindowSpec, ...]:
+        """The windows of a question: as asked, by default those of the Spec.
+
+        Hopping windows are as rolling ones of their length.
+
+        Raises:
+            SpecError: If one is no length, or longer than the horizon.
+        """
+        if asked is None:
+            return tuple(map(_as_rolling, self.query.spec.windows))
+        return tuple(self._window(length) for length in parse_lengths(asked))
+
+    def _window(self, length: Length) -> WindowSpec:
+        if length.kind == "rows":
+            if length.amount > self.query.rows:
+                known = self.query.rows
+                has = f"rows({known})" if known else "none: no window of rows(n)"
+                raise SpecError(
+                    Argument("windows", Rows(length.amount)),
+                    f" is beyond the horizon of rows, which is {has} in the Spec",
+                )
+            return WindowSpec("rows", length.amount, 0, 0, "right", length.label)
+        ticks = window_ticks(length, self.query.times)
+        if ticks > self.longest:
+            raise SpecError(
+                length.given,
+                f" is beyond the horizon of {self.label}: rows are kept for the "
+                "longest window and late=, or for ",
+                Argument("keep"),
+                " if KeyedWindows are made with it",
+            )
+        known_window = self._pattern
+        closed = "right" if known_window is None else known_window.closed
+        offset = 0 if known_window is None else known_window.offset
+        return WindowSpec(length.kind, length.amount, 0, offset, closed, length.label)
+
+    def lag(self, window: WindowSpec) -> tuple[int, int]:
+        """The distances from a question back to the end and the start of a window."""
+        shift = self._shift(window)
+        return shift, shift + window_ticks(window.as_length, self.query.times)
+
+    def leaving(self, window: WindowSpec) -> int:
+        """After which time a row is out of the windows that end from then on."""
+        step = _step(self.query.times) if _includes_start(window) else 0
+        return self.lag(window)[1] + step
+
+    def check(self, ticks: pa.Array, windows: Iterable[WindowSpec]) -> None:
+        """Checks that all rows of the windows that end at these times are kept.
+
+        Raises:
+            SpecError: If some may have been evicted.
+        """
+        if self.evicted is None or not len(ticks):
+            return
+        times = self.query.times
+        for window in windows:
+            needed = 0 if window.kind == "rows" else self.leaving(window)
+            earliest = self.evicted + needed
+            behind = pc.index(pc.less(ticks, _clamped(earliest)), True).as_py()
+            if behind < 0:
+                continue
+            asked = shown_time(ticks[behind].as_py(), times)
+            raise SpecError(
+                f"the window {window.label!r} at {asked} begins before rows that were "
+                f"evicted: the horizon is {self.label} behind the watermark. Ask "
+                f"for {_shown(earliest, times)} or later, for a shorter window, or "
+                "make KeyedWindows with a longer ",
+                Argument("keep"),
+            )
+
+
+def _as_rolling(window: WindowSpec) -> WindowSpec:
+    """A rolling window as long as a window on the grid: (end − length, end]."""
+    if not window.every:
+        return window
+    return WindowSpec(window.kind, window.length, 0, 0, "right", window.label)
+
+
+def _clamped(tick: int) -> pa.Scalar:
+    return pa.scalar(min(max(tick, -(2**63)), 2**63 - 1), pa.int64())
+
+
+def _shown(tick: int, times: TimeColumn) -> str:
+    try:
+        return str(shown_time(tick, times))
+    except SpecError:
+        return f"tick {tick}"

@@ -1,0 +1,229 @@
+"""`Queries`: what `KeyedWindows` answer at any time, and which keys they have."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import SpecError
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import Result, refuse_taken
+from slidewise.frames.polars import is_lazy
+from slidewise.keyed.horizon import Horizon, refuse_sessions
+from slidewise.keyed.locked import Locked, synchronized
+from slidewise.keyed.questions import (
+    LATEST,
+    Questions,
+    key_table,
+    keys_of,
+    plus_of,
+    plus_row,
+    ticks_of,
+)
+from slidewise.keyed.reader import RowReader
+from slidewise.keyed.shard import Shard
+from slidewise.spec.durations import WindowLike
+from slidewise.spec.spec import Spec
+from slidewise.table.kernel_call import map_lazily
+
+__all__ = ["DECODED_PAGES", "Queries"]
+
+# Decoded pages that stay in memory between calls, at most.
+DECODED_PAGES = 4096
+
+
+class Queries(Locked):
+    """The side of `KeyedWindows` that reads.
+
+    Attributes:
+        _spec: The Spec.
+        _shard: The state; None before the first batch.
+        _largest: The latest time seen, in ticks; None without rows.
+        _watermark: The watermark, in ticks; None before the first.
+    """
+
+    _spec: Spec
+    _shard: Shard | None
+    _largest: int | None
+    _watermark: int | None
+
+    @synchronized
+    def query(
+        self,
+        key: Any = (),
+        at: Any = LATEST,
+        windows: WindowLike | Iterable[WindowLike] | None = None,
+        plus: Mapping[str, Any] | None = None,
+        valid_until: bool = False,
+    ) -> dict[str, Any]:
+        """Gives the results of a key at any time, over all rows that were accepted.
+
+        They are those of `rolling(rows, ..., at=)` over all rows that were ingested in
+        time, whether the watermark has passed them or not: of windows that end at the
+        time, whatever `emit` is. A key without rows has those of an empty window.
+        Hopping windows are rolling ones of their length here: (at − length, at].
+
+        Args:
+            key: The key: a mapping from the columns of `by=`, a tuple in their order,
+                or the bare value of the only one. Without `by=`, leave it out.
+            at: A time, as for `advance`, or "latest": the latest time seen, or the
+                watermark if that is later.
+            windows: A length, or several, as in the Spec: any up to the horizon, which
+                is the longest window and `late`, or `keep=`. By default the windows of
+                the Spec.
+            plus: Values by column of a row that counts as if it had arrived at that
+                time, after all others of the key. It is not stored. Columns that are
+                left out are null.
+            valid_until: Also gives `valid_until_<window>` per window: the first time at
+                which a row that is in the window leaves it, if nothing arrives. None if
+                there is no such row or time, as for `rows(n)`.
+
+        Returns:
+            The results by column, such as `{"n_1h": 3}`, in the order of the windows.
+
+        Raises:
+            SpecError: If a column or a time is wrong, a window is longer than the
+                horizon, or begins before rows that were evicted; if there were no rows
+                yet; or for sessions.
+            ResultOverflowError: As for `rolling`.
+
+        Cost: that of the pages at the ends of the windows, and of a kernel call. With
+            aggregations that read all rows of a window, and with `valid_until`, O(rows
+            of the windows).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
+            ...                         aggs={"n": sw.count(), "sum": sw.sum("x")})
+            >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AA"], "x": [5, 7]}))
+            >>> cards.query("A", at=8)
+            {'n_10': 2, 'sum_10': 12}
+            >>> cards.query({"card": "A"}, at=12, windows=3, plus={"x": 100})
+            {'n_3': 1, 'sum_3': 100}
+            >>> cards.query("A", at=8, valid_until=True)["valid_until_10"]
+            11
+        """
+        shard = self._asked("query()")
+        query = shard.query
+        tick = self._latest() if _is_latest(at) else query.tick(at)
+        questions = Questions(
+            key_table(query, key),
+            pa.array([tick], pa.int64()),
+            None if plus is None else plus_row(query, plus),
+        )
+        results = self._results(shard, questions, windows, valid_until)
+        return {name: result.array[0].as_py() for name, result in results.items()}
+
+    def query_many(
+        self,
+        keys: Any,
+        at: Any = None,
+        windows: WindowLike | Iterable[WindowLike] | None = None,
+        plus: Mapping[str, str] | Sequence[str] | None = None,
+        valid_until: bool = False,
+    ) -> Any:
+        """Appends to a table of keys the results of each, as `query` gives them.
+
+        Args:
+            keys: A table that `rolling` takes, with the columns of `by=`.
+            at: The name of a column of times of that table, a time for all of its rows,
+                or "latest". Default "latest".
+            windows: As for `query`.
+            plus: Columns of the stream that the table has: each row of it counts as if
+                it had arrived, as for `query`, for itself alone. A mapping of columns
+                of the stream to those of the table if they have other names.
+            valid_until: As for `query`.
+
+        Returns:
+            The table, of the same type, its rows in order, with the results.
+
+        Raises:
+            SpecError: As for `query`.
+            ResultOverflowError: As for `rolling`.
+
+        Cost: as for `query`, but one kernel call for all rows. With `plus`, the rows
+            and folds of the windows are copied for each row.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
+            ...                         aggs={"n": sw.count()})
+            >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AB"]}))
+            >>> asked = pa.table({"card": [*"BAC"], "when": [9, 10, 11]})
+            >>> cards.query_many(asked, at="when")["n_10"].to_pylist()
+            [1, 1, 0]
+        """
+
+        def answered(table: Any) -> Any:
+            return self._query_many(table, at, windows, plus, valid_until)
+
+        return (
+            map_lazily(keys, self._spec, answered) if is_lazy(keys) else answered(keys)
+        )
+
+    @synchronized
+    def _query_many(
+        self, keys: Any, at: Any, windows: Any, plus: Any, valid_until: bool
+    ) -> Any:
+        """`query_many` of a table that is not lazy."""
+        shard = self._asked("query_many()")
+        query, target = shard.query, frame(keys)
+        asked = keys_of(query, target)
+        if isinstance(at, str) and at != LATEST:
+            ticks = ticks_of(query.times, target, at)
+        else:
+            tick = self._latest() if _is_latest(at) else query.tick(at)
+            ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
+        extra = None if plus is None else plus_of(query, target, plus)
+        questions = Questions(asked, ticks, extra)
+        results = self._results(shard, questions, windows, valid_until)
+        refuse_taken(target, list(results))
+        return target.append(results)
+
+    def _asked(self, call: str) -> Shard:
+        """The state, for a query.
+
+        Raises:
+            SpecError: If there were no rows yet, or there are sessions.
+        """
+        refuse_sessions(self._spec)
+        if self._shard is None:
+            raise SpecError(f"there are no rows yet: ingest some before {call}")
+        return self._shard
+
+    def _latest(self) -> int:
+        """The latest time of the store.
+
+        Raises:
+            SpecError: If there is none.
+        """
+        known = [time for time in (self._largest, self._watermark) if time is not None]
+        if not known:
+            raise SpecError("there are no rows yet, and no latest time: give at=")
+        return max(known)
+
+    def _results(
+        self, shard: Shard, asked: Questions, windows: Any, valid_until: bool
+    ) -> dict[str, Result]:
+        """The results of questions by column, window by window."""
+        horizon = Horizon(shard.query, shard.kept, shard.evicted(self._watermark))
+        spans = horizon.windows(windows)
+        horizon.check(asked.ticks, spans)
+        answers = RowReader(shard, horizon).answer(asked, spans, expiry=valid_until)
+        shard.trim(DECODED_PAGES)
+        return answers.named(spans, shard.query)
+
+    @synchronized
+    def __contains__(self, key: object) -> bool:
+        """Whether a key has rows, as `keys` gives it. Cost: that of one partition.
+
+        Raises:
+            SpecError: If it is no key of these columns.
+        """
+        return self._shard is not None and self._shard.holds(
+            key_table(self._shard.query, key), self._watermark
+        )
+
+
+def _is_latest(at: object) -> bool:
+    return at is None or (isinstance(at, str) and at == LATEST)

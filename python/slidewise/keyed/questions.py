@@ -1,0 +1,294 @@
+"""Questions to a stream: keys, times and extra rows, in the types of its state.
+
+A question is a key and a time, at which windows end. All that a user gives is checked
+here: what cannot be converted without loss is refused.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from slidewise.errors import Argument, SpecError
+from slidewise.frames.base import Frame, require
+from slidewise.keyed.query import Query
+from slidewise.keyed.stream_query import without_views
+from slidewise.table.asof import cast_key, same_kind
+from slidewise.table.encoding import ValueColumn, decode_dictionary, row_numbers
+from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
+
+__all__ = [
+    "LATEST",
+    "Questions",
+    "key_table",
+    "keys_of",
+    "plus_of",
+    "plus_row",
+    "ticks_of",
+]
+
+# The latest time of the store, as `at=` names it.
+LATEST = "latest"
+# The only column of questions about one group of all rows.
+_NUMBER = "__number"
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Keys and times, at which windows are evaluated.
+
+    Attributes:
+        keys: The key columns in the types of the state, a row per question; a column of
+            numbers where there are no keys.
+        ticks: The times, in ticks of the stream.
+        plus: Per question a row that counts as if it had arrived at the time of the
+            question, after all others: its columns in the types of the state. None for
+            none.
+    """
+
+    keys: pa.Table
+    ticks: pa.Array
+    plus: pa.Table | None = None
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def slice(self, start: int, count: int) -> "Questions":
+        """Some of them, in order."""
+        plus = None if self.plus is None else self.plus.slice(start, count)
+        return Questions(
+            self.keys.slice(start, count), self.ticks.slice(start, count), plus
+        )
+
+
+def key_table(query: Query, key: Any) -> pa.Table:
+    """A key as a table of one row.
+
+    Args:
+        query: The query.
+        key: A mapping from key columns, a tuple in the order of `by=`, or the value of
+            the only key column.
+
+    Raises:
+        SpecError: If a column is missing or unknown, or a value has another type.
+    """
+    values = _key_values(query.spec.by, key)
+    columns = {
+        name: _key_array(name, value, query.leaf.field(name).type)
+        for name, value in values.items()
+    }
+    return pa.table(columns or {_NUMBER: row_numbers(1)})
+
+
+def _key_values(by: Sequence[str], key: Any) -> dict[str, Any]:
+    """The value of each key column, in order."""
+    if isinstance(key, Mapping):
+        for name in key:
+            if name not in by:
+                raise SpecError(f"the key has a column {name!r}, and {_named(by)}")
+        for name in by:
+            if name not in key:
+                raise SpecError(f"the key has no column {name!r}, and {_named(by)}")
+        return {name: key[name] for name in by}
+    if not isinstance(key, tuple):
+        if len(by) != 1:
+            raise SpecError(f"{key!r} is no key: {_named(by)}; give a mapping or tuple")
+        key = (key,)
+    if len(key) != len(by):
+        raise SpecError(f"the key {key!r} has {len(key)} values, and {_named(by)}")
+    return dict(zip(by, key, strict=True))
+
+
+def _named(by: Sequence[str]) -> str:
+    if not by:
+        return "there are no key columns: give ()"
+    columns = f"column{'s' * (len(by) > 1)} {', '.join(map(repr, by))}"
+    return f"the key is in {columns}"
+
+
+def _key_array(name: str, value: Any, kind: pa.DataType) -> pa.Array:
+    try:
+        return _as_key(pa.array([value]), kind)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise SpecError(
+            f"{value!r} is no key of column {name!r}, which holds {kind}: {error}"
+        ) from error
+
+
+def _as_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Keys in the type of the state.
+
+    Raises:
+        pyarrow.ArrowException: If a key would change.
+    """
+    column = without_views(decode_dictionary(column))
+    given, types = column.type, pa.types
+    scaled = (
+        (types.is_decimal, types.is_decimal),
+        (types.is_time, types.is_time),
+        (types.is_duration, types.is_duration),
+        (types.is_binary, types.is_fixed_size_binary),
+    )
+    if any(theirs(given) and own(kind) for theirs, own in scaled):
+        # Of one kind, whatever their precision or width.
+        return column.cast(kind)
+    return column.cast(kind) if types.is_null(given) else cast_key(column, kind)
+
+
+def keys_of(query: Query, target: Frame) -> pa.Table:
+    """The keys of a table.
+
+    Raises:
+        SpecError: If a key column is missing or of another type.
+    """
+    require(target, query.spec.by, "keys=")
+    columns = {}
+    for name in query.spec.by:
+        column, kind = target.column(name), query.leaf.field(name).type
+        try:
+            columns[name] = _as_key(column, kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SpecError(
+                f"the key {name!r} is {kind} in the stream, and {column.type} in "
+                "keys=: cast one of them"
+            ) from error
+    return pa.table(columns or {_NUMBER: row_numbers(target.length)})
+
+
+def ticks_of(times: TimeColumn, target: Frame, name: str) -> pa.Array:
+    """The times in a column of a table, in ticks of the stream.
+
+    Raises:
+        SpecError: If the column is missing, has missing times or those of another kind.
+    """
+    require(target, [name], "keys=")
+    column, kind = target.column(name), times.original.type
+    refusal = SpecError(
+        f"column {name!r} of keys= is {column.type}, which does not convert to the "
+        f"times of column {times.name!r} ({kind}) without loss: cast it"
+    )
+    if not same_kind(column.type, kind):
+        raise refusal
+    if column.null_count:
+        row = column.is_null().index(True).as_py()
+        raise SpecError(
+            f"column {name!r} of keys= has no time in row {row} (counting from 0): "
+            "drop the row, or fill it in"
+        )
+    try:
+        return ticks_in_unit_of(times, column)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise refusal from error
+
+
+def plus_row(query: Query, plus: Mapping[str, Any]) -> pa.Table:
+    """A row of values by column, as a table; columns that are left out are null.
+
+    Raises:
+        SpecError: If a column is unknown, or a value does not fit it.
+    """
+    if not isinstance(plus, Mapping):
+        raise SpecError(
+            Argument("plus", plus),
+            " is no row: give a mapping of columns to values, such as {'amount': 12.5}",
+        )
+    columns = {}
+    for name, value in plus.items():
+        kind = _plus_type(query, name)
+        try:
+            columns[name] = pa.array([value], kind, from_pandas=False)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            raise SpecError(
+                f"plus[{name!r}] is {value!r}, which does not fit {kind}: {error}"
+            ) from error
+    return _plus_table(query, columns, 1)
+
+
+def plus_of(
+    query: Query, target: Frame, plus: Mapping[str, str] | Sequence[str]
+) -> pa.Table:
+    """Rows of values from columns of a table; columns that are left out are null.
+
+    Args:
+        query: The query.
+        target: The table.
+        plus: Columns of the stream that have the same name in the table, or a mapping
+            of columns of the stream to columns of the table.
+
+    Raises:
+        SpecError: If a column is unknown, or its values do not fit.
+    """
+    if isinstance(plus, str):
+        plus = [plus]
+    if not isinstance(plus, Mapping):
+        plus = {name: name for name in plus}
+    columns = {}
+    for name, source in plus.items():
+        kind = _plus_type(query, name)
+        require(target, [source], "keys=")
+        given = without_views(decode_dictionary(target.column(source)))
+        try:
+            if not _converts(given.type, kind):
+                raise pa.ArrowInvalid("they are of different kinds")
+            columns[name] = given.cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SpecError(
+                f"column {source!r} of keys= is {given.type}, and column {name!r} of "
+                f"the stream {kind}: {error}"
+            ) from error
+    return _plus_table(query, columns, target.length)
+
+
+def _plus_type(query: Query, name: str) -> pa.DataType:
+    """The type of a column that an extra row may have."""
+    given = (query.spec.on, *query.spec.by)
+    if name in given:
+        raise SpecError(
+            Argument("plus"),
+            f" names {name!r}, which is given already: the row has the key and the "
+            "time of its question",
+        )
+    known = [
+        other for other in query.schema.names if other not in (*given, query.deletes)
+    ]
+    if name not in known:
+        raise SpecError(
+            Argument("plus"),
+            f" names the unknown column {name!r}: the stream has "
+            f"{', '.join(map(repr, known)) or 'no column besides keys and times'}",
+        )
+    kind = query.schema.field(name).type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _converts(given: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether values of a type mean the same in another."""
+    if given == kind or pa.types.is_null(given):
+        return True
+    return any(is_one(given) and is_one(kind) for is_one in (_is_number, _is_text)) or (
+        pa.types.is_temporal(kind) and same_kind(given, kind)
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _plus_table(query: Query, given: Mapping[str, pa.Array], rows: int) -> pa.Table:
+    """Extra rows in the columns of the state, without keys and times."""
+    columns = {}
+    for field in query.leaf:
+        if field.name not in query.schema.names or field.name in query.spec.by:
+            continue
+        columns[field.name] = given.get(field.name, pa.nulls(rows, field.type))
+        if query.spec.nan == "raise" and field.name in query.spec.columns:
+            ValueColumn(field.name, columns[field.name], "raise")
+    return pa.table(columns or {_NUMBER: row_numbers(rows)})

@@ -1,0 +1,317 @@
+"""`RowReader`: answers questions from the rows and folds of a shard.
+
+Its answers are those of a table of all rows: the rows and folds that cover the windows
+of the asked keys become one table, and the kernel evaluates the windows at the times of
+the questions. A question with an extra row sees rows that others do not: then each
+question is a group of its own, with the rows of its key that its windows reach.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.aggregations import min as earliest_of
+from slidewise.frames.adapt import frame
+from slidewise.frames.base import Result
+from slidewise.keyed.horizon import Horizon
+from slidewise.keyed.page_store import PARTIAL, TIME
+from slidewise.keyed.page_tree import Cover, ticks_of
+from slidewise.keyed.query import Query
+from slidewise.keyed.questions import Questions
+from slidewise.keyed.shard_state import EVER, ShardState
+from slidewise.spec.spec import Spec, WindowSpec, refuse_duplicates
+from slidewise.table.batched_rolling import describe_row
+from slidewise.table.kernel_call import KernelCall, QueryPoints
+from slidewise.table.time_columns import subtract_clamped
+
+__all__ = ["Answers", "Reader", "RowReader"]
+
+# Rows that are copied for questions of their own, in one kernel call.
+_MOST_ROWS = 1 << 20
+_CODE = pa.uint32()
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers to questions, in their order.
+
+    Attributes:
+        results: Per window, the results by name.
+        until: Per window, the first ticks at which a row leaves it, null for never;
+            None if it was not asked for.
+    """
+
+    results: list[dict[str, Result]]
+    until: list[pa.Array] | None
+
+    def named(self, windows: Sequence[WindowSpec], query: Query) -> dict[str, Result]:
+        """The results by column, window by window, then when they change.
+
+        Raises:
+            SpecError: If two columns have one name.
+        """
+        pairs = [
+            (f"{name}_{window.label}", result)
+            for window, results in zip(windows, self.results, strict=True)
+            for name, result in results.items()
+        ]
+        for window, ticks in zip(windows, self.until or (), strict=False):
+            times = query.times.window_ends(ticks)
+            same = times.type == query.times.original.type
+            until = Result(times, None, same, nullable=True)
+            pairs.append((f"valid_until_{window.label}", until))
+        refuse_duplicates(name for name, _ in pairs)
+        return dict(pairs)
+
+
+class Reader(Protocol):
+    """What answers questions to a stream."""
+
+    def answer(
+        self, asked: Questions, windows: Sequence[WindowSpec], *, expiry: bool
+    ) -> Answers:
+        """Answers questions over windows, which the rows that are kept cover.
+
+        Args:
+            asked: The questions.
+            windows: Windows of time or rows; any length.
+            expiry: Whether to tell when rows leave the windows.
+
+        Raises:
+            ResultOverflowError: As for `rolling`.
+        """
+
+
+class RowReader:
+    """Answers from the rows and folds of a shard, for every Spec."""
+
+    def __init__(self, shard: ShardState, horizon: Horizon) -> None:
+        self._shard, self._query = shard, shard.query
+        self._by = list(self._query.spec.by)
+        self._horizon = horizon
+
+    def answer(
+        self, asked: Questions, windows: Sequence[WindowSpec], *, expiry: bool
+    ) -> Answers:
+        """As in `Reader`. Cost: that of a kernel call over the rows of the windows."""
+        spec = replace(self._query.spec_of_points, windows=tuple(windows), empty=False)
+        lags = [self._horizon.lag(w) for w in windows if w.kind != "rows"]
+        most = max((w.length for w in windows if w.kind == "rows"), default=0)
+        rows = self._rows(asked, lags, whole=expiry, every=most > 0)
+        codes = self._codes(rows, asked)
+        own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
+        # Codes are dense among the asked keys.
+        keys = pc.unique(theirs)
+        own, theirs = (pc.index_in(part, keys).cast(_CODE) for part in (own, theirs))
+        near = pc.is_valid(own)
+        rows, own = rows.filter(near).combine_chunks(), own.filter(near)
+        if asked.plus is None:
+            return self._computed(rows, own, asked, theirs, spec, expiry)
+        reach = max((start for _, start in lags), default=0)
+        parts = [
+            self._computed(table, codes, some, _numbers(len(some)), spec, expiry)
+            for some, table, codes in self._apart(rows, own, asked, theirs, reach, most)
+        ]
+        return _joined(parts)
+
+    def _rows(
+        self,
+        asked: Questions,
+        lags: Sequence[tuple[int, int]],
+        *,
+        whole: bool,
+        every: bool,
+    ) -> pa.Table:
+        """The rows and folds that cover the windows, in the order of the query.
+
+        Args:
+            asked: The questions.
+            lags: The distances back to the ends and starts of windows of time.
+            whole: Whether folds must not stand for rows.
+            every: Whether windows may begin at any time.
+        """
+        query, cover = self._query, Cover()
+        points = asked.keys.append_column(TIME, asked.ticks)
+        for slot, part in self._shard.partition_rows(points):
+            ends = EVER if every else _ends(part[TIME].combine_chunks(), lags)
+            if whole:
+                cover.rows += self._shard.rows_between(slot, ends[0], ends[-1])
+            else:
+                self._shard.gather(slot, ends, cover)
+        parts = [query.leaf.empty_table(), *cover.rows, *cover.folds]
+        rows = pa.concat_tables(parts, promote_options="default").combine_chunks()
+        ordered = query.then_by and query.spec.arrival is None
+        return query.sort(rows) if ordered else rows
+
+    def _codes(self, rows: pa.Table, asked: Questions) -> pa.Array:
+        """The codes of the keys of rows, then those of the questions."""
+        if not self._by:
+            return pa.repeat(pa.scalar(0, _CODE), len(rows) + len(asked))
+        tables = [rows.select(self._by), asked.keys.select(self._by)]
+        return self._query.codes(tables)
+
+    def _apart(
+        self,
+        rows: pa.Table,
+        codes: pa.Array,
+        asked: Questions,
+        theirs: pa.Array,
+        reach: int,
+        most: int,
+    ) -> Iterator[tuple[Questions, pa.Table, pa.Array]]:
+        """Groups of questions, with a copy of the rows that each reaches, and its own.
+
+        Args:
+            rows: The rows of their keys, in order.
+            codes: The codes of their keys.
+            asked: The questions.
+            theirs: The codes of their keys.
+            reach: How far the longest window reaches back.
+            most: The most rows of a window of rows; 0 without one.
+        """
+        by_key = pa.table({"code": codes, "time": rows[TIME]})
+        order = pc.sort_indices(by_key, [("code", "ascending"), ("time", "ascending")])
+        codes = ticks_of(codes.take(order).cast(pa.int64()))
+        ticks = ticks_of(rows[TIME].combine_chunks().take(order))
+        first, size = 0, 0
+        taken: list[pa.Array] = []
+        for at, (code, tick) in enumerate(
+            zip(theirs.to_pylist(), asked.ticks.to_pylist(), strict=True)
+        ):
+            low = bisect_left(codes, code)
+            high = bisect_right(codes, code, low)
+            end = bisect_right(ticks, tick, low, high)
+            start = bisect_left(ticks, tick - reach, low, end)
+            start = min(start, max(low, end - most))
+            if size and size + end - start > _MOST_ROWS:
+                yield self._group(rows, asked.slice(first, at - first), taken)
+                first, size, taken = at, 0, []
+            size += end - start
+            taken.append(order.slice(start, end - start))
+        yield self._group(rows, asked.slice(first, len(asked) - first), taken)
+
+    def _group(
+        self, rows: pa.Table, asked: Questions, taken: list[pa.Array]
+    ) -> tuple[Questions, pa.Table, pa.Array]:
+        """Copies of rows, and the extra rows after them; and the question of each."""
+        assert asked.plus is not None, "questions without extra rows share theirs"
+        columns = [asked.ticks]
+        for field in self._query.leaf:
+            if field.name != TIME:
+                held = asked.keys if field.name in self._by else asked.plus
+                columns.append(held.column(field.name).combine_chunks())
+        extra = pa.Table.from_arrays(columns, schema=self._query.leaf)
+        copies = [rows.take(pa.concat_arrays(taken))] if taken else []
+        table = pa.concat_tables([*copies, extra], promote_options="default")
+        numbers = [
+            pa.repeat(pa.scalar(at, _CODE), len(own)) for at, own in enumerate(taken)
+        ]
+        codes = pa.concat_arrays([*numbers, _numbers(len(asked))])
+        return asked, table.combine_chunks(), codes
+
+    def _computed(
+        self,
+        rows: pa.Table,
+        codes: pa.Array,
+        asked: Questions,
+        theirs: pa.Array,
+        spec: Spec,
+        expiry: bool,
+    ) -> Answers:
+        """Runs the kernel over rows; questions see the rows of their code."""
+        query = self._query
+        table = rows.append_column(
+            query.spec.on, query.restore(rows[TIME].combine_chunks())
+        )
+        lifted = None
+        if PARTIAL in table.column_names:
+            lifted = table.column(PARTIAL).combine_chunks()
+        points = QueryPoints(asked.ticks, None, theirs, None, "query")
+        call = KernelCall(frame(table), spec, row_partials=lifted)
+        call.groups = codes
+        call.name_row = lambda row: describe_row(
+            self._described(asked), row, query.spec_of_points, "query"
+        )
+        results = call.compute(points)
+        names = [name for name, _ in query.spec.aggs]
+        return Answers(
+            [{name: window[name] for name in names} for window in results],
+            self._until(table, codes, points, spec) if expiry else None,
+        )
+
+    def _described(self, asked: Questions) -> pa.Table:
+        """The keys and times of questions, for messages."""
+        times = self._query.restore(asked.ticks)
+        return asked.keys.append_column(self._query.spec.on, times)
+
+    def _until(
+        self, table: pa.Table, codes: pa.Array, points: QueryPoints, spec: Spec
+    ) -> list[pa.Array]:
+        """Per window, when its earliest row leaves it."""
+        aggs = ((TIME, earliest_of(TIME)),)
+        call = KernelCall(frame(table), replace(spec, aggs=aggs, min_rows=0))
+        call.groups = codes
+        found = []
+        for window, results in zip(spec.windows, call.compute(points), strict=True):
+            earliest = results[TIME].array
+            if window.kind == "rows":
+                found.append(pa.nulls(len(earliest), pa.int64()))
+                continue
+            lag = self._horizon.leaving(window)
+            stays = pc.greater(earliest, self._latest_time - lag)
+            earliest = pc.if_else(stays, None, earliest)
+            found.append(pc.add(earliest, lag))
+        return found
+
+    @property
+    def _latest_time(self) -> int:
+        """The latest time that the type of the stream's times can hold."""
+        is_days = pa.types.is_date32(self._query.times.original.type)
+        return 2**31 - 1 if is_days else _LARGEST
+
+
+def _ends(ticks: pa.Array, lags: Sequence[tuple[int, int]]) -> Sequence[int]:
+    """The distinct starts and ends of windows of questions at these times, sorted."""
+    moved = [ticks, *(subtract_clamped(ticks, lag) for both in lags for lag in both)]
+    ends = pc.unique(pa.concat_arrays(moved))
+    return ticks_of(ends.take(pc.sort_indices(ends)))
+
+
+def _numbers(count: int) -> pa.Array:
+    return pa.array(range(count), _CODE)
+
+
+def _joined(parts: Sequence[Answers]) -> Answers:
+    """The answers of several groups of questions, in order."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    results = [
+        {
+            name: replace(
+                result,
+                array=_concatenated([part.results[at][name].array for part in parts]),
+            )
+            for name, result in window.items()
+        }
+        for at, window in enumerate(first.results)
+    ]
+    until = None
+    if first.until is not None:
+        until = [
+            pa.concat_arrays([part.until[at] for part in parts if part.until])
+            for at in range(len(first.until))
+        ]
+    return Answers(results, until)
+
+
+def _concatenated(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Arrays as one; those of only nulls may have another type."""
+    tables = [pa.table({"": array}) for array in arrays]
+    column = pa.concat_tables(tables, promote_options="permissive").column(0)
+    return column.combine_chunks()

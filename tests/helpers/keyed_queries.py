@@ -1,0 +1,320 @@
+"""Scripts of keyed windows that are asked at any time, against what queries mean.
+
+Rows, deletions, late rows and evictions are those of `keyed_pairs`, and so is the list
+of the rows that were accepted. A query means `rolling` over that list, at the queries.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from keyed_pairs.covering import Cover
+from keyed_pairs.factors import CATALOGUE, HOPPING, Case
+from keyed_pairs.model import Due
+from keyed_pairs.plan import KEYS, Plan, canonical, of_ticks, plain
+from keyed_pairs.run import DifferenceError, Stage, alike, pages_of, same
+from keyed_pairs.stream import Row, array_of
+
+import slidewise as sw
+
+Span = tuple[str, int, str]
+
+
+def scripts(seed: str, count: int) -> Iterator[tuple[str, Case]]:
+    """The first scripts of a seed, in which pairs of features meet early."""
+    cases = (case for case in Cover(Random(seed)) if case["windows"] != "session")
+    for number, case in enumerate(islice(cases, count)):
+        yield f"{seed}:{number}", case
+
+
+def play(case: Case, name: str) -> int:
+    """Plays a script; gives how many cells were compared.
+
+    Raises:
+        DifferenceError: If one differs, or if slidewise raises.
+    """
+    script = Script(Plan(case, name))
+    with pages_of(script.plan.page):
+        script.play()
+    return script.cells
+
+
+class Script(Stage):
+    """A stream that is asked after each step."""
+
+    def __init__(self, plan: Plan) -> None:
+        corrected = plan.reach if plan.case["late_rows"] == "correct" else 0
+        self.kept = plan.reach + max(plan.late, corrected)
+        if plan.random.random() < 0.3:
+            more = plan.reach + plan.random.choice([0, 5, 50]) * plan.scale
+            plan.options["keep"] = plan.length(more)
+            self.kept = max(self.kept, more)
+        self.closed = plan.case["closed"]
+        # Hopping windows are asked as rolling ones.
+        self.declared: list[Span] = list(plan.spans)
+        if plan.case["windows"] in HOPPING:
+            self.declared = [("time", plan.grid[0], str(plan.request["window"]))]
+        # Of the answers of the last question, by column.
+        self.types: dict[str, pa.DataType] = {}
+        super().__init__(plan)
+
+    def step(self, name: str, call: Any, *given: Any) -> None:
+        """One call, and a query."""
+        try:
+            call(*given)
+            if self.model.largest is not None and self.draw.random() < 0.7:
+                self._ask()
+        except DifferenceError:
+            raise
+        except Exception as error:
+            text = f"{type(error).__name__}: {str(error)[:300]}"
+            raise DifferenceError(f"{name} raises {text[:60]}", text) from error
+
+    def _expect(self, due: list[Due]) -> None:
+        """Answers that fall due are the subject of other tests."""
+
+    def _collect(self) -> None:
+        if self.started:
+            self.windows.collect()
+
+    def _look(self) -> None:
+        """As `_expect`."""
+
+    # Questions.
+
+    def _ask(self) -> None:
+        draw = self.draw
+        spans = self._spans()
+        asked = [self._question(spans) for _ in range(draw.choice([1, 1, 4, 9]))]
+        floor = self._floor(spans)
+        if draw.random() < 0.95 and floor > -math.inf:
+            for row in asked:
+                row.tick = max(row.tick, int(floor))
+        given: dict[str, Any] = {}
+        if spans is not self.declared:
+            lengths = [self._length(span) for span in spans]
+            given["windows"] = lengths[0] if len(lengths) == 1 else lengths
+        plus = draw.random() < 0.4
+        until = draw.random() < 0.4
+        if until:
+            given["valid_until"] = True
+        if any(row.tick < floor for row in asked):
+            with pytest.raises(sw.SpecError, match="the horizon is"):
+                self._many(asked, given, plus)
+            return
+        wanted = self._wanted(asked, spans, plus)
+        if until:
+            for span in spans:
+                wanted[f"valid_until_{span[2]}"] = [
+                    self._until(row, span, plus) for row in asked
+                ]
+        found = self._many(asked, given, plus)
+        self._compare_types(found)
+        self._compare(plain_columns(found), wanted, asked)
+        one = draw.randrange(len(asked))
+        self._compare_one(
+            asked[one], given, plus, {k: v[one] for k, v in wanted.items()}
+        )
+
+    def _spans(self) -> list[Span]:
+        """The windows of a question: those of the Spec, or others."""
+        draw, plan = self.draw, self.plan
+        if draw.random() < 0.5:
+            return self.declared
+        longest = self.kept - plan.offset
+        lengths = {longest, draw.randint(1, max(1, longest)), draw.randint(1, 9)}
+        lengths = [n for n in lengths if 0 < n <= longest]
+        spans = [("time", n, str(plan.length(n))) for n in sorted(lengths)]
+        most = max((n for kind, n, _ in plan.spans if kind == "rows"), default=0)
+        if most and self.closed == "right" and not plan.offset:
+            n = draw.randint(1, most)
+            spans.append(("rows", n, f"{n}rows"))
+        return (
+            draw.sample(spans, draw.randint(1, len(spans))) if spans else self.declared
+        )
+
+    def _length(self, span: Span) -> Any:
+        kind, length, _ = span
+        return sw.rows(length) if kind == "rows" else self.plan.length(length)
+
+    def _question(self, spans: list[Span]) -> Row:
+        """A key and a time, and values of a row that might arrive then."""
+        draw, plan = self.draw, self.plan
+        held = [row for rows in self.model.held.values() for row in rows]
+        ticks = [self.model.largest, self.model.watermark, self.stream.now]
+        ticks = [tick for tick in ticks if tick is not None]
+        tick = draw.choice(ticks) + draw.randrange(-5, 30) * plan.scale
+        if held and draw.random() < 0.6:
+            # At the ends of windows that just hold a row, or just do not.
+            kind, length, _ = draw.choice(spans)
+            lag = 0 if kind == "rows" else length + plan.offset
+            tick = draw.choice(held).tick + draw.choice([0, lag]) + draw.randint(-1, 1)
+        row = self.stream._row(max(tick, 0) if str(plan.kind) == "uint32" else tick)
+        pool = KEYS.get(plan.case["key"], (None, []))[1]
+        if pool and draw.random() < 0.2:
+            row.keys = (draw.choice(pool), *row.keys[1:])
+            row.key = tuple(map(canonical, row.keys))
+        row.values["gone"], row.values["id"] = False, 10**9
+        return row
+
+    def _floor(self, spans: list[Span]) -> float:
+        """The earliest time that can be asked for."""
+        if self.model.watermark is None:
+            return -math.inf
+        lags = [n + self.plan.offset if kind == "time" else 0 for kind, n, _ in spans]
+        return self.model.watermark - self.kept + max(lags)
+
+    @property
+    def _extra(self) -> list[str]:
+        """The columns of extra rows; others are null."""
+        names = [n for n in self.plan.columns if n not in ("t", *self.plan.by, "gone")]
+        return [name for name in names if name != "x"] if len(names) > 2 else names
+
+    def _many(self, asked: list[Row], given: dict[str, Any], plus: bool) -> pa.Table:
+        """The answers of `query_many`, without the questions."""
+        draw, plan = self.draw, self.plan
+        columns = self._labels(asked)
+        columns["when"] = columns.pop("t")
+        at: Any = "when"
+        if len({row.tick for row in asked}) == 1 and draw.random() < 0.5:
+            at = plan.time(asked[0].tick)
+        if plus:
+            same_name = draw.random() < 0.5
+            given = {**given, "plus": list(self._extra)}
+            if not same_name:
+                given["plus"] = {name: f"of {name}" for name in self._extra}
+            for name in self._extra:
+                values = [row.values[name] for row in asked]
+                called = name if same_name else f"of {name}"
+                columns[called] = pa.array(values, plan.columns[name])
+        answers = self.windows.query_many(pa.table(columns), at, **given)
+        if answers.column_names[: len(columns)] != list(columns):
+            raise DifferenceError("columns of keys", str(answers.column_names))
+        return answers.select(answers.column_names[len(columns) :])
+
+    def _labels(self, asked: list[Row]) -> dict[str, pa.Array]:
+        plan = self.plan
+        columns = {"t": of_ticks([row.tick for row in asked], plan.kind)}
+        for place, name in enumerate(plan.by):
+            keys = [row.keys[place] for row in asked]
+            columns[name] = array_of(keys, plan.columns[name])
+        return columns
+
+    # What they mean.
+
+    def _wanted(
+        self, asked: list[Row], spans: list[Span], plus: bool
+    ) -> dict[str, list[Any]]:
+        """The answers by column, as `rolling` has them over all rows."""
+        rows = [row for key in self.model.held for row in self.model.ordered(key).rows]
+        if not plus:
+            return plain_columns(self._rolled(rows, asked, spans))
+        wanted: dict[str, list[Any]] = {}
+        for row in asked:
+            extra = Row(row.at, row.tick, row.key, row.keys, dict(row.values))
+            for name in extra.values:
+                if name not in self._extra:
+                    extra.values[name] = None
+            theirs = (
+                self.model.ordered(row.key).rows if row.key in self.model.held else []
+            )
+            found = self._rolled([*theirs, extra], [row], spans)
+            for name, values in plain_columns(found).items():
+                wanted.setdefault(name, []).extend(values)
+        return wanted
+
+    def _rolled(self, rows: list[Row], asked: list[Row], spans: list[Span]) -> pa.Table:
+        request = self.plan.request
+        names = ("on", "by", "nan", "aggs", "min_rows", "ties", "offset")
+        taken = {name: request[name] for name in names if name in request}
+        if self.plan.case["windows"] in HOPPING:
+            taken.pop("offset", None)
+        table = self.stream.table(rows)
+        labels = pa.table(self._labels(asked))
+        lengths = [self._length(span) for span in spans]
+        found = sw.rolling(
+            table, **taken, windows=lengths, closed=self.closed, at=labels
+        )
+        found = found.select(found.column_names[len(labels.column_names) :])
+        self.types = dict(zip(found.column_names, found.schema.types, strict=True))
+        return found
+
+    def _until(self, asked: Row, span: Span, plus: bool) -> int | None:
+        """When the earliest row of a window leaves it."""
+        if span[0] == "rows":
+            return None
+        rows = (
+            self.model.ordered(asked.key).ticks if asked.key in self.model.held else []
+        )
+        ticks = [*rows, asked.tick] if plus else rows
+        held = [tick for tick in ticks if self._holds(tick, asked.tick, span)]
+        if not held:
+            return None
+        until = min(held) + span[1] + self.plan.offset
+        return until if not self._holds(min(held), until, span) else until + 1
+
+    def _holds(self, tick: int, at: int, span: Span) -> bool:
+        end = at - self.plan.offset
+        start = end - span[1]
+        after = tick >= start if self.closed in ("left", "both") else tick > start
+        before = tick <= end if self.closed in ("right", "both") else tick < end
+        return after and before
+
+    def _compare_types(self, found: pa.Table) -> None:
+        for name in found.column_names:
+            kind = self.types.get(name, self.plan.kind)
+            if pa.types.is_integer(kind) and name not in self.types:
+                kind = pa.int64()
+            if not alike(found[name].type, kind):
+                raise DifferenceError("type", f"{name}: {found[name].type}, not {kind}")
+
+    def _compare(
+        self, got: dict[str, list[Any]], wanted: dict[str, list[Any]], asked: list[Row]
+    ) -> None:
+        if list(got) != list(wanted):
+            raise DifferenceError("columns", f"{list(got)}, not {list(wanted)}")
+        for name, values in got.items():
+            for at, (mine, theirs) in enumerate(zip(values, wanted[name], strict=True)):
+                self.cells += 1
+                if not same(mine, theirs, self._kind(name)):
+                    where = f"{asked[at].keys} at {asked[at].tick}"
+                    text = f"{name} of {where}: {mine}, not {theirs}"
+                    raise DifferenceError(f"query_many: {name}", text)
+
+    def _kind(self, column: str) -> str:
+        name = column.rpartition("_")[0]
+        return CATALOGUE[name].kind if name in CATALOGUE else "count"
+
+    def _compare_one(
+        self, asked: Row, given: dict[str, Any], plus: bool, wanted: dict[str, Any]
+    ) -> None:
+        """`query`, which is given keys and values one by one."""
+        if plus:
+            given = {**given, "plus": {n: asked.values[n] for n in self._extra}}
+        key: Any = asked.keys
+        if self.draw.random() < 0.5:
+            key = dict(zip(self.plan.by, asked.keys, strict=True))
+        elif len(asked.keys) == 1 and self.draw.random() < 0.5:
+            key = asked.keys[0]
+        answers = self.windows.query(key, self.plan.time(asked.tick), **given)
+        if list(answers) != list(wanted):
+            raise DifferenceError("columns", f"{list(answers)}, not {list(wanted)}")
+        table = self._many(
+            [asked], {k: v for k, v in given.items() if k != "plus"}, plus
+        )
+        for name, value in answers.items():
+            mine = table[name][0].as_py()
+            if not same(value, mine, "first"):
+                raise DifferenceError(f"query: {name}", f"{value}, not {mine}")
+        member = asked.key in self.model.held
+        if key in self.windows and not member:
+            raise DifferenceError("in", f"{key} has no rows")
+
+
+def plain_columns(table: pa.Table) -> dict[str, list[Any]]:
+    """The values of each column, times as their numbers."""
+    return {name: plain(table[name]) for name in table.column_names}
