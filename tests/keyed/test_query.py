@@ -5,6 +5,7 @@ A fresh seed each day, or that of SLIDEWISE_SEED; SLIDEWISE_QUERY_SCRIPTS many s
 
 import datetime as dt
 import os
+import re
 from functools import cache
 
 import numpy as np
@@ -430,3 +431,66 @@ def test_keys_are_in_while_windows_hold_their_rows() -> None:
     whole = sw.KeyedWindows(on="t", windows=3, aggs={"n": sw.count()})
     whole.ingest(pa.table({"t": [1]}))
     assert () in whole
+
+
+# What windows tell of themselves.
+
+
+def test_the_repr_says_where_a_stream_is() -> None:
+    """Its windows, times, late rows and size."""
+    windows = sw.KeyedWindows(**OPTIONS)
+    assert repr(windows) == "<KeyedWindows rolling 10, 4 over t by card: empty>"
+    windows.ingest(batch(*ROWS))
+    windows.advance(4)
+    windows.ingest(batch((1, "a", 1)))
+    assert re.fullmatch(
+        r"<KeyedWindows rolling 10, 4 over t by card: latest 9, watermark 4, "
+        r"1 late row, \d\.\d+ kB>",
+        repr(windows),
+    )
+
+
+def test_bytes_are_those_of_the_state_and_of_waiting_results() -> None:
+    """They grow by rows, and shrink as these are evicted and collected."""
+    windows = cards(*ROWS)
+    few = windows.nbytes
+    windows.ingest(batch(*((9, f"c{at}", at) for at in range(5000))))
+    many = windows.nbytes
+    assert many - few > 5000 * 8
+    windows.advance(10**6)
+    assert windows.nbytes > few + windows.collect().nbytes
+    assert windows.nbytes < many / 10
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({}, "results: from all rows of a window, because collect('x') cannot be"),
+        (
+            {"aggs": {"n": sw.count()}},
+            "results: from the pages at the ends of a window",
+        ),
+        ({"windows": sw.rows(3)}, "all rows of a key: windows of rows(n) may begin at"),
+        ({"emit": "update"}, "card: a result per batch and changed key"),
+        (
+            {"late": 3},
+            "query: any window up to 13, at any time: no row was evicted yet",
+        ),
+    ],
+)
+def test_explain_says_what_is_read(options: dict[str, object], line: str) -> None:
+    """And what can be asked for."""
+    windows = cards(*ROWS, **options)
+    assert line in windows.explain().replace("\n  ", " ")
+    windows.advance(4)
+    assert "at 4 (the watermark) or later" in windows.explain().replace("\n  ", " ")
+
+
+def test_explain_knows_sessions_and_streams_without_rows() -> None:
+    """Which cannot be asked."""
+    sessions = sw.KeyedWindows(on="t", window=sw.session(3), aggs={"n": sw.count()})
+    first, *rest = sessions.explain().splitlines()
+    assert first.startswith("sessions with a gap of 3 over t: a result per key and")
+    assert rest == ["  passes its end", "no rows yet: the columns are unknown"]
+    sessions.ingest(pa.table({"t": [1]}))
+    assert "query: not for sessions" in sessions.explain()

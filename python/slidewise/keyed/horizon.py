@@ -200,7 +200,7 @@ class Horizon:
             behind = pc.index(pc.less(ticks, _clamped(earliest)), True).as_py()
             if behind < 0:
                 continue
-            asked = shown_time(ticks[behind].as_py(), times)
+            asked = _shown(ticks[behind].as_py(), times)
             raise SpecError(
                 f"the window {window.label!r} at {asked} begins before rows that were "
                 f"evicted: the horizon is {self.label} behind the watermark. Ask "

@@ -7,8 +7,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
+from slidewise.formatting import format_count
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
+from slidewise.keyed.explain import (
+    explain_lines,
+    format_bytes,
+    format_tick,
+    format_windows,
+)
 from slidewise.keyed.horizon import kept_ticks, parse_keep
 from slidewise.keyed.locked import synchronized
 from slidewise.keyed.page_store import MemoryStore
@@ -331,11 +338,51 @@ class KeyedWindows(Queries):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all pages, and of the results that wait for `collect`."""
+        """The bytes of all pages, and of the results that wait for `collect`.
+
+        Cost: O(pages).
+        """
         with self._locked():
-            pages = sum(map(len, self._store.blobs.values()))
-            waiting: int = sum(table.nbytes for table in self._answers)
-            return pages + len(self._directory or b"") + waiting
+            return self._nbytes()
+
+    def _nbytes(self) -> int:
+        pages = sum(map(len, self._store.blobs.values()))
+        waiting: int = sum(table.nbytes for table in self._answers)
+        return pages + len(self._directory or b"") + waiting
+
+    @synchronized
+    def __repr__(self) -> str:
+        head = f"<{type(self).__name__} {format_windows(self._spec)}"
+        if self._query is None or self._largest is None:
+            return f"{head}: empty>"
+        parts = [f"latest {format_tick(self._largest, self._query)}"]
+        if self._watermark is not None:
+            parts.append(f"watermark {format_tick(self._watermark, self._query)}")
+        if self.late_count:
+            parts.append(format_count(self.late_count, "late row"))
+        return f"{head}: {', '.join([*parts, format_bytes(self._nbytes())])}>"
+
+    @synchronized
+    def explain(self) -> str:
+        """Explains in a few lines what is emitted, from what, and what can be asked.
+
+        Cost: O(pages).
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> cards = sw.KeyedWindows(on="t", by="card", windows=10, late=5,
+            ...                         aggs={"mid": sw.median("x")}, emit="arrival")
+            >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AA"], "x": [5, 7]}))
+            >>> print(cards.explain())  # doctest: +ELLIPSIS
+            rolling 10 over t by card: a result per row when it arrives
+            state: ... in pages, keys in 1 slot by hash
+            results: from all rows of a window, because median('x') cannot be folded
+            query: any window up to 15, at any time: no row was evicted yet
+        """
+        nbytes = self._nbytes()
+        return explain_lines(
+            self._spec, self._emit, self._shard, self._watermark, nbytes
+        )
 
     @synchronized
     def check(self) -> None:

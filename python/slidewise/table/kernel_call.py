@@ -241,16 +241,21 @@ class KernelCall:
         Holistic and Python aggregations cannot, nor inputs that are row numbers or
         ranks of this table.
         """
+        return all(self.folds_each)
+
+    @property
+    def folds_each(self) -> list[bool]:
+        """Of each aggregation, whether rows can be folded for it."""
         portable = self._inputs.portable
-        return all(
-            plan.calls
+        return [
+            bool(plan.calls)
             and agg.kind not in HOLISTIC
             and all(
                 kind == "count" or all(portable[at] for at in (of, by) if at >= 0)
                 for kind, of, by, _ in plan.calls
             )
             for (_, agg), plan in zip(self.spec.aggs, self.plans, strict=True)
-        )
+        ]
 
     def partials(self, points: QueryPoints) -> pa.Array:
         """The partials over [start, end] of each query point, as bytes."""

@@ -1,0 +1,121 @@
+"""Explains `KeyedWindows` in a few lines of text."""
+
+import textwrap
+
+from slidewise.errors import SpecError
+from slidewise.formatting import format_count
+from slidewise.keyed.horizon import Horizon
+from slidewise.keyed.query import Query
+from slidewise.keyed.shard import Shard
+from slidewise.keyed.single_times import shown_time
+from slidewise.spec.spec import Spec
+from slidewise.table.kernel_call import KernelCall
+
+__all__ = ["explain_lines", "format_bytes", "format_tick", "format_windows"]
+
+_EMITTED = {
+    "arrival": "a result per row when it arrives",
+    "final": "a result per row when the watermark passes it",
+    "update": "a result per batch and changed key",
+    "slide": "a result per key and window when the watermark passes its end",
+}
+
+
+def explain_lines(
+    spec: Spec, emit: str, shard: Shard | None, watermark: int | None, nbytes: int
+) -> str:
+    """What windows are computed, from what, and for how long rows are kept.
+
+    Args:
+        spec: The Spec.
+        emit: When results are emitted.
+        shard: The state; None before the first batch.
+        watermark: The watermark in ticks, or None.
+        nbytes: The bytes of the state.
+    """
+    lines = [f"{format_windows(spec)}: {_EMITTED[emit]}"]
+    if shard is None:
+        lines.append("no rows yet: the columns are unknown")
+    else:
+        slots = format_count(len(shard.slots), "slot")
+        lines.append(f"state: {format_bytes(nbytes)} in pages, keys in {slots} by hash")
+        lines.append(f"results: {_how(shard.query)}")
+        lines.append(_queries(shard, watermark))
+    wrapped = (textwrap.wrap(line, 80, subsequent_indent="  ") for line in lines)
+    return "\n".join(line for lines in wrapped for line in lines)
+
+
+def format_windows(spec: Spec) -> str:
+    """The windows, their column of times, and their keys.
+
+    Example:
+        >>> import slidewise as sw
+        >>> spec = sw.Spec.make(on="t", windows=["1h", "1d"], aggs={"n": sw.count()})
+        >>> format_windows(spec)
+        'rolling 1h, 1d over t'
+    """
+    labels = ", ".join(window.label for window in spec.windows)
+    kind = "hopping" if spec.is_hopping else "rolling"
+    if any(window.is_session for window in spec.windows):
+        kind = "sessions with a gap of"
+    by = f" by {', '.join(spec.by)}" if spec.by else ""
+    return f"{kind} {labels} over {spec.on}{by}"
+
+
+def format_bytes(count: int) -> str:
+    """A number of bytes in three digits.
+
+    Example:
+        >>> format_bytes(0), format_bytes(1_234_567)
+        ('0 B', '1.23 MB')
+    """
+    size, units = float(count), ["B", "kB", "MB", "GB"]
+    while size >= 999.5 and len(units) > 1:
+        size /= 1000
+        units.pop(0)
+    return f"{size:.3g} {units[0]}"
+
+
+def format_tick(tick: int, query: Query) -> str:
+    """A time of the stream as text."""
+    try:
+        return str(shown_time(tick, query.times))
+    except SpecError:
+        return f"tick {tick}"
+
+
+def _how(query: Query) -> str:
+    """What the results of a window are computed from."""
+    if query.folds:
+        return "from the pages at the ends of a window, and folds of those between"
+    if query.sessions or query.rows:
+        what = "a session" if query.sessions else "windows of rows(n)"
+        return f"from all rows of a key: {what} may begin at any of them"
+    _, call = query.request([])
+    names = ", ".join(_not_folded(call))
+    return f"from all rows of a window, because {names} cannot be folded"
+
+
+def _not_folded(call: KernelCall) -> list[str]:
+    """The aggregations of a call that need every row."""
+    return [
+        repr(agg)
+        for (_, agg), folds in zip(call.spec.aggs, call.folds_each, strict=True)
+        if not folds
+    ]
+
+
+def _queries(shard: Shard, watermark: int | None) -> str:
+    """Which windows can be asked for, and at which times."""
+    if shard.query.sessions:
+        return "query: not for sessions, which have no length"
+    evicted = shard.evicted(watermark)
+    horizon = Horizon(shard.query, shard.kept, evicted)
+    text = f"query: any window up to {horizon.label}"
+    if watermark is None:
+        return f"{text}, at any time: no row was evicted yet"
+    since = format_tick(watermark, shard.query)
+    return (
+        f"{text}, at {since} (the watermark) or later; shorter ones earlier, while "
+        "their rows are kept"
+    )
