@@ -14,6 +14,8 @@ __all__ = [
     "ArrowArray",
     "Bloom",
     "CountMin",
+    "KeyedStore",
+    "Question",
     "SortLayout",
     "Spec",
     "Window",
@@ -158,6 +160,56 @@ def rolling_udaf(
 
 @final
 class SortLayout: ...
+
+@final
+class Question:
+    def __new__(
+        cls,
+        spans: Sequence[tuple[str, int, str, int]],
+        names: Sequence[Sequence[str | None]],
+    ) -> Self: ...
+
+@final
+class KeyedStore:
+    def __new__(
+        cls,
+        aggs: Sequence[tuple[str, int, int, int]],
+        keys: Sequence[object],
+        columns: Sequence[object],
+        natives: Sequence[Compiled],
+    ) -> Self: ...
+    def insert(
+        self,
+        keys: Sequence[object],
+        times: object,
+        columns: Sequence[object],
+        gone: tuple[Sequence[object], int] = ...,
+    ) -> None: ...
+    def query(
+        self,
+        keys: Sequence[object],
+        times: object,
+        windows: Sequence[tuple[str, int, str, int]],
+        plus: Sequence[object] | None,
+        fails: bool,
+    ) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
+    def first_times(
+        self,
+        keys: Sequence[object],
+        times: object,
+        windows: Sequence[tuple[str, int, str, int]],
+        plus: bool,
+    ) -> list[ArrowArray]: ...
+    def ask(
+        self, question: Question, key: object, at: int | None
+    ) -> dict[str, Any] | None: ...
+    def evict(self, until: int) -> int: ...
+    @property
+    def latest(self) -> int | None: ...
+    def __len__(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    def check_invariants(self) -> None: ...
 
 def sort_rows(rows: _Rows, threads: int) -> SortLayout: ...
 def hop_windows(

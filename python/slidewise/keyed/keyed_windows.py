@@ -145,6 +145,7 @@ class KeyedWindows(Queries):
         self._store = MemoryStore()
         self._directory: bytes | None = None
         self._shard: Shard | None = None
+        self._store_reader = None
         self._largest: int | None = None
         self._watermark: int | None = None
         self._answers: list[pa.Table] = []
@@ -195,6 +196,7 @@ class KeyedWindows(Queries):
                 self._largest = max(largest, known)
 
         self._atomically(step)
+        self._follow(rows)
 
     @synchronized
     def advance(self, watermark: Any = None) -> None:
@@ -229,6 +231,8 @@ class KeyedWindows(Queries):
             self._watermark = ahead
 
         self._atomically(step)
+        if self._store_reader is not None:
+            self._store_reader.evict(ahead)
 
     @synchronized
     def collect(self) -> pa.Table:
@@ -334,7 +338,11 @@ class KeyedWindows(Queries):
                 f"({self.watermark!r}), and rows after it wait for results: advance() "
                 "first"
             )
-        return self._atomically(lambda shard: shard.evict_idle(tick))
+        evicted = self._atomically(lambda shard: shard.evict_idle(tick))
+        if evicted:
+            # The next question takes the rows that are left.
+            self._store_reader = None
+        return evicted
 
     @property
     def nbytes(self) -> int:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
 from threading import Lock, get_ident
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from slidewise.errors import WindowBusyError
 
@@ -30,7 +30,13 @@ def synchronized(
 
 
 class Locked:
-    """An object with one lock, which its copies do not share."""
+    """An object with one lock, which its copies do not share.
+
+    Attributes:
+        derived: The attributes that copies begin without: they are made anew.
+    """
+
+    derived: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         self._lock, self._owner = Lock(), 0
@@ -79,4 +85,5 @@ class Locked:
         """A copy of the state, with a new lock."""
         with self._locked():
             memo[id(self._lock)] = Lock()
-            return {**deepcopy(vars(self), memo), "_owner": 0}
+            none = dict.fromkeys(self.derived)
+            return {**deepcopy({**vars(self), **none}, memo), "_owner": 0}

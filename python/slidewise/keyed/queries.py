@@ -20,8 +20,9 @@ from slidewise.keyed.questions import (
     plus_row,
     ticks_of,
 )
-from slidewise.keyed.reader import RowReader
+from slidewise.keyed.reader import Reader, RowReader
 from slidewise.keyed.shard import Shard
+from slidewise.keyed.store_reader import StoreReader
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
 from slidewise.table.kernel_call import map_lazily
@@ -40,14 +41,18 @@ class Queries(Locked):
         _shard: The state; None before the first batch.
         _largest: The latest time seen, in ticks; None without rows.
         _watermark: The watermark, in ticks; None before the first.
+        _store_reader: The entries by key, for questions; None before the first one, and
+            where results cannot be folded beforehand.
     """
 
     _spec: Spec
     _shard: Shard | None
     _largest: int | None
     _watermark: int | None
+    _store_reader: StoreReader | None
 
-    @synchronized
+    derived = ("_store_reader",)
+
     def query(
         self,
         key: Any = (),
@@ -87,9 +92,12 @@ class Queries(Locked):
                 yet; or for sessions.
             ResultOverflowError: As for `rolling`.
 
-        Cost: that of the pages at the ends of the windows, and of a kernel call. With
-            aggregations that read all rows of a window, and with `valid_until`, O(rows
-            of the windows).
+        Cost: O(log n) combines of the key's n entries, some microseconds. The first
+            call takes all rows into a native store, which follows the batches from then
+            on; threads may call it while one ingests. With aggregations that read all
+            rows of a window (quantiles and such, text, Python) and with `rows(n)`, that
+            of the pages of the windows and of a kernel call, some milliseconds, and
+            calls wait for one another.
 
         Example:
             >>> import pyarrow as pa, slidewise as sw
@@ -104,8 +112,13 @@ class Queries(Locked):
             11
         """
         shard = self._asked("query()")
-        query = shard.query
+        query, reader = shard.query, self._store_reader
         tick = self._latest() if _is_latest(at) else query.tick(at)
+        if reader is not None and windows is None and plus is None and not valid_until:
+            answer = reader.ask(key, tick)
+            # Rows go after the watermark has moved.
+            if answer is not None and tick >= reader.earliest(self._watermark):
+                return answer
         questions = Questions(
             key_table(query, key),
             pa.array([tick], pa.int64()),
@@ -141,8 +154,7 @@ class Queries(Locked):
             SpecError: As for `query`.
             ResultOverflowError: As for `rolling`.
 
-        Cost: as for `query`, but one kernel call for all rows. With `plus`, the rows
-            and folds of the windows are copied for each row.
+        Cost: as for `query`, for all rows together.
 
         Example:
             >>> import pyarrow as pa, slidewise as sw
@@ -161,7 +173,6 @@ class Queries(Locked):
             map_lazily(keys, self._spec, answered) if is_lazy(keys) else answered(keys)
         )
 
-    @synchronized
     def _query_many(
         self, keys: Any, at: Any, windows: Any, plus: Any, valid_until: bool
     ) -> Any:
@@ -189,7 +200,27 @@ class Queries(Locked):
         refuse_sessions(self._spec)
         if self._shard is None:
             raise SpecError(f"there are no rows yet: ingest some before {call}")
+        if self._store_reader is None and StoreReader.serves(self._shard.query):
+            self._open_store()
         return self._shard
+
+    @synchronized
+    def _open_store(self) -> None:
+        """Takes the rows of the state into a store for questions."""
+        if self._store_reader is None and self._shard is not None:
+            self._store_reader = StoreReader(self._shard)
+
+    def _follow(self, rows: pa.Table) -> None:
+        """Takes accepted rows into the store for questions, if there is one."""
+        reader, shard = self._store_reader, self._shard
+        if reader is None or shard is None:
+            return
+        try:
+            reader.follow(shard, rows)
+        except BaseException:
+            # The rows are in the state, from which the next question takes them.
+            self._store_reader = None
+            raise
 
     def _latest(self) -> int:
         """The latest time of the store.
@@ -206,12 +237,23 @@ class Queries(Locked):
         self, shard: Shard, asked: Questions, windows: Any, valid_until: bool
     ) -> dict[str, Result]:
         """The results of questions by column, window by window."""
-        horizon = Horizon(shard.query, shard.kept, shard.evicted(self._watermark))
-        spans = horizon.windows(windows)
-        horizon.check(asked.ticks, spans)
-        answers = RowReader(shard, horizon).answer(asked, spans, expiry=valid_until)
-        shard.trim(DECODED_PAGES)
+        spans = self._horizon(shard).windows(windows)
+        reader: Reader | None = self._store_reader
+        if reader is None or any(window.kind == "rows" for window in spans):
+            with self._locked():
+                horizon = self._horizon(shard)
+                horizon.check(asked.ticks, spans)
+                reader = RowReader(shard)
+                answers = reader.answer(asked, spans, horizon, expiry=valid_until)
+                shard.trim(DECODED_PAGES)
+            return answers.named(spans, shard.query)
+        answers = reader.answer(asked, spans, self._horizon(shard), expiry=valid_until)
+        # Rows go after the watermark has moved: so this is checked afterwards.
+        self._horizon(shard).check(asked.ticks, spans)
         return answers.named(spans, shard.query)
+
+    def _horizon(self, shard: Shard) -> Horizon:
+        return Horizon(shard.query, shard.kept, shard.evicted(self._watermark))
 
     @synchronized
     def __contains__(self, key: object) -> bool:

@@ -7,7 +7,7 @@ question is a group of its own, with the rows of its key that its windows reach.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -28,7 +28,14 @@ from slidewise.table.batched_rolling import describe_row
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.time_columns import subtract_clamped
 
-__all__ = ["Answers", "Reader", "RowReader"]
+__all__ = [
+    "Answers",
+    "Reader",
+    "RowReader",
+    "expiry_of",
+    "extra_rows",
+    "named_by",
+]
 
 # Rows that are copied for questions of their own, in one kernel call.
 _MOST_ROWS = 1 << 20
@@ -73,13 +80,19 @@ class Reader(Protocol):
     """What answers questions to a stream."""
 
     def answer(
-        self, asked: Questions, windows: Sequence[WindowSpec], *, expiry: bool
+        self,
+        asked: Questions,
+        windows: Sequence[WindowSpec],
+        horizon: Horizon,
+        *,
+        expiry: bool,
     ) -> Answers:
         """Answers questions over windows, which the rows that are kept cover.
 
         Args:
             asked: The questions.
             windows: Windows of time or rows; any length.
+            horizon: How far back rows are kept.
             expiry: Whether to tell when rows leave the windows.
 
         Raises:
@@ -90,17 +103,22 @@ class Reader(Protocol):
 class RowReader:
     """Answers from the rows and folds of a shard, for every Spec."""
 
-    def __init__(self, shard: ShardState, horizon: Horizon) -> None:
+    def __init__(self, shard: ShardState) -> None:
         self._shard, self._query = shard, shard.query
         self._by = list(self._query.spec.by)
-        self._horizon = horizon
 
     def answer(
-        self, asked: Questions, windows: Sequence[WindowSpec], *, expiry: bool
+        self,
+        asked: Questions,
+        windows: Sequence[WindowSpec],
+        horizon: Horizon,
+        *,
+        expiry: bool,
     ) -> Answers:
         """As in `Reader`. Cost: that of a kernel call over the rows of the windows."""
         spec = replace(self._query.spec_of_points, windows=tuple(windows), empty=False)
-        lags = [self._horizon.lag(w) for w in windows if w.kind != "rows"]
+        expires = horizon if expiry else None
+        lags = [horizon.lag(w) for w in windows if w.kind != "rows"]
         most = max((w.length for w in windows if w.kind == "rows"), default=0)
         rows = self._rows(asked, lags, whole=expiry, every=most > 0)
         codes = self._codes(rows, asked)
@@ -111,10 +129,10 @@ class RowReader:
         near = pc.is_valid(own)
         rows, own = rows.filter(near).combine_chunks(), own.filter(near)
         if asked.plus is None:
-            return self._computed(rows, own, asked, theirs, spec, expiry)
+            return self._computed(rows, own, asked, theirs, spec, expires)
         reach = max((start for _, start in lags), default=0)
         parts = [
-            self._computed(table, codes, some, _numbers(len(some)), spec, expiry)
+            self._computed(table, codes, some, _numbers(len(some)), spec, expires)
             for some, table, codes in self._apart(rows, own, asked, theirs, reach, most)
         ]
         return _joined(parts)
@@ -199,13 +217,7 @@ class RowReader:
         self, rows: pa.Table, asked: Questions, taken: list[pa.Array]
     ) -> tuple[Questions, pa.Table, pa.Array]:
         """Copies of rows, and the extra rows after them; and the question of each."""
-        assert asked.plus is not None, "questions without extra rows share theirs"
-        columns = [asked.ticks]
-        for field in self._query.leaf:
-            if field.name != TIME:
-                held = asked.keys if field.name in self._by else asked.plus
-                columns.append(held.column(field.name).combine_chunks())
-        extra = pa.Table.from_arrays(columns, schema=self._query.leaf)
+        extra = extra_rows(asked, self._query)
         copies = [rows.take(pa.concat_arrays(taken))] if taken else []
         table = pa.concat_tables([*copies, extra], promote_options="default")
         numbers = [
@@ -221,7 +233,7 @@ class RowReader:
         asked: Questions,
         theirs: pa.Array,
         spec: Spec,
-        expiry: bool,
+        expires: Horizon | None,
     ) -> Answers:
         """Runs the kernel over rows; questions see the rows of their code."""
         query = self._query
@@ -234,45 +246,64 @@ class RowReader:
         points = QueryPoints(asked.ticks, None, theirs, None, "query")
         call = KernelCall(frame(table), spec, row_partials=lifted)
         call.groups = codes
-        call.name_row = lambda row: describe_row(
-            self._described(asked), row, query.spec_of_points, "query"
-        )
+        call.name_row = named_by(asked, query)
         results = call.compute(points)
         names = [name for name, _ in query.spec.aggs]
         return Answers(
             [{name: window[name] for name in names} for window in results],
-            self._until(table, codes, points, spec) if expiry else None,
+            self._until(table, codes, points, spec, expires) if expires else None,
         )
 
-    def _described(self, asked: Questions) -> pa.Table:
-        """The keys and times of questions, for messages."""
-        times = self._query.restore(asked.ticks)
-        return asked.keys.append_column(self._query.spec.on, times)
-
+    @staticmethod
     def _until(
-        self, table: pa.Table, codes: pa.Array, points: QueryPoints, spec: Spec
+        table: pa.Table,
+        codes: pa.Array,
+        points: QueryPoints,
+        spec: Spec,
+        horizon: Horizon,
     ) -> list[pa.Array]:
         """Per window, when its earliest row leaves it."""
         aggs = ((TIME, earliest_of(TIME)),)
         call = KernelCall(frame(table), replace(spec, aggs=aggs, min_rows=0))
         call.groups = codes
-        found = []
-        for window, results in zip(spec.windows, call.compute(points), strict=True):
-            earliest = results[TIME].array
-            if window.kind == "rows":
-                found.append(pa.nulls(len(earliest), pa.int64()))
-                continue
-            lag = self._horizon.leaving(window)
-            stays = pc.greater(earliest, self._latest_time - lag)
-            earliest = pc.if_else(stays, None, earliest)
-            found.append(pc.add(earliest, lag))
-        return found
+        windows = zip(spec.windows, call.compute(points), strict=True)
+        return [
+            expiry_of(results[TIME].array, window, horizon)
+            for window, results in windows
+        ]
 
-    @property
-    def _latest_time(self) -> int:
-        """The latest time that the type of the stream's times can hold."""
-        is_days = pa.types.is_date32(self._query.times.original.type)
-        return 2**31 - 1 if is_days else _LARGEST
+
+def extra_rows(asked: Questions, query: Query) -> pa.Table:
+    """The extra rows of questions, in the columns of the state."""
+    assert asked.plus is not None, "questions without extra rows have none"
+    columns = [asked.ticks]
+    for field in query.leaf:
+        if field.name != TIME:
+            held = asked.keys if field.name in query.spec.by else asked.plus
+            columns.append(held.column(field.name).combine_chunks())
+    return pa.Table.from_arrays(columns, schema=query.leaf)
+
+
+def named_by(asked: Questions, query: Query) -> Callable[[int], str]:
+    """Names a question in messages, by its key and time."""
+
+    def name(row: int) -> str:
+        times = query.restore(asked.ticks)
+        rows = asked.keys.append_column(query.spec.on, times)
+        return describe_row(rows, row, query.spec_of_points, "query")
+
+    return name
+
+
+def expiry_of(earliest: pa.Array, window: WindowSpec, horizon: Horizon) -> pa.Array:
+    """When the earliest rows of windows leave them; null for never."""
+    if window.kind == "rows":
+        return pa.nulls(len(earliest), pa.int64())
+    times = horizon.query.times.original.type
+    latest = 2**31 - 1 if pa.types.is_date32(times) else _LARGEST
+    lag = horizon.leaving(window)
+    stays = pc.greater(earliest, latest - lag)
+    return pc.add(pc.if_else(stays, None, earliest), lag)
 
 
 def _ends(ticks: pa.Array, lags: Sequence[tuple[int, int]]) -> Sequence[int]:
