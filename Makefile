@@ -37,8 +37,8 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 .DEFAULT_GOAL := help
 .PHONY: help dev dev-tools build-dev rust demo demo-spark test test-core test-package \
         test-spark test-nightly test-release test-long test-matrix test-matrix-long test-faults \
-        test-keyed-pairs test-threads test-streams test-crash-recovery test-cluster \
-        test-kafka test-spark-versions test-python-versions test-oldest test-miri fuzz \
+        test-keyed-pairs test-queries test-threads test-streams test-crash-recovery \
+        test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri fuzz \
         coverage kafka lint bench bench-core bench-rolling bench-ranges bench-latency \
         bench-native bench-peers bench-spark bench-streams soak soak-spark docs wheels \
         format lock clean
@@ -86,8 +86,8 @@ test-matrix: build-dev ## every algorithm with every aggregation; ARGS="-k sum"
 	$(BIN)/pytest -n 2 --dist worksteal tests/aggregations/test_matrix.py $(ARGS)
 
 # The tier to pass before a release. Each prints its seed; the counts are for one night.
-NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-threads \
-           test-streams test-crash-recovery test-cluster test-kafka test-oldest \
+NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-queries \
+           test-threads test-streams test-crash-recovery test-cluster test-kafka test-oldest \
            test-python-versions test-spark-versions test-miri fuzz soak soak-spark
 test-nightly: ## the long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, other versions
 	@echo "seed $(SEED)"
@@ -119,6 +119,11 @@ test-faults: dev ## errors of users, injected: FAULTS=300 scripts per algorithm,
 MINUTES ?= 10
 test-keyed-pairs: dev ## every two features of keyed streams: MINUTES=10 SEED=20260101
 	PYTHONPATH=tests/helpers $(BIN)/python -m keyed_pairs --minutes $(MINUTES) --seed $(SEED)
+
+QUERIES ?= 20000
+test-queries: dev ## keyed windows that are asked: QUERIES=20000 scripts, a million questions
+	SLIDEWISE_QUERY_SCRIPTS=$(QUERIES) $(BIN)/pytest -n 2 \
+		--timeout 0 tests/keyed/test_query.py -q -k rolling_over_all_rows
 
 THREADS ?= 2,4,8
 test-threads: dev ## threads that share one window: MINUTES=10 THREADS=2,4,8; ARGS="--parts window"

@@ -6,6 +6,7 @@ of the rows that were accepted. A query means `rolling` over that list, at the q
 
 import math
 from collections.abc import Iterator
+from itertools import count as counter
 from itertools import islice
 from random import Random
 from typing import Any
@@ -26,7 +27,8 @@ Span = tuple[str, int, str]
 
 def scripts(seed: str, count: int) -> Iterator[tuple[str, Case]]:
     """The first scripts of a seed, in which pairs of features meet early."""
-    cases = (case for case in Cover(Random(seed)) if case["windows"] != "session")
+    drawn = (case for part in counter() for case in Cover(Random(f"{seed}.{part}")))
+    cases = (case for case in drawn if case["windows"] != "session")
     for number, case in enumerate(islice(cases, count)):
         yield f"{seed}:{number}", case
 

@@ -20,7 +20,7 @@ from seeds import SEED
 import slidewise as sw
 from slidewise.aggregations import KINDS
 
-COUNT = int(os.environ.get("SLIDEWISE_QUERY_SCRIPTS", "40"))
+COUNT = int(os.environ.get("SLIDEWISE_QUERY_SCRIPTS", "32"))
 PARTS = 8
 UTC = dt.UTC
 
@@ -240,6 +240,17 @@ def test_windows_reach_to_the_horizon() -> None:
             sw.SpecError, match=r"windows=14 is beyond .* horizon of 13"
         ):
             windows.query("a", windows=14)
+
+
+def test_a_horizon_beyond_int64_is_as_long_as_can_be() -> None:
+    """And can be stored."""
+    longest = 2**63 - 1
+    windows = sw.KeyedWindows(on="t", windows=longest, aggs={"n": sw.count()}, late=5)
+    windows.ingest(pa.table({"t": [1, 9]}))
+    again = sw.KeyedWindows.from_bytes(
+        windows.to_bytes(), on="t", windows=longest, aggs={"n": sw.count()}
+    )
+    assert again.query(at=9) == {f"n_{longest}": 2}
 
 
 def test_keep_makes_the_horizon_longer() -> None:

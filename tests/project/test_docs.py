@@ -66,7 +66,7 @@ def test_the_readme_runs_as_pasted():
             looked = looked.replace(f"{code}  #", f"assert ({code}) == {value!r}  #")
             checked += 1
         exec(compile(looked, "README.md", "exec"), names)
-    assert checked == 5
+    assert checked == 8
     assert len(names["features"]) == 3
 
 

@@ -23,6 +23,7 @@ from slidewise.table.time_columns import TimeColumn, window_ticks
 __all__ = ["Horizon", "kept_ticks", "parse_keep", "refuse_sessions"]
 
 _DAY = 86_400_000
+_LARGEST = 2**63 - 1
 
 
 def refuse_sessions(spec: Spec) -> None:
@@ -91,7 +92,8 @@ def kept_ticks(query: Query, late: int, keep: Length | None) -> int:
         kept = max(kept, window_ticks(keep, query.times))
     rolling = [window for window in query.spec.windows if not window.every]
     starts = any(map(_includes_start, rolling))
-    return kept + (_step(query.times) if starts else 0)
+    kept += _step(query.times) if starts else 0
+    return min(kept, _LARGEST)
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ def _as_rolling(window: WindowSpec) -> WindowSpec:
 
 
 def _clamped(tick: int) -> pa.Scalar:
-    return pa.scalar(min(max(tick, -(2**63)), 2**63 - 1), pa.int64())
+    return pa.scalar(min(max(tick, -_LARGEST - 1), _LARGEST), pa.int64())
 
 
 def _shown(tick: int, times: TimeColumn) -> str:

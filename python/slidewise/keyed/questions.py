@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, require
+from slidewise.keyed.page_store import NUMBER
 from slidewise.keyed.query import Query
 from slidewise.keyed.stream_query import without_views
 from slidewise.table.asof import cast_key, same_kind
@@ -30,8 +31,6 @@ __all__ = [
 
 # The latest time of the store, as `at=` names it.
 LATEST = "latest"
-# The only column of questions about one group of all rows.
-_NUMBER = "__number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def key_table(query: Query, key: Any) -> pa.Table:
         name: _key_array(name, value, query.leaf.field(name).type)
         for name, value in values.items()
     }
-    return pa.table(columns or {_NUMBER: row_numbers(1)})
+    return pa.table(columns or {NUMBER: row_numbers(1)})
 
 
 def _key_values(by: Sequence[str], key: Any) -> dict[str, Any]:
@@ -153,7 +152,7 @@ def keys_of(query: Query, target: Frame) -> pa.Table:
                 f"the key {name!r} is {kind} in the stream, and {column.type} in "
                 "keys=: cast one of them"
             ) from error
-    return pa.table(columns or {_NUMBER: row_numbers(target.length)})
+    return pa.table(columns or {NUMBER: row_numbers(target.length)})
 
 
 def ticks_of(times: TimeColumn, target: Frame, name: str) -> pa.Array:
@@ -291,4 +290,4 @@ def _plus_table(query: Query, given: Mapping[str, pa.Array], rows: int) -> pa.Ta
         columns[field.name] = given.get(field.name, pa.nulls(rows, field.type))
         if query.spec.nan == "raise" and field.name in query.spec.columns:
             ValueColumn(field.name, columns[field.name], "raise")
-    return pa.table(columns or {_NUMBER: row_numbers(rows)})
+    return pa.table(columns or {NUMBER: row_numbers(rows)})
