@@ -40,7 +40,7 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
         test-keyed-pairs test-queries test-threads test-streams test-crash-recovery \
         test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri fuzz \
         coverage kafka lint bench bench-core bench-rolling bench-ranges bench-latency \
-        bench-native bench-peers bench-spark bench-streams soak soak-spark docs wheels \
+        bench-native bench-queries bench-peers bench-spark bench-streams soak soak-spark docs wheels \
         format lock clean
 
 help: ## this list
@@ -206,6 +206,9 @@ bench-latency: dev-tools ## how long single calls take, with a picture; RECORD=p
 
 bench-native: dev ## aggregations through Numba and Python, and sketches; RECORD=prefix
 	$(BIN)/python -m bench.python_native $(ARGS) $(call record,native)
+
+bench-queries: dev ## questions to keyed windows; ARGS="--keys 100000 --entries 1000", RECORD=prefix
+	$(BIN)/python -m bench.keyed_queries $(ARGS) $(call record,queries)
 
 bench-spark: dev ## batch on Spark beside its own frames; ARGS="--filter slidewise", RECORD=prefix
 	$(BIN)/python -m bench.spark_batch $(ARGS) $(call record,spark-batch)

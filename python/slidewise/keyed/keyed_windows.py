@@ -346,7 +346,7 @@ class KeyedWindows(Queries):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all pages, and of the results that wait for `collect`.
+        """The bytes of pages, of results that wait, and of the store for `query`.
 
         Cost: O(pages).
         """
@@ -356,7 +356,8 @@ class KeyedWindows(Queries):
     def _nbytes(self) -> int:
         pages = sum(map(len, self._store.blobs.values()))
         waiting: int = sum(table.nbytes for table in self._answers)
-        return pages + len(self._directory or b"") + waiting
+        store = 0 if self._store_reader is None else self._store_reader.nbytes
+        return pages + len(self._directory or b"") + waiting + store
 
     @synchronized
     def __repr__(self) -> str:

@@ -161,23 +161,29 @@ class StoreReader:
         self, rows: pa.Table, gone: tuple[list[pa.Array], int] = ([], 0)
     ) -> None:
         """Inserts rows of the state, after the entries of some keys have gone."""
-        _, call = self.query.request([rows])
         ticks = rows.column(TIME).combine_chunks()
-        self._store.insert(self._keys(rows), ticks, call.inputs.columns, gone)
+        self._store.insert(self._keys(rows), ticks, self._inputs(rows), gone)
 
-    def _inputs_of_extra_rows(self, asked: Questions) -> list[Any] | None:
+    def _inputs(self, rows: pa.Table) -> list[pa.Array]:
+        """The inputs of the kernel, in the order of rows of the state."""
+        call = KernelCall(frame(self._timed(rows)), self.query.spec_of_points)
+        return call.inputs.columns
+
+    def _timed(self, rows: pa.Table) -> pa.Table:
+        """Rows of the state with their column of times."""
+        times = self.query.restore(rows.column(TIME).combine_chunks())
+        return rows.append_column(self.query.spec.on, times)
+
+    def _inputs_of_extra_rows(self, asked: Questions) -> list[pa.Array] | None:
         if asked.plus is None:
             return None
-        _, call = self.query.request([extra_rows(asked, self.query)])
-        return call.inputs.columns
+        return self._inputs(extra_rows(asked, self.query))
 
     def _call(self, windows: tuple[WindowSpec, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""
         call = self._calls.get(windows)
         if call is None:
-            rows = self.query.leaf.empty_table()
-            times = self.query.restore(rows[TIME].combine_chunks())
-            table = rows.append_column(self.query.spec.on, times)
+            table = self._timed(self.query.leaf.empty_table())
             spec = replace(self.query.spec_of_points, windows=windows, empty=False)
             call = KernelCall(frame(table), spec)
             if len(self._calls) >= _MOST_CALLS:
