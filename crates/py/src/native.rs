@@ -4,7 +4,7 @@ use std::mem::transmute;
 
 use pyo3::prelude::*;
 use slidewise_core::aggregate::native::{
-    Binary, Functions, Lift, LiftF64, LiftI64, Lower, LowerF64, LowerI64, MAX_WORDS,
+    Binary, Functions, Lift, LiftF64, LiftI64, LowerF64, LowerI64, MAX_WORDS, NativeLower,
 };
 use slidewise_core::aggregate::{DType, Kind};
 
@@ -44,11 +44,11 @@ pub(crate) fn read(compiled: &Bound<'_, PyAny>) -> PyResult<Functions> {
         (Some(_), address) => Lift::F64(lift_f64(address)),
     };
     let lower = match (lower.0.as_deref(), lower.1) {
-        (None, _) => Lower::Record,
-        (Some("int64"), 0) => Lower::Word(DType::I64),
-        (Some(_), 0) => Lower::Word(DType::F64),
-        (Some("int64"), address) => Lower::I64(lower_i64(address)),
-        (Some(_), address) => Lower::F64(lower_f64(address)),
+        (None, _) => NativeLower::Record,
+        (Some("int64"), 0) => NativeLower::Word(DType::I64),
+        (Some(_), 0) => NativeLower::Word(DType::F64),
+        (Some("int64"), address) => NativeLower::I64(lower_i64(address)),
+        (Some(_), address) => NativeLower::F64(lower_f64(address)),
     };
     let (combine, inverse) = (binary(combine), inverse.map(binary));
     // SAFETY: the user vouches that the functions stay within their records.

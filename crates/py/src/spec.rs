@@ -6,7 +6,7 @@ use pyo3::PyTraverseError;
 use pyo3::prelude::*;
 use pyo3::pyclass::PyVisit;
 use pyo3::types::PyString;
-use slidewise_core::aggregate::native::{Functions, Lower};
+use slidewise_core::aggregate::native::{Functions, NativeLower};
 use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, DType, Kind, obeys};
 use slidewise_core::window::Ties;
@@ -167,7 +167,7 @@ impl Spec {
     /// Whether an answer may be a record, which the plan lowers.
     pub(crate) fn lowers_records(&self) -> bool {
         let record = |agg: &AggSpec| match agg.kind {
-            Kind::Native(functions) => matches!(functions.lower(), Lower::Record),
+            Kind::Native(functions) => matches!(functions.lower(), NativeLower::Record),
             _ => false,
         };
         self.aggs.iter().any(record)

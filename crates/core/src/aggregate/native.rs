@@ -43,7 +43,7 @@ pub enum Lift {
 
 /// From a record to the answer.
 #[derive(Clone, Copy, Debug)]
-pub enum Lower {
+pub enum NativeLower {
     /// The record, for the caller to lower.
     Record,
     /// The record is a number.
@@ -60,7 +60,7 @@ pub struct Functions {
     commutative: bool,
     pub(crate) lift: Lift,
     pub(crate) combine: Binary,
-    pub(crate) lower: Lower,
+    pub(crate) lower: NativeLower,
     pub(crate) inverse: Option<Binary>,
 }
 
@@ -79,7 +79,7 @@ impl Functions {
         commutative: bool,
         lift: Lift,
         combine: Binary,
-        lower: Lower,
+        lower: NativeLower,
         inverse: Option<Binary>,
     ) -> Self {
         assert!((1..=MAX_WORDS).contains(&words), "{words} words");
@@ -101,7 +101,7 @@ impl Functions {
         self.lift
     }
 
-    pub fn lower(&self) -> Lower {
+    pub fn lower(&self) -> NativeLower {
         self.lower
     }
 
@@ -141,10 +141,10 @@ impl Functions {
             Lift::F64(lift) => lift as usize,
         };
         let lower = match self.lower {
-            Lower::Record => 0,
-            Lower::Word(dtype) => 1 + usize::from(dtype == DType::F64),
-            Lower::I64(lower) => lower as usize,
-            Lower::F64(lower) => lower as usize,
+            NativeLower::Record => 0,
+            NativeLower::Word(dtype) => 1 + usize::from(dtype == DType::F64),
+            NativeLower::I64(lower) => lower as usize,
+            NativeLower::F64(lower) => lower as usize,
         };
         let inverse = self.inverse.map_or(0, |inverse| inverse as usize);
         let commutative = usize::from(self.commutative);
@@ -270,17 +270,17 @@ impl<const N: usize> Native<N> {
             return Answer::Null;
         };
         match self.0.lower {
-            Lower::Record => Answer::Bytes(
+            NativeLower::Record => Answer::Bytes(
                 words[..self.0.words]
                     .iter()
                     .flat_map(|word| word.to_ne_bytes())
                     .collect(),
             ),
-            Lower::Word(dtype) => Answer::of_bits(words[0], dtype),
+            NativeLower::Word(dtype) => Answer::of_bits(words[0], dtype),
             // SAFETY: a record, of `N` words, which are enough: `new` has looked.
-            Lower::I64(lower) => Answer::I64(unsafe { lower(words.as_ptr()) }),
+            NativeLower::I64(lower) => Answer::I64(unsafe { lower(words.as_ptr()) }),
             // SAFETY: the same.
-            Lower::F64(lower) => Answer::F64(unsafe { lower(words.as_ptr()) }),
+            NativeLower::F64(lower) => Answer::F64(unsafe { lower(words.as_ptr()) }),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A column begins [`Blank`], with room for every number. Each part of a table fills an
 //! [`OutputChunk`] of it and leaves [`Marks`]: validity, lists and overflows.
 
-use crate::aggregate::native::Lower;
+use crate::aggregate::native::NativeLower;
 use crate::aggregate::sketch::SketchRequest;
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use crate::memory::zeroed;
@@ -52,9 +52,9 @@ impl Blank {
         let float = || Self::F64(zeroed(rows));
         match agg.kind {
             Kind::Native(functions) => match functions.lower {
-                Lower::Record => Self::Bytes,
-                Lower::I64(_) | Lower::Word(DType::I64) => integer(),
-                Lower::F64(_) | Lower::Word(_) => float(),
+                NativeLower::Record => Self::Bytes,
+                NativeLower::I64(_) | NativeLower::Word(DType::I64) => integer(),
+                NativeLower::F64(_) | NativeLower::Word(_) => float(),
             },
             Kind::Sketch(request) => match request {
                 SketchRequest::Bloom { .. } | SketchRequest::Counts { .. } => Self::Bytes,

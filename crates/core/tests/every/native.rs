@@ -7,7 +7,7 @@ use std::cell::Cell as Counter;
 use super::rolling::{Stored, Table, answer, lengths, request};
 use crate::common::Random;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
-use slidewise_core::aggregate::native::{Functions, Lift, Lower};
+use slidewise_core::aggregate::native::{Functions, Lift, NativeLower};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use slidewise_core::rolling::{Closed, Length, Output, Request, Span, Ties, rolling};
 
@@ -65,12 +65,12 @@ fn functions<const WORDS: usize>(dtype: DType, stored: bool) -> [Functions; 3] {
     };
     let lowers = [
         if WORDS == 1 {
-            Lower::Word(dtype)
+            NativeLower::Word(dtype)
         } else {
-            Lower::Record
+            NativeLower::Record
         },
-        Lower::I64(last_word::<WORDS>),
-        Lower::F64(as_float::<WORDS>),
+        NativeLower::I64(last_word::<WORDS>),
+        NativeLower::F64(as_float::<WORDS>),
     ];
     // SAFETY: all of these keep to records of so many words.
     lowers.map(|lower| unsafe { Functions::new(WORDS, false, lift, combine::<WORDS>, lower, None) })
@@ -108,9 +108,9 @@ fn agrees(output: &Output, row: usize, functions: &Functions, want: Option<&Vec<
     };
     let last = want[want.len() - 1];
     match (answer(output, row), functions.lower()) {
-        (Answer::I64(got), Lower::Word(_) | Lower::I64(_)) => got as u64 == last,
-        (Answer::F64(got), Lower::Word(_)) => got.to_bits() == last,
-        (Answer::F64(got), Lower::F64(_)) => got == last as i64 as f64,
+        (Answer::I64(got), NativeLower::Word(_) | NativeLower::I64(_)) => got as u64 == last,
+        (Answer::F64(got), NativeLower::Word(_)) => got.to_bits() == last,
+        (Answer::F64(got), NativeLower::F64(_)) => got == last as i64 as f64,
         _ => false,
     }
 }

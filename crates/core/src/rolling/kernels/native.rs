@@ -17,7 +17,7 @@ use super::parts::{IndexedAgg, Part};
 use super::sink::Sink;
 use super::{Block, Counts};
 use crate::aggregate::DType;
-use crate::aggregate::native::{Binary, Functions, Lift, Lower};
+use crate::aggregate::native::{Binary, Functions, Lift, NativeLower};
 use crate::rolling::Error;
 use crate::rolling::sorted_view::{Dense, Numbers};
 
@@ -301,16 +301,16 @@ impl<'a> Native<'a> {
         let numbers = self.lowered.iter().copied();
         for (index, _) in &self.aggs {
             match self.records.functions.lower {
-                Lower::Record => {
+                NativeLower::Record => {
                     let folds = self.folds.chunks_exact(words);
                     let windows = block.windows().map(|(lo, hi)| counts.of(lo, hi) > 0);
                     sink.records(*index, folds.zip(windows));
                     continue;
                 }
-                Lower::I64(_) | Lower::Word(DType::I64) => {
+                NativeLower::I64(_) | NativeLower::Word(DType::I64) => {
                     sink.numbers(*index, numbers.clone().map(i64::of_bits));
                 }
-                Lower::F64(_) | Lower::Word(_) => {
+                NativeLower::F64(_) | NativeLower::Word(_) => {
                     sink.numbers(*index, numbers.clone().map(f64::of_bits));
                 }
             }
@@ -339,15 +339,17 @@ impl Part for Native<'_> {
         let windows = lo.iter().zip(hi).zip(folds);
         let lowered = &mut self.lowered;
         match functions.lower {
-            Lower::Record => {}
-            Lower::Word(_) => {
+            NativeLower::Record => {}
+            NativeLower::Word(_) => {
                 lowered.clear();
                 lowered.extend(windows.map(|(_, fold)| fold[0]));
             }
             // SAFETY: what `each` passes on are records of windows that are not empty.
-            Lower::I64(lower) => each(windows, lowered, |fold| unsafe { lower(fold) } as u64),
+            NativeLower::I64(lower) => each(windows, lowered, |fold| unsafe { lower(fold) } as u64),
             // SAFETY: the same.
-            Lower::F64(lower) => each(windows, lowered, |fold| unsafe { lower(fold) }.to_bits()),
+            NativeLower::F64(lower) => {
+                each(windows, lowered, |fold| unsafe { lower(fold) }.to_bits())
+            }
         }
         self.put(block, sink);
         Ok(())
