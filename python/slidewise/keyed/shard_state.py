@@ -88,7 +88,7 @@ class ShardState:
 
     def commit(self) -> bytes:
         """Writes the changed pages; gives the directory, to be stored with them."""
-        for pages in self._stores:
+        for pages in self._page_sets:
             pages.commit()
         state = {
             "format": _FORMAT,
@@ -100,7 +100,7 @@ class ShardState:
         return json.dumps(state, separators=(",", ":")).encode()
 
     @property
-    def _stores(self) -> tuple[Pages, ...]:
+    def _page_sets(self) -> tuple[Pages, ...]:
         return self.pages, self._rows, self.ends
 
     def check_pages(self) -> None:
@@ -127,23 +127,23 @@ class ShardState:
 
     def reopen(self, store: Store) -> None:
         """Replaces the store by one that was reopened with the same pages."""
-        for pages in self._stores:
+        for pages in self._page_sets:
             pages.store = store
 
     def trim(self, most: int) -> None:
-        """Keeps at most `most` decoded pages per store."""
-        for pages in self._stores:
+        """Keeps at most `most` decoded pages of each set."""
+        for pages in self._page_sets:
             pages.trim(most)
 
     def traffic(self) -> dict[str, int]:
         """Pages and bytes read and written since the last call."""
-        counts = [pages.traffic() for pages in self._stores]
+        counts = [pages.traffic() for pages in self._page_sets]
         return {name: sum(one[name] for one in counts) for name in counts[0]}
 
     @property
     def changed(self) -> set[int]:
         """The pages that the next commit writes or removes."""
-        return set().union(*(pages.changed for pages in self._stores))
+        return set().union(*(pages.changed for pages in self._page_sets))
 
     def evicted(self, watermark: int | None) -> int | None:
         """The time up to which rows may be evicted; None if all rows are kept."""

@@ -1,8 +1,9 @@
 """The stateful operator: one shard of `slidewise.keyed` per bucket.
 
-The state of a bucket is a value `directory`, which holds a token, and a map `pages`. A
+The state of a bucket is a value, its *head*, and a map `pages`. The head holds a token,
+the timer, the guard and the directory of the shard; checkpoints call it `directory`. A
 shard stays decoded in the worker process between micro-batches, and is used only if its
-token equals that of the state: Spark replays micro-batches, retries tasks and moves
+token equals that of the head: Spark replays micro-batches, retries tasks and moves
 partitions between workers.
 """
 
@@ -109,7 +110,8 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declares the state variables; called once per task, and on the driver."""
         self._handle = handle
-        self._directory = handle.getValueState("directory", _BLOB)
+        # Checkpoints hold this name.
+        self._head = handle.getValueState("directory", _BLOB)
         self._pages = handle.getMapState("pages", _PAGE, _BLOB)
 
     def handleInitialState(  # noqa: N802
@@ -168,10 +170,10 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         return watermark_of(timer_values.getCurrentWatermarkInMs())
 
     def _check(self, guards: list[bytes]) -> None:
-        found = self._directory.get()
+        found = self._head.get()
         Guard.check(guards[0], None if found is None else bytes(found[0]))
         if found is None:
-            self._directory.update((guards[0],))
+            self._head.update((guards[0],))
 
 
 class StateTransaction:
@@ -198,13 +200,13 @@ class StateTransaction:
         self._results: list[pa.Table] = []
         self._counts = dict.fromkeys(_COUNTS, 0)
         self.fired: int | None = None
-        found = operator._directory.get()
-        state = {} if found is None else json.loads(bytes(found[0]))
+        found = operator._head.get()
+        head = {} if found is None else json.loads(bytes(found[0]))
         # A timer fires without new rows, and so without a call for the guard's bucket.
-        guard: str | None = state.get("guard")
+        guard: str | None = head.get("guard")
         Guard.check(operator._guard, None if guard is None else guard.encode())
-        self._timer: int | None = state.get("timer")
-        self._token: str = state.get("token", "")
+        self._timer: int | None = head.get("timer")
+        self._token: str = head.get("token", "")
         cached = _cache.pop(self._query_id, bucket, self._batch)
         if cached is not None and not self._is_current(cached):
             cached = None
@@ -215,7 +217,7 @@ class StateTransaction:
             self.shard.reopen(self._store)
             self._counts["cached"] = 1
         else:
-            directory = state.get("shard")
+            directory = head.get("shard")
             directory = directory and directory.encode()
             self.shard = Shard(operator._query, self._store, directory)
 
@@ -271,10 +273,10 @@ class StateTransaction:
         shard, operator = self.shard, self._operator
         directory = shard.commit()
         token = f"{self._batch}:{os.urandom(8).hex()}"
-        state = {"token": token, "timer": self._set_timer(watermark)}
-        state["guard"] = operator._guard.decode()
-        state["shard"] = directory.decode()
-        operator._directory.update((json.dumps(state).encode(),))
+        head = {"token": token, "timer": self._set_timer(watermark)}
+        head["guard"] = operator._guard.decode()
+        head["shard"] = directory.decode()
+        operator._head.update((json.dumps(head).encode(),))
         self._counts["shelved"] = self._store.hits
         self._store.commit(self._token, token)
         shard.trim(_MAX_DECODED_PAGES)
