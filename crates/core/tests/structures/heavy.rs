@@ -28,7 +28,7 @@ fn count(counter: &'static std::thread::LocalKey<Cell<u64>>) {
 
 /// What an entry may own: nothing, or a counted resource, so that queues must blank what
 /// leaves.
-pub trait Own: Debug + Default + Send + 'static {}
+pub trait Own: Debug + Default + Send + Sync + 'static {}
 
 #[derive(Debug, Default)]
 pub struct Nothing;
