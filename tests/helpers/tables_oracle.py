@@ -74,6 +74,8 @@ def answer(agg: sw.Aggregation, rows: list[int], table: dict[str, list[Any]]) ->
         return _quantile(values, agg.q, agg.interpolation)
     if agg.kind == "collect":
         return values
+    if agg.kind == "collect_distinct":
+        return [math.nan if value == "nan" else value for value in _counts(values)]
     if len(values) <= (agg.ddof if agg.kind in ("variance", "stddev") else 0):
         return None
     return _OF_SOME[agg.kind](values, agg.ddof)
@@ -195,6 +197,8 @@ _OF_SOME = {
     "first": lambda values, _: values[0],
     "last": lambda values, _: values[-1],
     "geometric_mean": _geometric_mean,
+    "any": lambda values, _: any(map(bool, values)),
+    "all": lambda values, _: all(map(bool, values)),
 }
 
 
