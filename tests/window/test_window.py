@@ -69,7 +69,7 @@ def test_the_example_of_the_front_page():
     ],
 )
 @pytest.mark.parametrize("convert", [int, float])
-def test_every_aggregation(algorithm, agg, answer, convert):
+def test_answers_over_five_values(algorithm, agg, answer, convert):
     values = [convert(value) for value in (3, 1, 4, 1, 5)]
     w = sw.Window(agg, algorithm=algorithm)
     for time, value in zip((30, 20, 40, 10, 50), values[:0], strict=False):
