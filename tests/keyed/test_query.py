@@ -146,6 +146,17 @@ def test_an_extra_row_is_the_last_of_its_time_and_is_not_stored() -> None:
     assert windows.query("z", at=8, plus={"x": 5})["sum_10"] == 5
 
 
+@pytest.mark.parametrize("emit", ["final", "arrival"])
+def test_rows_of_equal_time_are_in_the_order_of_then_by(emit: str) -> None:
+    """Whichever batch they came in, and whether or not they wait."""
+    windows = cards((9, "a", 4), (8, "a", 5), emit=emit, then_by="x")
+    windows.ingest(batch((9, "a", 2), (8, "a", 6), (9, "a", 3)))
+    for _ in range(2):
+        assert windows.query("a", at=9)["xs_10"] == [5, 6, 2, 3, 4]
+        assert windows.query("a", at=9, plus={"x": 0})["xs_10"] == [5, 6, 2, 3, 4, 0]
+        windows.advance(9)
+
+
 def test_extra_rows_see_their_own_question_alone() -> None:
     """Of equal keys, in one call."""
     windows = cards(*ROWS)
