@@ -65,6 +65,36 @@ def test_readers_see_whole_batches() -> None:
     together([feed, read])
 
 
+def test_queries_see_whole_batches_in_order() -> None:
+    """Each a prefix of those ingested, and none an earlier one than the last did."""
+    windows = sw.KeyedWindows(
+        **{**OPTIONS, "windows": 10_000, "aggs": {"n": sw.count()}}
+    )
+    windows.ingest(rows_of(0, 0))
+    asked = pa.table({"k": range(7)})
+    done = threading.Event()
+
+    def feed() -> None:
+        for batch in range(1, 60):
+            windows.ingest(rows_of(0, batch))
+            windows.advance()
+        done.set()
+
+    def read() -> None:
+        seen = 10
+        while not done.is_set():
+            found = windows.query_many(asked, 9_999)["n_10000"].to_pylist()
+            assert sum(found) % 10 == 0
+            assert sum(found) >= seen
+            seen = sum(found)
+            assert windows.query(3, 9_999)["n_10000"] >= found[3]
+
+    together([feed, read, read])
+    assert windows.query(0, 9_999)["n_10000"] == sum(
+        rows_of(0, batch)["k"].to_pylist().count(0) for batch in range(60)
+    )
+
+
 def test_use_from_within_its_own_functions_is_refused() -> None:
     """It would wait for itself."""
     windows: sw.KeyedWindows
@@ -77,3 +107,20 @@ def test_use_from_within_its_own_functions_is_refused() -> None:
     with pytest.raises(sw.WindowBusyError, match="within one of their own calls"):
         windows.ingest(pa.table({"t": [1], "x": [1]}))
     assert windows.late_count == 0
+
+
+def test_a_query_from_within_a_query_is_refused() -> None:
+    """And the next one is answered."""
+    windows: sw.KeyedWindows
+    asks = [True]
+
+    def lift(x: int) -> int:
+        return windows.query()["n_5"] + x if asks else x
+
+    nosy = sw.aggregation(lift=lift, combine=max, identity=0, returns=int)
+    windows = sw.KeyedWindows(on="t", windows=5, aggs={"m": nosy("x")})
+    windows.ingest(pa.table({"t": [1], "x": [7]}))
+    with pytest.raises(sw.WindowBusyError, match="within one of their own calls"):
+        windows.query()
+    asks.clear()
+    assert windows.query() == {"m_5": 7}
