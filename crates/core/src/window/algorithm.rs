@@ -37,6 +37,11 @@ impl Algorithm {
         }
     }
 
+    /// Whether [`any_queries`](super::any_queries) makes windows of it.
+    pub fn serves_queries(self) -> bool {
+        self == Self::Fiba || self.is_shared()
+    }
+
     /// Whether [`any_shared`](super::any_shared) makes windows of it.
     pub fn is_shared(self) -> bool {
         matches!(

@@ -19,6 +19,7 @@ use super::flat_fat::FlatFatQueue;
 use super::flat_fit::FlatFit;
 use super::holistic;
 use super::in_order::InOrder;
+use super::queries::{Due, Planning};
 use super::reactive::Reactive;
 use super::recalculate::Recalculate;
 use super::shape::Shape;
@@ -57,6 +58,14 @@ pub trait AnyWindow<T>: Send {
     fn query(&mut self, out: &mut Vec<Answer<T>>);
     /// As in [`Window::slide`].
     fn slide(&mut self, _reaches: &[Reach]) {}
+    /// As in [`Window::planning`].
+    fn planning(&mut self) -> Option<&mut dyn Planning> {
+        None
+    }
+    /// As in [`Window::take_due`].
+    fn take_due(&mut self) -> Vec<Due<Vec<Answer<T>>>> {
+        Vec::new()
+    }
     fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>) -> Granted<()>;
     fn len(&mut self) -> usize;
     fn is_empty(&mut self) -> bool;
@@ -299,6 +308,20 @@ where
     }
     fn slide(&mut self, reaches: &[Reach]) {
         self.window.slide(reaches);
+    }
+    fn planning(&mut self) -> Option<&mut dyn Planning> {
+        self.window.planning()
+    }
+    fn take_due(&mut self) -> Vec<Due<Vec<Answer<T>>>> {
+        let due = self.window.take_due();
+        let monoid = self.window.monoid();
+        let lowered = due.into_iter().map(|Due { query, end, answer }| {
+            let mut answers = Vec::new();
+            monoid.answers(&answer, &mut answers);
+            let answer = answers;
+            Due { query, end, answer }
+        });
+        lowered.collect()
     }
     fn query_range(&mut self, lo: i64, hi: i64, out: &mut Vec<Answer<T>>) -> Granted<()> {
         self.window.admits_range(lo, hi)?;

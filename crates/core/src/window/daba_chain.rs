@@ -135,6 +135,12 @@ impl<M: Monoid> Fifo<M> for DabaChain<M> {
 }
 
 impl<M: Monoid> Shared<M> for DabaChain<M> {
+    const RANKED: bool = true;
+
+    fn for_ranges(&self, ranges: usize) -> Self {
+        Self::new(self.monoid().clone(), ranges)
+    }
+
     fn slide(&mut self, counts: &[usize]) {
         let mut younger = 0;
         for range in (1..self.links.len()).rev() {

@@ -82,7 +82,7 @@ impl<M: Monoid, F: Fifo<M>> InOrder<M, F> {
     }
 
     /// The partial at a position.
-    fn partial(&self, position: usize) -> M::Partial {
+    pub(super) fn partial(&self, position: usize) -> M::Partial {
         match self.lifted(position) {
             Some(partial) => partial.clone(),
             None => self.fifo.monoid().lift(self.values.get(position)),

@@ -4,6 +4,7 @@ pub mod aba;
 pub mod algorithm;
 pub mod amta;
 pub mod any;
+pub mod any_queries;
 pub mod any_shared;
 pub mod auto;
 pub mod b_int;
@@ -23,6 +24,7 @@ pub mod flat_fit;
 pub mod holistic;
 pub mod in_order;
 pub mod items;
+pub mod queries;
 pub mod queue;
 pub mod reactive;
 pub mod recalculate;
@@ -96,6 +98,14 @@ pub trait Window<M: Monoid>: Clone + Send {
     /// Tells a [`SharedWindow`](shared::SharedWindow) how far its ranges reach from the
     /// youngest entry, in the order they are numbered; entries that none reaches leave.
     fn slide(&mut self, _reaches: &[shared::Reach]) {}
+    /// The queries of a [`QueryWindow`](queries::QueryWindow); `None` of other windows.
+    fn planning(&mut self) -> Option<&mut dyn queries::Planning> {
+        None
+    }
+    /// The answers that fell due since the last call.
+    fn take_due(&mut self) -> Vec<queries::Due<M::Partial>> {
+        Vec::new()
+    }
     /// All entries in order.
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial));
     /// All entries in order, as they were inserted; the window is empty afterwards.

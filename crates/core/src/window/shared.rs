@@ -21,6 +21,15 @@ use crate::snapshot::{Reader, Result, Writer, damaged};
 
 /// A first-in first-out structure that answers for several of its ends.
 pub trait Shared<M: Monoid>: Fifo<M> {
+    /// Whether it keeps its ranges apart: then [`Shared::slide`] says where each begins,
+    /// and [`Shared::answers`] is for all of them. Others answer for any of the youngest.
+    const RANKED: bool = false;
+
+    /// An empty one of the same make, for so many ranges.
+    fn for_ranges(&self, _ranges: usize) -> Self {
+        self.fresh()
+    }
+
     /// Ranges hold so many of the youngest values from now on: `counts` fall, and none
     /// holds a value that it held no more. The first holds all there are.
     fn slide(&mut self, _counts: &[usize]) {}
@@ -81,7 +90,7 @@ pub struct SharedWindow<M: Monoid, F> {
 }
 
 /// Orders ranges by where they begin. One function for all windows: the sort is 8 kB.
-fn sort_ranges(order: &mut [usize], begins: &[usize]) {
+pub(super) fn sort_ranges(order: &mut [usize], begins: &[usize]) {
     if !order.is_sorted_by_key(|range| begins[*range]) {
         order.sort_by_key(|range| begins[*range]);
     }

@@ -255,6 +255,12 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
 }
 
 impl<M: Invertible> Shared<M> for SlickDequeInv<M> {
+    const RANKED: bool = true;
+
+    fn for_ranges(&self, ranges: usize) -> Self {
+        Self::new(self.monoid.clone(), ranges)
+    }
+
     #[inline]
     fn slide(&mut self, counts: &[usize]) {
         let tail = self.values.tail();

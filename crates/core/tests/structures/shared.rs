@@ -1,5 +1,7 @@
 //! Many ranges over one stream: random scripts beside the definition.
 
+mod queries;
+
 use std::fmt::Debug;
 
 use crate::common::Random;

@@ -1,0 +1,103 @@
+//! Queries with range and slide, over any aggregation: what bindings hold.
+
+use super::Ties;
+use super::algorithm::Algorithm;
+use super::amta::Amta;
+use super::any::{AnyWindow, Typed};
+use super::b_int::BInt;
+use super::daba_chain::DabaChain;
+use super::flat_fat::FlatFatQueue;
+use super::flat_fit::FlatFit;
+use super::queries::QueryWindow;
+use super::queries::final_aggregator::{FinalAggregator, fiba, of_structure};
+use super::recalculate::RecalculateQueue;
+use super::slick_deque::SlickDeque;
+use super::slick_deque_inv::SlickDequeInv;
+use crate::aggregate::collect::Element;
+use crate::aggregate::{
+    AggSpec, Aggregation, DType, InvertibleVisitor, SelectiveVisitor, Visitor, plan_few,
+    plan_invertible, plan_selective,
+};
+use crate::monoid::{Invertible, Monoid, Selective};
+
+/// An empty window for so many queries, which [`planning`](AnyWindow::planning) starts. Its
+/// `query` appends the answers of each as of now, one query after the other.
+///
+/// # Panics
+/// Like [`any::window`](super::any::window), and if the algorithm is not one that
+/// [`Algorithm::serves_queries`] of.
+pub fn window<T: Element>(
+    algorithm: Algorithm,
+    queries: usize,
+    aggs: &[AggSpec],
+    dtypes: &[DType],
+) -> Box<dyn AnyWindow<T>> {
+    let build = Build { algorithm, queries };
+    match algorithm {
+        Algorithm::SlickDeque => match plan_selective(aggs, dtypes, Selecting(queries)) {
+            Some(window) => window,
+            None => plan_invertible(aggs, dtypes, build).expect("an inverse or a selection"),
+        },
+        _ => plan_few(aggs, dtypes, build),
+    }
+}
+
+struct Build {
+    algorithm: Algorithm,
+    queries: usize,
+}
+
+fn on<T: Element, A: Aggregation<T>>(
+    aggregation: A,
+    aggregator: Box<dyn FinalAggregator<A>>,
+    queries: usize,
+) -> Box<dyn AnyWindow<T>> {
+    Typed::boxed(
+        QueryWindow::new(aggregation, aggregator, queries),
+        Ties::Keep,
+    )
+}
+
+/// The final aggregator of an algorithm without a law of its own.
+pub fn aggregator<M: Monoid>(algorithm: Algorithm, monoid: &M) -> Box<dyn FinalAggregator<M>> {
+    let monoid = monoid.clone();
+    match algorithm {
+        Algorithm::Amta => of_structure(Amta::new(monoid), 1),
+        Algorithm::BInt => of_structure(BInt::new(monoid), 1),
+        Algorithm::DabaChain => of_structure(DabaChain::new(monoid, 1), 1),
+        Algorithm::Fiba => fiba(&monoid),
+        Algorithm::FlatFat { capacity } => of_structure(FlatFatQueue::new(monoid, capacity), 1),
+        Algorithm::FlatFit => of_structure(FlatFit::new(monoid), 1),
+        Algorithm::Recalculate => of_structure(RecalculateQueue::new(monoid), 1),
+        other => unreachable!("{other:?} serves one range"),
+    }
+}
+
+impl<T: Element> Visitor<T> for Build {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
+        let aggregator = aggregator(self.algorithm, &aggregation);
+        on(aggregation, aggregator, self.queries)
+    }
+}
+
+impl<T: Element> InvertibleVisitor<T> for Build {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T> + Invertible>(self, aggregation: A) -> Self::Out {
+        let aggregator = of_structure(SlickDequeInv::new(aggregation.clone(), 1), 1);
+        on(aggregation, aggregator, self.queries)
+    }
+}
+
+struct Selecting(usize);
+
+impl<T: Element> SelectiveVisitor<T> for Selecting {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T> + Selective>(self, aggregation: A) -> Self::Out {
+        let aggregator = of_structure(SlickDeque::new(aggregation.clone()), 1);
+        on(aggregation, aggregator, self.0)
+    }
+}

@@ -1,0 +1,317 @@
+//! The shared plan: where entries are cut into slices, for many queries at once.
+//!
+//! A query of a range and a slide has a window for every *end*, the multiples of its
+//! slide. Entries between two *edges* make a slice, which is folded once for all queries.
+//! Where the edges are is one of three techniques (SlickDeque 2018, §2.1):
+//!
+//! | technique | edges of a query                                                      |
+//! |-----------|-----------------------------------------------------------------------|
+//! | Panes     | the multiples of gcd(range, slide)                                    |
+//! | Pairs     | where windows begin, and where they end                               |
+//! | Cutty     | where windows begin: an answer takes the open slice as it is          |
+//!
+//! The plan has the edges of all queries (§2.3), which repeat with the *composite slide*,
+//! the least common multiple of the slides. A cycle of few edges is listed; of a longer
+//! one, or where the multiple is beyond int64, the next edge is computed when it is needed.
+//!
+//! Edges and ends are positions on an axis: ticks of time, or numbers of entries. An edge
+//! at b parts what is at b or before from what is behind.
+
+/// What ranges and slides count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    Time,
+    Entries,
+}
+
+/// A query: for every multiple e of `slide`, what is in (e − range, e]. Both are positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Query {
+    pub unit: Unit,
+    pub range: i64,
+    pub slide: i64,
+}
+
+/// How slices are cut, in the order of preference where they cut alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Technique {
+    Panes,
+    Pairs,
+    Cutty,
+}
+
+impl Technique {
+    pub const ALL: [Self; 3] = [Self::Panes, Self::Pairs, Self::Cutty];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Panes => "Panes",
+            Self::Pairs => "Pairs",
+            Self::Cutty => "Cutty",
+        }
+    }
+
+    /// The edges of a query whose ends begin at `offset`.
+    fn edges(self, query: Query, offset: i64) -> Vec<Multiples> {
+        let Query { range, slide, .. } = query;
+        let ends = Multiples::new(slide, offset.into());
+        let begins = Multiples::new(slide, i128::from(offset) - i128::from(range));
+        match self {
+            Self::Panes => vec![Multiples::new(gcd(range, slide), offset.into())],
+            Self::Pairs => vec![begins, ends],
+            Self::Cutty => vec![begins],
+        }
+    }
+}
+
+/// The positions that leave a remainder when divided by `step`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Multiples {
+    step: i64,
+    remainder: i64,
+}
+
+impl Multiples {
+    /// Those at `from`, and every `step` from there, both ways.
+    pub fn new(step: i64, from: i128) -> Self {
+        assert!(step > 0, "a step of {step}");
+        Self {
+            step,
+            remainder: from.rem_euclid(step.into()) as i64,
+        }
+    }
+
+    /// The first at or behind a position; `None` beyond int64.
+    pub fn next(self, from: i64) -> Option<i64> {
+        let ahead = (i128::from(self.remainder) - i128::from(from)).rem_euclid(self.step.into());
+        i64::try_from(i128::from(from) + ahead).ok()
+    }
+}
+
+/// As many edges of a cycle are listed at most.
+const LISTED_EDGES: i64 = 1 << 12;
+
+/// The edges of all queries on one axis.
+#[derive(Clone, Debug, Default)]
+pub struct Edges {
+    each: Vec<Multiples>,
+    /// The edges of one composite slide, if they are few, and its length.
+    cycle: Option<(i64, Vec<i64>)>,
+}
+
+impl Edges {
+    pub fn new(each: impl IntoIterator<Item = Multiples>) -> Self {
+        let mut each: Vec<Multiples> = each.into_iter().collect();
+        each.sort_unstable();
+        each.dedup();
+        let cycle = lcm(each.iter().map(|one| one.step)).and_then(|length| list(&each, length));
+        Self { each, cycle }
+    }
+
+    /// The first edge at or behind a position; `None` if there is none in int64.
+    pub fn next(&self, from: i64) -> Option<i64> {
+        let Some((length, edges)) = &self.cycle else {
+            return self.each.iter().filter_map(|one| one.next(from)).min();
+        };
+        let within = from.rem_euclid(*length);
+        let at = edges.partition_point(|edge| *edge < within);
+        let (edge, turn) = match edges.get(at) {
+            Some(edge) => (*edge, 0),
+            None => (*edges.first()?, *length),
+        };
+        i64::try_from(i128::from(from) + i128::from(edge - within) + i128::from(turn)).ok()
+    }
+
+    /// How many there are in a composite slide, if they are listed.
+    pub fn count(&self) -> Option<usize> {
+        self.cycle.as_ref().map(|(_, edges)| edges.len())
+    }
+}
+
+/// The edges from 0 up to a length, which is a multiple of every step.
+fn list(each: &[Multiples], length: i64) -> Option<(i64, Vec<i64>)> {
+    let counts = each.iter().map(|one| length / one.step);
+    let most = counts.fold(0_i64, i64::saturating_add);
+    if most > LISTED_EDGES {
+        return None;
+    }
+    let of = |one: &Multiples| {
+        let (step, remainder) = (one.step, one.remainder);
+        (0..length / step).map(move |turn| turn * step + remainder)
+    };
+    let mut edges: Vec<i64> = each.iter().flat_map(of).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    Some((length, edges))
+}
+
+/// What the queries of one unit share.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// The least common multiple of the slides; `None` beyond int64.
+    pub composite: Option<i64>,
+    pub technique: Technique,
+    /// Edges per composite slide by each technique of [`Technique::ALL`], where listed.
+    pub counts: [Option<usize>; 3],
+    pub edges: Edges,
+    /// The longest range; 0 without queries.
+    pub longest: i64,
+}
+
+impl Axis {
+    /// The plan of these queries, whose ends begin at `offset`.
+    pub fn new(queries: &[Query], offset: i64) -> Self {
+        let by = |technique: Technique| {
+            Edges::new(
+                queries
+                    .iter()
+                    .flat_map(|query| technique.edges(*query, offset)),
+            )
+        };
+        let all = Technique::ALL.map(by);
+        let counts = all.each_ref().map(Edges::count);
+        // Cutty's edges are among those of the others: where it is not listed, none is.
+        let fewest = counts[2];
+        let at = counts.iter().position(|count| *count == fewest);
+        let at = at.filter(|_| fewest.is_some()).unwrap_or(2);
+        Self {
+            composite: lcm(queries.iter().map(|query| query.slide)),
+            technique: Technique::ALL[at],
+            counts,
+            edges: all.into_iter().nth(at).expect("one of three"),
+            longest: queries.iter().map(|query| query.range).max().unwrap_or(0),
+        }
+    }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The least common multiple of positive numbers; `None` beyond int64.
+pub fn lcm(numbers: impl IntoIterator<Item = i64>) -> Option<i64> {
+    let mut numbers = numbers.into_iter();
+    numbers.try_fold(1_i64, |all, one| all.checked_mul(one / gcd(all, one)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timed(range: i64, slide: i64) -> Query {
+        Query {
+            unit: Unit::Time,
+            range,
+            slide,
+        }
+    }
+
+    /// The edges in (from, to] by definition.
+    fn by_definition(queries: &[Query], technique: Technique, offset: i64) -> Vec<i64> {
+        let is_edge = |at: &i64| {
+            queries.iter().any(|query| {
+                let (at, slide) = (at - offset, query.slide);
+                let begins = (at + query.range) % slide == 0;
+                match technique {
+                    Technique::Panes => at % gcd(query.range, slide) == 0,
+                    Technique::Pairs => begins || at % slide == 0,
+                    Technique::Cutty => begins,
+                }
+            })
+        };
+        (-60..60).filter(is_edge).collect()
+    }
+
+    fn walked(edges: &Edges) -> Vec<i64> {
+        let next = |at: &i64| edges.next(at + 1).filter(|at| *at < 60);
+        let first = edges.next(-60).filter(|at| *at < 60);
+        std::iter::successors(first, next).collect()
+    }
+
+    #[test]
+    fn edges_are_those_of_the_definition() {
+        let sets: [&[Query]; 6] = [
+            &[timed(5, 3)],
+            &[timed(6, 2), timed(8, 4)],
+            &[timed(7, 7), timed(11, 5), timed(3, 2)],
+            &[timed(2, 5)],
+            &[timed(12, 12), timed(12, 8), timed(1, 1)],
+            &[timed(10, 4), timed(9, 6), timed(25, 10)],
+        ];
+        for queries in sets {
+            for offset in [0, 1, -7, 100] {
+                for technique in Technique::ALL {
+                    let each = |query: &Query| technique.edges(*query, offset);
+                    let all = queries.iter().flat_map(each);
+                    let edges = Edges::new(all.clone());
+                    let wanted = by_definition(queries, technique, offset);
+                    assert_eq!(walked(&edges), wanted, "{queries:?} by {technique:?}");
+                    let composite = lcm(queries.iter().map(|query| query.slide)).unwrap();
+                    let within = wanted.iter().filter(|at| (0..composite).contains(*at));
+                    if technique != Technique::Panes && composite <= 60 {
+                        assert_eq!(edges.count(), Some(within.count()));
+                    }
+                    let lazy = Edges {
+                        each: all.collect(),
+                        cycle: None,
+                    };
+                    assert_eq!(walked(&lazy), wanted, "without a list");
+                }
+            }
+        }
+    }
+
+    /// SlickDeque, example 1: slides of 2 and 4, ranges of 6 and 8.
+    #[test]
+    fn the_composite_slide_of_example_1_is_four() {
+        let axis = Axis::new(&[timed(6, 2), timed(8, 4)], 0);
+        assert_eq!(axis.composite, Some(4));
+        assert_eq!(axis.counts, [Some(2), Some(2), Some(2)]);
+        assert_eq!(axis.technique, Technique::Panes);
+    }
+
+    /// Figures 1 to 3: of a range that the slide does not divide.
+    #[test]
+    fn fewest_partials_choose_the_technique() {
+        let axis = Axis::new(&[timed(5, 3)], 0);
+        assert_eq!(axis.counts, [Some(3), Some(2), Some(1)]);
+        assert_eq!(axis.technique, Technique::Cutty);
+        // The windows of one begin where those of the other end.
+        let axis = Axis::new(&[timed(5, 4), timed(7, 4)], 1);
+        assert_eq!(axis.counts, [Some(4), Some(3), Some(2)]);
+        let axis = Axis::new(&[timed(5, 3), timed(6, 3)], 0);
+        assert_eq!(axis.counts, [Some(3), Some(2), Some(2)]);
+        assert_eq!(axis.technique, Technique::Pairs);
+    }
+
+    #[test]
+    fn a_cycle_may_be_as_long_as_it_is() {
+        let primes = [
+            1_000_003, 999_983, 999_979, 999_961, 999_959, 999_953, 999_931,
+        ];
+        let queries: Vec<Query> = primes
+            .iter()
+            .map(|slide| timed(3 * slide, *slide))
+            .collect();
+        let axis = Axis::new(&queries, 0);
+        assert_eq!((axis.composite, axis.technique), (None, Technique::Cutty));
+        assert_eq!(axis.counts, [None; 3]);
+        assert_eq!(axis.edges.next(1), Some(999_931));
+        assert_eq!(axis.edges.next(999_932), Some(999_953));
+        assert_eq!(axis.edges.next(i64::MAX), None);
+        assert_eq!(Axis::new(&[timed(2, 2)], 0).edges.next(i64::MAX), None);
+        assert_eq!(Axis::new(&[], 0).edges.next(0), None);
+    }
+
+    #[test]
+    fn the_ends_of_int64_are_positions() {
+        let edges = Edges::new([Multiples::new(10, 3)]);
+        assert_eq!(edges.next(i64::MIN), Some(i64::MIN + 1));
+        assert_eq!(edges.next(i64::MAX), None);
+        assert_eq!(edges.next(i64::MAX - 5), Some(i64::MAX - 4));
+    }
+}

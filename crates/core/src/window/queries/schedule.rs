@@ -1,0 +1,414 @@
+//! When answers fall due: the queries of a window, and how far its stream has come.
+//!
+//! No entries and no partials are in here, so that all windows have one copy of it.
+//!
+//! Invariants, once entries have been passed on (`last`):
+//! 1. Every end up to `passed`, and every end before `last`, has been answered or left
+//!    out; `due` has the first end behind those for every query of time, and the next
+//!    number of entries for every query of entries.
+//! 2. The next edge of each axis is the first one that what has been passed on has not
+//!    gone beyond.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::plan::{Axis, Multiples, Query, Unit};
+use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+
+/// Ends that are to come, each with its query, the earliest first.
+type Due = BinaryHeap<Reverse<(i64, usize)>>;
+
+/// What a window is asked for, fixed when it is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// An end of every query of time.
+    pub offset: i64,
+    /// How late entries may be; `None` if they come in order.
+    pub late: Option<i64>,
+    /// Whether windows without entries are answered.
+    pub empty: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    pub terms: Terms,
+    /// By number; `None` where one was dropped.
+    queries: Vec<Option<Query>>,
+    /// What the queries of time share, and those of entries.
+    pub time: Axis,
+    pub entries: Axis,
+    /// How many different ranges there are, and which of them each query has.
+    range_count: usize,
+    range_of: Vec<usize>,
+    /// The time of the youngest entry that has arrived.
+    pub youngest: Option<i64>,
+    /// Up to here no more entries are awaited, as the caller said.
+    pub advanced: Option<i64>,
+    /// The time of the last entry that was passed on, how many there were, and up to when
+    /// ends have been answered.
+    pub last: Option<i64>,
+    pub count: i64,
+    passed: Option<i64>,
+    due: Due,
+    due_entries: Due,
+    /// The next edge of each axis; the last position where there is none.
+    edge: i64,
+    edge_entries: i64,
+}
+
+impl Schedule {
+    pub fn new(terms: Terms, queries: Vec<Option<Query>>) -> Self {
+        let mut new = Self {
+            terms,
+            queries,
+            time: Axis::new(&[], 0),
+            entries: Axis::new(&[], 0),
+            range_count: 0,
+            range_of: Vec::new(),
+            youngest: None,
+            advanced: None,
+            last: None,
+            count: 0,
+            passed: None,
+            due: Due::new(),
+            due_entries: Due::new(),
+            edge: i64::MAX,
+            edge_entries: i64::MAX,
+        };
+        new.plan();
+        new
+    }
+
+    /// Forgets the stream; the queries stay.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.terms, std::mem::take(&mut self.queries));
+    }
+
+    pub fn queries(&self) -> &[Option<Query>] {
+        &self.queries
+    }
+
+    /// Adds a query, whose first end is the next one that has not been passed.
+    pub fn add(&mut self, query: Query) -> usize {
+        self.queries.push(Some(query));
+        self.plan();
+        self.queries.len() - 1
+    }
+
+    /// Drops a query; false if there is none of that number.
+    pub fn drop_query(&mut self, number: usize) -> bool {
+        let found = self.queries.get_mut(number).and_then(Option::take);
+        self.plan();
+        found.is_some()
+    }
+
+    /// The queries that there are, by number.
+    pub fn live(&self) -> impl Iterator<Item = (usize, Query)> {
+        let numbered = self.queries.iter().enumerate();
+        numbered.filter_map(|(number, query)| query.map(|query| (number, query)))
+    }
+
+    pub fn range_count(&self) -> usize {
+        self.range_count
+    }
+
+    pub fn range_of(&self, number: usize) -> usize {
+        self.range_of[number]
+    }
+
+    fn plan(&mut self) {
+        let of = |unit| {
+            self.live()
+                .map(|(_, query)| query)
+                .filter(move |query| query.unit == unit)
+        };
+        let timed: Vec<Query> = of(Unit::Time).collect();
+        let counted: Vec<Query> = of(Unit::Entries).collect();
+        let mut ranges = HashMap::new();
+        let mut range_of = vec![0; self.queries.len()];
+        for (number, query) in self.live() {
+            let next = ranges.len();
+            range_of[number] = *ranges.entry((query.unit, query.range)).or_insert(next);
+        }
+        (self.range_count, self.range_of) = (ranges.len(), range_of);
+        self.time = Axis::new(&timed, self.terms.offset);
+        self.entries = Axis::new(&counted, 0);
+        self.line_up();
+    }
+
+    /// The position that the next edge and the next ends are at or behind.
+    fn reached(&self) -> Option<i64> {
+        let behind = self.passed.map(|passed| passed.saturating_add(1));
+        self.last.max(behind)
+    }
+
+    /// Finds the next edges, and the next end of each query.
+    fn line_up(&mut self) {
+        let next = self.count + 1;
+        self.edge_entries = self.entries.edges.next(next).unwrap_or(i64::MAX);
+        self.due_entries = self.next_ends(Unit::Entries, next);
+        (self.edge, self.due) = (i64::MAX, Due::new());
+        if let (Some(from), Some(_)) = (self.reached(), self.last) {
+            self.edge = self.time.edges.next(from).unwrap_or(i64::MAX);
+            self.due = self.next_ends(Unit::Time, from);
+        }
+    }
+
+    /// The first end at or behind a position of each query of a unit.
+    fn next_ends(&self, unit: Unit, from: i64) -> Due {
+        let of = self.live().filter(|(_, query)| query.unit == unit);
+        of.filter_map(|(number, query)| Some(Reverse((self.ends(query).next(from)?, number))))
+            .collect()
+    }
+
+    fn ends(&self, query: Query) -> Multiples {
+        let from = match query.unit {
+            Unit::Time => self.terms.offset,
+            Unit::Entries => 0,
+        };
+        Multiples::new(query.slide, from.into())
+    }
+
+    /// Up to here (inclusive) no entry comes any more; `None` if anything may.
+    pub fn closed(&self) -> Option<i64> {
+        let late = self.terms.late.unwrap_or(0);
+        let behind = self.youngest.and_then(|time| time.checked_sub(late));
+        let behind = behind.and_then(|time| time.checked_sub(1));
+        behind.max(self.advanced)
+    }
+
+    /// The instant that `query` asks for; `None` before the first entry.
+    pub fn now(&self) -> Option<i64> {
+        self.youngest
+            .map(|time| self.advanced.map_or(time, |to| to.max(time)))
+    }
+
+    /// Entries up to here are in no window to come, nor in one that ends now.
+    pub fn outlived(&self) -> Option<i64> {
+        let now = self.now()?;
+        let open = self
+            .closed()
+            .map_or(i64::MIN, |closed| closed.saturating_add(1));
+        now.min(open).checked_sub(self.time.longest)
+    }
+
+    // -- what has been passed on ---------------------------------------------------------
+
+    /// Whether an edge or an end lies before an entry of this time.
+    #[inline]
+    pub fn wakes(&self, time: i64) -> bool {
+        let end = self.due.peek().map_or(i64::MAX, |Reverse((end, _))| *end);
+        time > self.edge.min(end)
+    }
+
+    /// The last time up to which entries go into the open slice, without answers.
+    pub fn calm_until(&self) -> i64 {
+        let end = self.due.peek().map_or(i64::MAX, |Reverse((end, _))| *end);
+        self.edge.min(end)
+    }
+
+    /// How many entries there are up to the next that is an edge, or an end.
+    pub fn calm_entries(&self) -> i64 {
+        let end = self.due_entries.peek();
+        let end = end.map_or(i64::MAX, |Reverse((end, _))| *end);
+        self.edge_entries.min(end) - self.count
+    }
+
+    /// Passes entries on, the last of which has this time.
+    #[inline]
+    pub fn pass_entries(&mut self, time: i64, count: i64) {
+        let first = self.last.is_none();
+        self.last = Some(time);
+        self.count += count;
+        if first {
+            self.line_up_first(time, count);
+        }
+    }
+
+    /// The first entry decides where time begins.
+    #[cold]
+    fn line_up_first(&mut self, time: i64, count: i64) {
+        self.count -= count;
+        self.line_up();
+        self.count += count;
+        debug_assert!(self.last == Some(time));
+    }
+
+    /// Whether the slice ends with the last entry, by its number.
+    pub fn cuts_entries(&mut self) -> bool {
+        if self.count != self.edge_entries {
+            return false;
+        }
+        self.edge_entries = self.entries.edges.next(self.count + 1).unwrap_or(i64::MAX);
+        true
+    }
+
+    /// The queries of entries that fall due with the last entry.
+    pub fn due_entries(&mut self, due: &mut Vec<usize>) {
+        due.clear();
+        while let Some(Reverse((end, number))) = self.due_entries.peek().copied()
+            && end == self.count
+        {
+            self.due_entries.pop();
+            due.push(number);
+            let slide = self.queries[number]
+                .expect("only live queries fall due")
+                .slide;
+            if let Some(next) = end.checked_add(slide) {
+                self.due_entries.push(Reverse((next, number)));
+            }
+        }
+    }
+
+    /// Whether an edge lies at a time up to `limit`: then the slice ends there.
+    pub fn cuts(&mut self, limit: i64) -> bool {
+        if self.edge > limit {
+            return false;
+        }
+        let next = limit
+            .checked_add(1)
+            .and_then(|from| self.time.edges.next(from));
+        self.edge = next.unwrap_or(i64::MAX);
+        true
+    }
+
+    /// The next end up to `limit` and the queries that have it.
+    pub fn next_due(&mut self, limit: i64, due: &mut Vec<usize>) -> Option<i64> {
+        due.clear();
+        let Reverse((end, _)) = *self.due.peek()?;
+        if end > limit {
+            return None;
+        }
+        while let Some(Reverse((other, number))) = self.due.peek().copied()
+            && other == end
+        {
+            self.due.pop();
+            due.push(number);
+            if let Some(next) = self.end_behind(number, end, limit) {
+                self.due.push(Reverse((next, number)));
+            }
+        }
+        Some(end)
+    }
+
+    /// The end of a query behind another, without those whose windows have no entries.
+    fn end_behind(&self, number: usize, end: i64, limit: i64) -> Option<i64> {
+        let query = self.queries[number].expect("only live queries fall due");
+        let next = end.checked_add(query.slide)?;
+        let begin = i128::from(next) - i128::from(query.range);
+        let void = self.last.is_none_or(|last| begin >= last.into());
+        if void && !self.terms.empty && next <= limit {
+            return self.ends(query).next(limit.checked_add(1)?);
+        }
+        Some(next)
+    }
+
+    /// Up to where ends have been answered.
+    pub fn passed(&self) -> Option<i64> {
+        self.passed
+    }
+
+    /// Every end up to here has been answered.
+    pub fn pass(&mut self, limit: i64) {
+        self.passed = self.passed.max(Some(limit));
+    }
+
+    // -- bytes ---------------------------------------------------------------------------
+
+    pub fn bytes(&self) -> usize {
+        let words = 4 * self.queries.capacity();
+        let due = self.due.capacity() + self.due_entries.capacity();
+        (words + self.range_of.capacity()) * size_of::<usize>() + due * size_of::<(i64, usize)>()
+    }
+
+    pub fn check(&self) -> std::result::Result<(), String> {
+        let mut again = self.clone();
+        again.line_up();
+        let sorted = |due: &Due| due.clone().into_sorted_vec();
+        let same = sorted(&again.due) == sorted(&self.due)
+            && sorted(&again.due_entries) == sorted(&self.due_entries)
+            && (again.edge, again.edge_entries) == (self.edge, self.edge_entries);
+        if same && (self.last.is_none() || self.youngest >= self.last) {
+            return Ok(());
+        }
+        Err(format!("due {:?} instead of {:?}", self.due, again.due))
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        self.terms.offset.write(out);
+        write_option(self.terms.late, out);
+        u8::from(self.terms.empty).write(out);
+        (self.queries.len() as u64).write(out);
+        for query in &self.queries {
+            match query {
+                None => 0_u8.write(out),
+                Some(Query { unit, range, slide }) => {
+                    (1 + u8::from(*unit == Unit::Entries)).write(out);
+                    out.all(&[*range, *slide]);
+                }
+            }
+        }
+        for time in [self.youngest, self.advanced, self.last, self.passed] {
+            write_option(time, out);
+        }
+        self.count.write(out);
+    }
+
+    pub fn read(input: &mut Reader<'_>) -> Result<Self> {
+        let offset = i64::read(input)?;
+        let late = read_option(input)?;
+        let empty = match u8::read(input)? {
+            0 => false,
+            1 => true,
+            other => return damaged(format!("{other} is not whether empty windows count")),
+        };
+        let count = input.length::<u8>()?;
+        let mut queries = Vec::with_capacity(count);
+        for _ in 0..count {
+            queries.push(match u8::read(input)? {
+                0 => None,
+                tag @ (1 | 2) => {
+                    let (range, slide) = (i64::read(input)?, i64::read(input)?);
+                    if range < 1 || slide < 1 {
+                        return damaged(format!("a query of range {range} and slide {slide}"));
+                    }
+                    let unit = if tag == 1 { Unit::Time } else { Unit::Entries };
+                    Some(Query { unit, range, slide })
+                }
+                tag => return damaged(format!("a query of kind {tag}")),
+            });
+        }
+        let terms = Terms {
+            offset,
+            late,
+            empty,
+        };
+        let mut new = Self::new(terms, queries);
+        new.youngest = read_option(input)?;
+        new.advanced = read_option(input)?;
+        new.last = read_option(input)?;
+        new.passed = read_option(input)?;
+        new.count = i64::read(input)?;
+        let late = terms.late.is_some_and(|late| late < 0);
+        if late || new.last > new.youngest || !(0..i64::MAX).contains(&new.count) {
+            return damaged(format!("a stream at {:?} of {:?}", new.last, new.youngest));
+        }
+        new.line_up();
+        Ok(new)
+    }
+}
+
+fn write_option(time: Option<i64>, out: &mut Writer) {
+    u8::from(time.is_some()).write(out);
+    if let Some(time) = time {
+        time.write(out);
+    }
+}
+
+fn read_option(input: &mut Reader<'_>) -> Result<Option<i64>> {
+    match u8::read(input)? {
+        0 => Ok(None),
+        1 => i64::read(input).map(Some),
+        tag => damaged(format!("a time of kind {tag}")),
+    }
+}
