@@ -81,6 +81,7 @@ from slidewise.table.explain import explain
 from slidewise.table.hopping import hopping
 from slidewise.table.rolling import rolling
 from slidewise.window.algorithms import algorithms
+from slidewise.window.queries import Query
 from slidewise.window.shared import SharedWindow
 from slidewise.window.window import Window
 
@@ -92,6 +93,7 @@ __all__ = [
     "KeyedWindows",
     "LawError",
     "OutOfOrderError",
+    "Query",
     "ResultOverflowError",
     "SharedWindow",
     "SlidewiseError",

@@ -37,6 +37,14 @@ impl Access {
         let list = PyList::empty(py);
         let restore = |ticks| self.restore(py, ticks);
         let (spec, width) = (self.spec(), self.spec().aggs.len());
+        if spec.queries.is_some() {
+            let mut answers = answers.into_iter().peekable();
+            while answers.peek().is_some() {
+                let of_query = answers.by_ref().take(width).collect();
+                list.append(self.lowering(py, &restore, |lowering| lowering.all(of_query))?)?;
+            }
+            return Ok(list.into_any());
+        }
         let answers = match spec.places.len() == spec.ranges {
             true => answers,
             // Equal ranges have one answer, and each gets its own object.
@@ -59,9 +67,20 @@ impl Access {
         py: Python<'py>,
         answer: Answer<Object>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        self.lower_at(py, 0, answer)
+    }
+
+    /// The answer of one of the aggregations.
+    #[inline]
+    pub(crate) fn lower_at<'py>(
+        &self,
+        py: Python<'py>,
+        at: usize,
+        answer: Answer<Object>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let _entered = self.enter_lowering()?;
         self.lowering(py, &|ticks| self.restore(py, ticks), |lowering| {
-            lowering.one(0, answer)
+            lowering.one(at, answer)
         })
     }
 

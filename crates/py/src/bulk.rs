@@ -102,7 +102,7 @@ impl Access {
         let known = self.clock().map(|clock| clock.object(py).clone());
         let read = py
             .import("slidewise.window.bulk_input")?
-            .call_method1("read_times", (times, self.spec().plan.bind(py), known))
+            .call_method1("read_times", (times, self.current_plan(py)?, known))
             .map_err(|error| with_note(py, error, "reading the times of insert_many"))?;
         if read.is_none() {
             return self.iterate_times(times);

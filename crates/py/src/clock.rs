@@ -5,9 +5,11 @@ use std::ops::RangeInclusive;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
+use slidewise_core::window::queries::schedule::Schedule;
 use slidewise_core::window::shared::Reach;
 
 use crate::errors::{spec_error, with_note, with_prefix};
+use crate::schedules::{ScheduleTuple, read_schedule};
 
 /// A clock of `slidewise.window.time_codec`, with the fields that single inserts need.
 /// Windows share it, so it has no `__traverse__`: it holds a plain object without cycles.
@@ -24,6 +26,8 @@ pub(crate) struct Clock {
     pub(crate) latency: Option<i64>,
     /// How far the ranges of a shared window reach; none for other windows.
     pub(crate) reaches: Vec<Reach>,
+    /// The queries of a window that has some.
+    pub(crate) schedule: Option<Schedule>,
     /// Times are rounded down to multiples of this; 1 leaves them as they are.
     pub(crate) granularity: i64,
     /// Times that surely can be given back in the kind they came in.
@@ -36,6 +40,7 @@ impl Clock {
         let granularity: i64 = object.getattr("granularity")?.extract()?;
         let (first, last): (i64, i64) = object.getattr("certain")?.extract()?;
         let ranges: Vec<(String, i64)> = object.getattr("ranges")?.extract()?;
+        let schedule: Option<ScheduleTuple> = object.getattr("schedule")?.extract()?;
         let reaches = ranges.iter().map(|(kind, length)| match kind.as_str() {
             "rows" => Reach::Entries(usize::try_from(*length).unwrap_or(usize::MAX)),
             _ => Reach::Time(*length),
@@ -46,6 +51,7 @@ impl Clock {
             last: object.getattr("last")?.extract()?,
             latency: object.getattr("latency")?.extract()?,
             reaches: reaches.collect(),
+            schedule: schedule.map(read_schedule),
             granularity: granularity.max(1),
             certain: first..=last,
             object: object.unbind(),

@@ -8,7 +8,7 @@
 //! ```text
 //! window keyed
 //! inserting snapshot
-//! bulk objects
+//! bulk objects queries
 //! answers pending_terms refusals widening columns udaf_tables
 //! locking masks rows udaf_slides
 //! fast_path state tables
@@ -17,7 +17,7 @@
 //! sketches untyped
 //! hashing key_bytes
 //! arrow catalogue clock inputs native
-//! errors object_store scalars signals
+//! errors object_store scalars schedules signals
 //! ```
 
 mod answers;
@@ -41,9 +41,11 @@ mod native;
 mod object_store;
 mod objects;
 mod pending_terms;
+mod queries;
 mod refusals;
 mod rows;
 mod scalars;
+mod schedules;
 mod signals;
 mod sketches;
 mod snapshot;
@@ -79,6 +81,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tables::kernel_kind, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::commutes, module)?)?;
+    module.add_function(wrap_pyfunction!(schedules::query_plan, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::obeys_law, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::subtracts_exactly, module)?)?;
     module.add_function(wrap_pyfunction!(tables::partial_column, module)?)?;

@@ -100,6 +100,23 @@ impl Access {
         self.current_spec().spec.get()
     }
 
+    /// The plan with the queries that there are now.
+    pub(crate) fn current_plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let plan = self.spec().plan.bind(py).clone();
+        if self.spec().queries.is_none() {
+            return Ok(plan);
+        }
+        let queries = self
+            .lock_entered(py)?
+            .queries
+            .as_ref()
+            .map(|now| now.clone_ref(py));
+        match queries {
+            Some(queries) => plan.call_method1("with_queries", (queries,)),
+            None => Ok(plan),
+        }
+    }
+
     pub(crate) fn spec_object(&self) -> &Py<Spec> {
         &self.current_spec().spec
     }
@@ -239,10 +256,12 @@ impl Access {
     pub(crate) fn new_clock(&self, time: &Bound<'_, PyAny>) -> PyResult<Arc<Clock>> {
         let py = time.py();
         let int = small_int(time).is_some();
+        // Queries may have been added: their windows share no clock.
+        let int = int && self.spec().queries.is_none();
         if int && let Some(clock) = self.spec().int_clock.get() {
             return Ok(Arc::clone(clock));
         }
-        let made = self.spec().plan.bind(py).call_method1("clock", (time,));
+        let made = self.current_plan(py)?.call_method1("clock", (time,));
         let made = made.map_err(|error| with_note(py, error, "reading a time"))?;
         let clock = Arc::new(Clock::read(made)?);
         if int {
@@ -314,7 +333,7 @@ impl Access {
                  kind: try again",
             )),
             None => {
-                state.start(self.spec(), &clock);
+                state.start(self.spec(), &clock)?;
                 // Only set here, under the lock.
                 let _ = self.clock.set(clock);
                 Ok(())

@@ -23,7 +23,13 @@ impl Access {
         let (time, youngest) = (self.restore(py, time)?, self.restore(py, youngest)?);
         let (at, end) = (time.str()?, youngest.str()?);
         let name = self.spec().algorithm_name(py);
-        let text = if self.spec().is_shared() {
+        let text = if self.spec().queries.is_some() {
+            format!(
+                "an entry at {at} is too late: none before {end} is awaited any more, as \
+                 answers over what is before have been given; late= says how late entries \
+                 may be, and advance() ends the wait"
+            )
+        } else if self.spec().is_shared() {
             format!(
                 "an entry at {at} is late: the latest in the window is at {end}, and a \
                  SharedWindow takes entries in order only; for late ones there is a Window \

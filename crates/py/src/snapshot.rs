@@ -10,7 +10,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 use slidewise_core::aggregate::deferred::Term;
 use slidewise_core::snapshot::{Damaged, Reader, Writer, open, seal};
 
@@ -43,7 +43,13 @@ pub(crate) fn to_bytes<'py>(py: Python<'py>, access: &Access) -> PyResult<Bound<
     let names = written.dtypes.iter().map(|dtype| name_of(*dtype));
     let names: Vec<Option<&str>> = names.collect();
     let clock = written.clock.map(|clock| clock.object(py).clone());
-    let plan = spec.plan.bind(py);
+    let plan = match written.queries {
+        Some(queries) => spec
+            .plan
+            .bind(py)
+            .call_method1("with_queries", (queries,))?,
+        None => spec.plan.bind(py).clone(),
+    };
     let header = plan.call_method1("header", (names, clock, written.migrated))?;
     let header: Vec<u8> = header.extract()?;
     Ok(PyBytes::new(
@@ -72,6 +78,7 @@ struct Written {
     migrated: bool,
     spec: Py<Spec>,
     clock: Option<Arc<Clock>>,
+    queries: Option<Py<PyTuple>>,
 }
 
 fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
@@ -95,8 +102,10 @@ fn written(py: Python<'_>, access: &Access) -> PyResult<Written> {
     let objects = stored.flatten().map(|store| store.objects(py));
     let (dtypes, migrated) = (state.dtypes.clone(), state.window.cause().is_some());
     let (spec, clock) = access.spec_and_clock(py);
+    let queries = state.queries.as_ref().map(|now| now.clone_ref(py));
     drop(state);
     Ok(Written {
+        queries,
         body: body.finish().map_err(snapshot_error)?,
         dtypes,
         objects,
@@ -129,7 +138,7 @@ pub(crate) fn copied(
     let state = access.lock(py)?;
     if !access.spec().holds_objects() {
         let (spec, clock) = access.spec_and_clock(py);
-        let state = state.copied();
+        let state = state.copied(py);
         let store = None;
         return Ok((
             spec,
@@ -155,7 +164,8 @@ pub(crate) fn copied(
         let clock = written.clock.as_deref();
         State::read(written.spec.get(), written.dtypes, clock, &mut input)
     });
-    let state = state.map_err(snapshot_error)?;
+    let mut state = state.map_err(snapshot_error)?;
+    state.queries = written.queries;
     store.index_keys(py)?;
     store.sweep(py);
     let (store, clock) = (Some(store), written.clock);
@@ -218,6 +228,18 @@ pub(crate) fn from_bytes<'py>(
     if migrated != state.window.cause().is_some() {
         let why = "the header and the window differ on what runs".to_owned();
         return Err(snapshot_error(Damaged(why)));
+    }
+    if let Some(planning) = state.window.planning() {
+        let started = clock.as_ref().and_then(|clock| clock.schedule.as_ref());
+        let same = match started {
+            Some(named) => named.queries() == planning.schedule().queries(),
+            None => spec.queries == Some(planning.schedule().queries().len()),
+        };
+        let terms = started.is_none_or(|named| named.terms == planning.schedule().terms);
+        if !same || !terms || started.is_some() != planning.is_started() {
+            let why = "the header and the window differ on the queries".to_owned();
+            return Err(snapshot_error(Damaged(why)));
+        }
     }
     if clock.is_none() && !state.window.is_empty() {
         let why = "entries without a kind of time".to_owned();

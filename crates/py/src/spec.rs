@@ -44,6 +44,8 @@ pub(crate) struct Spec {
     pub(crate) ranges: usize,
     /// For each range of the caller, its index among the different ones.
     pub(crate) places: Vec<usize>,
+    /// How many queries a window is made with; `None` for windows without queries.
+    pub(crate) queries: Option<usize>,
     /// `last=rows(n)`.
     pub(crate) rows: Option<usize>,
     /// The user-defined aggregations.
@@ -104,6 +106,7 @@ impl Spec {
             udafs,
             ranges: plan.getattr("range_count")?.extract()?,
             places: plan.getattr("places")?.extract()?,
+            queries: plan.getattr("query_count")?.extract()?,
             rows: plan.getattr("rows")?.extract()?,
             int_clock: OnceLock::new(),
         };
@@ -113,7 +116,10 @@ impl Spec {
     /// Refuses plans on which the code below would panic or answer wrongly.
     fn check(self) -> PyResult<Self> {
         let sources = self.columns.as_ref().map_or(1, Vec::len);
-        let serves = |algorithm: &Algorithm| algorithm.is_shared() || self.ranges == 0;
+        let serves = |algorithm: &Algorithm| match self.queries {
+            Some(_) => algorithm.serves_queries() && self.ranges == 0,
+            None => algorithm.is_shared() || self.ranges == 0,
+        };
         let mut laws = self.begins.iter().filter_map(|algorithm| algorithm.law());
         let keeps_values =
             |algorithm| matches!(algorithm, Algorithm::Fiba | Algorithm::Recalculate);
@@ -147,9 +153,9 @@ impl Spec {
         name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
     }
 
-    /// Whether its windows answer for several ranges at once.
+    /// Whether its windows answer for several ranges or queries at once.
     pub(crate) fn is_shared(&self) -> bool {
-        self.ranges > 0
+        self.ranges > 0 || self.queries.is_some()
     }
 
     /// Whether late entries are taken up to a latency bound.

@@ -4,17 +4,23 @@
 
 use std::sync::Arc;
 
+use pyo3::Py;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, Cell, DType};
 use slidewise_core::snapshot::{Codec, Reader, Result, Writer, damaged};
 use slidewise_core::window::algorithm::Algorithm;
 use slidewise_core::window::any::{AnyWindow, window};
+use slidewise_core::window::queries::Due;
+use slidewise_core::window::queries::schedule::Schedule;
 use slidewise_core::window::row_log::RowLog;
 use slidewise_core::window::shared::Reach;
 use slidewise_core::window::{Refused, Ties};
-use slidewise_core::window::{any_shared, auto};
+use slidewise_core::window::{any_queries, any_shared, auto};
 
 use crate::clock::Clock;
+use crate::errors::busy_error;
 use crate::inputs::{InputColumn, Role, Type};
 use crate::object_store::{Object, Store};
 use crate::spec::Spec;
@@ -31,6 +37,10 @@ pub(crate) struct State {
     answers: Vec<Answer<Object>>,
     /// The latency bound in ticks, once there is a clock.
     latency: Option<i64>,
+    /// The queries of the caller, once some were added or dropped.
+    pub(crate) queries: Option<Py<PyTuple>>,
+    /// Answers that fell due and have not been returned. No snapshot holds them.
+    pub(crate) due: Vec<Due<Vec<Answer<Object>>>>,
 }
 
 /// The contents of a window, on their way into it.
@@ -53,14 +63,56 @@ impl State {
             dtypes,
             answers: Vec::new(),
             latency,
+            queries: None,
+            due: Vec::new(),
         }
     }
 
-    /// Sets the latency bound from the clock of the first entry.
-    pub(crate) fn start(&mut self, spec: &Spec, clock: &Clock) {
+    /// Sets the latency bound, or the queries, from the clock of the first entry.
+    pub(crate) fn start(&mut self, spec: &Spec, clock: &Clock) -> PyResult<()> {
         if clock.latency.is_some() {
             self.latency = clock.latency;
             self.window = empty(spec, &self.dtypes, self.latency);
+        }
+        self.start_queries(clock)
+    }
+
+    /// Starts the queries by the clock of the first entry.
+    fn start_queries(&mut self, clock: &Clock) -> PyResult<()> {
+        let (Some(planning), Some(schedule)) = (self.window.planning(), &clock.schedule) else {
+            return Ok(());
+        };
+        if planning.schedule().queries().len() != schedule.queries().len() {
+            return Err(busy_error(
+                "another thread added a query just now: try again",
+            ));
+        }
+        planning.start(schedule.clone());
+        Ok(())
+    }
+
+    /// Keeps the answers that fell due.
+    #[inline]
+    pub(crate) fn collect_due(&mut self) {
+        let due = self.window.take_due();
+        if !due.is_empty() {
+            self.due.extend(due);
+        }
+    }
+
+    /// The schedule of the queries, for a window that replaces this one, and whether it
+    /// has been started.
+    fn schedule(&mut self) -> Option<(Schedule, bool)> {
+        let planning = self.window.planning()?;
+        Some((planning.schedule().clone(), planning.is_started()))
+    }
+
+    /// Goes on with the queries of the window before, over the entries that are there.
+    fn resume(&mut self, schedule: Option<(Schedule, bool)>) {
+        match (self.window.planning(), schedule) {
+            (Some(planning), Some((schedule, true))) => planning.start(schedule),
+            (Some(planning), Some((schedule, false))) => planning.expect(schedule),
+            _ => {}
         }
     }
 
@@ -77,6 +129,7 @@ impl State {
         self.dtypes = dtypes;
         if refill {
             let cause = self.window.cause();
+            let schedule = self.schedule();
             self.window = empty(spec, &self.dtypes, self.latency);
             if let Some(cause) = cause {
                 self.window.migrate(cause);
@@ -87,6 +140,7 @@ impl State {
                     inserted.expect("logged rows are in order");
                 });
             }
+            self.resume(schedule);
         }
         if !self.dtypes.contains(&None) {
             self.log = None;
@@ -119,7 +173,12 @@ impl State {
         let types = self.widened(old, new).expect("asked before");
         let log = self.log.take().unwrap_or_default();
         let cause = self.window.cause();
-        *self = Self::typed(new, types, self.latency);
+        let schedule = self.schedule();
+        *self = Self {
+            queries: self.queries.take(),
+            due: std::mem::take(&mut self.due),
+            ..Self::typed(new, types, self.latency)
+        };
         if let Some(cause) = cause {
             self.window.migrate(cause);
         }
@@ -133,6 +192,7 @@ impl State {
             let inserted = self.insert(time, &row);
             inserted.expect("logged rows are in order");
         });
+        self.resume(schedule);
     }
 
     #[inline]
@@ -212,6 +272,11 @@ impl State {
     /// Evicts the entries outside `last=`.
     #[inline]
     pub(crate) fn trim(&mut self, clock: &Clock, spec: &Spec) {
+        if spec.queries.is_some() {
+            self.collect_due();
+            self.shed_log();
+            return;
+        }
         if spec.is_shared() {
             self.slide(&clock.reaches);
             return;
@@ -232,6 +297,11 @@ impl State {
     /// Evicts the entries that no range reaches any more.
     fn slide(&mut self, reaches: &[Reach]) {
         self.window.slide(reaches);
+        self.shed_log();
+    }
+
+    /// Takes the rows out of the log whose entries have left.
+    pub(crate) fn shed_log(&mut self) {
         if let Some(log) = &mut self.log {
             // Entries of equal time stay apart, so there is one for each row.
             log.evict_oldest(log.len() - self.window.len());
@@ -281,13 +351,15 @@ impl State {
     }
 
     /// A copy; for windows without objects, whose tokens would belong to both.
-    pub(crate) fn copied(&self) -> Self {
+    pub(crate) fn copied(&self, py: Python<'_>) -> Self {
         Self {
             window: self.window.boxed_clone(),
             dtypes: self.dtypes.clone(),
             log: self.log.clone(),
             answers: Vec::new(),
             latency: self.latency,
+            queries: self.queries.as_ref().map(|now| now.clone_ref(py)),
+            due: self.due.clone(),
         }
     }
 
@@ -324,6 +396,9 @@ fn empty(spec: &Spec, dtypes: &Types, latency: Option<i64>) -> Box<dyn AnyWindow
         (Algorithm::DabaLate { .. }, Some(bound)) => Algorithm::DabaLate { bound },
         (algorithm, _) => algorithm,
     };
+    if let Some(queries) = spec.queries {
+        return any_queries::window(algorithm, queries, &spec.aggs, &dtypes);
+    }
     if spec.is_shared() {
         return any_shared::window(algorithm, spec.ranges, &spec.aggs, &dtypes);
     }

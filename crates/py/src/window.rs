@@ -14,6 +14,7 @@ use crate::errors::{EmptyWindowError, internal_error};
 use crate::inputs::{DTYPES, Role, Type};
 use crate::locking::Access;
 use crate::object_store::{Object, Store};
+use crate::queries::Columns;
 use crate::refusals::Migrated;
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::snapshot;
@@ -103,19 +104,20 @@ impl Window {
     ///     >>> w.query()
     ///     5.0
     #[pyo3(signature = (time, value = Given::Nothing))]
-    fn insert(
+    fn insert<'py>(
         &self,
-        py: Python<'_>,
-        time: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        time: &Bound<'py, PyAny>,
         value: Given<'_, '_>,
-    ) -> PyResult<()> {
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         match value {
-            Given::Value(value) => self.0.insert(py, time, Some(&value)),
+            Given::Value(value) => self.0.insert(py, time, Some(&value))?,
             Given::Nothing => {
                 self.0.spec().refuse_no_values("insert(time, value)")?;
-                self.0.insert(py, time, None)
+                self.0.insert(py, time, None)?;
             }
         }
+        self.due(py)
     }
 
     /// Inserts many entries at once, all of them or none.
@@ -161,6 +163,41 @@ impl Window {
         let inserted = read.and_then(|batch| self.0.insert_columns(py, batch));
         self.0.sweep(py);
         inserted
+    }
+
+    /// The answers that fell due as columns: queries, ends in ticks, and the answers of
+    /// each aggregation, all as Arrow arrays.
+    fn _due_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
+        self.0.due_columns(py)
+    }
+
+    /// Says that no entries come up to a time; gives the answers that fell due.
+    fn _advance<'py>(
+        &self,
+        py: Python<'py>,
+        time: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.0.advance(py, time)?;
+        self.due(py)
+    }
+
+    /// Adds a query and gives its number.
+    fn _add_query(&self, py: Python<'_>, query: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.0.add_query(py, query)
+    }
+
+    /// Drops a query; False if there is none of that number.
+    fn _drop_query(&self, py: Python<'_>, number: usize) -> PyResult<bool> {
+        self.0.drop_query(py, number)
+    }
+
+    /// How many slices there are; None of a window without queries.
+    fn _slices(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        let mut state = self.0.lock(py)?;
+        Ok(state
+            .window
+            .planning()
+            .map(|planning| planning.slice_count()))
     }
 
     /// The aggregate of the whole window, or of the entries with lo <= time <= hi.
@@ -509,7 +546,7 @@ impl Window {
                     .flatten()
             });
         let clock = self.0.clock().map(|clock| clock.object(py).clone());
-        Ok((self.0.spec().plan.bind(py).clone(), names.collect(), clock))
+        Ok((self.0.current_plan(py)?, names.collect(), clock))
     }
 
     /// What made algorithm="auto" go over to fiba, or None: "late" and the times of the
@@ -555,6 +592,15 @@ fn made<'py>(
 }
 
 impl Window {
+    /// The answers that fell due; none of a window without queries.
+    #[inline]
+    fn due<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.0.spec().queries {
+            Some(_) => self.0.due_list(py).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Evicts the oldest entry once its time could be written: a zone may refuse to.
     fn evict_oldest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         loop {

@@ -79,7 +79,7 @@ _MAX_DIGITS = 100
 _DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
 
 # The arguments that also take a number of rows.
-_TAKE_ROWS = ("windows", "last", "ranges")
+_TAKE_ROWS = ("windows", "last", "ranges", "range", "every")
 _EXAMPLES = "write it like '90s', '15m', '1h' or '7d'"
 
 

@@ -52,6 +52,11 @@ class Algorithm:
     shared: bool
     parameters: tuple[tuple[str, int, tuple[int, ...] | None], ...]
 
+    @property
+    def serves_queries(self) -> bool:
+        """Whether it makes answers of slices, for `SharedWindow(queries=)`."""
+        return self.shared or self.name == "fiba"
+
 
 def _read_core() -> dict[str, Algorithm]:
     found = {}
@@ -75,17 +80,22 @@ LAWS = {
 }
 
 
-def checked_name(name: str, shared: bool = False) -> str:
+def checked_name(name: str, shared: bool = False, queries: bool = False) -> str:
     """Checks the name of an algorithm; "auto" is one, too.
 
     Args:
         name: The value of `algorithm=`.
         shared: Whether it must serve several ranges over one stream.
+        queries: Whether it must be the final aggregator of queries.
 
     Raises:
         SpecError: If no algorithm has that name, or it serves one range only.
     """
-    fits = [other for other, one in ALGORITHMS.items() if one.shared or not shared]
+    fits = [
+        other
+        for other, one in ALGORITHMS.items()
+        if one.shared or not shared or (queries and one.serves_queries)
+    ]
     if name == "auto" or name in fits:
         return name
     there = ", ".join(["auto", *fits])

@@ -14,7 +14,7 @@ from slidewise.window.auto_rules import (
 )
 from slidewise.window.planner import WindowPlan
 
-__all__ = ["why_lines"]
+__all__ = ["why_lines", "wrapped"]
 
 
 def why_lines(
@@ -42,10 +42,10 @@ def why_lines(
         hint = "" if rule.prefer is None else f"prefer={rule.prefer!r} and "
         chosen += f" for {hint}{KINDS[rule.of]}, because {rule.why}"
     if migrated is None:
-        return _wrapped(chosen)
+        return wrapped(chosen)
     return [
-        *_wrapped(f"fiba: since {_event(*migrated)}; it accepts entries in any order"),
-        *_wrapped(f"before that {chosen}"),
+        *wrapped(f"fiba: since {_event(*migrated)}; it accepts entries in any order"),
+        *wrapped(f"before that {chosen}"),
     ]
 
 
@@ -53,7 +53,7 @@ def _rule_of(
     initial: str, plan: WindowPlan, dtypes: Sequence[str | None]
 ) -> Rule | None:
     kinds, floats = request_kinds(plan.aggs, plan.requests), "float64" in dtypes
-    if plan.range_count:
+    if plan.is_shared:
         rule = choose_shared(kinds, floats, len(plan.feeds))
     else:
         rule = choose(kinds, floats, plan.prefer)
@@ -70,5 +70,6 @@ def _event(what: str, first: Any, second: Any) -> str:
     return f"a query was about {lo} to {hi}, a part of the window"
 
 
-def _wrapped(text: str) -> list[str]:
+def wrapped(text: str) -> list[str]:
+    """A line of an explanation, within 80 characters."""
     return textwrap.wrap(text, 80, subsequent_indent="  ")

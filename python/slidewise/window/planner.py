@@ -26,6 +26,7 @@ from slidewise.window.algorithms import (
 )
 from slidewise.window.auto_rules import choose, choose_shared, request_kinds
 from slidewise.window.inputs import TIME, InputColumn, InputColumns, columns_read
+from slidewise.window.queries import Queries, Query, record_of
 from slidewise.window.time_codec import Clock, clock_for, identify
 
 __all__ = ["HEADER_LIMIT", "WindowPlan", "check_laws", "checked_ties", "make_plan"]
@@ -67,6 +68,7 @@ class WindowPlan:
         natives: The functions of the compiled aggregations, each once.
         ranges: The ranges of a shared window, or None for a window.
         latency: The value of `latency=`, or None.
+        asked_queries: The queries of a shared window that has some.
         objects: The columns that hold objects because their first value is one.
     """
 
@@ -88,6 +90,7 @@ class WindowPlan:
     ranges: tuple[Length, ...] | None = None
     objects: tuple[int, ...] = ()
     latency: Length | None = None
+    asked_queries: Queries | None = None
 
     def initial_algorithm(self, dtypes: Sequence[str | None]) -> str:
         """The algorithm that a window with columns of these types begins with."""
@@ -136,11 +139,40 @@ class WindowPlan:
         return len(self.distinct_ranges)
 
     @property
+    def is_shared(self) -> bool:
+        """Whether it is of a window with several ranges or queries."""
+        return self.ranges is not None or self.asked_queries is not None
+
+    @property
     def places(self) -> tuple[int, ...]:
         """The index of each range among the distinct ones."""
         ranges = self.ranges or ()
         indices = {key: index for index, key in enumerate(_by_length(ranges))}
         return tuple(indices[length.kind, length.amount] for length in ranges)
+
+    @property
+    def queries(self) -> tuple[Query | None, ...]:
+        """The queries by index; None where one was dropped."""
+        return () if self.asked_queries is None else self.asked_queries.each
+
+    @property
+    def query_count(self) -> int | None:
+        """The number of queries, dropped ones included; None for windows without."""
+        return None if self.asked_queries is None else len(self.asked_queries.each)
+
+    def with_queries(self, each: tuple[Query | None, ...]) -> "WindowPlan":
+        """The same plan with other queries."""
+        assert self.asked_queries is not None, "only windows with queries change them"
+        return replace(self, asked_queries=replace(self.asked_queries, each=each))
+
+    def with_query(self, query: object) -> "WindowPlan":
+        """The same plan with one more query.
+
+        Raises:
+            SpecError: If it is no query, or one that does not suit the window.
+        """
+        assert self.asked_queries is not None, "only windows with queries change them"
+        return replace(self, asked_queries=self.asked_queries.plus(query))
 
     @property
     def rows(self) -> int | None:
@@ -165,6 +197,7 @@ class WindowPlan:
             options=dict(self.options),
             ranges=self.ranges,
             objects=tuple(sorted({*self.objects, *columns})),
+            queries=self.asked_queries,
         )
         return replace(
             plan,
@@ -185,8 +218,16 @@ class WindowPlan:
     def clock_for(self, kind: str, unit: str, zone: Any) -> Clock:
         """The clock for times of this kind."""
         last = None if self.rows is not None else self.last
+        queries = self.asked_queries
         return clock_for(
-            kind, unit, zone, last, self.granularity, self.distinct_ranges, self.latency
+            kind,
+            unit,
+            zone,
+            last,
+            self.granularity,
+            self.distinct_ranges,
+            self.latency,
+            None if queries is None else queries.schedule(kind, unit),
         )
 
     def header(
@@ -227,6 +268,8 @@ class WindowPlan:
             header["runs"] = "fiba" if migrated else self.initial_algorithm(dtypes)
         if self.ranges is not None:
             header["ranges"] = [_length_record(length) for length in self.ranges]
+        if self.asked_queries is not None:
+            header["queries"] = record_of(self.asked_queries)
         if self.custom:
             header["own"] = [_reference(functions) for functions in self.custom]
         text = json.dumps(header, sort_keys=True, separators=(",", ":"))
@@ -264,12 +307,13 @@ def make_plan(
     options: Mapping[str, Any] | None = None,
     ranges: Iterable[WindowLike | Length] | None = None,
     objects: tuple[int, ...] = (),
+    queries: Queries | None = None,
 ) -> WindowPlan:
     """Checks the arguments of a window and makes its plan.
 
     The arguments are those of `slidewise.Window` and `slidewise.SharedWindow`;
-    `options` are their `**parameters`, and `objects` the columns that hold objects
-    whatever `dtype` is.
+    `options` are their `**parameters`, `queries` what `read_queries` made, and
+    `objects` the columns that hold objects whatever `dtype` is.
 
     Raises:
         SpecError: If one of them is wrong; the message names it and a remedy.
@@ -301,7 +345,8 @@ def make_plan(
     inputs = InputColumns(named, columns, checked_type, own, natives, objects)
     requests = tuple(inputs.request(agg) for _, agg in named)
     lengths = None if ranges is None else _ranges(ranges)
-    checked_algorithm = checked_name(algorithm, lengths is not None)
+    shared = lengths is not None or queries is not None
+    checked_algorithm = checked_name(algorithm, shared, queries is not None)
     parameters = checked_options(algorithm, options or {})
     durations = {name: of for name, of in parameters if isinstance(of, Length)}
     hint = None if prefer is None else _one_of(prefer, "prefer", PREFER)
@@ -314,7 +359,7 @@ def make_plan(
             checked_algorithm,
             request_kinds(named, requests),
             hint,
-            lengths,
+            shared,
             len(inputs.columns),
         ),
         ties=checked_ties(ties, kept),
@@ -330,6 +375,7 @@ def make_plan(
         ranges=lengths,
         objects=objects,
         latency=durations.get("latency"),
+        asked_queries=queries,
     )
     check_laws(plan)
     return plan
@@ -346,15 +392,15 @@ def _begins(
     algorithm: str,
     kinds: Sequence[tuple[str, bool]],
     prefer: str | None,
-    ranges: tuple[Length, ...] | None,
+    shared: bool,
     columns: int,
 ) -> tuple[str, str]:
     if algorithm != "auto":
         return algorithm, algorithm
     rules = [
-        choose(kinds, inexact, prefer)
-        if ranges is None
-        else choose_shared(kinds, inexact, columns)
+        choose_shared(kinds, inexact, columns)
+        if shared
+        else choose(kinds, inexact, prefer)
         for inexact in (False, True)
     ]
     ints, floats = (rule.take for rule in rules)
@@ -455,12 +501,12 @@ def check_laws(plan: WindowPlan) -> None:
                 repr(agg) for agg, kind in pairs if not _core.obeys_law(law, [kind], 1)
             ]
             shown = ", ".join(lacking) or "several aggregations at once"
-            raise law_error(algorithm, law, shown, plan.ranges is not None)
+            raise law_error(algorithm, law, shown, plan.is_shared)
 
 
 def _check_holistic(plan: WindowPlan, aggs: Sequence[Aggregation]) -> None:
     lacking = [repr(agg) for agg in aggs if agg.kind in HOLISTIC]
-    if lacking and plan.ranges is not None:
+    if lacking and plan.is_shared:
         raise SpecError(
             "a SharedWindow combines partial results, but holistic aggregations "
             f"({', '.join(lacking)}) need all values: use one Window per range"

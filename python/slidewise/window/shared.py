@@ -1,16 +1,21 @@
-"""`SharedWindow`: several ranges over one stream, in one structure."""
+"""`SharedWindow`: several ranges or queries over one stream, in one structure."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
 
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation
+from slidewise.errors import SpecError, describe_value
 from slidewise.spec.durations import WindowLike
-from slidewise.window.explain import why_lines
+from slidewise.window.due_answers import due_table
+from slidewise.window.explain import why_lines, wrapped
 from slidewise.window.planner import WindowPlan, make_plan
+from slidewise.window.queries import Query, plan_lines, read_queries
 from slidewise.window.window import (
     Window,
     as_bytes,
@@ -31,9 +36,27 @@ class SharedWindow(_core.Window):
     than one window each. All of them end at the latest entry. An entry is evicted once
     no range holds it.
 
-    - `insert` and `insert_many` add entries, in order of time.
+    With `queries=` instead of `ranges=`, each range is answered every slide, such as
+    the last hour every five minutes. Entries are then folded into slices, between the
+    edges that the queries need, and all queries share the slices. Answers fall due
+    while entries come:
+
+    - `insert` gives those that fell due as a list of (query, end, value), by end and
+      then by query; `insert_many` gives a pyarrow.Table of these columns.
+    - A query of time has a window (end - range, end] for every `end` that is a multiple
+      of its slide. It falls due when an entry later than `end` is inserted (later than
+      end + late, with `late=`), or at `advance`. Windows without entries are left out,
+      unless `empty=True`.
+    - A query of entries falls due after every slide of entries, counted from the first
+      entry, and covers the last range of them, fewer at the beginning. Its `end` is the
+      time of the last one.
+    - `add` and `drop` change the queries while the stream runs.
+
+    In both cases:
+
+    - `insert` and `insert_many` add entries, in order of time (with `late=` also late).
     - `evict` and `evict_until` remove entries from all ranges.
-    - `query` gives a list of results, one per range, in the order given.
+    - `query` gives a list of results as of now, one per range or query.
     - `len`, `oldest`, `youngest` and `items` give the entries of the longest range.
     - `copy`, `to_bytes`, `from_bytes` and pickle copy the window.
     - `explain`, `check` and `nbytes` show its internals.
@@ -43,10 +66,18 @@ class SharedWindow(_core.Window):
             a dict. If aggregations name columns, values are mappings.
         ranges: The lengths: numbers of entries (`rows(n)` or an int n) or durations
             such as "1h" or a timedelta. The range "1h" is (latest - 1h, latest].
+        queries: Queries with range and slide (`Query`), instead of `ranges`.
         algorithm: "auto", or one of "slick_deque", "flat_fit", "flat_fat", "b_int",
             "amta", "daba_chain" and "recalculate": see `slidewise.algorithms`. "auto"
             takes slick_deque for results that are one of the values and for integers
-            that subtract exactly, otherwise flat_fit, which needs no law.
+            that subtract exactly, otherwise flat_fit, which needs no law. Of queries it
+            is the final aggregator, which may also be "fiba".
+        late: How late entries may be, for queries of time: a duration or an int. An
+            entry that far behind the latest is taken in order of time; a later one
+            raises `OutOfOrderError`. None if entries come in order.
+        offset: A duration or an int: the ends of queries of time are the multiples of
+            their slides counted from there. Default the epoch (or 0).
+        empty: Whether windows without entries are answered, from the first entry on.
         dtype: "int64", "float64" or "object", as for `Window`.
         nan: "propagate", "skip" or "raise", as for `Window`.
         **parameters: Parameters of the algorithm, as its card names them.
@@ -57,14 +88,18 @@ class SharedWindow(_core.Window):
 
     Entries of equal time are kept separate, in order of arrival, because ranges count
     entries. A late entry raises `OutOfOrderError`. A call that raises leaves the window
-    unchanged. Threads may share a window: calls wait for one another.
+    unchanged. Threads may share a window: calls wait for one another, and each answer
+    that falls due is given to one of them. If an answer cannot be made (a custom
+    aggregation raises), the call that inserted raises, the entries are in, and the
+    other answers come with the next call.
 
     Source: Shein, Chrysanthis, Labrinidis: SlickDeque, EDBT 2018.
 
     Cost: combines per entry, for q ranges: slick_deque < 2 in all for results that are
     one of the values, otherwise 2q; flat_fit, if queried after every entry, 3 for one
     range, q for ranges of all lengths or each twice the next, and 2 to 4 per range for
-    others; daba_chain at most 7q.
+    others; daba_chain at most 7q. With `queries`: one per entry, and the above per
+    slice instead of per entry.
 
     Example:
         >>> import slidewise as sw
@@ -86,6 +121,21 @@ class SharedWindow(_core.Window):
         >>> w.insert(datetime(2024, 3, 1, 12, 30), {"load": 0.5})
         >>> w.query()
         [{'n': 1, 'top': 0.5}, {'n': 2, 'top': 0.75}]
+
+        Over the last hour every 20 minutes, and over the last two entries:
+
+        >>> w = sw.SharedWindow(
+        ...     sw.sum(),
+        ...     queries=[sw.Query("1h", every="20m"), sw.Query(sw.rows(2), sw.rows(2))],
+        ... )
+        >>> w.insert(datetime(2024, 3, 1, 12, 10), 1)
+        []
+        >>> w.insert(datetime(2024, 3, 1, 12, 15), 2)
+        [(1, datetime.datetime(2024, 3, 1, 12, 15), 3)]
+        >>> w.insert(datetime(2024, 3, 1, 12, 30), 4)
+        [(0, datetime.datetime(2024, 3, 1, 12, 20), 3)]
+        >>> w.advance(datetime(2024, 3, 1, 12, 40))
+        [(0, datetime.datetime(2024, 3, 1, 12, 40), 7)]
     """
 
     __slots__ = ()
@@ -93,14 +143,25 @@ class SharedWindow(_core.Window):
     def __new__(
         cls,
         aggs: Aggregation | Mapping[str, Aggregation],
-        ranges: Iterable[WindowLike],
+        ranges: Iterable[WindowLike] | None = None,
         *,
+        queries: Iterable[Query] | None = None,
         algorithm: str = "auto",
         dtype: str | type | None = None,
         nan: str = "propagate",
+        late: WindowLike | None = None,
+        offset: WindowLike | None = None,
+        empty: bool = False,
         **parameters: int,
     ) -> Self:
         """Checks the arguments, which the class documents."""
+        asked = read_queries(queries, late, offset, empty)
+        if (asked is None) == (ranges is None):
+            raise SpecError(
+                "a SharedWindow takes either ranges=, such as [10, 100], or queries=, "
+                "such as [sw.Query('1h', every='5m')]"
+                + ("; both are given" if ranges is not None else "")
+            )
         plan = make_plan(
             aggs,
             algorithm=algorithm,
@@ -109,15 +170,162 @@ class SharedWindow(_core.Window):
             nan=nan,
             options=parameters,
             ranges=ranges,
+            queries=asked,
         )
         return super().__new__(cls, spec_of_plan(plan))
 
+    if TYPE_CHECKING:  # of the base class, which answers where there are queries
+
+        def insert(  # type: ignore[override]
+            self, time: Any, value: Any = ...
+        ) -> list[tuple[int, Any, Any]] | None:
+            """Inserts an entry, and gives the answers that fell due."""
+
+    def insert_many(self, times: Any, values: Any = None) -> pa.Table | None:
+        """Inserts many entries at once, all of them or none.
+
+        Args:
+            times: As many times as there are values, in any order: a numpy array, an
+                Arrow array, a pandas or polars Series, or any iterable. Entries of
+                equal time count in the order given, and none is late for another.
+            values: The same for the values. If the aggregations name columns: a mapping
+                from their names to such arrays, a table, or an iterable of mappings.
+                May be left out for `count()` of rows.
+
+        Returns:
+            With `queries=` the answers that fell due, as a table with the columns
+            query, end and value (a struct if there are several aggregations), by end
+            and then by query. None with `ranges=`.
+
+        Raises:
+            SpecError: If the lengths differ, a time is missing, or a value does not
+                fit; with the entries inserted, if Arrow has no type for the answers.
+            OutOfOrderError: If the earliest of the entries is late.
+            WindowBusyError: If an iterable uses the window it is inserted into.
+
+        Cost: O(m) if sorted, else O(m log m), for m entries.
+
+        Example:
+            >>> import slidewise as sw
+            >>> w = sw.SharedWindow(sw.sum(), queries=[sw.Query(10, every=5)])
+            >>> w.insert_many([1, 4, 6, 11], [1, 2, 3, 4]).to_pylist()
+            [{'query': 0, 'end': 5, 'value': 3}, {'query': 0, 'end': 10, 'value': 6}]
+        """
+        super().insert_many(times, values)
+        if self._slices() is None:
+            return None
+        columns = self._due_columns()
+        plan, _, clock = self._describe()
+        return due_table(columns, plan, clock)
+
+    def add(self, query: Query) -> int:
+        """Adds a query while the stream runs.
+
+        It sees what the window still holds, the longest range so far. Its first window
+        ends at the next multiple of its slide.
+
+        Args:
+            query: The query.
+
+        Returns:
+            Its index, by which answers and `drop` name it.
+
+        Raises:
+            SpecError: If it does not suit the window or its times, or the window was
+                made with `ranges=`.
+
+        Cost: O(n) combines: entries are cut into slices anew.
+
+        Example:
+            >>> import slidewise as sw
+            >>> w = sw.SharedWindow(sw.sum(), queries=[sw.Query(10, every=5)])
+            >>> w.insert(3, 1)
+            []
+            >>> w.add(sw.Query(3, every=1))
+            1
+            >>> w.insert(5, 1)
+            [(1, 3, 1), (1, 4, 1)]
+        """
+        self._needs_queries("add()")
+        return self._add_query(query)
+
+    def drop(self, index: int) -> None:
+        """Drops a query. The indices of the others stay.
+
+        Args:
+            index: The index of the query.
+
+        Raises:
+            SpecError: If there is none of that index.
+
+        Cost: O(n) combines: entries are cut into slices anew.
+
+        Example:
+            >>> import slidewise as sw
+            >>> w = sw.SharedWindow(sw.sum(), queries=[sw.Query(10, 5), sw.Query(2, 1)])
+            >>> w.drop(0)
+            >>> w.queries
+            [None, Query(2, every=1)]
+        """
+        self._needs_queries("drop()")
+        known = type(index) is int and 0 <= index < 2**63
+        if not known or not self._drop_query(index):
+            there = [str(at) for at, one in enumerate(self.queries) if one is not None]
+            raise SpecError(
+                f"there is no query {describe_value(index)}: there are "
+                f"{', '.join(there) or 'none'}"
+            )
+
+    def advance(self, time: Any) -> list[tuple[int, Any, Any]]:
+        """Says that no entries come up to and including a time.
+
+        Args:
+            time: The time. Entries up to it are late from then on; an earlier time
+                than before has no effect.
+
+        Returns:
+            The answers that fall due: those of all ends up to the time.
+
+        Raises:
+            SpecError: If the time is of another kind than those in the window, or the
+                window was made with `ranges=`.
+
+        Example:
+            >>> import slidewise as sw
+            >>> w = sw.SharedWindow(sw.sum(), queries=[sw.Query(10, every=5)])
+            >>> w.insert(3, 1)
+            []
+            >>> w.advance(10)
+            [(0, 5, 1), (0, 10, 1)]
+        """
+        self._needs_queries("advance()")
+        return self._advance(time) or []
+
+    def _needs_queries(self, call: str) -> None:
+        if self._slices() is None:
+            raise SpecError(f"{call} is for windows with queries=, not with ranges=")
+
+    @property
+    def queries(self) -> list[Query | None]:
+        """The queries by index; None where one was dropped.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.SharedWindow(sw.sum(), queries=[sw.Query("1h", every="5m")]).queries
+            [Query('1h', every='5m')]
+        """
+        return list(self._describe()[0].queries)
+
     def query(self) -> list[Any]:  # type: ignore[override]
-        """Gives the results, one per range, in the order given.
+        """Gives the results as of now, one per range or query, in the order given.
+
+        Those of a query are over its range up to the latest entry (or the time of
+        `advance`, if that is later), or over its last entries.
 
         Returns:
             A list of results; of dicts by name if there are several aggregations. The
-            result over no entries is None (0 for `count`, [] for `collect`).
+            result over no entries is None (0 for `count`, [] for `collect`). Queries
+            that were dropped have none.
 
         Raises:
             ResultOverflowError: If an exact integer does not fit int64.
@@ -207,12 +415,24 @@ class SharedWindow(_core.Window):
             slick_deque: chosen by "auto" for aggregations whose result is one of the
               values, such as max, because values that a later one dominates are
               dropped, and one pass over the rest answers all ranges
-            min() over 5 and 1h; entries of equal time are kept, in order of arrival
+            min() over 5 and 1h; equal times are kept, in order of arrival
+            >>> w = sw.SharedWindow(sw.max(), queries=[sw.Query(5, every=3)])
+            >>> print(w.explain())
+            slick_deque: chosen by "auto" for aggregations whose result is one of the
+              values, such as max, because values that a later one dominates are
+              dropped, and one pass over the rest answers all ranges
+            max() over 5 every 3; equal times are kept, in order of arrival
+            queries of time: composite slide 3; 1 edge by Cutty (Panes 3, Pairs 2)
+            0 slices held; final aggregator: slick_deque
         """
         plan, dtypes, _ = self._describe()
         lines = why_lines(plan, dtypes, None)
-        entries = "entries of equal time are kept, in order of arrival"
-        lines.append(f"{named(plan)} over {_listed(plan)}; {entries}")
+        entries = "equal times are kept, in order of arrival"
+        lines += wrapped(f"{named(plan)} over {_listed(plan)}; {entries}")
+        if plan.asked_queries is not None:
+            algorithm = plan.initial_algorithm(dtypes)
+            shared = plan_lines(plan.asked_queries, algorithm, self._slices())
+            lines += [part for line in shared for part in wrapped(line)]
         if plan.nan != "propagate":
             lines.append(f"NaN: {plan.nan}")
         return "\n".join(lines)
@@ -231,7 +451,8 @@ def _labels(plan: WindowPlan) -> list[str]:
 
 
 def _listed(plan: WindowPlan) -> str:
-    labels = _labels(plan)
+    queries = [query.label for query in plan.queries if query is not None]
+    labels = _labels(plan) or queries or ["no queries"]
     if len(labels) > 6:
         labels = [*labels[:3], f"{len(labels) - 4} more", labels[-1]]
     *most, last = labels

@@ -18,6 +18,7 @@ from slidewise.window.planner import (
     checked_ties,
     make_plan,
 )
+from slidewise.window.queries import from_record
 from slidewise.window.scalar_codec import zone_of_record
 from slidewise.window.time_codec import SIZES, Clock
 
@@ -89,6 +90,7 @@ def _read_plan(
         options=dict(fields["options"]),
         ranges=_read_ranges(fields.get("ranges")),
         objects=_read_objects(fields.get("objects", [])),
+        queries=from_record(fields.get("queries")),
     )
     lengths = ("last", "granularity", "latency")
     last, granularity, latency = (_read_length(fields.get(name)) for name in lengths)

@@ -26,6 +26,7 @@ __all__ = [
     "clock_for",
     "identify",
     "numpy_unit",
+    "ticks_of",
     "zone_named",
 ]
 
@@ -63,6 +64,7 @@ class Clock:
             number of ticks.
         granularity: Times are rounded down to multiples of this many ticks.
         latency: The latency bound in ticks, or None.
+        schedule: The queries of a window that has some, in ticks.
     """
 
     kind: str
@@ -72,6 +74,7 @@ class Clock:
     granularity: int = 1
     ranges: tuple[tuple[str, int], ...] = ()
     latency: int | None = None
+    schedule: Any = None
 
     @property
     def key(self) -> str:
@@ -182,6 +185,7 @@ def clock_for(
     granularity: Length | None,
     ranges: Sequence[Length] = (),
     latency: Length | None = None,
+    schedule: Any = None,
 ) -> Clock:
     """Makes a clock, converting lengths to its ticks.
 
@@ -192,10 +196,11 @@ def clock_for(
         kind,
         unit,
         zone,
-        None if last is None else _ticks_of(last, "last", kind, unit),
-        1 if granularity is None else _ticks_of(granularity, "granularity", kind, unit),
+        None if last is None else ticks_of(last, "last", kind, unit),
+        1 if granularity is None else ticks_of(granularity, "granularity", kind, unit),
         tuple(_range_of(length, kind, unit) for length in ranges),
-        None if latency is None else _ticks_of(latency, "latency", kind, unit),
+        None if latency is None else ticks_of(latency, "latency", kind, unit),
+        schedule,
     )
 
 
@@ -207,7 +212,7 @@ def _range_of(length: Length, kind: str, unit: str) -> tuple[str, int]:
             f"ranges= has the duration {length.label!r}, but the times are ints: give "
             "numbers of entries, or insert datetimes"
         )
-    return "time", _ticks_of(length, "ranges", kind, unit)
+    return "time", ticks_of(length, "ranges", kind, unit)
 
 
 def identify(time: object) -> tuple[str, str, tzinfo | None]:
@@ -347,7 +352,22 @@ def _wrong_kind(time: object, clock: Clock) -> str:
     )
 
 
-def _ticks_of(length: Length, argument: str, kind: str, unit: str) -> int:
+def ticks_of(length: Length, argument: str, kind: str, unit: str) -> int:
+    """A length in ticks.
+
+    Args:
+        length: The length.
+        argument: The name of the argument, for messages.
+        kind: The kind of times, one of `KINDS`.
+        unit: The unit of a tick, by numpy's name; "" for ints.
+
+    Raises:
+        SpecError: If it does not suit times of that kind.
+
+    Example:
+        >>> ticks_of(Length("time", 3_000_000_000, "3s"), "range", "datetime", "us")
+        3000000
+    """
     if kind == "int":
         if length.kind != "integer":
             raise SpecError(

@@ -10,6 +10,7 @@ mod costs_flat;
 mod costs_hybrids;
 mod costs_in_order;
 mod costs_moves;
+mod costs_queries;
 mod costs_reactive;
 mod costs_shared;
 mod costs_trees;

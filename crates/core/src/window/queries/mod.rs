@@ -48,6 +48,10 @@ pub trait Planning {
     /// Goes by that schedule from now on. The entries that are there were inserted
     /// without one.
     fn start(&mut self, schedule: Schedule);
+    /// Whether it has been started.
+    fn is_started(&self) -> bool;
+    /// Expects as many queries as that schedule has, before it is started.
+    fn expect(&mut self, schedule: Schedule);
     /// Adds a query and gives its number.
     fn add(&mut self, query: Query) -> usize;
     /// Drops a query; false if there is none of that number.
@@ -400,6 +404,14 @@ impl<M: Monoid> Planning for QueryWindow<M> {
         self.window.insert_batch(held);
         self.waiting.insert_batch(waiting);
         self.slice_anew();
+    }
+
+    fn is_started(&self) -> bool {
+        !self.loading
+    }
+
+    fn expect(&mut self, schedule: Schedule) {
+        self.schedule = schedule;
     }
 
     fn add(&mut self, query: Query) -> usize {

@@ -1,0 +1,196 @@
+//! The costs of a shared plan, asserted by counting: entries are folded into slices once for
+//! all queries, and a final aggregator takes per slice what SlickDeque §4.1 says.
+
+use crate::common::monoids::{Affine, Largest, Tally, take_combines, take_inverses};
+use slidewise_core::monoid::{Entry, Monoid};
+use slidewise_core::window::Window;
+use slidewise_core::window::algorithm::Algorithm;
+use slidewise_core::window::any_queries::aggregator;
+use slidewise_core::window::queries::final_aggregator::{FinalAggregator, of_structure};
+use slidewise_core::window::queries::plan::{Query, Unit};
+use slidewise_core::window::queries::schedule::{Schedule, Terms};
+use slidewise_core::window::queries::{Planning, QueryWindow};
+use slidewise_core::window::slick_deque::SlickDeque;
+use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+
+const SLIDES: [i64; 3] = [1, 4, 25];
+const RANGES: [i64; 4] = [1, 2, 16, 128];
+
+/// Queries of 1 to n slices each, answered after every slice: max-multi-query.
+fn all_ranges<M: Monoid>(
+    monoid: M,
+    aggregator: Box<dyn FinalAggregator<M>>,
+    slide: i64,
+    n: i64,
+) -> QueryWindow<M> {
+    let query = |slices| Query {
+        unit: Unit::Entries,
+        range: slices * slide,
+        slide,
+    };
+    let queries = (1..=n).map(|slices| Some(query(slices))).collect();
+    let mut window = QueryWindow::new(monoid, aggregator, 0);
+    window.start(Schedule::new(Terms::default(), queries));
+    window
+}
+
+/// Combines and inverses for a slice and its answers.
+fn slice<M: Monoid<In = i64>>(window: &mut QueryWindow<M>, slide: i64, at: i64) -> (u64, u64) {
+    take_combines();
+    take_inverses();
+    for entry in at * slide..(at + 1) * slide {
+        window.insert(entry, Entry::Raw(7));
+    }
+    let answers = window.take_due().len();
+    assert_eq!(answers, window.schedule().live().count());
+    (take_combines(), take_inverses())
+}
+
+/// Each case calls `check` with the slide, n, and what a slice takes of a full window.
+fn in_full_windows<M: Monoid<In = i64>>(
+    monoid: M,
+    aggregator: impl Fn(&M) -> Box<dyn FinalAggregator<M>>,
+    check: impl Fn(i64, u64, (u64, u64)),
+) {
+    for slide in SLIDES {
+        for n in RANGES {
+            let of = aggregator(&monoid);
+            let mut window = all_ranges(monoid.clone(), of, slide, n);
+            for at in 0..2 * n + 20 {
+                let spent = slice(&mut window, slide, at);
+                if at >= n {
+                    check(slide, n as u64, spent);
+                }
+            }
+        }
+    }
+}
+
+/// Inv: 2n per slice, exactly.
+#[test]
+fn slick_deque_inv_takes_two_per_slice_and_range() {
+    let of = |monoid: &Tally<0>| of_structure(SlickDequeInv::new(monoid.clone(), 1), 1);
+    in_full_windows(Tally::<0>, of, |slide, n, spent| {
+        let within = slide as u64 - 1;
+        // A range of one slice is empty before the next: nothing is subtracted from.
+        let inverses = if n == 1 { spent.1.min(1) } else { n };
+        assert_eq!(spent, (within + n, inverses), "slide {slide}, {n} ranges");
+    });
+}
+
+/// Naive: n² / 2 − n / 2 per slice, exactly.
+#[test]
+fn recalculating_takes_half_the_square() {
+    let of = |monoid: &Affine<0>| aggregator(Algorithm::Recalculate, monoid);
+    in_full_windows(Affine::<0>, of, |slide, n, spent| {
+        let within = slide as u64 - 1;
+        assert_eq!(
+            spent,
+            (within + (n * n - n) / 2, 0),
+            "slide {slide}, {n} ranges"
+        );
+    });
+}
+
+/// FlatFIT: n − 1 per slice.
+#[test]
+fn flat_fit_takes_one_per_slice_and_range() {
+    let of = |monoid: &Affine<0>| aggregator(Algorithm::FlatFit, monoid);
+    in_full_windows(Affine::<0>, of, |slide, n, (spent, _)| {
+        let most = slide as u64 - 1 + n;
+        assert!(spent <= most, "{spent} for slide {slide}, {n} ranges");
+    });
+}
+
+/// FlatFAT and B-Int: at most log₂ n per slice and range, and as many for the slice itself.
+#[test]
+fn trees_take_a_logarithm_per_slice_and_range() {
+    for algorithm in [Algorithm::FlatFat { capacity: 1 }, Algorithm::BInt] {
+        let of = |monoid: &Affine<0>| aggregator(algorithm, monoid);
+        in_full_windows(Affine::<0>, of, |slide, n, (spent, _)| {
+            let log = u64::from(n.next_power_of_two().ilog2()) + 1;
+            let most = slide as u64 - 1 + 2 * (n + 1) * log;
+            assert!(
+                spent <= most,
+                "{spent} by {algorithm:?}, slide {slide}, {n} ranges"
+            );
+        });
+    }
+}
+
+/// Non-Inv: fewer than two comparisons per slice, amortised, for all ranges together.
+#[test]
+fn slick_deque_takes_less_than_two_per_slice() {
+    for slide in SLIDES {
+        for n in RANGES {
+            for sign in [1, -1] {
+                let of = of_structure(SlickDeque::new(Largest), 1);
+                let mut window = all_ranges(Largest, of, slide, n);
+                let slices = 3 * n + 100;
+                take_combines();
+                for at in 0..slices * slide {
+                    window.insert(at, Entry::Raw(sign * (at % (n * slide))));
+                }
+                let within = slices * (slide - 1);
+                let spent = take_combines() as i64 - within;
+                assert!(spent < 2 * slices, "{spent} in {slices} slices");
+            }
+        }
+    }
+}
+
+/// Queries whose windows begin at the same edges share their slices: many cost one.
+#[test]
+fn edges_in_common_are_cut_once() {
+    let timed = |range, slide| {
+        Some(Query {
+            unit: Unit::Time,
+            range,
+            slide,
+        })
+    };
+    // Per composite slide of 12: begins at multiples of 2, of 3, and of 4 less one.
+    let queries = vec![timed(6, 2), timed(8, 4), timed(9, 3), timed(13, 4)];
+    let of = aggregator(Algorithm::FlatFit, &Affine::<0>);
+    let mut window = QueryWindow::new(Affine::<0>, of, 0);
+    window.start(Schedule::new(Terms::default(), queries));
+    let axis = &window.schedule().time;
+    assert_eq!((axis.composite, axis.counts[2]), (Some(12), Some(10)));
+    for time in 0..120 {
+        window.insert(time, Entry::Raw(1));
+    }
+    // The longest range, 13, has the edges of one composite slide and one more entry.
+    assert!(
+        (10..=12).contains(&window.slice_count()),
+        "{}",
+        window.slice_count()
+    );
+}
+
+/// Between edges, an entry takes one combine, however many queries there are.
+#[test]
+fn an_entry_takes_one_combine() {
+    let queries = (1..=64).map(|turn| {
+        Some(Query {
+            unit: Unit::Time,
+            range: 1000 * turn,
+            slide: 1000,
+        })
+    });
+    for algorithm in [Algorithm::FlatFit, Algorithm::DabaChain, Algorithm::Fiba] {
+        let of = aggregator(algorithm, &Affine::<0>);
+        let mut window = QueryWindow::new(Affine::<0>, of, 0);
+        window.start(Schedule::new(Terms::default(), queries.clone().collect()));
+        for time in 0..70_000 {
+            window.insert(time, Entry::Raw(1));
+        }
+        take_combines();
+        for time in 70_002..70_900 {
+            window.insert(time, Entry::Raw(1));
+        }
+        let spent = take_combines();
+        assert!(window.take_due().len() > 64);
+        // Those that fall due with the first of them aside.
+        assert!(spent < 898 + 64 * 16, "{spent} by {algorithm:?}");
+    }
+}

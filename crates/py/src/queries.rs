@@ -1,0 +1,245 @@
+//! The queries of a window: adding and dropping them, and the answers that fell due.
+//!
+//! Answers that fell due lie in the state until they are converted. Where one cannot be (a
+//! user's function raises, an integer does not fit), the call raises, that answer is given
+//! up, and the others come with the next call.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{Float64Builder, Int64Builder};
+use arrow_array::{Array, Int64Array};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use slidewise_core::aggregate::Answer;
+use slidewise_core::window::queries::Due;
+
+use crate::arrow::ArrowArray;
+use crate::errors::internal_error;
+use crate::locking::Access;
+use crate::object_store::Object;
+use crate::schedules::{QueryTuple, query};
+use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
+
+type Answers = Due<Vec<Answer<Object>>>;
+/// Queries, ends in ticks, and the answers of each aggregation: Arrow arrays.
+pub(crate) type Columns<'py> = (
+    Bound<'py, ArrowArray>,
+    Bound<'py, ArrowArray>,
+    Vec<Bound<'py, PyAny>>,
+);
+impl Access {
+    /// Adds a query and gives its number.
+    pub(crate) fn add_query(&self, py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<usize> {
+        loop {
+            self.flush_terms(py)?;
+            let known = self.clock().map(Arc::clone);
+            let plan = self
+                .current_plan(py)?
+                .call_method1("with_query", (given,))?;
+            let queries = plan.getattr("queries")?.cast_into::<PyTuple>()?;
+            let ticks = match &known {
+                Some(clock) => given.call_method1("ticks", (clock.object(py),))?,
+                None => (true, 1, 1).into_pyobject(py)?.into_any(),
+            };
+            let ticks: QueryTuple = ticks.extract()?;
+            let mut state = self.lock(py)?;
+            let Some(planning) = state.window.planning() else {
+                return Err(internal_error("a window without queries"));
+            };
+            // Unless another thread was faster.
+            if planning.schedule().queries().len() + 1 != queries.len()
+                || self.clock().is_some() != known.is_some()
+            {
+                continue;
+            }
+            let number = planning.add(query(ticks));
+            state.queries = Some(queries.unbind());
+            state.collect_due();
+            drop(state);
+            self.sweep(py);
+            return Ok(number);
+        }
+    }
+
+    /// Drops a query; false if there is none of that number.
+    pub(crate) fn drop_query(&self, py: Python<'_>, number: usize) -> PyResult<bool> {
+        loop {
+            let plan = self.current_plan(py)?;
+            let queries = plan.getattr("queries")?.cast_into::<PyTuple>()?;
+            let mut left: Vec<Bound<'_, PyAny>> = queries.iter().collect();
+            let Some(found) = left.get_mut(number).filter(|found| !found.is_none()) else {
+                return Ok(false);
+            };
+            *found = py.None().into_bound(py);
+            let left = PyTuple::new(py, left)?;
+            let mut state = self.lock(py)?;
+            let Some(planning) = state.window.planning() else {
+                return Err(internal_error("a window without queries"));
+            };
+            if planning.schedule().queries().len() != left.len() {
+                continue;
+            }
+            let dropped = planning.drop_query(number);
+            if dropped {
+                state.queries = Some(left.unbind());
+                state.shed_log();
+            }
+            drop(state);
+            self.sweep(py);
+            return Ok(dropped);
+        }
+    }
+
+    /// Says that no entries come up to a time.
+    pub(crate) fn advance(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.flush_terms(py)?;
+        let entered = self.enter()?;
+        let new = match self.clock() {
+            Some(_) => None,
+            None => Some(self.new_clock(time)?),
+        };
+        let clock = new.as_ref().or(self.clock()).expect("one of them is there");
+        let ticks = clock.ticks(time)?;
+        drop(entered);
+        let mut state = self.lock(py)?;
+        self.keep_clock(&mut state, new)?;
+        if let Some(planning) = state.window.planning() {
+            planning.advance(ticks);
+        }
+        state.collect_due();
+        state.shed_log();
+        drop(state);
+        self.sweep(py);
+        Ok(())
+    }
+
+    /// The answers that fell due, by end and then by query.
+    fn take_due(&self, py: Python<'_>) -> PyResult<Vec<Answers>> {
+        let mut due = std::mem::take(&mut self.lock(py)?.due);
+        due.sort_by_key(|due| (due.end, due.query));
+        Ok(due)
+    }
+
+    /// Leaves answers for the next call, all but the one that failed.
+    fn leave_due(&self, py: Python<'_>, mut due: Vec<Answers>, but: Option<usize>) -> PyResult<()> {
+        if let Some(but) = but {
+            due.remove(but);
+        }
+        let mut state = self.lock(py)?;
+        due.append(&mut state.due);
+        state.due = due;
+        Ok(())
+    }
+
+    /// A list of (query, end, value).
+    pub(crate) fn due_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let due = self.take_due(py)?;
+        let list = PyList::empty(py);
+        for (row, answered) in due.iter().enumerate() {
+            let appended = self.append_due(py, &list, answered);
+            if let Err(error) = appended {
+                self.leave_due(py, due, Some(row))?;
+                return self.flush_after(py, Err(error));
+            }
+        }
+        drop(due);
+        self.flush_after(py, Ok(list.into_any()))
+    }
+
+    fn append_due(&self, py: Python<'_>, list: &Bound<'_, PyList>, due: &Answers) -> PyResult<()> {
+        let value = match &self.spec().names {
+            None => self.lower_one(py, due.answer.first().cloned().unwrap_or(Answer::Null))?,
+            Some(_) => self.lower(py, due.answer.clone())?,
+        };
+        list.append((due.query, self.restore(py, due.end)?, value))
+    }
+
+    /// The same as columns.
+    pub(crate) fn due_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
+        let due = self.take_due(py)?;
+        let numbers = due.iter().map(|due| due.query as i64);
+        let ends = due.iter().map(|due| due.end);
+        let array = |array: Int64Array| Bound::new(py, ArrowArray::new(array.into_data()));
+        let numbers = array(numbers.collect())?;
+        let ends = array(ends.collect())?;
+        let mut columns = Vec::with_capacity(self.spec().aggs.len());
+        for at in 0..self.spec().aggs.len() {
+            if let Some(column) = self.plain_column(py, at, &due)? {
+                columns.push(column.into_any());
+                continue;
+            }
+            match self.lowered_column(py, at, &due) {
+                Ok(column) => columns.push(column),
+                Err((row, error)) => {
+                    self.leave_due(py, due, row)?;
+                    let none = self.flush_after(py, Err(error));
+                    return none.and_then(|_| Err(internal_error("an error that is none")));
+                }
+            }
+        }
+        drop(due);
+        let none = py.None().into_bound(py);
+        self.flush_after(py, Ok(none))?;
+        Ok((numbers, ends, columns))
+    }
+
+    /// The answers of an aggregation, if all of them are ints or all are floats.
+    fn plain_column<'py>(
+        &self,
+        py: Python<'py>,
+        at: usize,
+        due: &[Answers],
+    ) -> PyResult<Option<Bound<'py, ArrowArray>>> {
+        let truth = self.bool_answers()[at].load(std::sync::atomic::Ordering::Relaxed);
+        if self.spec().timed[at] || self.spec().finished[at] || truth {
+            return Ok(None);
+        }
+        let answers = due.iter().map(|due| &due.answer[at]);
+        let mut ints = Int64Builder::with_capacity(due.len());
+        let mut floats = Float64Builder::with_capacity(due.len());
+        for answer in answers {
+            match answer {
+                Answer::I64(int) => ints.append_value(*int),
+                Answer::F64(float) => floats.append_value(*float),
+                Answer::Null => {
+                    ints.append_null();
+                    floats.append_null();
+                }
+                _ => return Ok(None),
+            }
+        }
+        let (ints, floats) = (ints.finish(), floats.finish());
+        let known = |length: usize, nulls: usize| length == due.len() && nulls < length;
+        let data = if known(ints.len(), ints.null_count()) {
+            ints.into_data()
+        } else if known(floats.len(), floats.null_count()) {
+            floats.into_data()
+        } else {
+            return Ok(None);
+        };
+        Bound::new(py, ArrowArray::new(data)).map(Some)
+    }
+
+    /// The answers of an aggregation as an array of pyarrow; else the error, and which of
+    /// them has failed if it was one.
+    fn lowered_column<'py>(
+        &self,
+        py: Python<'py>,
+        at: usize,
+        due: &[Answers],
+    ) -> Result<Bound<'py, PyAny>, (Option<usize>, PyErr)> {
+        let list = PyList::empty(py);
+        for (row, answered) in due.iter().enumerate() {
+            if row % SIGNAL_CHECK_ROWS == SIGNAL_CHECK_ROWS - 1 {
+                check_signals(py).map_err(|error| (None, error))?;
+            }
+            let value = self.lower_at(py, at, answered.answer[at].clone());
+            let appended = value.and_then(|value| list.append(value));
+            appended.map_err(|error| (Some(row), error))?;
+        }
+        let made = py
+            .import("slidewise.window.due_answers")
+            .and_then(|module| module.call_method1("value_array", (list,)));
+        made.map_err(|error| (None, error))
+    }
+}

@@ -1,0 +1,366 @@
+"""Queries with range and slide: what a `SharedWindow` is asked for, and its plan."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import slidewise._core as _core
+from slidewise.errors import SnapshotError, SpecError, describe_value
+from slidewise.spec.durations import (
+    Length,
+    Rows,
+    WindowLike,
+    format_duration,
+    parse_length,
+    parse_offset,
+)
+from slidewise.window.time_codec import Clock, ticks_of
+
+__all__ = [
+    "Queries",
+    "Query",
+    "Schedule",
+    "from_record",
+    "plan_lines",
+    "read_queries",
+    "record_of",
+]
+
+# Offset, lateness, whether empty windows are answered, and of each query whether it
+# counts entries, its range and its slide: in ticks.
+Schedule = tuple[int, int | None, bool, tuple[tuple[bool, int, int] | None, ...]]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Query:
+    """A query of a `SharedWindow`: a range, answered every slide.
+
+    A query of time has a window (end - range, end] for every `end` that is a multiple
+    of its slide, counted from the epoch, or from `offset=`. One of entries is answered
+    after every slide of entries, over the last range of them.
+
+    A slide longer than the range leaves gaps: entries in them are in no answer.
+
+    Args:
+        range: The length of a window: a duration such as "1h", a timedelta, an int in
+            the units of integer times, or `rows(n)` for entries.
+        every: The slide, of the same kind.
+
+    Raises:
+        SpecError: If one is not a positive length, or one counts entries and the other
+            time.
+
+    Example:
+        >>> import slidewise as sw
+        >>> sw.Query("1h", every="5m")
+        Query('1h', every='5m')
+        >>> sw.Query(sw.rows(6), every=sw.rows(2))
+        Query(rows(6), every=rows(2))
+    """
+
+    lengths: tuple[Length, Length]
+
+    def __init__(self, range: WindowLike | Length, every: WindowLike | Length) -> None:
+        """Checks the arguments, which the class documents."""
+        lengths = (_length(range, "range"), _length(every, "every"))
+        if lengths[0].kind != lengths[1].kind:
+            raise SpecError(
+                f"a query has range={_shown(lengths[0])!r}, {_MEANS[lengths[0].kind]}, "
+                f"and every={_shown(lengths[1])!r}, {_MEANS[lengths[1].kind]}: give "
+                "both as durations, as ints for integer times, or as sw.rows(n)"
+            )
+        object.__setattr__(self, "lengths", lengths)
+
+    @property
+    def range(self) -> str | int | Rows:
+        """The length of its windows."""
+        return _shown(self.lengths[0])
+
+    @property
+    def every(self) -> str | int | Rows:
+        """Its slide."""
+        return _shown(self.lengths[1])
+
+    @property
+    def label(self) -> str:
+        """As `explain` names it."""
+        return " every ".join(length.label for length in self.lengths)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts entries."""
+        return self.lengths[0].kind == "rows"
+
+    def ticks(self, clock: Clock) -> tuple[bool, int, int]:
+        """Whether it counts entries, its range and its slide, in ticks.
+
+        Raises:
+            SpecError: If they do not suit times of that kind.
+        """
+        if self.counts:
+            most = 2**63 - 1
+            length, slide = (min(length.amount, most) for length in self.lengths)
+            return True, length, slide
+        length, slide = (
+            ticks_of(length, name, clock.kind, clock.unit)
+            for length, name in zip(self.lengths, ("range", "every"), strict=True)
+        )
+        return False, length, slide
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.range!r}, every={self.every!r})"
+
+
+_MEANS = {
+    "rows": "a number of entries",
+    "integer": "a length of integer times",
+    "time": "a duration",
+}
+
+
+def _length(given: WindowLike | Length, argument: str) -> Length:
+    return given if isinstance(given, Length) else parse_length(given, argument)
+
+
+def _shown(length: Length) -> str | int | Rows:
+    if length.kind == "rows":
+        return Rows(length.amount)
+    return length.amount if length.kind == "integer" else length.label
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The queries of a window.
+
+    Attributes:
+        each: By index; None where one was dropped.
+        made: How many there were when the window was made.
+        late: How late entries may be; None if they come in order.
+        offset: An end of every query of time; None for the epoch.
+        empty: Whether windows without entries are answered.
+    """
+
+    each: tuple[Query | None, ...]
+    made: int
+    late: Length | None = None
+    offset: Length | None = None
+    empty: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses queries of entries where entries may be late."""
+        counted = [query for query in self.live if query.counts]
+        if counted and self.late is not None:
+            raise SpecError(
+                f"{counted[0]} counts entries, which needs them in order, but "
+                f"late={_shown(self.late)!r} takes them out of order: leave late= out, "
+                "or give the query a duration"
+            )
+
+    @property
+    def live(self) -> Iterator[Query]:
+        """Those that were not dropped."""
+        return (query for query in self.each if query is not None)
+
+    def plus(self, query: object) -> "Queries":
+        """The same with one more.
+
+        Raises:
+            SpecError: If it is no query, or one that does not suit the window.
+        """
+        return replace(self, each=(*self.each, _checked(query)))
+
+    def schedule(self, kind: str, unit: str) -> Schedule:
+        """The queries in the ticks of a clock.
+
+        Raises:
+            SpecError: If a length does not suit times of that kind.
+        """
+        clock = Clock(kind, unit, None)
+        late, offset = (
+            None if length is None else ticks_of(length, name, kind, unit)
+            for length, name in ((self.late, "late"), (self.offset, "offset"))
+        )
+        each = (None if query is None else query.ticks(clock) for query in self.each)
+        return offset or 0, late, self.empty, tuple(each)
+
+
+def _checked(query: object) -> Query:
+    if not isinstance(query, Query):
+        raise SpecError(
+            f"{describe_value(query)} is not a query: give one such as "
+            "sw.Query('1h', every='5m')"
+        )
+    return query
+
+
+def read_queries(
+    queries: Iterable[Query] | None,
+    late: WindowLike | Length | None = None,
+    offset: WindowLike | Length | None = None,
+    empty: bool = False,
+) -> Queries | None:
+    """Checks the arguments `queries=`, `late=`, `offset=` and `empty=`.
+
+    Raises:
+        SpecError: If one of them is wrong.
+
+    Example:
+        >>> read_queries([Query("1h", every="5m")]).made
+        1
+    """
+    if queries is None:
+        for name, given in (("late", late), ("offset", offset), ("empty", empty)):
+            if given is not None and given is not False:
+                raise SpecError(f"{name}= is for queries=, which is not given")
+        return None
+    single = isinstance(queries, Query | str | bytes | Mapping)
+    if single or not isinstance(queries, Iterable):
+        raise SpecError(
+            "queries= takes several, such as [sw.Query('1h', every='5m')]; got "
+            f"{describe_value(queries)}"
+        )
+    each = tuple(_checked(query) for query in queries)
+    if not each:
+        raise SpecError(
+            "queries= is empty: give at least one, such as sw.Query('1h', every='5m')"
+        )
+    if not isinstance(empty, bool):
+        raise SpecError(f"empty= is True or False; got {empty!r}")
+    lateness = None if late is None else _signed(late, "late")
+    if lateness is not None and lateness.amount < 0:
+        raise SpecError(f"late={late!r} is negative: give a length, or leave it out")
+    start = None if offset is None else _signed(offset, "offset")
+    return Queries(each, len(each), lateness, start, empty)
+
+
+def _signed(given: WindowLike | Length, argument: str) -> Length:
+    if isinstance(given, Length):
+        return given
+    if isinstance(given, Rows):
+        raise SpecError(f"{argument}= takes a duration or an int, not a number of rows")
+    return parse_offset(given, argument)
+
+
+def record_of(queries: Queries) -> dict[str, Any]:
+    """The queries as JSON."""
+    return {
+        "each": [
+            None if query is None else [_record(length) for length in query.lengths]
+            for query in queries.each
+        ],
+        "empty": queries.empty,
+        "late": None if queries.late is None else _record(queries.late),
+        "made": queries.made,
+        "offset": None if queries.offset is None else _record(queries.offset),
+    }
+
+
+def _record(length: Length) -> list[object]:
+    return [length.kind, length.amount, length.label]
+
+
+def from_record(record: object) -> Queries | None:
+    """Reads what `record_of` made.
+
+    Raises:
+        SnapshotError: If it is no such record.
+    """
+    match record:
+        case None:
+            return None
+        case {
+            "each": [*each],
+            "empty": bool(empty),
+            "late": late,
+            "made": int(made),
+            "offset": offset,
+        }:
+            lengths = (None if one is None else _of(one) for one in (late, offset))
+            lateness, start = lengths
+            if 0 <= made <= len(each) and (lateness is None or lateness.amount >= 0):
+                found = tuple(None if one is None else _query_of(one) for one in each)
+                return Queries(found, made, lateness, start, empty)
+    raise SnapshotError(f"{str(record)[:60]!r} are no queries")
+
+
+def _query_of(record: object) -> Query:
+    match record:
+        case [length, slide]:
+            lengths = (_of(length), _of(slide))
+            if min(one.amount for one in lengths) > 0:
+                return Query(*lengths)
+    raise SnapshotError(f"{str(record)[:60]!r} is no query")
+
+
+def _of(record: object) -> Length:
+    match record:
+        case [("time" | "integer" | "rows") as kind, int(amount), str(label)]:
+            if abs(amount) < 2**80 and not isinstance(amount, bool):
+                return Length(kind, amount, label)
+    raise SnapshotError(f"{str(record)[:60]!r} is no length")
+
+
+def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str]:
+    """Explains what the queries share: composite slides, edges, slices.
+
+    Args:
+        queries: The queries.
+        algorithm: The name of the final aggregator.
+        slices: How many slices there are.
+    """
+    lines = []
+    for name, axis, kind in _axes(queries):
+        composite, technique, counts = axis
+        chosen = dict(counts)[technique]
+        others = [f"{one} {_count(n)}" for one, n in counts if one != technique]
+        edges = "1 edge" if chosen == 1 else f"{_count(chosen)} edges"
+        lines.append(
+            f"queries of {name}: composite slide {_amount(composite, kind)}; {edges} "
+            f"by {technique} ({', '.join(others)})"
+        )
+    held = f"{slices} slice" if slices == 1 else f"{slices} slices"
+    lines.append(f"{held} held; final aggregator: {algorithm}")
+    added = range(queries.made, len(queries.each))
+    numbers = [str(at) for at in added if queries.each[at] is not None]
+    if numbers:
+        one = len(numbers) == 1
+        named = f"query {numbers[0]}" if one else f"queries {', '.join(numbers)}"
+        lines.append(
+            f"{named}, added later, {'sees' if one else 'see'} what the window still "
+            "held: the longest range so far"
+        )
+    if queries.late is not None:
+        lines.append(f"entries may be late by {queries.late.label}, and wait as long")
+    if queries.empty:
+        lines.append("windows without entries are answered")
+    return lines
+
+
+def _axes(queries: Queries) -> Iterator[tuple[str, Any, str]]:
+    timed = [query for query in queries.live if not query.counts]
+    counted = [query for query in queries.live if query.counts]
+    for name, of in (("time", timed), ("entries", counted)):
+        amounts = [(name == "entries", *_amounts(query)) for query in of]
+        offset = 0 if queries.offset is None else queries.offset.amount
+        most = max((max(amount[1:]) for amount in amounts), default=0)
+        if amounts and most < 2**63 and abs(offset) < 2**63:
+            axes = _core.query_plan(amounts, offset)
+            axis = axes[0] if name == "time" else axes[1]
+            yield name, axis, of[0].lengths[1].kind
+
+
+def _amounts(query: Query) -> tuple[int, int]:
+    length, slide = query.lengths
+    return length.amount, slide.amount
+
+
+def _amount(composite: int | None, kind: str) -> str:
+    if composite is None:
+        return "beyond int64"
+    if kind == "rows":
+        return f"{composite} entries"
+    return format_duration(composite) if kind == "time" else str(composite)
+
+
+def _count(count: int | None) -> str:
+    return "many" if count is None else str(count)

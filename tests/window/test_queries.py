@@ -1,0 +1,665 @@
+"""Queries with range and slide: every final aggregator beside what a query means."""
+
+import copy
+import math
+import pickle
+import random
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise.window.algorithms import ALGORITHMS
+
+FINAL = [name for name, known in ALGORITHMS.items() if known.serves_queries]
+GENERAL = [name for name in FINAL if ALGORITHMS[name].law is None]
+START = datetime(2024, 3, 1)
+
+
+@sw.aggregation
+class Joined:
+    """Text, one after the other: what is out of order shows."""
+
+    identity = ""
+    lift = staticmethod(str)
+
+    @staticmethod
+    def combine(older, younger):
+        return older + younger
+
+
+def present(values):
+    return [value for value in values if value is not None]
+
+
+def reduced(function):
+    return lambda values: function(present(values)) if present(values) else None
+
+
+AGGS = {
+    "sum": (sw.sum(), reduced(sum), True),
+    "max": (sw.max(), reduced(max), True),
+    "first": (sw.first(), reduced(lambda v: v[0]), True),
+    "all": (sw.collect(), present, False),
+    "joined": (Joined, reduced(lambda v: "".join(map(str, v))), False),
+    "several": (
+        {"n": sw.count(), "top": sw.max(), "all": sw.collect()},
+        lambda v: {"n": len(v), "top": reduced(max)(v), "all": present(v)},
+        False,
+    ),
+}
+
+
+class Model:
+    """What queries mean: entries in order of time, and the ends up to where time is."""
+
+    tick = 1
+
+    def __init__(self, answer, queries, late, offset, empty):
+        self.answer, self.late, self.offset = answer, late or 0, offset
+        self.in_order, self.empty = late is None, empty
+        self.queries = dict(enumerate(queries))
+        self.entries, self.count = [], 0
+        self.latest = self.advanced = self.first = -math.inf
+        self.done = dict.fromkeys(self.queries, -math.inf)
+
+    @property
+    def closed(self):
+        return max(self.latest - self.late - 1, self.advanced)
+
+    def held(self, unit, length, end):
+        if unit == "rows":
+            return self.entries[-length:]
+        return [entry for entry in self.entries if end - length < entry[0] <= end]
+
+    def due(self):
+        answers = []
+        if self.entries and self.first == -math.inf:
+            earliest = self.entries[0][0]
+            if self.in_order or earliest <= self.closed:
+                self.first = earliest
+        for index, (unit, length, slide) in self.queries.items():
+            if unit == "rows":
+                continue
+            done, self.done[index] = (
+                self.done[index],
+                max(self.done[index], self.closed),
+            )
+            if self.first == -math.inf:
+                continue
+            end = max(self.first, done + 1)
+            end += (self.offset - end) % slide
+            while end <= self.closed:
+                values = [value for _, value in self.held(unit, length, end)]
+                if values or self.empty:
+                    answers.append((index, end, self.answer(values)))
+                end += slide
+        return answers
+
+    def insert(self, entries):
+        """The entries of one call."""
+        answers = []
+        entries = sorted(entries, key=lambda entry: entry[0])
+        if not self.in_order:
+            self.entries = sorted(self.entries + entries, key=lambda entry: entry[0])
+            self.latest = max([self.latest, *(time for time, _ in entries)])
+            self.count += len(entries)
+            answers = self.due()
+        else:
+            for time, value in entries:
+                self.latest = time
+                answers += self.due()
+                self.entries.append((time, value))
+                self.count += 1
+                answers += self.due()
+                for index, (unit, length, slide) in self.queries.items():
+                    if unit == "rows" and self.count % slide == 0:
+                        held = self.held(unit, length, time)
+                        answers.append(
+                            (index, time, self.answer([value for _, value in held]))
+                        )
+        self.shed()
+        return sorted(answers, key=lambda answer: (answer[1], answer[0]))
+
+    def advance(self, time):
+        self.advanced = max(self.advanced, time)
+        answers = sorted(self.due(), key=lambda answer: (answer[1], answer[0]))
+        self.shed()
+        return answers
+
+    def shed(self):
+        now = max(self.latest, self.advanced)
+        bound = min(now, max(self.latest - self.late, self.advanced + self.tick))
+        lengths = {"rows": 0, "time": 0}
+        for unit, length, _ in self.queries.values():
+            lengths[unit] = max(lengths[unit], length)
+        most = max(0, len(self.entries) - lengths["rows"])
+        gone = [time <= bound - lengths["time"] for time, _ in self.entries[:most]]
+        self.entries = self.entries[gone.index(False) if False in gone else len(gone) :]
+
+    def now(self):
+        time = max(self.latest, self.advanced)
+        return [
+            self.answer([value for _, value in self.held(unit, length, time)])
+            for unit, length, _ in self.queries.values()
+        ]
+
+
+class Pair:
+    """A window and its model, driven by one script."""
+
+    def __init__(self, algorithm, name, rng):
+        agg, answer, _ = AGGS[name]
+        self.rng, self.timed = rng, rng.random() < 0.4
+        self.floats = rng.random() < 0.3 and name != "joined"
+        late = rng.choice([None, None, 0, 4, 30])
+        offset, empty = rng.choice([0, 0, 3, -50]), rng.random() < 0.2
+        drawn = [self.draw(late) for _ in range(rng.choice([1, 2, 2, 3, 8, 20]))]
+        self.window = sw.SharedWindow(
+            agg,
+            queries=[self.query(*one) for one in drawn],
+            algorithm=algorithm,
+            late=None if late is None else self.length(late),
+            offset=self.length(offset) if offset else None,
+            empty=empty,
+        )
+        if self.timed:  # minutes since START, whose offset is from the epoch
+            offset -= int((START - datetime(1970, 1, 1)).total_seconds() // 60)
+        self.model = Model(answer, drawn, late, offset, empty)
+        self.model.tick = 0 if self.timed else 1  # of minutes: a microsecond
+
+    def draw(self, late):
+        unit = "rows" if late is None and self.rng.random() < 0.4 else "time"
+        slide = self.rng.choice([1, 2, 3, 4, 6, 7, 12])
+        length = self.rng.choice([slide, 2 * slide, 5 * slide, 1, 5, 8, 24, 40])
+        return unit, length, slide
+
+    def length(self, amount):
+        return timedelta(minutes=amount) if self.timed else amount
+
+    def query(self, unit, length, slide):
+        if unit == "rows":
+            return sw.Query(sw.rows(length), every=sw.rows(slide))
+        return sw.Query(self.length(length), every=self.length(slide))
+
+    def time(self, minutes):
+        return START + timedelta(minutes=minutes) if self.timed else minutes
+
+    def entry(self):
+        latest = 100 if self.model.latest == -math.inf else self.model.latest
+        behind = self.rng.randint(0, self.model.late)
+        ahead = self.rng.choice([0, 0, 1, 1, 2, 9, 40])
+        time = latest + (ahead if self.rng.random() < 0.6 else -behind)
+        time = max(time, self.model.closed + 1)
+        drawn = self.rng.randrange(-1000, 1000)
+        value = drawn / 4 if self.floats else drawn
+        return time, None if self.rng.random() < 0.1 else value
+
+    def got(self, answers):
+        return [(index, self.time(end), value) for index, end, value in answers]
+
+    def one(self):
+        time, value = self.entry()
+        got = self.window.insert(self.time(time), value)
+        assert got == self.got(self.model.insert([(time, value)]))
+
+    def many(self):
+        entries, (time, _) = [], self.entry()
+        for _ in range(self.rng.choice([0, 1, 5, 40])):
+            entries.append((time, self.entry()[1]))
+            time += self.rng.choice([0, 0, 1, 2, 9])
+        self.rng.shuffle(entries)
+        times = [self.time(time) for time, _ in entries]
+        table = self.window.insert_many(times, [value for _, value in entries])
+        assert table.column_names == ["query", "end", "value"]
+        rows = table.to_pylist()
+        got = [(row["query"], row["end"], row["value"]) for row in rows]
+        assert got == self.got(self.model.insert(entries))
+
+    def late(self):
+        if self.model.closed > -math.inf:
+            with pytest.raises(sw.OutOfOrderError, match="is too late"):
+                self.window.insert(self.time(self.model.closed), None)
+
+    def advance(self):
+        if self.model.latest > -math.inf:
+            now = max(self.model.latest, self.model.advanced)
+            time = now + self.rng.randrange(-3, 20)
+            got = self.window.advance(self.time(time))
+            assert got == self.got(self.model.advance(time))
+
+    def add(self):
+        late = None if self.model.in_order else 0
+        drawn = self.draw(late)
+        index = self.window.add(self.query(*drawn))
+        assert index == len(self.window.queries) - 1
+        self.model.queries[index] = drawn
+        self.model.done[index] = self.model.closed
+
+    def drop(self):
+        if len(self.model.queries) > 1:
+            index = self.rng.choice(list(self.model.queries))
+            self.window.drop(index)
+            del self.model.queries[index], self.model.done[index]
+            if self.model.latest > -math.inf:
+                self.model.shed()
+
+    def again(self):
+        old = self.window
+        self.window = self.rng.choice(
+            [
+                lambda: old.copy(),
+                lambda: copy.deepcopy(old),
+                lambda: pickle.loads(pickle.dumps(old)),
+                lambda: sw.SharedWindow.from_bytes(old.to_bytes()),
+            ]
+        )()
+        assert self.window.queries == old.queries
+        assert repr(self.window.query()) == repr(old.query())
+        old.clear()
+
+    def compare(self):
+        w, entries = self.window, self.model.entries
+        w.check()
+        assert w.query() == self.model.now()
+        assert [time for time, _ in w.items()] == [self.time(t) for t, _ in entries]
+        assert len(w) == len(entries)
+
+
+@pytest.mark.parametrize("name", AGGS)
+@pytest.mark.parametrize("algorithm", [*FINAL, "auto"])
+def test_scripts(algorithm, name):
+    agg, _, lawful = AGGS[name]
+    if algorithm == "slick_deque" and not lawful:
+        with pytest.raises(sw.SpecError, match="an inverse, or results that are one"):
+            sw.SharedWindow(agg, queries=[sw.Query(3, 2)], algorithm=algorithm)
+        return
+    for seed in range(6):
+        rng = random.Random(f"{algorithm} {name} {seed}")
+        pair = Pair(algorithm, name, rng)
+        acts = [pair.one] * 9 + [pair.many] * 2
+        acts += [pair.late, pair.advance, pair.add, pair.drop, pair.again]
+        for _ in range(40):
+            rng.choice(acts)()
+            pair.compare()
+
+
+def test_example_of_the_paper():
+    """SlickDeque, example 1: the maximum over 6 every 2, and over 8 every 4."""
+    queries = [
+        sw.Query(sw.rows(6), every=sw.rows(2)),
+        sw.Query(sw.rows(8), every=sw.rows(4)),
+    ]
+    w = sw.SharedWindow(sw.max(), queries=queries)
+    values = [6, 5, 0, 1, 3, 4, 2, 7]
+    given = [w.insert(time, value) for time, value in enumerate(values)]
+    assert given == [
+        [],
+        [(0, 1, 6)],
+        [],
+        [(0, 3, 6), (1, 3, 6)],
+        [],
+        [(0, 5, 6)],
+        [],
+        [(0, 7, 7), (1, 7, 7)],
+    ]
+    assert "composite slide 4 entries; 2 edges by Panes" in w.explain()
+
+
+def test_many_entries_at_once_are_as_many_singles():
+    rng = np.random.default_rng(5)
+    times = np.cumsum(rng.integers(0, 4, 2000))
+    values = rng.integers(-(10**6), 10**6, 2000)
+    queries = [sw.Query(60, 7), sw.Query(35, 35), sw.Query(sw.rows(9), sw.rows(4))]
+    for algorithm in FINAL:
+        one = sw.SharedWindow(sw.sum(), queries=queries, algorithm=algorithm)
+        many = sw.SharedWindow(sw.sum(), queries=queries, algorithm=algorithm)
+        table = many.insert_many(times, values)
+        singly = [
+            answer
+            for time, value in zip(times.tolist(), values.tolist(), strict=True)
+            for answer in one.insert(time, value)
+        ]
+        singly.sort(key=lambda answer: (answer[1], answer[0]))
+        assert list(zip(*table.to_pydict().values(), strict=True)) == singly
+        assert one.query() == many.query()
+        assert one.explain() == many.explain()
+
+
+def test_gaps_between_windows_are_in_no_answer():
+    w = sw.SharedWindow(sw.collect(), queries=[sw.Query(2, every=5)])
+    assert [w.insert(time, time) for time in range(1, 12)] == [
+        *([[]] * 5),
+        [(0, 5, [4, 5])],
+        *([[]] * 4),
+        [(0, 10, [9, 10])],
+    ]
+
+
+def test_late_entries_count_where_they_belong():
+    queries = [sw.Query("10m", every="10m")]
+    w = sw.SharedWindow(Joined, queries=queries, late="5m")
+    at = [START + timedelta(minutes=minute) for minute in range(40)]
+    assert w.insert(at[3], "a") == w.insert(at[12], "d") == w.insert(at[8], "c") == []
+    assert w.query() == ["acd"]
+    assert w.insert(at[15], "e") == []
+    with pytest.raises(
+        sw.OutOfOrderError, match="an entry at 2024-03-01 00:09:00 is too late"
+    ):
+        w.insert(at[9], "late")
+    assert w.insert(at[10], "b") == []
+    assert w.insert(at[16], "f") == [(0, at[10], "acb")]
+    assert w.insert(at[11], "x") == []
+    assert w.advance(at[20]) == [(0, at[20], "xdef")]
+    assert w.advance(at[20]) == []
+
+
+def test_an_end_at_the_time_of_an_entry_has_it():
+    w = sw.SharedWindow(sw.sum(), queries=[sw.Query(5, every=5)])
+    assert w.insert(5, 1) == w.insert(5, 2) == []
+    assert w.insert(6, 4) == [(0, 5, 3)]
+
+
+def test_empty_windows():
+    queries = [sw.Query(2, every=2), sw.Query(5, every=4)]
+    aggs = {"n": sw.count(), "sum": sw.sum()}
+    w = sw.SharedWindow(aggs, queries=queries, empty=True)
+    none = {"n": 0, "sum": None}
+    one = {"n": 1, "sum": 7}
+    assert w.advance(2) == []  # before the first entry there are no windows
+    assert w.insert(3, 7) == []
+    assert w.insert(10, 1) == [
+        *((0, 4, one), (1, 4, one), (0, 6, none)),
+        *((0, 8, none), (1, 8, none)),
+    ]
+    w = sw.SharedWindow(aggs, queries=queries)
+    w.insert(3, 7)
+    assert w.insert(10**15, 1) == [(0, 4, one), (1, 4, one)]
+
+
+def test_offset_and_the_epoch():
+    at = datetime(2024, 3, 1, 0, 50, tzinfo=UTC)
+    for offset, end in [(None, 0), ("20m", 20), (timedelta(minutes=-40), 20)]:
+        w = sw.SharedWindow(
+            sw.count(), queries=[sw.Query("1h", every="1h")], offset=offset
+        )
+        w.insert(at)
+        expected = datetime(2024, 3, 1, 1, end, tzinfo=UTC)
+        assert w.insert(at + timedelta(hours=1)) == [(0, expected, 1)]
+
+
+def test_a_query_added_sees_what_the_window_holds():
+    w = sw.SharedWindow(sw.collect(), queries=[sw.Query(4, every=3)])
+    for time in range(1, 10):
+        w.insert(time, time)
+    assert w.add(sw.Query(100, every=5)) == 1
+    assert w.insert(10, 10) == [(0, 9, [6, 7, 8, 9])]
+    assert w.insert(11, 11) == [(1, 10, [6, 7, 8, 9, 10])]
+    assert "query 1, added later, sees what the window still held" in w.explain()
+    w.drop(0)
+    assert w.queries == [None, sw.Query(100, every=5)]
+    assert w.query() == [[6, 7, 8, 9, 10, 11]]
+    again = sw.SharedWindow.from_bytes(w.to_bytes())
+    assert again.explain() == w.explain()
+    assert again.insert(16, 16) == [(1, 15, [6, 7, 8, 9, 10, 11])]
+    assert again.add(sw.Query(1, every=1)) == 2
+
+
+def test_queries_before_the_first_entry():
+    w = sw.SharedWindow(sw.sum(), queries=[sw.Query("1h", every="1h")])
+    assert w.add(sw.Query(sw.rows(2), sw.rows(1))) == 1
+    assert w.add(sw.Query(5, every=5)) == 2
+    assert w.query() == [None, None, None]
+    w = sw.SharedWindow.from_bytes(w.to_bytes())
+    with pytest.raises(sw.SpecError, match="range=5 is a bare number"):
+        w.insert(START, 0.5)
+    w.drop(2)
+    assert w.insert(START, 0.5) == [(1, START, 0.5)]
+    assert w.query() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("algorithm", GENERAL)
+def test_types_are_decided_late(algorithm):
+    """Rows before the first value are kept, and answers are not given twice."""
+    for late in (None, 3):
+        w = sw.SharedWindow(
+            sw.sum(), queries=[sw.Query(4, every=2)], algorithm=algorithm, late=late
+        )
+        given = [w.insert(time, None) for time in range(8)]
+        assert sum(map(len, given)) == (2 if late else 4)
+        w = sw.SharedWindow.from_bytes(w.to_bytes())
+        w.check()
+        w.insert(8, 0.5)
+        assert w.dtype == "float64"
+        w.insert(9, 1)
+        w.check()
+        assert w.query() == [1.5]
+        assert w.advance(10)[-1] == (0, 10, 1.5)
+
+
+def test_objects_may_come_late():
+    w = sw.SharedWindow(sw.max(), queries=[sw.Query(4, every=2)])
+    assert w.insert(1, None) == []
+    assert w.insert(3, "b") == [(0, 2, None)]
+    assert w.insert(5, "a") == [(0, 4, "b")]
+    w.add(sw.Query(2, every=2))
+    assert w.insert(7, "c") == [(0, 6, "b"), (1, 6, "a")]
+
+
+class Fragile:
+    """Joins text, and fails when told to."""
+
+    broken = False
+
+    def combine(self, older, younger):
+        if self.broken:
+            raise ZeroDivisionError
+        return older + younger
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+def test_an_answer_that_cannot_be_made_is_given_up(bulk):
+    fragile = Fragile()
+    agg = sw.aggregation(lift=str, combine=fragile.combine, identity="")
+    queries = [sw.Query(2, every=2), sw.Query(1, every=1)]
+    w = sw.SharedWindow(agg, queries=queries)
+    w.insert_many([1, 2], ["a", "b"])
+    fragile.broken = True
+    with pytest.raises(ZeroDivisionError):
+        w.insert_many([3], ["c"]) if bulk else w.insert(3, "c")
+    fragile.broken = False
+    assert len(w) == 2
+    assert w.insert(4, "d") == [(1, 2, "b"), (1, 3, "c")]
+    assert w.insert(5, "e") == [(0, 4, "cd"), (1, 4, "d")]
+
+
+def test_an_integer_beyond_int64_is_given_up():
+    queries = [sw.Query(2, every=2), sw.Query(1, every=1)]
+    w = sw.SharedWindow(sw.sum(), queries=queries)
+    w.insert_many([1, 2], [2**63 - 1, 1])
+    with pytest.raises(sw.ResultOverflowError):
+        w.insert(3, 5)
+    assert w.insert(4, 5) == [(1, 2, 1), (1, 3, 5)]
+
+
+def test_answers_that_arrow_cannot_hold_come_as_a_list():
+    w = sw.SharedWindow(sw.collect(), queries=[sw.Query(2, every=2)])
+    with pytest.raises(sw.SpecError, match=r"no Arrow column .*the next insert"):
+        w.insert_many([1, 2, 3], [1, "a", {2}])
+    assert w.insert(4, 0) == [(0, 2, [1, "a"])]
+
+
+def test_tables_have_the_type_of_the_times():
+    queries = [sw.Query("2d", every="1d")]
+    zone = "Europe/Berlin"
+    times = {
+        pa.date32(): [date(2024, 3, 1), date(2024, 3, 5)],
+        pa.timestamp("us"): [START, START + timedelta(1)],
+        pa.timestamp("ms", zone): pa.array(
+            [1709290000000, 1709400000000], pa.timestamp("ms", zone)
+        ),
+        pa.timestamp("s"): np.array(
+            ["2024-03-01T00", "2024-03-02T05"], "datetime64[h]"
+        ),
+    }
+    for kind, given in times.items():
+        w = sw.SharedWindow(
+            {"n": sw.count(), "top": sw.max()}, queries=queries, late="0s"
+        )
+        table = w.insert_many(given, [1.5, 2.5])
+        assert table.schema.field("end").type == kind
+        value = table.column("value").combine_chunks()
+        assert value.type == pa.struct([("n", pa.int64()), ("top", pa.float64())])
+        assert table.num_rows > 0
+
+
+def test_clear_begins_anew():
+    w = sw.SharedWindow(sw.sum(), queries=[sw.Query(sw.rows(3), sw.rows(2))])
+    w.insert_many([5, 6, 7], [1, 2, 3])
+    w.clear()
+    assert (len(w), w.query()) == (0, [None])
+    assert w.insert(1, 10) == []
+    assert w.insert(2, 20) == [(0, 2, 30)]
+
+
+def test_evicting_is_for_all_queries():
+    w = sw.SharedWindow(sw.collect(), queries=[sw.Query(6, 2), sw.Query(3, 3)])
+    w.insert_many(range(1, 6), "abcde")
+    assert w.evict() == 1
+    assert w.evict_until(3) == 2
+    assert w.query() == [["d", "e"], ["d", "e"]]
+    assert w.advance(6) == [(0, 6, ["d", "e"]), (1, 6, ["d", "e"])]
+    w.evict_until(99)
+    with pytest.raises(sw.EmptyWindowError):
+        w.evict()
+
+
+def test_a_cycle_is_never_too_long():
+    primes = [1_000_003, 999_983, 999_979, 999_961, 999_959, 999_953, 999_931]
+    queries = [sw.Query(2 * prime, every=prime) for prime in primes]
+    w = sw.SharedWindow(sw.count(), queries=queries)
+    assert "composite slide beyond int64; many edges by Cutty" in w.explain()
+    w.insert(1)
+    assert [query for query, _, _ in w.insert(1_000_004)] == [6, 5, 4, 3, 2, 1, 0]
+
+
+def test_slices_are_few():
+    w = sw.SharedWindow(sw.mean(), queries=[sw.Query("1h", every="5m")])
+    times = np.datetime64("2024-03-01") + np.arange(20_000).astype("timedelta64[s]")
+    w.insert_many(times, np.arange(20_000.0))
+    assert len(w) == 3600
+    assert "12 slices held; final aggregator: flat_fit" in w.explain()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sw.Query("1h", every=sw.rows(2)), "a duration, and every=rows"),
+        (lambda: sw.Query(sw.rows(2), every="1h"), "a number of entries, and every="),
+        (lambda: sw.Query("1h", every=5), "a duration, and every=5, a length of int"),
+        (lambda: sw.Query("0s", every="5m"), "range='0s' must be longer than zero"),
+        (lambda: sw.Query("1h", every="-5m"), "every='-5m' must be longer than zero"),
+        (lambda: sw.Query(sw.rows(0), every=sw.rows(1)), "0 is not a number of rows"),
+        (lambda: sw.Query(1.5, every=1), "range=1.5 is not a length of time"),
+    ],
+)
+def test_what_is_no_query(make, message):
+    with pytest.raises(sw.SpecError, match=message):
+        make()
+
+
+def window(**options):
+    return sw.SharedWindow(sw.sum(), **options)
+
+
+TIMED = [sw.Query("1h", every="5m")]
+COUNTED = [sw.Query(sw.rows(6), every=sw.rows(2))]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "takes either ranges=.*or queries="),
+        ({"ranges": [1], "queries": TIMED}, "both are given"),
+        ({"queries": []}, "queries= is empty"),
+        ({"queries": TIMED[0]}, "queries= takes several"),
+        ({"queries": ["1h"]}, "'1h' is not a query"),
+        ({"queries": COUNTED, "late": "1m"}, "needs them in order, but late='1m'"),
+        ({"queries": TIMED, "late": "-1m"}, "late='-1m' is negative"),
+        ({"queries": TIMED, "late": sw.rows(2)}, "late= takes a duration"),
+        ({"queries": TIMED, "offset": sw.rows(2)}, "offset= takes a duration"),
+        ({"queries": TIMED, "empty": 1}, "empty= is True or False"),
+        ({"ranges": [1], "late": 1}, "late= is for queries="),
+        ({"ranges": [1], "empty": True}, "empty= is for queries="),
+        (
+            {"queries": TIMED, "algorithm": "two_stacks"},
+            "'two_stacks' serves one",
+        ),
+        ({"queries": TIMED, "algorithm": "daba"}, "one range only: .*daba_chain"),
+    ],
+)
+def test_what_is_refused(options, message):
+    with pytest.raises(sw.SpecError, match=message):
+        window(**options)
+
+
+def test_what_is_refused_later():
+    w = window(queries=TIMED, late="1m")
+    for index in (1, -1, True, "0", None):
+        with pytest.raises(sw.SpecError, match=r"there is no query .*there are 0"):
+            w.drop(index)
+    with pytest.raises(sw.SpecError, match="needs them in order, but late='1m'"):
+        w.add(COUNTED[0])
+    with pytest.raises(sw.SpecError, match="'1h' is not a query"):
+        w.add("1h")
+    with pytest.raises(sw.SpecError, match="is a duration, but the times are ints"):
+        w.insert(1, 1)
+    w.insert(START, 1)
+    with pytest.raises(sw.SpecError, match="range=5 is a bare number"):
+        w.add(sw.Query(5, every=5))
+    assert w.queries == TIMED
+    with pytest.raises(sw.SpecError, match="is not of the kind"):
+        w.advance(5)
+    plain = sw.SharedWindow(sw.sum(), [2, 3])
+    assert plain.insert(1, 1) is plain.insert_many([2], [2]) is None
+    for call in (lambda: plain.add(TIMED[0]), lambda: plain.drop(0)):
+        with pytest.raises(sw.SpecError, match="is for windows with queries="):
+            call()
+    with pytest.raises(sw.SpecError, match="is for windows with queries="):
+        plain.advance(9)
+
+
+@pytest.mark.parametrize("algorithm", FINAL)
+def test_damage_is_refused(algorithm):
+    w = sw.SharedWindow(
+        sw.max(), queries=[sw.Query(4, 2), sw.Query(7, 3)], algorithm=algorithm, late=2
+    )
+    w.insert_many(range(12), [6, 5, 0, 1, 3, 4] * 2)
+    blob = w.to_bytes()
+    for at in range(len(blob)):
+        with pytest.raises(sw.SnapshotError):
+            sw.SharedWindow.from_bytes(blob[:at])
+        flipped = bytearray(blob)
+        flipped[at] ^= 1 << (at % 8)
+        with pytest.raises(sw.SnapshotError):
+            sw.SharedWindow.from_bytes(bytes(flipped))
+
+
+def test_what_it_says_of_itself():
+    w = sw.SharedWindow(sw.sum(), queries=[*TIMED, *COUNTED])
+    assert repr(w) == (
+        "<SharedWindow sum() over 1h every 5m and 6rows every 2rows: empty>"
+    )
+    assert (w.ranges, w.queries) == ([], [*TIMED, *COUNTED])
+    w.insert(START, 1)
+    assert repr(w).endswith("1 entry; answer [1, 1]>")
+    assert eval(repr(w.queries), {"Query": sw.Query, "rows": sw.rows}) == w.queries
+    assert hash(TIMED[0]) == hash(sw.Query(timedelta(hours=1), timedelta(minutes=5)))
+    assert TIMED[0] == pickle.loads(pickle.dumps(TIMED[0]))
+    w.drop(0)
+    w.drop(1)
+    assert "over no queries" in repr(w)
+    assert w.insert(START, 1) == []
+    assert (len(w), w.query()) == (0, [])
