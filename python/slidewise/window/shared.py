@@ -415,20 +415,20 @@ class SharedWindow(_core.Window):
             slick_deque: chosen by "auto" for aggregations whose result is one of the
               values, such as max, because values that a later one dominates are
               dropped, and one pass over the rest answers all ranges
-            min() over 5 and 1h; equal times are kept, in order of arrival
+            min() over 5 and 1h; entries of equal time are kept, in order of arrival
             >>> w = sw.SharedWindow(sw.max(), queries=[sw.Query(5, every=3)])
             >>> print(w.explain())
             slick_deque: chosen by "auto" for aggregations whose result is one of the
               values, such as max, because values that a later one dominates are
               dropped, and one pass over the rest answers all ranges
-            max() over 5 every 3; equal times are kept, in order of arrival
+            max() over 5 every 3; entries of equal time are kept, in order of arrival
             queries of time: composite slide 3; 1 edge by Cutty (Panes 3, Pairs 2)
             0 slices held; final aggregator: slick_deque
         """
         plan, dtypes, _ = self._describe()
         lines = why_lines(plan, dtypes, None)
-        entries = "equal times are kept, in order of arrival"
-        lines += wrapped(f"{named(plan)} over {_listed(plan)}; {entries}")
+        entries = "entries of equal time are kept, in order of arrival"
+        lines.append(f"{named(plan)} over {_listed(plan)}; {entries}")
         if plan.asked_queries is not None:
             algorithm = plan.initial_algorithm(dtypes)
             shared = plan_lines(plan.asked_queries, algorithm, self._slices())
