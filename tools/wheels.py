@@ -30,11 +30,6 @@ PACKAGES = [
 # The largest extension that a wheel may hold, in bytes.
 LIMIT = 12_000_000
 
-# LLVM inlines a call up to this cost (275 by default; functions marked #[inline] keep
-# their own, 325). Meant to make the extension smaller; neither its size nor its speed
-# has been measured yet: bench/record/2026-11-23-wheels.md.
-RUSTFLAGS = "-Cllvm-args=-inline-threshold=75"
-
 # Name on the command line: Rust's target, and the platform tag of the wheel.
 TARGETS = {
     "x86_64-gnu": ("x86_64-unknown-linux-gnu", "manylinux2014"),
@@ -53,7 +48,7 @@ def run(*command: str | Path) -> None:
     """Run a command in the root of the repository; exit if it fails."""
     path = os.pathsep.join([str(TOOLS / "bin"), os.environ["PATH"]])
     # Cargo's children cannot take part in what make says of its jobs.
-    environment = {**os.environ, "PATH": path, "MAKEFLAGS": "", "RUSTFLAGS": RUSTFLAGS}
+    environment = {**os.environ, "PATH": path, "MAKEFLAGS": ""}
     done = subprocess.run(list(command), cwd=ROOT, env=environment, check=False)
     if done.returncode:
         raise SystemExit(f"failed: {' '.join(map(str, command))}")

@@ -77,27 +77,22 @@ impl<M: Monoid> Batch<M> {
         let mut order: Vec<(i64, usize)> = self.times.iter().copied().zip(0..).collect();
         order.sort_unstable();
         let mut sorted = Self::with_capacity(self.len());
-        let mut position_of = vec![
-            0;
-            if self.lifted.is_empty() {
-                0
-            } else {
-                self.len()
-            }
-        ];
+        // Which of the lifted partials a row has, if there are any. They are put in order
+        // with the rows: a sort of their own would be compiled for every monoid.
+        let mut lifted: Vec<Option<M::Partial>> = Vec::with_capacity(self.lifted.len());
+        let mut which = vec![usize::MAX; self.lifted.last().map_or(0, |(last, _)| last + 1)];
+        for (from, partial) in std::mem::take(&mut self.lifted) {
+            which[from] = lifted.len();
+            lifted.push(Some(partial));
+        }
         for (position, &(time, from)) in order.iter().enumerate() {
             sorted.times.push(time);
             sorted.values.push(std::mem::take(&mut self.values[from]));
-            if let Some(slot) = position_of.get_mut(from) {
-                *slot = position;
+            let partial = which.get(from).and_then(|at| lifted.get_mut(*at));
+            if let Some(partial) = partial.and_then(Option::take) {
+                sorted.lifted.push((position, partial));
             }
         }
-        for (from, partial) in std::mem::take(&mut self.lifted) {
-            sorted.lifted.push((position_of[from], partial));
-        }
-        sorted
-            .lifted
-            .sort_unstable_by_key(|(position, _)| *position);
         *self = sorted;
     }
 

@@ -8,7 +8,7 @@
 use super::column::Column;
 use super::twofold::Twofold;
 use super::word::SumF64;
-use super::{Aggregation, Answer, Cell};
+use super::{Aggregation, Answer, BatchVisitor, Cell};
 use crate::batch::Batch;
 use crate::monoid::{Entry, Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer};
@@ -113,6 +113,19 @@ impl<T> Aggregation<T> for CountedSumF64 {
             values: batch.values,
             lifted: lifted.map(|(at, _)| (at, self.identity())).collect(),
         }
+    }
+    fn hand_over<V: BatchVisitor<T>>(self, batch: Batch<Self>, visitor: V) -> V::Out {
+        let mut sums = Batch::with_capacity(batch.len());
+        for (time, entry) in batch.into_entries() {
+            let entry = match entry {
+                Entry::Raw(value) => Entry::Raw(value),
+                Entry::Lifted(counted) if counted.count == 0 => Entry::Lifted(Twofold::EMPTY),
+                // Several values, of which the sum without their number may be one value.
+                Entry::Lifted(counted) => Entry::from_partial(&SumF64, counted.sum.of_some()),
+            };
+            sums.push(time, entry);
+        }
+        visitor.visit_batch(SumF64, sums)
     }
 }
 

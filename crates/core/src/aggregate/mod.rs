@@ -5,6 +5,7 @@
 //! of shared components for the rest, a *sequence* for `collect`. Types are matched once,
 //! here, and never per item.
 
+pub mod any_word;
 mod beyond;
 pub mod collect;
 pub mod column;
@@ -19,6 +20,7 @@ pub mod moments;
 pub mod native;
 mod op;
 pub mod record;
+pub mod short_words;
 pub mod sketch;
 pub mod twofold;
 pub mod word;
@@ -27,6 +29,7 @@ use std::sync::Arc;
 
 use crate::batch::Batch;
 use crate::monoid::{Entry, Invertible, Law, Monoid, Selective};
+use any_word::AnyWord;
 use collect::{Collect, Element};
 use column::{Column, stage_rows};
 use counted::CountedSumF64;
@@ -35,9 +38,10 @@ use holistic::Quantile;
 use mixed::Mixed;
 use native::{MAX_WORDS, Native, SMALL_WORDS};
 use record::{Record, RecordPlan};
+use short_words::ShortRecord;
 use sketch::SketchRequest;
 use sketch::digest::Digest;
-use word::{Extreme, SumF64, SumI64};
+use word::SumI64;
 
 /// A kind of aggregation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -287,6 +291,18 @@ pub trait Aggregation<T>: Monoid {
     fn ledger(&self) -> Option<&Arc<Ledger<T>>> {
         None
     }
+
+    /// Gives itself and a batch to a visitor, as the monoid that [`plan`] would choose for
+    /// the same request: a window that goes over to another structure may go on with it.
+    fn hand_over<V: BatchVisitor<T>>(self, batch: Batch<Self>, visitor: V) -> V::Out {
+        visitor.visit_batch(self, batch)
+    }
+}
+
+/// Receives what [`Aggregation::hand_over`] gives.
+pub trait BatchVisitor<T> {
+    type Out;
+    fn visit_batch<A: Aggregation<T>>(self, aggregation: A, batch: Batch<A>) -> Self::Out;
 }
 
 /// A word whose order is that of the values: the larger word is the larger value, or the
@@ -342,14 +358,11 @@ where
     T: Element,
     V: Visitor<T>,
 {
+    if let Some(word) = AnyWord::of(aggs, dtypes) {
+        return word.visit(visitor);
+    }
     if let [only] = aggs {
         match (only.kind, only.of.map(|of| dtypes[of])) {
-            (Kind::Sum, Some(DType::I64)) if dtypes.len() == 1 => return visitor.visit(SumI64),
-            (Kind::Sum, Some(DType::F64)) if dtypes.len() == 1 => return visitor.visit(SumF64),
-            (Kind::Min | Kind::Max, Some(dtype)) if dtypes.len() == 1 => {
-                let min = only.kind == Kind::Min;
-                return visitor.visit(Extreme { dtype, min });
-            }
             (Kind::Collect, Some(_)) if dtypes.len() == 1 => return visitor.visit(Collect::new()),
             (Kind::Native(functions), Some(_)) if dtypes.len() == 1 && functions.is_small() => {
                 return visitor.visit(Native::<SMALL_WORDS>::new(functions));
@@ -381,41 +394,60 @@ where
     match (dtypes.len(), record.words()) {
         (..=1, ..=4) => visitor.visit(Record::<[u64; 1], [u64; 4]>::new(record)),
         (..=1, ..=8) => visitor.visit(Record::<[u64; 1], [u64; 8]>::new(record)),
-        (..=2, ..=8) => visitor.visit(Record::<[u64; 2], [u64; 8]>::new(record)),
+        (2, ..=8) => visitor.visit(ShortRecord::new(record)),
         (..=4, ..=16) => visitor.visit(Record::<[u64; 4], [u64; 16]>::new(record)),
-        _ => visitor.visit(Record::<Box<[u64]>, Box<[u64]>>::new(record)),
+        _ => visitor.visit(ShortRecord::new(record)),
     }
 }
 
-/// Like [`plan`], with few representations: one for each of the words, one record on the
-/// stack and one on the heap, and one for all that holds objects. What is made of these for
-/// each of many algorithms stays small.
+/// Like [`plan`], with few representations, for structures that few windows have: one for
+/// each of the words, one for records, and one for all that holds objects.
 pub fn plan_few<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
 where
     T: Element,
     V: Visitor<T>,
 {
-    if let ([only], [dtype]) = (aggs, dtypes) {
-        match (only.kind, dtype) {
-            (Kind::Sum, DType::I64) => return visitor.visit(SumI64),
-            (Kind::Sum, DType::F64) => return visitor.visit(SumF64),
-            (Kind::Min | Kind::Max, dtype) => {
-                let (dtype, min) = (*dtype, only.kind == Kind::Min);
-                return visitor.visit(Extreme { dtype, min });
-            }
-            (Kind::Native(functions), _) if functions.is_small() => {
-                return visitor.visit(Native::<SMALL_WORDS>::new(functions));
-            }
-            _ => {}
-        }
+    if let Some(word) = AnyWord::of(aggs, dtypes) {
+        return word.visit(visitor);
     }
+    if let Some(functions) = small_native(aggs, dtypes) {
+        return visitor.visit(Native::<SMALL_WORDS>::new(functions));
+    }
+    plan_records(aggs, dtypes, visitor)
+}
+
+/// Like [`plan_few`], with the fewest: one for all words, too. For the structures that
+/// are there to be compared, of which there are many.
+pub fn plan_fewest<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
+where
+    T: Element,
+    V: Visitor<T>,
+{
+    match AnyWord::of(aggs, dtypes) {
+        Some(word) => visitor.visit(word),
+        None => plan_records(aggs, dtypes, visitor),
+    }
+}
+
+fn plan_records<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
+where
+    T: Element,
+    V: Visitor<T>,
+{
     if aggs.iter().any(|agg| !agg.kind.is_plain()) {
         return visitor.visit(Mixed::new(aggs, dtypes));
     }
-    let record = RecordPlan::new(aggs, dtypes);
-    match (dtypes.len(), record.words()) {
-        (..=2, ..=8) => visitor.visit(Record::<[u64; 2], [u64; 8]>::new(record)),
-        _ => visitor.visit(Record::<Box<[u64]>, Box<[u64]>>::new(record)),
+    visitor.visit(ShortRecord::new(RecordPlan::new(aggs, dtypes)))
+}
+
+/// The functions of a request for one aggregation of a small record, compiled elsewhere.
+fn small_native(aggs: &[AggSpec], dtypes: &[DType]) -> Option<native::Functions> {
+    match (aggs, dtypes) {
+        ([only], [_]) => match only.kind {
+            Kind::Native(functions) => functions.is_small().then_some(functions),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -431,29 +463,20 @@ where
     T: Element,
     V: InvertibleVisitor<T>,
 {
-    if let ([only], [_]) = (aggs, dtypes)
-        && let Kind::Native(functions) = only.kind
-        && functions.is_small()
-    {
+    if let Some(functions) = small_native(aggs, dtypes) {
         let native = Native::<SMALL_WORDS>::new(functions);
         return functions.inverse.map(|_| visitor.visit(native));
     }
-    if let ([only], [dtype]) = (aggs, dtypes)
-        && only.kind == Kind::Sum
-    {
-        return Some(match dtype {
-            DType::F64 => visitor.visit(CountedSumF64),
-            _ => visitor.visit(SumI64),
-        });
+    match AnyWord::of(aggs, dtypes) {
+        Some(AnyWord::SumI64) => return Some(visitor.visit(SumI64)),
+        Some(AnyWord::SumF64) => return Some(visitor.visit(CountedSumF64)),
+        _ => {}
     }
     if aggs.iter().any(|agg| !agg.kind.is_plain()) {
         return Mixed::invertible(aggs, dtypes).map(|mixed| visitor.visit(mixed));
     }
     let record = RecordPlan::invertible(aggs, dtypes)?;
-    Some(match (dtypes.len(), record.words()) {
-        (..=1, ..=8) => visitor.visit(Record::<[u64; 1], [u64; 8]>::new(record)),
-        _ => visitor.visit(Record::<Box<[u64]>, Box<[u64]>>::new(record)),
-    })
+    Some(visitor.visit(ShortRecord::new(record)))
 }
 
 /// Receives the monoid that selects, which [`plan_selective`] chose.
@@ -468,18 +491,11 @@ where
     T: Element,
     V: SelectiveVisitor<T>,
 {
-    if let ([only], [dtype]) = (aggs, dtypes)
-        && matches!(only.kind, Kind::Min | Kind::Max)
-    {
-        let (dtype, min) = (*dtype, only.kind == Kind::Min);
-        return Some(visitor.visit(Extreme { dtype, min }));
+    if let Some(AnyWord::Extreme(extreme)) = AnyWord::of(aggs, dtypes) {
+        return Some(visitor.visit(extreme));
     }
     let record = selective_record(aggs, dtypes)?;
-    Some(match dtypes.len() {
-        1 => visitor.visit(Record::<[u64; 1], [u64; 4]>::new(record)),
-        2 => visitor.visit(Record::<[u64; 2], [u64; 8]>::new(record)),
-        _ => visitor.visit(Record::<Box<[u64]>, Box<[u64]>>::new(record)),
-    })
+    Some(visitor.visit(ShortRecord::new(record)))
 }
 
 /// Whether a request obeys a law; its types do not matter for that.

@@ -33,8 +33,8 @@ use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
 use crate::aggregate::{
-    AggSpec, Aggregation, Answer, Cell, DType, InvertibleVisitor, SelectiveVisitor, Visitor, plan,
-    plan_few, plan_invertible, plan_selective,
+    AggSpec, Aggregation, Answer, BatchVisitor, Cell, DType, InvertibleVisitor, SelectiveVisitor,
+    Visitor, plan, plan_few, plan_fewest, plan_invertible, plan_selective,
 };
 use crate::monoid::{Invertible, Selective};
 use crate::snapshot::{Reader, Result, Writer};
@@ -117,8 +117,9 @@ pub fn window<T: Element>(
             Some(window) => window,
             None => plan_invertible(aggs, dtypes, build).expect("an inverse or a selection"),
         },
-        Algorithm::Fiba | Algorithm::Recalculate => plan(aggs, dtypes, build),
-        _ => plan_few(aggs, dtypes, Few(build)),
+        Algorithm::Fiba => plan(aggs, dtypes, build),
+        Algorithm::DabaLite => plan_few(aggs, dtypes, Few(build)),
+        _ => plan_fewest(aggs, dtypes, Fewest(build)),
     }
 }
 
@@ -142,19 +143,25 @@ impl<T: Element> Visitor<T> for Build {
     type Out = Box<dyn AnyWindow<T>>;
 
     fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
-        let ties = self.ties;
-        match self.algorithm {
-            Algorithm::Recalculate => Typed::boxed(Recalculate::new(aggregation, ties), ties),
-            Algorithm::Fiba => fiba(aggregation, ties, Batch::default()),
-            _ => unreachable!("planned with few representations"),
-        }
+        fiba(aggregation, self.ties, Batch::default())
     }
 }
 
-/// For all but the algorithms that serve every window.
+/// For the structure that "auto" begins with beside fiba.
 struct Few(Build);
 
 impl<T: Element> Visitor<T> for Few {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
+        self.0.in_order(DabaLite::new(aggregation))
+    }
+}
+
+/// For those that are there to be compared.
+struct Fewest(Build);
+
+impl<T: Element> Visitor<T> for Fewest {
     type Out = Box<dyn AnyWindow<T>>;
 
     fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
@@ -172,6 +179,7 @@ impl<T: Element> Visitor<T> for Few {
             }
             Algorithm::FlatFit => build.in_order(FlatFit::new(aggregation)),
             Algorithm::Reactive => Typed::boxed(Reactive::new(aggregation, ties), ties),
+            Algorithm::Recalculate => Typed::boxed(Recalculate::new(aggregation, ties), ties),
             Algorithm::TwoStacks { caching } => {
                 build.in_order(TwoStacks::new(aggregation, caching))
             }
@@ -182,9 +190,8 @@ impl<T: Element> Visitor<T> for Few {
             Algorithm::DabaLate { bound } => {
                 Typed::boxed(DabaLate::new(aggregation, ties, bound), ties)
             }
-            Algorithm::DabaLite => build.in_order(DabaLite::new(aggregation)),
-            Algorithm::Fiba
-            | Algorithm::Recalculate
+            Algorithm::DabaLite
+            | Algorithm::Fiba
             | Algorithm::SlickDeque
             | Algorithm::SubtractOnEvict => unreachable!("planned otherwise"),
         }
@@ -233,6 +240,17 @@ fn fiba<T: Element, A: Aggregation<T>>(
     let mut window = Fiba::<A, 16, 8>::new(aggregation, ties);
     window.insert_batch(entries);
     Typed::boxed(window, ties)
+}
+
+/// A fiba for the entries of another window.
+struct Successor(Ties);
+
+impl<T: Element> BatchVisitor<T> for Successor {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit_batch<A: Aggregation<T>>(self, aggregation: A, batch: Batch<A>) -> Self::Out {
+        fiba(aggregation, self.0, batch)
+    }
 }
 
 struct Selecting(Ties);
@@ -382,6 +400,6 @@ where
     fn hand_over(&mut self) -> Box<dyn AnyWindow<T>> {
         let aggregation = self.window.monoid().clone();
         let entries = self.window.take();
-        fiba(aggregation, self.ties, entries)
+        aggregation.hand_over(entries, Successor(self.ties))
     }
 }

@@ -15,7 +15,7 @@ use super::slick_deque_inv::SlickDequeInv;
 use crate::aggregate::collect::Element;
 use crate::aggregate::{
     AggSpec, Aggregation, DType, InvertibleVisitor, SelectiveVisitor, Visitor, plan_few,
-    plan_invertible, plan_selective,
+    plan_fewest, plan_invertible, plan_selective,
 };
 use crate::monoid::{Invertible, Selective};
 
@@ -37,7 +37,8 @@ pub fn window<T: Element>(
             Some(window) => window,
             None => plan_invertible(aggs, dtypes, build).expect("an inverse or a selection"),
         },
-        _ => plan_few(aggs, dtypes, build),
+        Algorithm::FlatFit => plan_few(aggs, dtypes, Few(ranges)),
+        _ => plan_fewest(aggs, dtypes, build),
     }
 }
 
@@ -66,10 +67,21 @@ impl<T: Element> Visitor<T> for Build {
             Algorithm::BInt => self.on(BInt::new(aggregation)),
             Algorithm::DabaChain => self.on(DabaChain::new(aggregation, self.ranges)),
             Algorithm::FlatFat { capacity } => self.on(FlatFatQueue::new(aggregation, capacity)),
-            Algorithm::FlatFit => self.on(FlatFit::new(aggregation)),
             Algorithm::Recalculate => self.on(RecalculateQueue::new(aggregation)),
-            other => unreachable!("{other:?} serves one range"),
+            other => unreachable!("{other:?} is planned otherwise"),
         }
+    }
+}
+
+/// For the structure that "auto" takes where nothing is selected or subtracted.
+struct Few(usize);
+
+impl<T: Element> Visitor<T> for Few {
+    type Out = Box<dyn AnyWindow<T>>;
+
+    fn visit<A: Aggregation<T>>(self, aggregation: A) -> Self::Out {
+        let window = SharedWindow::new(FlatFit::new(aggregation), self.0);
+        Typed::boxed(window, Ties::Keep)
     }
 }
 

@@ -6,7 +6,7 @@
 //! | order    | any                                                                 |
 //! | laws     | associative                                                         |
 //! | costs    | insert O(n) moves when late, evict O(1), query n − 1 combines       |
-//! | space    | 48 to 96 bytes per entry of a sum of int64: the entries, no         |
+//! | space    | 32 to 64 bytes per entry of a sum of int64: the entries, no         |
 //! |          | partials                                                            |
 //! | choose   | to check another algorithm, or for windows of a few entries         |
 //!

@@ -83,7 +83,8 @@ fn forged_counts_of_records_do_not_panic() {
         for time in 0..2_i64 {
             time.write(out);
             out.put(&[1]);
-            [u64::MAX, 0, 0, 0].write(out);
+            3_u64.write(out);
+            [u64::MAX, 0, 0].write(out);
         }
     });
     sums.read(&mut Reader::new(&blob)).expect("well formed");
