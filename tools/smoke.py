@@ -3,10 +3,12 @@
     /path/to/fresh/bin/python tools/smoke.py
 
 Needs what `pip install slidewise` brings and nothing else. Runs the Python examples of
-the README (those for Spark aside) from top to bottom, with the values they promise.
+the README (those for Spark aside) from top to bottom, with the values they promise; and
+the command, which without `slidewise[cli]` says that it needs it.
 """
 
 import ast
+import importlib.util
 import pickle
 import re
 import subprocess
@@ -57,6 +59,13 @@ def command(version: str) -> None:
         table, out = Path(folder, "trips.csv"), Path(folder, "out.csv")
         table.write_text(CSV, encoding="utf-8")
         run = [sys.executable, "-m", "slidewise"]
+        if importlib.util.find_spec("rich") is None:
+            refused = subprocess.run(
+                [*run, "--version"], capture_output=True, text=True, cwd=folder
+            )
+            assert refused.returncode == 2, refused
+            assert "pip install 'slidewise[cli]'" in refused.stderr, refused
+            return
         shown = subprocess.run(
             [*run, "--version"], check=True, capture_output=True, text=True, cwd=folder
         )

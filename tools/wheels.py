@@ -104,11 +104,13 @@ def inspect(wheels: list[Path]) -> None:
 
 
 def install(wheel: Path) -> None:
-    """Install a wheel into a fresh environment and run the smoke test there."""
+    """Run the smoke test in a fresh environment, then with what the command needs."""
     fresh = ROOT / "target" / "wheel-smoke"
     venv.create(fresh, with_pip=True, clear=True)
-    run(fresh / "bin" / "python", "-m", "pip", "install", "--quiet", wheel)
-    run(fresh / "bin" / "python", ROOT / "tools" / "smoke.py")
+    python = fresh / "bin" / "python"
+    for wanted in (str(wheel), f"{wheel}[cli]"):
+        run(python, "-m", "pip", "install", "--quiet", wanted)
+        run(python, ROOT / "tools" / "smoke.py")
 
 
 def main(arguments: list[str]) -> None:
