@@ -401,7 +401,7 @@ where
 }
 
 /// Like [`plan`], with few representations, for structures that few windows have: one for
-/// each of the words, one for records, and one for all that holds objects.
+/// each of the words, two for records, and one for all that holds objects.
 pub fn plan_few<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
 where
     T: Element,
@@ -413,7 +413,14 @@ where
     if let Some(functions) = small_native(aggs, dtypes) {
         return visitor.visit(Native::<SMALL_WORDS>::new(functions));
     }
-    plan_records(aggs, dtypes, visitor)
+    if aggs.iter().any(|agg| !agg.kind.is_plain()) {
+        return visitor.visit(Mixed::new(aggs, dtypes));
+    }
+    let record = RecordPlan::new(aggs, dtypes);
+    match (dtypes.len(), record.words()) {
+        (..=1, ..=8) => visitor.visit(Record::<[u64; 1], [u64; 8]>::new(record)),
+        _ => visitor.visit(ShortRecord::new(record)),
+    }
 }
 
 /// Like [`plan_few`], with the fewest: one for all words, too. For the structures that
@@ -423,17 +430,9 @@ where
     T: Element,
     V: Visitor<T>,
 {
-    match AnyWord::of(aggs, dtypes) {
-        Some(word) => visitor.visit(word),
-        None => plan_records(aggs, dtypes, visitor),
+    if let Some(word) = AnyWord::of(aggs, dtypes) {
+        return visitor.visit(word);
     }
-}
-
-fn plan_records<T, V>(aggs: &[AggSpec], dtypes: &[DType], visitor: V) -> V::Out
-where
-    T: Element,
-    V: Visitor<T>,
-{
     if aggs.iter().any(|agg| !agg.kind.is_plain()) {
         return visitor.visit(Mixed::new(aggs, dtypes));
     }
@@ -476,7 +475,10 @@ where
         return Mixed::invertible(aggs, dtypes).map(|mixed| visitor.visit(mixed));
     }
     let record = RecordPlan::invertible(aggs, dtypes)?;
-    Some(visitor.visit(ShortRecord::new(record)))
+    Some(match (dtypes.len(), record.words()) {
+        (..=1, ..=8) => visitor.visit(Record::<[u64; 1], [u64; 8]>::new(record)),
+        _ => visitor.visit(ShortRecord::new(record)),
+    })
 }
 
 /// Receives the monoid that selects, which [`plan_selective`] chose.

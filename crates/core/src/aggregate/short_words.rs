@@ -5,11 +5,11 @@ use super::record::Words;
 use crate::monoid::HandleSlot;
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
-/// Up to `N` words in place.
+/// Up to `N` words in place, or more elsewhere. As words they are `N` at least: those
+/// that were not asked for are 0.
 #[derive(Clone, Debug)]
 pub enum ShortWords<const N: usize> {
-    /// So many of them; the others are 0.
-    Here(u32, [u64; N]),
+    Here([u64; N]),
     Boxed(Box<[u64]>),
 }
 
@@ -24,7 +24,7 @@ impl<const N: usize> Words for ShortWords<N> {
     #[inline]
     fn zeroed(words: usize) -> Self {
         if words <= N {
-            return Self::Here(words as u32, [0; N]);
+            return Self::Here([0; N]);
         }
         Self::Boxed(Words::zeroed(words))
     }
@@ -34,7 +34,7 @@ impl<const N: usize> AsRef<[u64]> for ShortWords<N> {
     #[inline]
     fn as_ref(&self) -> &[u64] {
         match self {
-            Self::Here(count, words) => &words[..*count as usize],
+            Self::Here(words) => words,
             Self::Boxed(words) => words,
         }
     }
@@ -44,7 +44,7 @@ impl<const N: usize> AsMut<[u64]> for ShortWords<N> {
     #[inline]
     fn as_mut(&mut self) -> &mut [u64] {
         match self {
-            Self::Here(count, words) => &mut words[..*count as usize],
+            Self::Here(words) => words,
             Self::Boxed(words) => words,
         }
     }
@@ -82,7 +82,7 @@ impl<const N: usize> Codec for ShortWords<N> {
     fn read(input: &mut Reader<'_>) -> Result<Self> {
         let count = input.length::<u64>()?;
         let mut words = Self::zeroed(count);
-        for word in words.as_mut() {
+        for word in &mut words.as_mut()[..count] {
             *word = u64::read(input)?;
         }
         Ok(words)
@@ -101,7 +101,7 @@ mod tests {
                 *word = at as u64 + 1;
             }
             assert_eq!(matches!(words, ShortWords::Boxed(_)), count > 4);
-            assert_eq!(words.as_ref().len(), count);
+            assert_eq!(words.as_ref().len(), count.max(4));
             let mut out = Writer::default();
             words.write(&mut out);
             let bytes = out.finish().expect("words have bytes");
