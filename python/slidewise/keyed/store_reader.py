@@ -56,8 +56,17 @@ class StoreReader:
         self._kept = shard.kept
         _, call = self.query.request([])
         keys = self._keys(self.query.leaf.empty_table())
-        inputs = call.inputs
-        self._store = _core.KeyedStore(call.calls, keys, inputs.columns, inputs.natives)
+        columns, natives = call.inputs.columns, call.inputs.natives
+        # Encodings of a column may be one array, which is stored once.
+        first = {id(column): at for at, column in reversed([*enumerate(columns)])}
+        self._stored = sorted(first.values())
+        place = {at: self._stored.index(first[id(c)]) for at, c in enumerate(columns)}
+        calls = [
+            (kind, place.get(of, -1), place.get(by, -1), number)
+            for kind, of, by, number in call.calls
+        ]
+        stored = [columns[at] for at in self._stored]
+        self._store = _core.KeyedStore(calls, keys, stored, natives)
         self._question = self._common_question()
         horizon = Horizon(self.query, shard.kept, None)
         self._longest = max(map(horizon.leaving, horizon.windows(None)), default=0)
@@ -167,7 +176,7 @@ class StoreReader:
     def _inputs(self, rows: pa.Table) -> list[pa.Array]:
         """The inputs of the kernel, in the order of rows of the state."""
         call = KernelCall(frame(self._timed(rows)), self.query.spec_of_points)
-        return call.inputs.columns
+        return [call.inputs.columns[at] for at in self._stored]
 
     def _timed(self, rows: pa.Table) -> pa.Table:
         """Rows of the state with their column of times."""

@@ -2,14 +2,17 @@
 //!
 //! A block holds a run of entries in order of time: times, values, and a bit for each
 //! entry that no raw value expresses (its partial lies in a slab, see [`Entry`]). Blocks
-//! lie in pages, which never move, so that a store grows without copying; a block that is
-//! given back goes to the free list of its size.
+//! of one size lie in pages, which never move, so that a store grows without copying. A
+//! page without blocks serves any size again: keys that grow together leave no memory
+//! behind in the sizes they had.
 
 use super::run::Run;
 use crate::monoid::{Entry, HandleSlot, Monoid, Slab};
 
-/// Entries of a page. Each size of a block is below it.
-const PAGE: usize = 2048;
+/// Entries of a page.
+const PAGE: usize = 1024;
+/// Pages without blocks that keep their memory.
+const SPARE: usize = 8;
 /// The sizes of blocks. Small steps at the upper end: a leaf that late entries split is as
 /// full as one that was filled in order.
 const SIZES: [u8; 14] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80, 96, 112, 128];
@@ -44,14 +47,19 @@ struct Page<In> {
     values: Vec<In>,
     /// A bit per entry; empty while none is promoted.
     promoted: Vec<u64>,
+    /// Where blocks may begin.
+    free: Vec<u16>,
+    /// The place in the list of pages with room for a block.
+    listed: usize,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Blocks<M: Monoid> {
     pages: Vec<Page<M::In>>,
-    /// Where the last page is unused.
-    end: usize,
-    free: [Vec<u32>; SIZES.len()],
+    /// By size, the pages with room for a block.
+    open: [Vec<u32>; SIZES.len()],
+    /// Pages without blocks.
+    empty: Vec<u32>,
     slab: Slab<M::Partial>,
 }
 
@@ -59,8 +67,8 @@ impl<M: Monoid> Default for Blocks<M> {
     fn default() -> Self {
         Self {
             pages: Vec::new(),
-            end: PAGE,
-            free: Default::default(),
+            open: Default::default(),
+            empty: Vec::new(),
             slab: Slab::default(),
         }
     }
@@ -75,41 +83,79 @@ impl<M: Monoid> Blocks<M> {
     /// An empty block for at least so many entries.
     fn new_block(&mut self, entries: usize) -> Block {
         let size = SIZES.partition_point(|size| (*size as usize) < entries);
-        let at = match self.free[size].pop() {
-            Some(at) => at,
-            None => self.grow(SIZES[size] as usize),
+        let number = match self.open[size].last() {
+            Some(page) => *page as usize,
+            None => self.new_page(size),
         };
+        let page = &mut self.pages[number];
+        let place = page.free.pop().expect("a page with room");
+        if page.free.is_empty() {
+            self.unlist(number, size);
+        }
         Block {
-            at,
+            at: (number * PAGE) as u32 + u32::from(place),
             size: size as u8,
             len: 0,
         }
     }
 
-    fn grow(&mut self, entries: usize) -> u32 {
-        if self.end + entries > PAGE {
-            self.free_rest();
-            self.pages.push(Page {
-                times: vec![0; PAGE],
-                values: vec![M::In::default(); PAGE],
-                promoted: Vec::new(),
-            });
-            self.end = 0;
-        }
-        let at = (self.pages.len() - 1) * PAGE + self.end;
-        self.end += entries;
-        u32::try_from(at).expect("fewer than 2^32 entries in a shard")
+    /// A page for blocks of a size.
+    fn new_page(&mut self, size: usize) -> usize {
+        let number = match self.empty.pop() {
+            Some(number) => number as usize,
+            None => {
+                self.pages.push(Page {
+                    times: Vec::new(),
+                    values: Vec::new(),
+                    promoted: Vec::new(),
+                    free: Vec::new(),
+                    listed: 0,
+                });
+                self.pages.len() - 1
+            }
+        };
+        u32::try_from((number + 1) * PAGE).expect("fewer than 2^32 entries in a shard");
+        let page = &mut self.pages[number];
+        page.times.resize(PAGE, 0);
+        page.values.resize(PAGE, M::In::default());
+        let entries = SIZES[size] as usize;
+        let places = (0..PAGE / entries).rev();
+        page.free = places.map(|place| (place * entries) as u16).collect();
+        self.list(number, size);
+        number
     }
 
-    /// Gives the rest of the last page to the free lists.
-    fn free_rest(&mut self) {
-        while let Some(size) = SIZES
-            .iter()
-            .rposition(|size| self.end + *size as usize <= PAGE)
-        {
-            let at = (self.pages.len() - 1) * PAGE + self.end;
-            self.free[size].push(at as u32);
-            self.end += SIZES[size] as usize;
+    fn list(&mut self, number: usize, size: usize) {
+        self.pages[number].listed = self.open[size].len();
+        self.open[size].push(number as u32);
+    }
+
+    fn unlist(&mut self, number: usize, size: usize) {
+        let at = self.pages[number].listed;
+        self.open[size].swap_remove(at);
+        if let Some(moved) = self.open[size].get(at) {
+            self.pages[*moved as usize].listed = at;
+        }
+    }
+
+    fn free(&mut self, block: Block) {
+        let (number, place) = split(block.at);
+        let size = block.size as usize;
+        self.pages[number].free.push(place as u16);
+        let free = self.pages[number].free.len();
+        if free == 1 {
+            self.list(number, size);
+        }
+        if free == PAGE / SIZES[size] as usize {
+            self.unlist(number, size);
+            self.empty.push(number as u32);
+            let page = &mut self.pages[number];
+            page.free = Vec::new();
+            if self.empty.len() > SPARE {
+                page.times = Vec::new();
+                page.values = Vec::new();
+                page.promoted = Vec::new();
+            }
         }
     }
 
@@ -124,7 +170,7 @@ impl<M: Monoid> Blocks<M> {
                 *value = M::In::default();
             }
         }
-        self.free[block.size as usize].push(block.at);
+        self.free(block);
     }
 
     #[inline]
@@ -246,10 +292,13 @@ impl<M: Monoid> Blocks<M> {
     pub fn bytes(&self) -> usize {
         let entry = size_of::<i64>() + size_of::<M::In>();
         let pages = self.pages.iter().map(|page| {
-            page.times.capacity() * entry + page.promoted.capacity() * size_of::<u64>()
+            size_of::<Page<M::In>>()
+                + page.times.capacity() * entry
+                + page.promoted.capacity() * size_of::<u64>()
+                + page.free.capacity() * size_of::<u16>()
         });
-        let free: usize = self.free.iter().map(Vec::capacity).sum();
-        pages.sum::<usize>() + free * size_of::<u32>() + self.slab.bytes()
+        let lists = self.open.iter().chain([&self.empty]).map(Vec::capacity);
+        pages.sum::<usize>() + lists.sum::<usize>() * size_of::<u32>() + self.slab.bytes()
     }
 }
 
