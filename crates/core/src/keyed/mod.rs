@@ -30,9 +30,11 @@ use crate::aggregate::{AggSpec, Aggregation, Answer, DType, Visitor, plan};
 use crate::monoid::Entry;
 use crate::rolling::{Error, Length, Output, Overflow, Span, fill_columns};
 pub use keys::KeyColumn;
-use shard::{Row, Shard};
+use shard::{Row, Shard, in_order};
 
 const SHARDS: usize = 16;
+/// Rows that a batch inserts at a time while it holds the lock of a shard.
+const ROWS_PER_HOLD: usize = 64;
 
 /// Entries by key, with their aggregations: rows in, answers out.
 pub trait Store: Send + Sync {
@@ -257,14 +259,27 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let gone_rows = self.by_shard(gone);
         let _all = write(&self.batch);
         for ((shard, rows), gone_rows) in self.shards.iter().zip(&mut rows).zip(&gone_rows) {
-            if rows.is_empty() && gone_rows.is_empty() {
+            if !gone_rows.is_empty() {
+                let mut shard = write(shard);
+                for row in gone_rows {
+                    shard.remove(row.hash, gone.key(row.row as usize));
+                }
+                shard.number(keys, rows);
+                shard.insert(&self.aggregation, in_order(rows, &batch), &batch);
                 continue;
             }
-            let mut shard = write(shard);
-            for row in gone_rows {
-                shard.remove(row.hash, gone.key(row.row as usize));
+            // Readers wait for a few rows, and for all of a key's.
+            for some in rows.chunks_mut(ROWS_PER_HOLD) {
+                write(shard).number(keys, some);
             }
-            shard.insert(&self.aggregation, keys, rows, &batch);
+            let mut rest = in_order(rows, &batch);
+            while !rest.is_empty() {
+                let some = rest.len().min(ROWS_PER_HOLD);
+                let last = rest[some - 1].key;
+                let end = some + rest[some..].partition_point(|row| row.key == last);
+                write(shard).insert(&self.aggregation, &rest[..end], &batch);
+                rest = &rest[end..];
+            }
         }
     }
 

@@ -2,6 +2,9 @@
 
 use crate::monoid::{Entry, Monoid};
 
+/// Entries whose memory an empty run keeps.
+const KEPT: usize = 512;
+
 #[derive(Debug)]
 pub(super) struct Run<M: Monoid> {
     pub times: Vec<i64>,
@@ -22,14 +25,22 @@ impl<M: Monoid> Run<M> {
         self.times.len()
     }
 
+    /// The bytes on the heap.
+    pub fn bytes(&self) -> usize {
+        self.times.capacity() * size_of::<i64>() + self.entries.capacity() * size_of::<Entry<M>>()
+    }
+
     pub fn push(&mut self, time: i64, entry: Entry<M>) {
         self.times.push(time);
         self.entries.push(entry);
     }
 
+    /// Empties it; much memory is given back.
     pub fn clear(&mut self) {
         self.times.clear();
         self.entries.clear();
+        self.times.shrink_to(KEPT);
+        self.entries.shrink_to(KEPT);
     }
 
     /// Merges the entries `from..to` of a later batch in: behind those of equal time.

@@ -47,9 +47,9 @@ impl<M: Monoid> Default for Shard<M> {
 }
 
 impl<M: Monoid> Shard<M> {
-    /// Inserts some rows of a batch.
-    pub fn insert(&mut self, monoid: &M, keys: KeyColumn<'_>, rows: &mut [Row], batch: &Batch<M>) {
-        for row in rows.iter_mut() {
+    /// Gives rows the numbers of their keys, which are added if they are new.
+    pub fn number(&mut self, keys: KeyColumn<'_>, rows: &mut [Row]) {
+        for row in rows {
             let (number, new) = self.keys.find_or_add(row.hash, keys.key(row.row as usize));
             if new {
                 let head = Head {
@@ -63,7 +63,10 @@ impl<M: Monoid> Shard<M> {
             }
             row.key = number;
         }
-        rows.sort_unstable_by_key(|row| (row.key, batch.times[row.row as usize], row.row));
+    }
+
+    /// Inserts rows of a batch that are [`in_order`].
+    pub fn insert(&mut self, monoid: &M, rows: &[Row], batch: &Batch<M>) {
         for of_key in rows.chunk_by(|a, b| a.key == b.key) {
             self.insert_run(monoid, of_key, batch);
         }
@@ -150,7 +153,7 @@ impl<M: Monoid> Shard<M> {
         self.keys.heap_bytes()
             + self.heads.capacity() * size_of::<Head>()
             + self.forest.bytes()
-            + self.run.times.capacity() * size_of::<(i64, Entry<M>)>()
+            + self.run.bytes()
     }
 
     pub fn check(&self, monoid: &M) -> Result<(), String> {
@@ -159,6 +162,12 @@ impl<M: Monoid> Shard<M> {
         }
         Ok(())
     }
+}
+
+/// Rows sorted by key and time; those of equal time stay as they are in the batch.
+pub(super) fn in_order<'a, M: Monoid>(rows: &'a mut [Row], batch: &Batch<M>) -> &'a [Row] {
+    rows.sort_unstable_by_key(|row| (row.key, batch.times[row.row as usize], row.row));
+    rows
 }
 
 fn entry_of<M: Monoid>(batch: &Batch<M>, row: usize) -> Entry<M> {

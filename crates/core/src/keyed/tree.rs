@@ -124,7 +124,7 @@ impl<M: Monoid> Forest<M> {
     ) {
         *root = match *root {
             Root::Empty => {
-                let children = self.leaves(run, from, to, true);
+                let children = self.leaves(run, from, to, to - from > MOST);
                 self.rooted(monoid, children, 0)
             }
             Root::Leaf(block) => {
@@ -161,10 +161,10 @@ impl<M: Monoid> Forest<M> {
         appended: bool,
     ) -> Vec<Child<M::Partial>> {
         let count = to - from;
-        let pieces = match (count <= MOST && !appended, appended) {
-            (true, _) => 1,
-            (_, true) => count.div_ceil(FULL),
-            (_, false) => count.div_ceil(MOST * 3 / 4),
+        let pieces = match appended {
+            true => count.div_ceil(FULL),
+            false if count <= MOST => 1,
+            false => count.div_ceil(MOST * 3 / 4),
         };
         let mut leaves = Vec::with_capacity(pieces);
         let mut start = from;
@@ -530,6 +530,7 @@ impl<M: Monoid> Forest<M> {
             + children * size_of::<Child<M::Partial>>()
             + self.nodes.capacity() * size_of::<Vec<Child<M::Partial>>>()
             + self.free.capacity() * size_of::<u32>()
+            + self.scratch.bytes()
     }
 
     /// Checks the invariants of a key's sequence.
