@@ -247,21 +247,22 @@ impl<M: Monoid> QueryWindow<M> {
         self.window.structure_mut().restart(ranges);
         let (head, tail) = (self.window.times().head(), self.window.times().tail());
         let (time, entries) = (&self.schedule.time.edges, &self.schedule.entries.edges);
-        let none = i64::MAX;
         let mut number = self.schedule.count - (tail - head) as i64;
-        let mut edge_entries = entries.next(number + 1).unwrap_or(none);
-        let mut edge = none;
+        let mut walk_entries = entries.walk(number + 1);
+        let mut edge_entries = entries.step(&mut walk_entries, number + 1);
+        let mut walk = time.walk(i64::MIN);
+        let mut edge = i64::MAX;
         for at in head..tail {
             let next = *self.window.times().get(at);
             if at == head || next > edge {
-                edge = time.next(next).unwrap_or(none);
+                edge = time.step(&mut walk, next);
                 self.window.structure_mut().cut();
             }
             let value = self.window.partial(at);
             self.window.structure_mut().refold(value);
             number += 1;
             if number == edge_entries {
-                edge_entries = entries.next(number + 1).unwrap_or(none);
+                edge_entries = entries.step(&mut walk_entries, number + 1);
                 self.window.structure_mut().cut();
             }
         }

@@ -17,6 +17,10 @@
 //! Edges and ends are positions on an axis: ticks of time, or numbers of entries. An edge
 //! at b parts what is at b or before from what is behind.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
 /// What ranges and slides count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
@@ -83,10 +87,17 @@ impl Multiples {
 
     /// The first at or behind a position; `None` beyond int64.
     pub fn next(self, from: i64) -> Option<i64> {
-        let ahead = (i128::from(self.remainder) - i128::from(from)).rem_euclid(self.step.into());
-        i64::try_from(i128::from(from) + ahead).ok()
+        let ahead = self.remainder - from.rem_euclid(self.step);
+        from.checked_add(if ahead < 0 { ahead + self.step } else { ahead })
     }
 }
+
+/// The next edge of each query, the first on top.
+type Nexts = BinaryHeap<Reverse<(i64, usize)>>;
+
+/// Where a walk over edges that are not listed is.
+#[derive(Clone, Debug, Default)]
+pub struct Walk(Nexts);
 
 /// As many edges of a cycle are listed at most.
 const LISTED_EDGES: i64 = 1 << 12;
@@ -120,6 +131,35 @@ impl Edges {
             None => (*edges.first()?, *length),
         };
         i64::try_from(i128::from(from) + i128::from(edge - within) + i128::from(turn)).ok()
+    }
+
+    /// A walk over the edges at or behind a position.
+    pub fn walk(&self, from: i64) -> Walk {
+        let mut next = Nexts::new();
+        if self.cycle.is_none() {
+            let each = self.each.iter().enumerate();
+            next.extend(each.filter_map(|(at, one)| Some(Reverse((one.next(from)?, at)))));
+        }
+        Walk(next)
+    }
+
+    /// The first edge at or behind a position, which is not before that of the last step;
+    /// the last position if there is none. O(log q) per edge of q queries, or of a list.
+    pub fn step(&self, walk: &mut Walk, from: i64) -> i64 {
+        if self.cycle.is_some() {
+            return self.next(from).unwrap_or(i64::MAX);
+        }
+        while let Some(mut first) = walk.0.peek_mut() {
+            let Reverse((edge, at)) = *first;
+            if edge >= from {
+                return edge;
+            }
+            match self.each[at].next(from) {
+                Some(next) => *first = Reverse((next, at)),
+                None => drop(PeekMut::pop(first)),
+            }
+        }
+        i64::MAX
     }
 
     /// How many there are in a length that is a multiple of every step, if they are listed.
@@ -229,6 +269,11 @@ mod tests {
     }
 
     fn walked(edges: &Edges) -> Vec<i64> {
+        let mut walk = edges.walk(-60);
+        for from in -60..60 {
+            let stepped = edges.step(&mut walk, from);
+            assert_eq!(stepped, edges.next(from).unwrap_or(i64::MAX));
+        }
         let next = |at: &i64| edges.next(at + 1).filter(|at| *at < 60);
         let first = edges.next(-60).filter(|at| *at < 60);
         std::iter::successors(first, next).collect()

@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::plan::{Axis, Multiples, Query, Unit};
+use super::plan::{Axis, Multiples, Query, Unit, Walk};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
 /// Ends that are to come, each with its query, the earliest first.
@@ -54,6 +54,8 @@ pub struct Schedule {
     /// The next edge of each axis; the last position where there is none.
     edge: i64,
     edge_entries: i64,
+    walk: Walk,
+    walk_entries: Walk,
 }
 
 impl Schedule {
@@ -74,6 +76,8 @@ impl Schedule {
             due_entries: Due::new(),
             edge: i64::MAX,
             edge_entries: i64::MAX,
+            walk: Walk::default(),
+            walk_entries: Walk::default(),
         };
         new.plan();
         new
@@ -145,11 +149,13 @@ impl Schedule {
     /// Finds the next edges, and the next end of each query.
     fn line_up(&mut self) {
         let next = self.count + 1;
-        self.edge_entries = self.entries.edges.next(next).unwrap_or(i64::MAX);
+        self.walk_entries = self.entries.edges.walk(next);
+        self.edge_entries = self.entries.edges.step(&mut self.walk_entries, next);
         self.due_entries = self.next_ends(Unit::Entries, next);
         (self.edge, self.due) = (i64::MAX, Due::new());
         if let (Some(from), Some(_)) = (self.reached(), self.last) {
-            self.edge = self.time.edges.next(from).unwrap_or(i64::MAX);
+            self.walk = self.time.edges.walk(from);
+            self.edge = self.time.edges.step(&mut self.walk, from);
             self.due = self.next_ends(Unit::Time, from);
         }
     }
@@ -239,7 +245,8 @@ impl Schedule {
         if self.count != self.edge_entries {
             return false;
         }
-        self.edge_entries = self.entries.edges.next(self.count + 1).unwrap_or(i64::MAX);
+        let edges = &self.entries.edges;
+        self.edge_entries = edges.step(&mut self.walk_entries, self.count + 1);
         true
     }
 
@@ -265,10 +272,8 @@ impl Schedule {
         if self.edge > limit {
             return false;
         }
-        let next = limit
-            .checked_add(1)
-            .and_then(|from| self.time.edges.next(from));
-        self.edge = next.unwrap_or(i64::MAX);
+        let (edges, from) = (&self.time.edges, limit.saturating_add(1));
+        self.edge = edges.step(&mut self.walk, from);
         true
     }
 
