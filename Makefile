@@ -52,8 +52,8 @@ help: ## this list
 dev: rust $(UV) ## a virtual environment in .venv with slidewise and all tools in it
 	@$(SYNC) --all-extras
 
-# Tests run on this build: with the tests of the core it shares the profile, and it checks
-# assertions and overflow. What asks for `dev` next has the optimised one again.
+# Tests run on this build: with those of the core over tables it shares the profile, and it
+# checks assertions and overflow. What asks for `dev` next has the optimised one again.
 build-dev: dev-tools ## the extension for tests: built sooner, runs slower; then .venv/bin/pytest
 	@touch $(VENV)/.build-dev
 	@MAKEFLAGS= $(BIN)/maturin develop --uv --locked --quiet
@@ -73,8 +73,12 @@ test: build-dev ## everything that must pass: lint, cargo tests, pytest; SEED= o
 	@echo "seed $(SEED); the same again: make test SEED=$(SEED)"
 	@$(MAKE) --no-print-directory -j 2 BUILT=1 lint test-spark test-core test-package
 
+# What the tests of tables run is compiled in the core: they share the extension's, optimised.
 test-core: $(if $(BUILT),,dev-tools) ## the tests of the Rust core; ARGS=oracle:: for a part of them
-	$(BIN)/python tools/cargo_test.py -p slidewise-core $(ARGS)
+	$(BIN)/python tools/cargo_test.py -p slidewise-core --lib --test every \
+		--test structures $(ARGS)
+	$(BIN)/python tools/cargo_test.py -p slidewise-core --doc --profile dev $(ARGS)
+	$(BIN)/python tools/cargo_test.py -p slidewise-core --test tables --profile dev $(ARGS)
 
 test-package: $(if $(BUILT),,build-dev) ## those of the Python package without Spark
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
@@ -98,13 +102,14 @@ test-nightly: ## the long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, 
 test-release: dev ## the tests of the package on the optimised build
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
 
-# Scripts of fiba per kind of partial; a twentieth of that for each other structure.
+# Scripts of fiba per kind of partial; a tenth of that for each other structure.
 SCRIPTS ?= 1000000
-WINDOWS := oracle:: in_order:: reactive:: trees:: shared:: hybrids:: costs
+WINDOWS := oracle:: in_order:: reactive:: trees:: shared:: hybrids:: queue:: costs \
+           auto:: deferred:: aggregations:: holistic::
 test-long: dev-tools ## the core's scripts and costs at length: SCRIPTS=1000000; WINDOWS=trees::
 	@echo "$(SCRIPTS) scripts from seed $(SEED)"
 	SLIDEWISE_SCRIPTS=$(SCRIPTS) SLIDEWISE_COSTS=all $(CARGO) test --profile long --locked \
-		-p slidewise-core --test structures -- $(WINDOWS)
+		-p slidewise-core --test structures --test every --test tables -- $(WINDOWS)
 
 PAIRS ?= 10000
 test-matrix-long: dev ## every algorithm with every aggregation, PAIRS=10000 scripts for each

@@ -27,8 +27,13 @@ pub fn arrivals(random: &mut Random, count: usize, d: usize) -> Vec<i64> {
 /// Exponents of the sizes that costs are counted at; the last only if `SLIDEWISE_COSTS` is
 /// `all`.
 pub fn sizes() -> impl Iterator<Item = u32> {
-    let all = std::env::var("SLIDEWISE_COSTS").is_ok_and(|costs| costs == "all");
+    let all = all_sizes();
     [0, 1, 3, 6, 10, 15, 20]
         .into_iter()
         .filter(move |log| all || *log < 20)
+}
+
+/// Whether costs are counted at the largest sizes, too.
+pub fn all_sizes() -> bool {
+    std::env::var("SLIDEWISE_COSTS").is_ok_and(|costs| costs == "all")
 }

@@ -4,6 +4,7 @@
 
 pub mod costs;
 pub mod definition;
+pub mod holistic;
 pub mod monoids;
 pub mod owned;
 pub mod script;

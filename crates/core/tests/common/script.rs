@@ -18,12 +18,12 @@ use super::Random;
 /// Of each hundred scripts, how many a test of the default structure runs, and how many one
 /// of the others does.
 pub const DEFAULT: u64 = 100;
-pub const OTHER: u64 = 5;
+pub const OTHER: u64 = 10;
 
-/// The seeds of a test: `percent` of twelve thousand, or of `SLIDEWISE_SCRIPTS`. They change
+/// The seeds of a test: `percent` of 1,200, or of `SLIDEWISE_SCRIPTS`. They change
 /// daily, unless `SLIDEWISE_SEED` is the first. A test that fails prints how to repeat it.
 pub fn seeds(percent: u64) -> Seeds {
-    let scripts = setting("SLIDEWISE_SCRIPTS").unwrap_or(12_000);
+    let scripts = setting("SLIDEWISE_SCRIPTS").unwrap_or(1_200);
     let first = setting("SLIDEWISE_SEED").unwrap_or_else(today);
     Seeds {
         left: first..first + (scripts * percent / 100).max(1),

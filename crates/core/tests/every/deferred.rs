@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::common::Random;
-use crate::common::script::{Claims, Generator, Op as Step};
+use crate::common::script::{Claims, Generator, Op as Step, seeds};
 use slidewise_core::aggregate::collect::Seq;
 use slidewise_core::aggregate::deferred::{Deferred, Ledger, Term, UdafCall, UdafFunction};
 use slidewise_core::aggregate::{AggSpec, Answer, Cell, DType, Kind};
@@ -209,7 +209,7 @@ fn compare(algorithm: Algorithm, claims: Claims, ties: Ties, seed: u64) {
 
 #[test]
 fn every_algorithm_gives_the_entries_in_order_whatever_fails() {
-    for seed in 0..1000 {
+    for seed in seeds(5) {
         let ties = [Ties::Keep, Ties::Combine][seed as usize % 2];
         for info in &ALGORITHMS {
             let Some(algorithm) = info.with(&[]) else {

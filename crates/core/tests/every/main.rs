@@ -11,7 +11,3 @@ mod deferred;
 mod holistic;
 mod hostile;
 mod laws;
-mod lifted;
-mod native;
-mod rolling;
-mod threads;

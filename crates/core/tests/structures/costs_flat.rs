@@ -275,7 +275,7 @@ fn flat_fat_slides_for_logs() {
 /// Doubling and halving are paid by the inserts and evicts that led there.
 #[test]
 fn flat_fat_resizes_at_amortised_constant_cost() {
-    for n in [1, 7, 64, 1000, 1 << 15, 1 << 18] {
+    for n in sizes().map(|log| 1 << log).chain([7, 1000]) {
         let logs = u64::from(usize::ilog2(2 * n)) + 1;
         let pays = [Some(2), Some(1), Some(3 * logs + 1)];
         let small = || queue(FlatFatQueue::new(Affine::<0>, 1));

@@ -157,7 +157,7 @@ fn check(seed: u64) {
 
 #[test]
 fn running_sums_are_those_of_every_window() {
-    for seed in 0..2000 {
+    for seed in 0..500 {
         check(seed);
     }
 }

@@ -6,7 +6,8 @@ use slidewise_core::aggregate::sketch::SketchRequest;
 use slidewise_core::aggregate::{AggSpec, Kind};
 use slidewise_core::rolling::{Closed, Error, Length, Output, QueryPoints, Request, Span, rolling};
 
-const ROWS: usize = 40_000;
+/// Enough for two threads, however many are asked for.
+const ROWS: usize = 33_000;
 
 /// Aggregations of every way through the code: kernels, any monoid, lists, values counted.
 const KINDS: [Kind; 13] = [
@@ -149,22 +150,32 @@ fn answers_do_not_depend_on_the_number_of_threads(groups: u64, sorted: bool) {
         ..Request::new(&table.times, &columns, &aggs, &spans)
     };
     let arrival = Some(&table.arrival[..]);
-    for request in [
-        whole,
-        Request {
-            at: Some(at),
-            ..whole
-        },
-        Request { arrival, ..whole },
-        Request {
-            arrival,
-            at: Some(arrived),
-            aggs: &aggs[..8],
-            ..whole
-        },
+    let among = Request {
+        at: Some(at),
+        spans: &spans[1..],
+        ..whole
+    };
+    let by_arrival = Request {
+        arrival,
+        spans: &spans[1..],
+        ..whole
+    };
+    let among_arrived = Request {
+        arrival,
+        at: Some(arrived),
+        aggs: &aggs[..8],
+        spans: &spans[..1],
+        ..whole
+    };
+    // As many threads as there are stretches worth one, and more.
+    for (request, counts) in [
+        (whole, &[2, 5][..]),
+        (among, &[5]),
+        (by_arrival, &[2]),
+        (among_arrived, &[5]),
     ] {
         let one = rolling(request, &mut || true).unwrap();
-        for threads in [2, 5] {
+        for &threads in counts {
             let many = rolling(Request { threads, ..request }, &mut || true).unwrap();
             assert!(
                 bits(&one) == bits(&many),
@@ -198,10 +209,10 @@ fn threads_share_groups_of_few_rows() {
 fn an_overflow_names_its_row_and_span() {
     let mut random = Random(21);
     let mut table = Table::new(&mut random, 500, true);
-    table.integers[39_999] = 1 << 62;
-    table.integers[39_998] = 1 << 62;
-    table.groups[39_999] = 77;
-    table.groups[39_998] = 77;
+    table.integers[ROWS - 1] = 1 << 62;
+    table.integers[ROWS - 2] = 1 << 62;
+    table.groups[ROWS - 1] = 77;
+    table.groups[ROWS - 2] = 77;
     let columns = [Column {
         values: Values::I64(&table.integers),
         validity: None,
@@ -223,7 +234,7 @@ fn an_overflow_names_its_row_and_span() {
         let Err(Error::Overflow { span, row, .. }) = rolling(request, &mut || true) else {
             panic!("twice 2^62 does not fit int64");
         };
-        assert_eq!((span, row), (1, 39_999), "{threads} threads");
+        assert_eq!((span, row), (1, ROWS - 1), "{threads} threads");
     }
 }
 
