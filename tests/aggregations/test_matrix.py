@@ -19,7 +19,7 @@ import slidewise as sw
 from slidewise import aggregations
 from slidewise.window.algorithms import ALGORITHMS, LAWS
 
-SCRIPTS = int(os.environ.get("SLIDEWISE_SCRIPTS", "300"))
+SCRIPTS = int(os.environ.get("SLIDEWISE_SCRIPTS", "100"))
 DEFAULT = ("auto", "fiba")
 STEPS = 16
 
