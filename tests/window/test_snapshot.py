@@ -537,12 +537,21 @@ def claiming(window, places):
             yield forged(header, bytes(changed[: at + 8 + len(payload) // 2]))
 
 
-def growth_at_peak(blob):
-    """How much more memory than before was resident while the blob was refused."""
-    reset_peak()
-    before = peak_rss()
-    assert refused(blob)
-    return peak_rss() - before
+def refused_within(blob, most):
+    """Whether a blob is refused; if so, with so many more bytes resident at the peak.
+
+    The least of three counts: the allocator's own reserves come and go.
+    """
+    growths = []
+    while len(growths) < 3:
+        reset_peak()
+        before = peak_rss()
+        if not refused(blob):
+            return False
+        growths.append(peak_rss() - before)
+        if growths[-1] <= most:
+            return True
+    raise AssertionError(f"{growths} bytes more, not {most}")
 
 
 @pytest.mark.skipif(
@@ -558,11 +567,7 @@ def test_damage_allocates_little():
     measured = 0
     for window in (ints, deviations, strings, CORPUS["objects"](), CORPUS["columns"]()):
         for blob in claiming(window, 40):
-            if refused(blob):
-                # The least of three: the allocator's own reserves come and go.
-                most = min(growth_at_peak(blob) for _ in range(3))
-                assert most <= 2 * len(blob) + (1 << 20)
-                measured += 1
+            measured += refused_within(blob, 2 * len(blob) + (1 << 20))
         for blob in claiming(window, 4):
             tracemalloc.start()
             was_refused = refused(blob)
@@ -582,9 +587,7 @@ def test_damage_allocates_little_whatever_the_algorithm(algorithm):
         window = sw.Window(sw.stddev(), algorithm=algorithm, dtype="int64")
     except sw.SpecError as error:
         pytest.skip(str(error))
-    window.insert_many(np.arange(30_000), np.arange(30_000))
+    window.insert_many(np.arange(10_000), np.arange(10_000))
     blob = window.to_bytes()
     for damaged in [blob[:-1], *claiming(window, 3)]:
-        if refused(damaged):
-            most = min(growth_at_peak(damaged) for _ in range(3))
-            assert most <= 8 * len(damaged) + (1 << 20)
+        refused_within(damaged, 8 * len(damaged) + (1 << 20))
