@@ -16,6 +16,7 @@ from slidewise.aggregations.sketches import SKETCHES
 from slidewise.window.algorithms import read_table
 
 __all__ = [
+    "QUERY_RULES",
     "RULES",
     "SHARED_RULES",
     "Rule",
@@ -61,6 +62,7 @@ def _rules(name: str) -> tuple[Rule, ...]:
 
 RULES = _rules("rule")
 SHARED_RULES = _rules("shared_rule")
+QUERY_RULES = _rules("query_rule")
 
 
 def request_kinds(
@@ -106,7 +108,7 @@ def choose(kinds: Sequence[tuple[str, bool]], floats: bool, prefer: str | None) 
 
 
 def choose_shared(
-    kinds: Sequence[tuple[str, bool]], floats: bool, columns: int
+    kinds: Sequence[tuple[str, bool]], floats: bool, columns: int, queries: bool = False
 ) -> Rule:
     """The rule for a shared window.
 
@@ -114,6 +116,7 @@ def choose_shared(
         kinds: What `request_kinds` gives.
         floats: Whether there are float columns.
         columns: The number of input columns.
+        queries: Whether it has queries, not ranges.
 
     Example:
         >>> choose_shared([("sum", False)], True, 1).take
@@ -124,4 +127,5 @@ def choose_shared(
         matching.add("selective")
     if _core.subtracts_exactly(kinds, floats):
         matching.add("exact")
-    return next(rule for rule in SHARED_RULES if rule.of in matching)
+    rules = QUERY_RULES if queries else SHARED_RULES
+    return next(rule for rule in rules if rule.of in matching)

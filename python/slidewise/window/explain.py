@@ -54,7 +54,9 @@ def _rule_of(
 ) -> Rule | None:
     kinds, floats = request_kinds(plan.aggs, plan.requests), "float64" in dtypes
     if plan.is_shared:
-        rule = choose_shared(kinds, floats, len(plan.feeds))
+        rule = choose_shared(
+            kinds, floats, len(plan.feeds), plan.asked_queries is not None
+        )
     else:
         rule = choose(kinds, floats, plan.prefer)
     return rule if rule.take == initial else None

@@ -360,6 +360,7 @@ def make_plan(
             request_kinds(named, requests),
             hint,
             shared,
+            queries is not None,
             len(inputs.columns),
         ),
         ties=checked_ties(ties, kept),
@@ -393,12 +394,13 @@ def _begins(
     kinds: Sequence[tuple[str, bool]],
     prefer: str | None,
     shared: bool,
+    queries: bool,
     columns: int,
 ) -> tuple[str, str]:
     if algorithm != "auto":
         return algorithm, algorithm
     rules = [
-        choose_shared(kinds, inexact, columns)
+        choose_shared(kinds, inexact, columns, queries)
         if shared
         else choose(kinds, inexact, prefer)
         for inexact in (False, True)

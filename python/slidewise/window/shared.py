@@ -71,7 +71,8 @@ class SharedWindow(_core.Window):
             "amta", "daba_chain" and "recalculate": see `slidewise.algorithms`. "auto"
             takes slick_deque for results that are one of the values and for integers
             that subtract exactly, otherwise flat_fit, which needs no law. Of queries it
-            is the final aggregator, which may also be "fiba".
+            is the final aggregator, which may also be "fiba"; "auto" takes slick_deque
+            for results that are one of the values, otherwise flat_fit.
         late: How late entries may be, for queries of time: a duration or an int. An
             entry that far behind the latest is taken in order of time; a later one
             raises `OutOfOrderError`. None if entries come in order.
@@ -420,7 +421,7 @@ class SharedWindow(_core.Window):
             >>> print(w.explain())
             slick_deque: chosen by "auto" for aggregations whose result is one of the
               values, such as max, because values that a later one dominates are
-              dropped, and one pass over the rest answers all ranges
+              dropped, and one pass over the rest answers all queries that fall due
             max() over 5 every 3; entries of equal time are kept, in order of arrival
             queries of time: composite slide 3; 1 edge by Cutty (Panes 3, Pairs 2)
             0 slices held; final aggregator: slick_deque
