@@ -29,7 +29,7 @@ struct Rows {
 impl Rows {
     fn push(&mut self, key: u32, time: i64, int: Option<i64>, float: f64) {
         let row = self.times.len();
-        if row % 8 == 0 {
+        if row.is_multiple_of(8) {
             self.valid.push(0);
         }
         self.valid[row / 8] |= u8::from(int.is_some()) << (row % 8);
