@@ -316,6 +316,12 @@ ARGUMENTS = {
     "__init_subclass__": None,
     "__subclasshook__": None,
     "__class_getitem__": None,
+    # Of a window with queries: tests/window/test_queries.py.
+    "_add_query": None,
+    "_advance": None,
+    "_drop_query": None,
+    "_due_columns": None,
+    "_slices": None,
 }
 # What object gives to all, and does not look into a window.
 INNATE = set(dir(object)) - {"__reduce__", "__reduce_ex__", "__repr__"}

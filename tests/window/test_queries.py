@@ -663,3 +663,47 @@ def test_what_it_says_of_itself():
     assert "over no queries" in repr(w)
     assert w.insert(START, 1) == []
     assert (len(w), w.query()) == (0, [])
+
+
+USES = {
+    "add": lambda w: w.add(sw.Query(4, every=2)),
+    "drop": lambda w: w.drop(0),
+    "advance": lambda w: w.advance(9),
+    "query": lambda w: w.query(),
+    "explain": lambda w: w.explain(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("where", ["lift", "combine"])
+def test_calling_back_in_is_a_clean_error(where, use):
+    """From a function of an aggregation; the answers are those without it."""
+    refused, armed = [], []
+
+    def call(here):
+        if armed and here == where:
+            armed.clear()
+            try:
+                USES[use](window)
+            except sw.WindowBusyError as error:
+                refused.append(error)
+
+    def lift(value):
+        call("lift")
+        return (value,)
+
+    def combine(older, younger):
+        call("combine")
+        return older + younger
+
+    queries = [sw.Query(4, every=2), sw.Query(6, every=3)]
+    aggregation = sw.aggregation(lift, combine, list, ())
+    window = sw.SharedWindow(aggregation, queries=queries)
+    plain = sw.SharedWindow(sw.collect(), queries=queries)
+    window.insert_many([1, 2, 3], [1, 2, 3])
+    plain.insert_many([1, 2, 3], [1, 2, 3])
+    armed.append(True)
+    for time in range(4, 9):
+        assert window.insert(time, time) == plain.insert(time, time)
+    assert len(refused) == 1
+    window.check()
