@@ -26,7 +26,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use hashbrown::DefaultHashBuilder;
 
 use crate::aggregate::column::Column;
-use crate::aggregate::{AggSpec, Aggregation, Answer, DType, Visitor, plan};
+use crate::aggregate::{AggSpec, Aggregation, Answer, DType, Visitor, plan_few};
 use crate::monoid::Entry;
 use crate::rolling::{Error, Length, Output, Overflow, Span, fill_columns};
 pub use keys::KeyColumn;
@@ -92,13 +92,13 @@ pub struct Points<'a> {
 /// An empty store for a request.
 ///
 /// # Panics
-/// Like [`plan`].
+/// Like [`plan_few`].
 pub fn store(aggs: &[AggSpec], dtypes: &[DType]) -> Box<dyn Store> {
     let request = Request {
         aggs: aggs.to_vec(),
         dtypes: dtypes.to_vec(),
     };
-    plan(aggs, dtypes, Build(request))
+    plan_few(aggs, dtypes, Build(request))
 }
 
 struct Build(Request);

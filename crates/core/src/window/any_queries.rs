@@ -15,7 +15,7 @@ use super::slick_deque::SlickDeque;
 use super::slick_deque_inv::SlickDequeInv;
 use crate::aggregate::collect::Element;
 use crate::aggregate::{
-    AggSpec, Aggregation, DType, InvertibleVisitor, SelectiveVisitor, Visitor, plan_few,
+    AggSpec, Aggregation, DType, InvertibleVisitor, SelectiveVisitor, Visitor, plan_fewest,
     plan_invertible, plan_selective,
 };
 use crate::monoid::{Invertible, Monoid, Selective};
@@ -38,7 +38,7 @@ pub fn window<T: Element>(
             Some(window) => window,
             None => plan_invertible(aggs, dtypes, build).expect("an inverse or a selection"),
         },
-        _ => plan_few(aggs, dtypes, build),
+        _ => plan_fewest(aggs, dtypes, build),
     }
 }
 
