@@ -1,7 +1,5 @@
 //! `_core.KeyedStore`: the entries of many keys, Arrow columns in and out.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-
 use arrow_array::Int64Array;
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -27,7 +25,6 @@ pub(crate) struct KeyedStore {
     store: Box<dyn Store>,
     dtypes: Vec<DType>,
     key_types: Vec<DataType>,
-    latest: AtomicI64,
 }
 
 /// Windows and the names of their answers: what `KeyedStore.ask` needs again and again.
@@ -103,7 +100,6 @@ impl KeyedStore {
             store: store(&aggs, &dtypes),
             dtypes,
             key_types,
-            latest: AtomicI64::new(i64::MIN),
         })
     }
 
@@ -127,9 +123,6 @@ impl KeyedStore {
             let views: Vec<Column<'_, i64>> = columns.iter().map(Numbers::column).collect();
             let all = times.values().to_vec();
             self.store.replace(gone.view(), keys.view(), all, &views);
-            if let Some(latest) = times.values().iter().max() {
-                self.latest.fetch_max(*latest, Ordering::Release);
-            }
         });
         Ok(())
     }
@@ -194,18 +187,16 @@ impl KeyedStore {
 
     /// The answers for one key, by name; `None` if Arrow must convert its values first, or an
     /// integer does not fit.
-    /// `at` is a time, by default the latest of the store.
     fn ask<'py>(
         &self,
         py: Python<'py>,
         question: &Question,
         key: &Bound<'py, PyAny>,
-        at: Option<i64>,
+        at: i64,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(keys) = KeyBytes::of_values(&self.key_types, key)? else {
             return Ok(None);
         };
-        let at = at.unwrap_or_else(|| self.latest.load(Ordering::Acquire));
         let answer = PyDict::new(py);
         if !question.ascends {
             // Names in the order of the windows.
@@ -241,13 +232,6 @@ impl KeyedStore {
     /// of these keys.
     fn evict(&self, py: Python<'_>, until: i64) -> usize {
         py.detach(|| self.store.evict(until))
-    }
-
-    /// The latest time inserted; None before there is one.
-    #[getter]
-    fn latest(&self) -> Option<i64> {
-        let latest = self.latest.load(Ordering::Acquire);
-        (!self.store.is_empty()).then_some(latest)
     }
 
     fn __len__(&self) -> usize {

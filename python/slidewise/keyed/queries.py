@@ -197,10 +197,12 @@ class Queries(Locked):
         Raises:
             SpecError: If there were no rows yet, or there are sessions.
         """
+        if self._store_reader is not None and self._shard is not None:
+            return self._shard
         refuse_sessions(self._spec)
         if self._shard is None:
             raise SpecError(f"there are no rows yet: ingest some before {call}")
-        if self._store_reader is None and StoreReader.serves(self._shard.query):
+        if StoreReader.serves(self._shard.query):
             self._open_store()
         return self._shard
 

@@ -210,6 +210,11 @@ class Query:
         """Ticks as times of the type of the stream's times."""
         return self.times.restore(ticks)
 
+    def timed(self, rows: pa.Table) -> pa.Table:
+        """Rows of the state with their column of times."""
+        times = self.restore(rows.column(TIME).combine_chunks())
+        return rows.append_column(self.spec.on, times)
+
     def arranged(self, rows: pa.Table, ticks: pa.Array) -> pa.Table:
         """Rows in the columns of waiting rows, with their ticks."""
         columns = [ticks]
@@ -437,8 +442,7 @@ class Query:
         lifted = None
         if PARTIAL in table.column_names:
             lifted = table.column(PARTIAL).combine_chunks()
-        times = self.restore(table.column(TIME).combine_chunks())
-        table = table.append_column(self.spec.on, times)
+        table = self.timed(table)
         return table, KernelCall(
             frame(table), spec, history=history, row_partials=lifted
         )

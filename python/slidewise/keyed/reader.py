@@ -48,7 +48,7 @@ class Answers:
     """Answers to questions, in their order.
 
     Attributes:
-        results: Per window, the results by name.
+        results: Per window, the results by name, at least those of the Spec.
         until: Per window, the first ticks at which a row leaves it, null for never;
             None if it was not asked for.
     """
@@ -63,9 +63,9 @@ class Answers:
             SpecError: If two columns have one name.
         """
         pairs = [
-            (f"{name}_{window.label}", result)
+            (f"{name}_{window.label}", results[name])
             for window, results in zip(windows, self.results, strict=True)
-            for name, result in results.items()
+            for name, _ in query.spec.aggs
         ]
         for window, ticks in zip(windows, self.until or (), strict=False):
             times = query.times.window_ends(ticks)
@@ -237,9 +237,7 @@ class RowReader:
     ) -> Answers:
         """Runs the kernel over rows; questions see the rows of their code."""
         query = self._query
-        table = rows.append_column(
-            query.spec.on, query.restore(rows[TIME].combine_chunks())
-        )
+        table = query.timed(rows)
         lifted = None
         if PARTIAL in table.column_names:
             lifted = table.column(PARTIAL).combine_chunks()
@@ -247,10 +245,8 @@ class RowReader:
         call = KernelCall(frame(table), spec, row_partials=lifted)
         call.groups = codes
         call.name_row = named_by(asked, query)
-        results = call.compute(points)
-        names = [name for name, _ in query.spec.aggs]
         return Answers(
-            [{name: window[name] for name in names} for window in results],
+            call.compute(points),
             self._until(table, codes, points, spec, expires) if expires else None,
         )
 

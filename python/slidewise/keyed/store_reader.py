@@ -147,7 +147,6 @@ class StoreReader:
         )
         points = QueryPoints(asked.ticks, None, None, None, "query")
         results = call.decode(answers, beyond, points)
-        names = [name for name, _ in self.query.spec.aggs]
         until = None
         if expiry:
             extra = asked.plus is not None
@@ -156,7 +155,7 @@ class StoreReader:
                 expiry_of(pa.array(first), window, horizon)
                 for first, window in zip(earliest, windows, strict=True)
             ]
-        return Answers([{name: of[name] for name in names} for of in results], until)
+        return Answers(results, until)
 
     def _keys(self, rows: pa.Table) -> list[pa.Array]:
         return [rows.column(name).combine_chunks() for name in self._by]
@@ -175,13 +174,8 @@ class StoreReader:
 
     def _inputs(self, rows: pa.Table) -> list[pa.Array]:
         """The inputs of the kernel, in the order of rows of the state."""
-        call = KernelCall(frame(self._timed(rows)), self.query.spec_of_points)
+        call = KernelCall(frame(self.query.timed(rows)), self.query.spec_of_points)
         return [call.inputs.columns[at] for at in self._stored]
-
-    def _timed(self, rows: pa.Table) -> pa.Table:
-        """Rows of the state with their column of times."""
-        times = self.query.restore(rows.column(TIME).combine_chunks())
-        return rows.append_column(self.query.spec.on, times)
 
     def _inputs_of_extra_rows(self, asked: Questions) -> list[pa.Array] | None:
         if asked.plus is None:
@@ -192,7 +186,7 @@ class StoreReader:
         """The call of some windows, bound to no rows."""
         call = self._calls.get(windows)
         if call is None:
-            table = self._timed(self.query.leaf.empty_table())
+            table = self.query.timed(self.query.leaf.empty_table())
             spec = replace(self.query.spec_of_points, windows=windows, empty=False)
             call = KernelCall(frame(table), spec)
             if len(self._calls) >= _MOST_CALLS:

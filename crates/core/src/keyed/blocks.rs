@@ -41,7 +41,7 @@ impl Block {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Page<In> {
     times: Vec<i64>,
     values: Vec<In>,
@@ -53,7 +53,7 @@ struct Page<In> {
     listed: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Blocks<M: Monoid> {
     pages: Vec<Page<M::In>>,
     /// By size, the pages with room for a block.

@@ -42,7 +42,7 @@ struct Place {
     len: u32,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Keys {
     /// The lower half of the hash, and the number.
     table: HashTable<(u32, u32)>,

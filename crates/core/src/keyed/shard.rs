@@ -23,7 +23,7 @@ struct Head {
     root: Root,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Shard<M: Monoid> {
     pub keys: Keys,
     /// By the number of the key.

@@ -35,7 +35,7 @@ enum Below {
     Node(u32),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Child<P> {
     /// No time below is less.
     first: i64,
@@ -45,22 +45,13 @@ struct Child<P> {
     agg: Option<P>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Forest<M: Monoid> {
     pub blocks: Blocks<M>,
     nodes: Vec<Vec<Child<M::Partial>>>,
     free: Vec<u32>,
     /// Empty between calls.
     scratch: Run<M>,
-}
-
-impl<M: Monoid> Clone for Run<M> {
-    fn clone(&self) -> Self {
-        Self {
-            times: self.times.clone(),
-            entries: self.entries.clone(),
-        }
-    }
 }
 
 impl<M: Monoid> Default for Forest<M> {
@@ -135,7 +126,9 @@ impl<M: Monoid> Forest<M> {
                     .last()
                     .is_none_or(|last| *last <= run.times[from]);
                 scratch.merge(run, from, to);
-                let children = self.leaves(&scratch, 0, scratch.len(), appended);
+                // One block as long as it can be: a node takes as much as many entries.
+                let several = appended && scratch.len() > MOST;
+                let children = self.leaves(&scratch, 0, scratch.len(), several);
                 scratch.clear();
                 self.scratch = scratch;
                 self.rooted(monoid, children, 0)

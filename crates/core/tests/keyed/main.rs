@@ -64,24 +64,43 @@ impl Rows {
     }
 }
 
-/// Keys of different lengths.
-fn key_bytes(keys: &[u32]) -> (Vec<u8>, Vec<usize>) {
-    let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
-    for key in keys {
-        bytes.extend(format!("key {}", key * 37).into_bytes());
-        offsets.push(bytes.len());
+/// Keys of different lengths, as bytes.
+struct Keys {
+    bytes: Vec<u8>,
+    offsets: Vec<usize>,
+}
+
+impl Keys {
+    fn of(keys: &[u32]) -> Self {
+        let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
+        for key in keys {
+            bytes.extend(format!("key {}", key * 37).into_bytes());
+            offsets.push(bytes.len());
+        }
+        Self { bytes, offsets }
     }
-    (bytes, offsets)
+
+    fn view(&self) -> KeyColumn<'_> {
+        KeyColumn {
+            bytes: &self.bytes,
+            offsets: &self.offsets,
+        }
+    }
+
+    /// Points at times of these keys.
+    fn at<'a>(&'a self, times: &'a [i64], plus: Option<&'a [Column<'a, i64>]>) -> Points<'a> {
+        Points {
+            keys: self.view(),
+            times,
+            plus,
+        }
+    }
 }
 
 /// Inserts rows with the first `width` of their columns.
 fn insert(store: &dyn Store, rows: &Rows, width: usize) {
-    let (bytes, offsets) = key_bytes(&rows.keys);
-    let keys = KeyColumn {
-        bytes: &bytes,
-        offsets: &offsets,
-    };
-    store.insert(keys, rows.times.clone(), &rows.columns()[..width]);
+    let keys = Keys::of(&rows.keys);
+    store.insert(keys.view(), rows.times.clone(), &rows.columns()[..width]);
 }
 
 fn agg(kind: Kind, of: usize) -> AggSpec {
@@ -246,15 +265,8 @@ fn answers_are_those_of_a_table() {
             let asked: Vec<u32> = (0..30).map(|_| random.below(keys + 2) as u32).collect();
             let at = |_| now + 50 - random.below(400) as i64;
             let times: Vec<i64> = (0..30).map(at).collect();
-            let (bytes, offsets) = key_bytes(&asked);
-            let points = Points {
-                keys: KeyColumn {
-                    bytes: &bytes,
-                    offsets: &offsets,
-                },
-                times: &times,
-                plus: None,
-            };
+            let of_points = Keys::of(&asked);
+            let points = of_points.at(&times, None);
             let ours = held.query(&points, &spans, Overflow::Fail).expect("fits");
             let theirs = expected(&all, (&asked, &times), aggs, &spans, width);
             compare(&ours, &theirs, &format!("script {script}, {aggs:?}"));
@@ -279,15 +291,8 @@ fn a_row_more_takes_part_last_of_its_time() {
                 let mut all = rows.clone();
                 all.extend(&plus);
                 let spans = [span(100, closed, 0), span(10, closed, 0)];
-                let (bytes, offsets) = key_bytes(&plus.keys);
-                let points = Points {
-                    keys: KeyColumn {
-                        bytes: &bytes,
-                        offsets: &offsets,
-                    },
-                    times: &plus.times,
-                    plus: Some(&plus.columns()[..width]),
-                };
+                let (of_points, columns) = (Keys::of(&plus.keys), plus.columns());
+                let points = of_points.at(&plus.times, Some(&columns[..width]));
                 let ours = held.query(&points, &spans, Overflow::Fail).expect("fits");
                 let theirs = expected(&all, (&plus.keys, &plus.times), &aggs, &spans, width);
                 compare(&ours, &theirs, &format!("{closed:?} {aggs:?}"));
@@ -304,15 +309,8 @@ fn the_first_entry_of_a_window_is_known() {
         rows.push(0, time, Some(1), 0.0);
     }
     insert(&*held, &rows, 1);
-    let (bytes, offsets) = key_bytes(&[0, 0, 1]);
-    let points = Points {
-        keys: KeyColumn {
-            bytes: &bytes,
-            offsets: &offsets,
-        },
-        times: &[30, 25, 30],
-        plus: None,
-    };
+    let of_points = Keys::of(&[0, 0, 1]);
+    let points = of_points.at(&[30, 25, 30], None);
     let spans = [span(15, Closed::Right, 0), span(4, Closed::Right, 0)];
     let first = held.first_times(&points, &spans);
     assert_eq!(first[0], [Some(20), Some(20), None]);
@@ -335,6 +333,19 @@ fn keys_without_rows_go() {
     assert!(bytes < 1 << 20, "{bytes} bytes for 500 keys");
 }
 
+/// Keys that append one entry at a time: a block of as many as it can hold takes no node.
+#[test]
+fn keys_of_a_block_take_little_more_than_their_entries() {
+    let held = store(&[agg(Kind::Sum, 0)], &[DType::I64]);
+    for time in 0..128 {
+        let mut rows = Rows::default();
+        (0..2000).for_each(|key| rows.push(key, time, Some(1), 0.0));
+        insert(&*held, &rows, 1);
+    }
+    let each = held.bytes() as f64 / f64::from(128 * 2000);
+    assert!((16.0..19.5).contains(&each), "{each} bytes per entry");
+}
+
 #[test]
 fn removed_keys_come_back_empty() {
     let held = store(&[agg(Kind::Collect, 0)], &[DType::I64]);
@@ -344,13 +355,9 @@ fn removed_keys_come_back_empty() {
         rows.push(at % 3, i64::from(at), Some(i64::from(at)), 0.0);
     }
     insert(&*held, &rows, 1);
-    let (bytes, offsets) = key_bytes(&[1, 7]);
-    let gone = KeyColumn {
-        bytes: &bytes,
-        offsets: &offsets,
-    };
+    let gone = Keys::of(&[1, 7]);
     held.replace(
-        gone,
+        gone.view(),
         KeyColumn::default(),
         Vec::new(),
         &no_rows.columns()[..1],
@@ -366,15 +373,8 @@ fn removed_keys_come_back_empty() {
     all.extend(&again);
     let spans = [span(20_000, Closed::Right, 0)];
     let (keys, times) = ([0, 1, 2], [9_999; 3]);
-    let (bytes, offsets) = key_bytes(&keys);
-    let points = Points {
-        keys: KeyColumn {
-            bytes: &bytes,
-            offsets: &offsets,
-        },
-        times: &times,
-        plus: None,
-    };
+    let of_points = Keys::of(&keys);
+    let points = of_points.at(&times, None);
     let aggs = [agg(Kind::Collect, 0)];
     let ours = held.query(&points, &spans, Overflow::Fail).expect("fits");
     let theirs = expected(&all, (&keys, &times), &aggs, &spans, 1);
@@ -388,21 +388,13 @@ fn readers_see_whole_batches() {
     const BATCHES: i64 = 300;
     let held = store(&[agg(Kind::Count, 0)], &[DType::I64]);
     let all: Vec<u32> = (0..KEYS).collect();
-    let (bytes, offsets) = key_bytes(&all);
-    let keys = KeyColumn {
-        bytes: &bytes,
-        offsets: &offsets,
-    };
+    let keys = Keys::of(&all);
     let spans = [span(i64::MAX, Closed::Right, 0)];
     let read = || {
         let times = vec![BATCHES; all.len()];
         let mut latest = 0;
         while latest < BATCHES {
-            let points = Points {
-                keys,
-                times: &times,
-                plus: None,
-            };
+            let points = keys.at(&times, None);
             let answers = held.query(&points, &spans, Overflow::Fail).expect("fits");
             let Output::I64 { values, .. } = &answers[0][0] else {
                 panic!("counts are integers");
