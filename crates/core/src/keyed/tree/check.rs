@@ -1,0 +1,69 @@
+//! The invariants of a tree.
+
+use super::{ARITY, Below, Forest, Root, fold_children};
+use crate::monoid::Monoid;
+
+impl<M: Monoid> Forest<M> {
+    /// Checks the invariants of a key's sequence.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self, monoid: &M, root: Root) -> Result<(), String> {
+        let mut last = i64::MIN;
+        let mut ordered = true;
+        self.entries(root, &mut |time, _| {
+            ordered &= last <= time;
+            last = time;
+        });
+        if !ordered {
+            return Err("entries are out of order".into());
+        }
+        match root {
+            Root::Tree { node, level } => self.check_node(monoid, node, level, true).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_node(&self, monoid: &M, node: u32, level: u8, edge: bool) -> Result<u32, String> {
+        let children = &self.nodes[node as usize];
+        if children.is_empty() || children.len() > ARITY {
+            return Err(format!("a node of {} children", children.len()));
+        }
+        let mut total = 0;
+        for (at, child) in children.iter().enumerate() {
+            let open = edge && at + 1 == children.len();
+            let (count, whole) = match child.below {
+                Below::Leaf(block) if level == 1 => {
+                    let first = self.blocks.times(block).first();
+                    if first.is_none_or(|first| *first < child.first) {
+                        return Err("a leaf before its first time".into());
+                    }
+                    let mut acc = None;
+                    self.blocks.fold(monoid, block, (0, block.len()), &mut acc);
+                    (block.len() as u32, acc)
+                }
+                Below::Node(node) if level > 1 => {
+                    let count = self.check_node(monoid, node, level - 1, open)?;
+                    let whole = match open {
+                        true => None,
+                        false => fold_children(monoid, &self.nodes[node as usize]),
+                    };
+                    (count, whole)
+                }
+                _ => return Err("a leaf at another level".into()),
+            };
+            total += count;
+            if open {
+                continue;
+            }
+            let same = match (&child.agg, &whole) {
+                (Some(kept), Some(whole)) => monoid.same(kept, whole),
+                _ => false,
+            };
+            if !same || child.count != count {
+                return Err(format!("child {at} of a node of level {level} is stale"));
+            }
+        }
+        Ok(total)
+    }
+}

@@ -1,0 +1,230 @@
+//! The sequences of the keys of a shard: a block for a few entries, a B⁺-tree for many.
+//!
+//! Leaves are blocks; an inner node has for each child the least time, the number of its
+//! entries and the fold of them. As in FiBA the right edge is open: the last child of a node
+//! on it has no fold and, above the leaves, no count, so an append changes one leaf, and an
+//! inner node once in a leaf's entries. A query folds the entries at the ends of its window
+//! and whole children between.
+
+mod check;
+mod insert;
+mod read;
+mod remove;
+
+use super::blocks::{Block, Blocks, MOST};
+use super::run::Run;
+use crate::monoid::{Entry, Monoid};
+
+/// Most children of a node.
+const ARITY: usize = 32;
+/// The entries of a leaf that was filled in order.
+const FULL: usize = 64;
+/// Room of the leaf at the right edge at least.
+const TAIL: usize = 16;
+
+/// A key's entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Root {
+    Empty,
+    Leaf(Block),
+    /// A node and its level, from 1.
+    Tree {
+        node: u32,
+        level: u8,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Below {
+    Leaf(Block),
+    Node(u32),
+}
+
+#[derive(Debug)]
+struct Child<P> {
+    /// No time below is less.
+    first: i64,
+    below: Below,
+    /// Entries below.
+    count: u32,
+    agg: Option<P>,
+}
+
+#[derive(Debug)]
+pub(super) struct Forest<M: Monoid> {
+    pub blocks: Blocks<M>,
+    nodes: Vec<Vec<Child<M::Partial>>>,
+    free: Vec<u32>,
+    /// Empty between calls.
+    scratch: Run<M>,
+}
+
+impl<M: Monoid> Default for Forest<M> {
+    fn default() -> Self {
+        Self {
+            blocks: Blocks::default(),
+            nodes: Vec::new(),
+            free: Vec::new(),
+            scratch: Run::default(),
+        }
+    }
+}
+
+impl<M: Monoid> Forest<M> {
+    /// Appends an entry that is not earlier than the key's last, if there is room at the
+    /// right edge.
+    #[inline]
+    pub fn append(&mut self, root: &mut Root, time: i64, entry: Entry<M>) -> Result<(), Entry<M>> {
+        match root {
+            Root::Leaf(block) if block.has_room() => {
+                self.blocks.append(block, time, entry);
+                Ok(())
+            }
+            Root::Tree { node, level } => {
+                let mut at = *node;
+                for _ in 1..*level {
+                    at = match self.last(at).below {
+                        Below::Node(node) => node,
+                        Below::Leaf(_) => unreachable!("leaves are at level 0"),
+                    };
+                }
+                let last = self.nodes[at as usize]
+                    .last_mut()
+                    .expect("nodes have children");
+                match &mut last.below {
+                    Below::Leaf(block) if block.has_room() && block.len() < FULL => {
+                        self.blocks.append(block, time, entry);
+                        last.count += 1;
+                        Ok(())
+                    }
+                    _ => Err(entry),
+                }
+            }
+            _ => Err(entry),
+        }
+    }
+
+    fn last(&self, node: u32) -> &Child<M::Partial> {
+        let children = &self.nodes[node as usize];
+        children.last().expect("nodes have children")
+    }
+
+    /// Nodes of at most `ARITY` of these children each.
+    fn nodes_of(
+        &mut self,
+        mut children: Vec<Child<M::Partial>>,
+        last: bool,
+    ) -> Vec<Child<M::Partial>> {
+        let pieces = children.len().div_ceil(ARITY);
+        let mut nodes = Vec::with_capacity(pieces);
+        let total = children.len();
+        let mut rest = children.drain(..);
+        for piece in 0..pieces {
+            // Full nodes at the right edge, where they are filled in order.
+            let size = match last {
+                true => ARITY.min(total - piece * ARITY),
+                false => total * (piece + 1) / pieces - total * piece / pieces,
+            };
+            let own: Vec<_> = rest.by_ref().take(size).collect();
+            let first = own[0].first;
+            let count = own.iter().map(|child| child.count).sum();
+            let node = self.new_node(own);
+            nodes.push(Child {
+                first,
+                below: Below::Node(node),
+                count,
+                agg: None,
+            });
+        }
+        nodes
+    }
+
+    /// Computes the fold and the count of a child that is not at the right edge.
+    fn seal(&mut self, monoid: &M, child: &mut Child<M::Partial>) {
+        match child.below {
+            Below::Leaf(block) => {
+                let mut acc = None;
+                self.blocks.fold(monoid, block, (0, block.len()), &mut acc);
+                child.count = block.len() as u32;
+                child.agg = acc;
+            }
+            Below::Node(node) => {
+                let mut children = std::mem::take(&mut self.nodes[node as usize]);
+                let last = children.last_mut().expect("nodes have children");
+                if last.agg.is_none() {
+                    self.seal(monoid, last);
+                }
+                child.count = children.iter().map(|child| child.count).sum();
+                child.agg = fold_children(monoid, &children);
+                self.nodes[node as usize] = children;
+            }
+        }
+    }
+
+    fn new_node(&mut self, children: Vec<Child<M::Partial>>) -> u32 {
+        match self.free.pop() {
+            Some(node) => {
+                self.nodes[node as usize] = children;
+                node
+            }
+            None => {
+                self.nodes.push(children);
+                u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes")
+            }
+        }
+    }
+
+    /// The root of children of one level, with as many levels as they need.
+    fn rooted(&mut self, monoid: &M, mut children: Vec<Child<M::Partial>>, mut level: u8) -> Root {
+        loop {
+            if children.is_empty() {
+                return Root::Empty;
+            }
+            if children.len() == 1
+                && let Below::Leaf(block) = children[0].below
+            {
+                return Root::Leaf(block);
+            }
+            if children.len() == 1
+                && let Below::Node(node) = children[0].below
+            {
+                // One child needs no node above it; its right edge is that of the tree.
+                children = std::mem::take(&mut self.nodes[node as usize]);
+                self.free.push(node);
+                level -= 1;
+                continue;
+            }
+            let first_level = level.max(1);
+            let sealed = children.len() - 1;
+            for child in &mut children[..sealed] {
+                if child.agg.is_none() {
+                    self.seal(monoid, child);
+                }
+            }
+            if children.len() <= ARITY {
+                let node = self.new_node(children);
+                return Root::Tree {
+                    node,
+                    level: first_level,
+                };
+            }
+            children = self.nodes_of(children, true);
+            level = first_level + 1;
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        let children: usize = self.nodes.iter().map(Vec::capacity).sum();
+        self.blocks.bytes()
+            + children * size_of::<Child<M::Partial>>()
+            + self.nodes.capacity() * size_of::<Vec<Child<M::Partial>>>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.scratch.bytes()
+    }
+}
+
+fn fold_children<M: Monoid>(monoid: &M, children: &[Child<M::Partial>]) -> Option<M::Partial> {
+    let mut wholes = children.iter().filter_map(|child| child.agg.as_ref());
+    let first = wholes.next()?.clone();
+    Some(wholes.fold(first, |acc, whole| monoid.combine(&acc, whole)))
+}
