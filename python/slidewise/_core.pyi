@@ -186,14 +186,33 @@ class KeyedStore:
         keys: Sequence[object],
         columns: Sequence[object],
         natives: Sequence[Compiled],
+        numbered: bool = ...,
     ) -> Self: ...
     def insert(
         self,
         keys: Sequence[object],
         times: object,
         columns: Sequence[object],
-        gone: tuple[Sequence[object], int] = ...,
+        numbers: object | None = ...,
+        gone: tuple[Sequence[object], object, object] | None = ...,
     ) -> None: ...
+    def replace_keys(
+        self,
+        gone: tuple[Sequence[object], int],
+        keys: Sequence[object],
+        times: object,
+        columns: Sequence[object],
+    ) -> None: ...
+    def insert_answering(
+        self,
+        keys: Sequence[object],
+        times: object,
+        columns: Sequence[object],
+        arrivals: object,
+        windows: Sequence[tuple[str, int, str, int]],
+        numbers: object | None = ...,
+        fails: bool = ...,
+    ) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
     def query(
         self,
         keys: Sequence[object],
@@ -212,7 +231,24 @@ class KeyedStore:
     def ask(
         self, question: Question, key: object, at: int
     ) -> dict[str, Any] | None: ...
-    def evict(self, until: int) -> int: ...
+    def last_times(self, keys: Sequence[object]) -> ArrowArray: ...
+    def rows(
+        self, keys: Sequence[object], since: object, until: object, most: int | None
+    ) -> tuple[ArrowArray, ArrowArray]: ...
+    def holds(
+        self, keys: Sequence[object], times: object, numbers: object
+    ) -> ArrowArray: ...
+    def keys(self) -> tuple[list[ArrowArray], ArrowArray]: ...
+    def windows(
+        self, length: int, every: int, offset: int, since: int | None, until: int
+    ) -> tuple[list[ArrowArray], ArrowArray]: ...
+    def next_window(
+        self, length: int, every: int, offset: int, since: int | None
+    ) -> int | None: ...
+    def sessions(self, gap: int, until: int) -> ArrowArray: ...
+    def next_session(self) -> int | None: ...
+    def evict(self, until: int, keep_rows: int = ...) -> int: ...
+    def drop_idle(self, until: int) -> int: ...
     def __len__(self) -> int: ...
     @property
     def nbytes(self) -> int: ...

@@ -2,14 +2,15 @@
 //!
 //! For each column a byte that says whether there is a value, then the value: numbers,
 //! times and decimals in their own width, text and binary behind their length. Both zeros
-//! are one key, and all NaNs are one.
+//! are one key, and all NaNs are one. [`decode`] makes columns of them again.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float16Type, Float32Type, Float64Type};
+use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, make_array};
-use arrow_buffer::Buffer;
+use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer};
+use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::DataType;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString, PyTuple};
 use slidewise_core::keyed::KeyColumn;
@@ -26,10 +27,17 @@ pub(crate) struct KeyBytes {
 impl KeyBytes {
     /// Keys of Arrow columns of equal length.
     pub(crate) fn read(columns: &[Bound<'_, PyAny>], rows: usize) -> PyResult<Self> {
-        let columns: Vec<Encoder> = columns
-            .iter()
-            .map(|column| Encoder::new(make_array(import(column)?)))
-            .collect::<PyResult<_>>()?;
+        Self::encode(&read_arrays(columns)?, rows)
+    }
+
+    /// The same for as many as there are; one without columns.
+    pub(crate) fn read_all(columns: &[Bound<'_, PyAny>]) -> PyResult<Self> {
+        let columns = read_arrays(columns)?;
+        let rows = columns.first().map_or(1, |column| column.array.len());
+        Self::encode(&columns, rows)
+    }
+
+    fn encode(columns: &[Encoder], rows: usize) -> PyResult<Self> {
         let mut keys = Self::default();
         keys.offsets.reserve_exact(rows + 1);
         keys.offsets.push(0);
@@ -37,7 +45,7 @@ impl KeyBytes {
             return Err(PyTypeError::new_err("key columns differ in length"));
         }
         for row in 0..rows {
-            for column in &columns {
+            for column in columns {
                 column.encode(row, &mut keys.bytes);
             }
             keys.offsets.push(keys.bytes.len());
@@ -71,6 +79,11 @@ impl KeyBytes {
             offsets: &self.offsets,
         }
     }
+}
+
+fn read_arrays(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<Encoder>> {
+    let read = |column| Encoder::new(make_array(import(column)?));
+    columns.iter().map(read).collect()
 }
 
 /// A column and the form of its values.
@@ -200,4 +213,134 @@ fn encode_value(kind: &DataType, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) ->
         _ => {}
     }
     Ok(false)
+}
+
+/// Columns of these types from keys as bytes, of which there are `rows`.
+pub(crate) fn decode<'a>(
+    types: &[DataType],
+    rows: usize,
+    keys: impl Iterator<Item = &'a [u8]>,
+) -> PyResult<Vec<ArrayData>> {
+    let decoder = |kind| Decoder::new(kind, rows);
+    let mut decoders: Vec<Decoder<'_>> = types.iter().map(decoder).collect();
+    for mut key in keys {
+        for decoder in &mut decoders {
+            decoder.take(&mut key)?;
+        }
+    }
+    let finish = |decoder: Decoder<'_>| decoder.finish(rows);
+    decoders.into_iter().map(finish).collect()
+}
+
+/// A column that grows by the values of keys.
+struct Decoder<'a> {
+    kind: &'a DataType,
+    valid: BooleanBufferBuilder,
+    values: MutableBuffer,
+    /// The ends of texts.
+    ends: MutableBuffer,
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (taken, rest) = bytes.split_at(count);
+    *bytes = rest;
+    taken
+}
+
+fn take_word(bytes: &mut &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(take(bytes, 8));
+    u64::from_le_bytes(word)
+}
+
+impl<'a> Decoder<'a> {
+    fn new(kind: &'a DataType, rows: usize) -> Self {
+        let mut ends = MutableBuffer::new(0);
+        match kind {
+            DataType::Utf8 | DataType::Binary => ends.push(0_i32),
+            DataType::LargeUtf8 | DataType::LargeBinary => ends.push(0_i64),
+            _ => {}
+        }
+        Self {
+            kind,
+            valid: BooleanBufferBuilder::new(rows),
+            values: MutableBuffer::new(0),
+            ends,
+        }
+    }
+
+    /// Takes its value off a key.
+    fn take(&mut self, key: &mut &[u8]) -> PyResult<()> {
+        let is_there = take(key, 1)[0] == 1;
+        self.valid.append(is_there);
+        let mut float = || match is_there {
+            true => f64::from_bits(take_word(key)),
+            false => 0.0,
+        };
+        match self.kind {
+            DataType::Null => {}
+            DataType::Boolean => {
+                self.values.push(if is_there { take(key, 1)[0] } else { 0 });
+            }
+            DataType::Float16 => {
+                type F16 = <Float16Type as ArrowPrimitiveType>::Native;
+                self.values.push(F16::from_f64(float()));
+            }
+            DataType::Float32 => self.values.push(float() as f32),
+            DataType::Float64 => self.values.push(float()),
+            DataType::Utf8 | DataType::Binary => {
+                self.take_text(key, is_there);
+                let Ok(end) = i32::try_from(self.values.len()) else {
+                    let what = "keys of more than 2 GiB: the key column must be large_string";
+                    return Err(PyOverflowError::new_err(what));
+                };
+                self.ends.push(end);
+            }
+            DataType::LargeUtf8 | DataType::LargeBinary => {
+                self.take_text(key, is_there);
+                self.ends.push(self.values.len() as i64);
+            }
+            other => {
+                let width = match other {
+                    DataType::FixedSizeBinary(width) => *width as usize,
+                    other => other.primitive_width().unwrap_or(0),
+                };
+                match is_there {
+                    true => self.values.extend_from_slice(take(key, width)),
+                    false => self.values.extend_zeros(width),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_text(&mut self, key: &mut &[u8], is_there: bool) {
+        if is_there {
+            let len = take_word(key) as usize;
+            self.values.extend_from_slice(take(key, len));
+        }
+    }
+
+    fn finish(mut self, rows: usize) -> PyResult<ArrayData> {
+        let builder = ArrayDataBuilder::new(self.kind.clone()).len(rows);
+        let nulls = NullBuffer::new(self.valid.finish());
+        let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
+        let values = Buffer::from(self.values);
+        let builder = match self.kind {
+            DataType::Null => builder,
+            DataType::Boolean => {
+                let mut bits = BooleanBufferBuilder::new(rows);
+                values.iter().for_each(|byte| bits.append(*byte == 1));
+                builder.add_buffer(bits.finish().into_inner()).nulls(nulls)
+            }
+            DataType::Utf8 | DataType::Binary | DataType::LargeUtf8 | DataType::LargeBinary => {
+                let ends = Buffer::from(self.ends);
+                builder.add_buffer(ends).add_buffer(values).nulls(nulls)
+            }
+            _ => builder.add_buffer(values).nulls(nulls),
+        };
+        builder
+            .build()
+            .map_err(|error| PyTypeError::new_err(error.to_string()))
+    }
 }

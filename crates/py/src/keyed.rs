@@ -1,18 +1,18 @@
 //! `_core.KeyedStore`: the entries of many keys, Arrow columns in and out.
 
-use arrow_array::Int64Array;
+use arrow_array::{BooleanArray, Int64Array, UInt32Array};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, DType};
-use slidewise_core::keyed::{Points, Store, answers, store};
+use slidewise_core::keyed::{EntryList, Grid, KeyColumn, Points, Rows, Store, answers, store};
 use slidewise_core::rolling::{Length, Overflow, Span};
 
 use crate::arrow::{ArrowArray, Numbers, import};
 use crate::errors::kernel_error;
-use crate::key_bytes::KeyBytes;
+use crate::key_bytes::{KeyBytes, decode};
 use crate::native;
 use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg, read_span};
 
@@ -25,6 +25,54 @@ pub(crate) struct KeyedStore {
     store: Box<dyn Store>,
     dtypes: Vec<DType>,
     key_types: Vec<DataType>,
+    /// Whether rows have numbers.
+    numbered: bool,
+}
+
+/// Entries: key columns, times and numbers.
+type EntryTuple<'py> = (Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// Entries of a call, kept alive while the core reads them.
+struct Entries {
+    keys: KeyBytes,
+    times: Int64Array,
+    numbers: Int64Array,
+}
+
+impl Entries {
+    fn view(&self) -> EntryList<'_> {
+        EntryList {
+            keys: self.keys.view(),
+            times: self.times.values(),
+            numbers: self.numbers.values(),
+        }
+    }
+}
+
+/// Rows of a call, likewise.
+struct Incoming {
+    keys: KeyBytes,
+    times: Int64Array,
+    columns: Vec<Numbers>,
+    numbers: Option<Int64Array>,
+}
+
+impl Incoming {
+    fn views(&self) -> Vec<Column<'_, i64>> {
+        self.columns.iter().map(Numbers::column).collect()
+    }
+
+    fn rows<'a>(&'a self, columns: &'a [Column<'a, i64>]) -> Rows<'a> {
+        Rows {
+            keys: self.keys.view(),
+            times: self.times.values().to_vec(),
+            columns,
+            numbers: self
+                .numbers
+                .as_ref()
+                .map_or(&[], |numbers| numbers.values()),
+        }
+    }
 }
 
 /// Windows and the names of their answers: what `KeyedStore.ask` needs again and again.
@@ -69,13 +117,16 @@ fn read_columns(columns: &[Bound<'_, PyAny>]) -> PyResult<Vec<Numbers>> {
 #[pymethods]
 impl KeyedStore {
     /// `keys` are arrays of the types of the key columns, and `columns` of those of the
-    /// inputs; both without rows.
+    /// inputs; both without rows. There may be no aggregations. The entries of a numbered
+    /// store have the numbers of their rows.
     #[new]
+    #[pyo3(signature = (aggs, keys, columns, natives, numbered = false))]
     fn new(
         aggs: Vec<AggTuple>,
         keys: Vec<Bound<'_, PyAny>>,
         columns: Vec<Bound<'_, PyAny>>,
         natives: &Bound<'_, PyAny>,
+        numbered: bool,
     ) -> PyResult<Self> {
         let natives = native::read_all(natives)?;
         let columns = read_columns(&columns)?;
@@ -97,34 +148,81 @@ impl KeyedStore {
             .map(|key| Ok(import(key)?.data_type().clone()))
             .collect::<PyResult<_>>()?;
         Ok(Self {
-            store: store(&aggs, &dtypes),
+            store: store(&aggs, &dtypes, numbered),
             dtypes,
             key_types,
+            numbered,
         })
     }
 
-    /// Inserts rows in any order; those of equal key and time stay in their order. The keys
-    /// in `gone`, so many of them, go first, with all their entries.
-    #[pyo3(signature = (keys, times, columns, gone = (vec![], 0)))]
+    /// Inserts rows in any order; those of equal key and time go behind those held, in their
+    /// order. The entries in `gone` go first, in one step per key: those equal in key, time
+    /// and number. Entries that are not held are ignored; keys without entries go.
+    #[pyo3(signature = (keys, times, columns, numbers = None, gone = None))]
     fn insert(
         &self,
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
         columns: Vec<Bound<'_, PyAny>>,
-        gone: (Vec<Bound<'_, PyAny>>, usize),
+        numbers: Option<Bound<'_, PyAny>>,
+        gone: Option<EntryTuple<'_>>,
     ) -> PyResult<()> {
-        let times = Numbers::import_keys(times, "times")?;
-        let rows = times.values().len();
-        let keys = KeyBytes::read(&keys, rows)?;
-        let gone = KeyBytes::read(&gone.0, gone.1)?;
-        let columns = self.check(read_columns(&columns)?, rows)?;
+        let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
+        let gone = gone.map(|(keys, times, numbers)| self.entries(&keys, &times, &numbers));
+        let gone = gone.transpose()?;
         py.detach(|| {
-            let views: Vec<Column<'_, i64>> = columns.iter().map(Numbers::column).collect();
-            let all = times.values().to_vec();
-            self.store.replace(gone.view(), keys.view(), all, &views);
+            let gone = gone.as_ref().map(Entries::view).unwrap_or_default();
+            self.store.insert(gone, incoming.rows(&incoming.views()));
         });
         Ok(())
+    }
+
+    /// Inserts rows; the keys in `gone`, so many of them, go first, with all their entries.
+    fn replace_keys(
+        &self,
+        py: Python<'_>,
+        gone: (Vec<Bound<'_, PyAny>>, usize),
+        keys: Vec<Bound<'_, PyAny>>,
+        times: &Bound<'_, PyAny>,
+        columns: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let incoming = self.incoming(&keys, times, &columns, None)?;
+        let gone = KeyBytes::read(&gone.0, gone.1)?;
+        py.detach(|| {
+            let rows = incoming.views();
+            self.store.replace_keys(gone.view(), incoming.rows(&rows));
+        });
+        Ok(())
+    }
+
+    /// Inserts rows, and answers each over the windows that end at its time: over the entries
+    /// held before and the rows that arrived no later, by `arrivals`, which are ranks. The
+    /// answers are those of `query`; the rows are held even if one does not fit.
+    #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
+    #[pyo3(signature = (keys, times, columns, arrivals, windows, numbers = None, fails = false))]
+    fn insert_answering(
+        &self,
+        py: Python<'_>,
+        keys: Vec<Bound<'_, PyAny>>,
+        times: &Bound<'_, PyAny>,
+        columns: Vec<Bound<'_, PyAny>>,
+        arrivals: &Bound<'_, PyAny>,
+        windows: Vec<SpanTuple>,
+        numbers: Option<Bound<'_, PyAny>>,
+        fails: bool,
+    ) -> PyResult<Exported> {
+        let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
+        let arrivals = Numbers::import_keys(arrivals, "arrivals")?;
+        check_length(&arrivals, &incoming.times)?;
+        let spans = read_spans(&windows)?;
+        let outputs = py.detach(|| {
+            let (views, arrivals) = (incoming.views(), arrivals.values());
+            let rows = incoming.rows(&views);
+            self.store
+                .insert_answering(rows, arrivals, &spans, overflow(fails))
+        });
+        export_all(outputs.map_err(|error| kernel_error(py, error, None))?)
     }
 
     /// The answers by window and aggregation at keys and times, as `rolling` gives them.
@@ -228,10 +326,122 @@ impl KeyedStore {
         Ok(done?.then_some(answer))
     }
 
-    /// Lets the entries up to a time go, and the keys that have no others; gives the number
-    /// of these keys.
-    fn evict(&self, py: Python<'_>, until: i64) -> usize {
-        py.detach(|| self.store.evict(until))
+    /// The time of the last entry of each key; null for a key without entries. Without key
+    /// columns there is one key.
+    fn last_times(&self, py: Python<'_>, keys: Vec<Bound<'_, PyAny>>) -> PyResult<ArrowArray> {
+        let keys = KeyBytes::read_all(&keys)?;
+        let lasts = py.detach(|| self.store.last_times(keys.view()));
+        Ok(ArrowArray::new(Int64Array::from(lasts).into()))
+    }
+
+    /// The numbers of the entries of each key from a time to another, both included, in
+    /// order; of the last `most` of them. First the point that each belongs to, as uint32.
+    fn rows(
+        &self,
+        py: Python<'_>,
+        keys: Vec<Bound<'_, PyAny>>,
+        since: &Bound<'_, PyAny>,
+        until: &Bound<'_, PyAny>,
+        most: Option<usize>,
+    ) -> PyResult<(ArrowArray, ArrowArray)> {
+        self.must_be_numbered()?;
+        let since = Numbers::import_keys(since, "since")?;
+        let until = Numbers::import_keys(until, "until")?;
+        check_length(&until, &since)?;
+        let keys = KeyBytes::read(&keys, since.len())?;
+        let (points, numbers) = py.detach(|| {
+            let ranges: (&[i64], &[i64]) = (since.values(), until.values());
+            self.store.rows(keys.view(), ranges, most)
+        });
+        let points = ArrowArray::new(UInt32Array::from(points).into());
+        Ok((points, ArrowArray::new(Int64Array::from(numbers).into())))
+    }
+
+    /// Whether each of these entries is held.
+    fn holds(
+        &self,
+        py: Python<'_>,
+        keys: Vec<Bound<'_, PyAny>>,
+        times: &Bound<'_, PyAny>,
+        numbers: &Bound<'_, PyAny>,
+    ) -> PyResult<ArrowArray> {
+        let entries = self.entries(&keys, times, numbers)?;
+        let held = py.detach(|| self.store.holds(entries.view()));
+        Ok(ArrowArray::new(BooleanArray::from(held).into()))
+    }
+
+    /// All keys, as columns of their types, and the times of their last entries: sorted by
+    /// these times, then by the bytes that stand for the key.
+    fn keys(&self, py: Python<'_>) -> PyResult<(Vec<ArrowArray>, ArrowArray)> {
+        let list = py.detach(|| self.store.keys());
+        let columns = self.decoded(list.view(), 0..list.lasts.len())?;
+        Ok((
+            columns,
+            ArrowArray::new(Int64Array::from(list.lasts).into()),
+        ))
+    }
+
+    /// The windows `[end - length, end)` that hold an entry, where `end` is `offset + length`
+    /// and some multiples of `every`, and `since < end <= until`: their keys, and their ends.
+    /// Sorted by end, then as `keys` does. Without `since` from the first entry of each key
+    /// on. Cost: O(log n) per window.
+    fn windows(
+        &self,
+        py: Python<'_>,
+        length: i64,
+        every: i64,
+        offset: i64,
+        since: Option<i64>,
+        until: i64,
+    ) -> PyResult<(Vec<ArrowArray>, ArrowArray)> {
+        let grid = read_grid(length, every, offset)?;
+        let (list, ends) = py.detach(|| self.store.windows(&grid, since, until));
+        let keys = ends.iter().map(|(_, key)| *key as usize);
+        let columns = self.decoded(list.view(), keys)?;
+        let ends = Int64Array::from_iter_values(ends.iter().map(|(end, _)| *end));
+        Ok((columns, ArrowArray::new(ends.into())))
+    }
+
+    /// The least end behind `since` of such a window; None if there is none.
+    fn next_window(
+        &self,
+        py: Python<'_>,
+        length: i64,
+        every: i64,
+        offset: i64,
+        since: Option<i64>,
+    ) -> PyResult<Option<i64>> {
+        let grid = read_grid(length, every, offset)?;
+        Ok(py.detach(|| self.store.next_window(&grid, since)))
+    }
+
+    /// Removes the sessions whose last entry is at or before `until` (no row after
+    /// `until + gap` can join them); gives the numbers of their rows, key by key, in order.
+    /// Neighbours in a session are at most `gap` apart.
+    fn sessions(&self, py: Python<'_>, gap: i64, until: i64) -> PyResult<ArrowArray> {
+        self.must_be_numbered()?;
+        if gap < 0 {
+            return Err(PyValueError::new_err("gap must not be negative"));
+        }
+        let numbers = py.detach(|| self.store.sessions(gap, until));
+        Ok(ArrowArray::new(Int64Array::from(numbers).into()))
+    }
+
+    /// No session has its last entry before this time; None without entries.
+    fn next_session(&self, py: Python<'_>) -> Option<i64> {
+        py.detach(|| self.store.next_session())
+    }
+
+    /// Lets the entries up to a time go, but the last `keep_rows` of each key, and the keys
+    /// that have no others; gives the number of these keys.
+    #[pyo3(signature = (until, keep_rows = 0))]
+    fn evict(&self, py: Python<'_>, until: i64, keep_rows: usize) -> usize {
+        py.detach(|| self.store.evict(until, keep_rows))
+    }
+
+    /// Drops the keys whose last entry is at or before a time; gives their number.
+    fn drop_idle(&self, py: Python<'_>, until: i64) -> usize {
+        py.detach(|| self.store.drop_idle(until))
     }
 
     fn __len__(&self) -> usize {
@@ -252,6 +462,67 @@ impl KeyedStore {
 }
 
 impl KeyedStore {
+    fn incoming(
+        &self,
+        keys: &[Bound<'_, PyAny>],
+        times: &Bound<'_, PyAny>,
+        columns: &[Bound<'_, PyAny>],
+        numbers: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Incoming> {
+        let times = Numbers::import_keys(times, "times")?;
+        let numbers = numbers.map(|numbers| Numbers::import_keys(numbers, "numbers"));
+        let numbers = numbers.transpose()?;
+        match &numbers {
+            Some(numbers) => {
+                self.must_be_numbered()?;
+                check_length(numbers, &times)?;
+            }
+            None if self.numbered => return Err(PyValueError::new_err("rows without numbers")),
+            None => {}
+        }
+        Ok(Incoming {
+            keys: KeyBytes::read(keys, times.len())?,
+            columns: self.check(read_columns(columns)?, times.len())?,
+            times,
+            numbers,
+        })
+    }
+
+    fn entries(
+        &self,
+        keys: &[Bound<'_, PyAny>],
+        times: &Bound<'_, PyAny>,
+        numbers: &Bound<'_, PyAny>,
+    ) -> PyResult<Entries> {
+        self.must_be_numbered()?;
+        let times = Numbers::import_keys(times, "times")?;
+        let numbers = Numbers::import_keys(numbers, "numbers")?;
+        check_length(&numbers, &times)?;
+        Ok(Entries {
+            keys: KeyBytes::read(keys, times.len())?,
+            times,
+            numbers,
+        })
+    }
+
+    fn must_be_numbered(&self) -> PyResult<()> {
+        match self.numbered {
+            true => Ok(()),
+            false => Err(PyValueError::new_err("a store without numbers of rows")),
+        }
+    }
+
+    /// The keys at some places, as columns.
+    fn decoded(
+        &self,
+        keys: KeyColumn<'_>,
+        places: impl ExactSizeIterator<Item = usize>,
+    ) -> PyResult<Vec<ArrowArray>> {
+        let rows = places.len();
+        let columns = decode(&self.key_types, rows, places.map(|at| keys.key(at)))?;
+        Ok(columns.into_iter().map(ArrowArray::new).collect())
+    }
+
     /// Refuses columns of other types or lengths than the store's.
     fn check(&self, columns: Vec<Numbers>, rows: usize) -> PyResult<Vec<Numbers>> {
         let dtypes = columns.iter().map(|column| column.column::<i64>().dtype());
@@ -269,5 +540,23 @@ fn overflow(fails: bool) -> Overflow {
     match fails {
         true => Overflow::Fail,
         false => Overflow::Null,
+    }
+}
+
+fn check_length(column: &Int64Array, rows: &Int64Array) -> PyResult<()> {
+    match column.len() == rows.len() {
+        true => Ok(()),
+        false => Err(PyValueError::new_err("columns differ in length")),
+    }
+}
+
+fn read_grid(length: i64, every: i64, offset: i64) -> PyResult<Grid> {
+    match length > 0 && every > 0 {
+        true => Ok(Grid {
+            length,
+            every,
+            offset,
+        }),
+        false => Err(PyValueError::new_err("windows of no length")),
     }
 }

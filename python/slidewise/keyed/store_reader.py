@@ -170,7 +170,7 @@ class StoreReader:
     ) -> None:
         """Inserts rows of the state, after the entries of some keys have gone."""
         ticks = rows.column(TIME).combine_chunks()
-        self._store.insert(self._keys(rows), ticks, self._inputs(rows), gone)
+        self._store.replace_keys(gone, self._keys(rows), ticks, self._inputs(rows))
 
     def _inputs(self, rows: pa.Table) -> list[pa.Array]:
         """The inputs of the kernel, in the order of rows of the state."""

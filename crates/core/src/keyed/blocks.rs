@@ -6,7 +6,7 @@
 //! page without blocks serves any size again: keys that grow together leave no memory
 //! behind in the sizes they had.
 
-use super::run::Run;
+use super::run::{Item, Run};
 use crate::monoid::{Entry, HandleSlot, Monoid, Slab};
 
 /// Entries of a page.
@@ -45,6 +45,8 @@ impl Block {
 struct Page<In> {
     times: Vec<i64>,
     values: Vec<In>,
+    /// Empty in a store without numbers.
+    numbers: Vec<i64>,
     /// A bit per entry; empty while none is promoted.
     promoted: Vec<u64>,
     /// Where blocks may begin.
@@ -61,17 +63,8 @@ pub(super) struct Blocks<M: Monoid> {
     /// Pages without blocks.
     empty: Vec<u32>,
     slab: Slab<M::Partial>,
-}
-
-impl<M: Monoid> Default for Blocks<M> {
-    fn default() -> Self {
-        Self {
-            pages: Vec::new(),
-            open: Default::default(),
-            empty: Vec::new(),
-            slab: Slab::default(),
-        }
-    }
+    /// Whether entries have the numbers of their rows.
+    numbered: bool,
 }
 
 /// The page of a place, and the place in it.
@@ -80,6 +73,16 @@ fn split(at: u32) -> (usize, usize) {
 }
 
 impl<M: Monoid> Blocks<M> {
+    pub fn new(numbered: bool) -> Self {
+        Self {
+            pages: Vec::new(),
+            open: Default::default(),
+            empty: Vec::new(),
+            slab: Slab::default(),
+            numbered,
+        }
+    }
+
     /// An empty block for at least so many entries.
     fn new_block(&mut self, entries: usize) -> Block {
         let size = SIZES.partition_point(|size| (*size as usize) < entries);
@@ -107,6 +110,7 @@ impl<M: Monoid> Blocks<M> {
                 self.pages.push(Page {
                     times: Vec::new(),
                     values: Vec::new(),
+                    numbers: Vec::new(),
                     promoted: Vec::new(),
                     free: Vec::new(),
                     listed: 0,
@@ -118,6 +122,7 @@ impl<M: Monoid> Blocks<M> {
         let page = &mut self.pages[number];
         page.times.resize(PAGE, 0);
         page.values.resize(PAGE, M::In::default());
+        page.numbers.resize(if self.numbered { PAGE } else { 0 }, 0);
         let entries = SIZES[size] as usize;
         let places = (0..PAGE / entries).rev();
         page.free = places.map(|place| (place * entries) as u16).collect();
@@ -154,6 +159,7 @@ impl<M: Monoid> Blocks<M> {
             if self.empty.len() > SPARE {
                 page.times = Vec::new();
                 page.values = Vec::new();
+                page.numbers = Vec::new();
                 page.promoted = Vec::new();
             }
         }
@@ -177,6 +183,13 @@ impl<M: Monoid> Blocks<M> {
     pub fn times(&self, block: Block) -> &[i64] {
         let (page, from) = split(block.at);
         &self.pages[page].times[from..from + block.len()]
+    }
+
+    /// The numbers of its rows; none in a store without them.
+    pub fn numbers(&self, block: Block) -> &[i64] {
+        let (page, from) = split(block.at);
+        let numbers = self.pages[page].numbers.get(from..from + block.len());
+        numbers.unwrap_or(&[])
     }
 
     fn is_promoted(&self, block: Block, at: usize) -> bool {
@@ -207,10 +220,10 @@ impl<M: Monoid> Blocks<M> {
 
     /// Writes behind the last entry of a block that has room.
     #[inline]
-    fn put(&mut self, block: &mut Block, time: i64, entry: Entry<M>) {
+    fn put(&mut self, block: &mut Block, item: Item<M>) {
         let (page, from) = split(block.at);
         let at = from + block.len();
-        let slot = match entry {
+        let slot = match item.entry {
             Entry::Raw(value) => value,
             Entry::Lifted(partial) => {
                 let handle = self.slab.store(partial);
@@ -221,16 +234,29 @@ impl<M: Monoid> Blocks<M> {
             }
         };
         let page = &mut self.pages[page];
-        page.times[at] = time;
+        page.times[at] = item.time;
         page.values[at] = slot;
+        if let Some(place) = page.numbers.get_mut(at) {
+            *place = item.number;
+        }
         block.len += 1;
     }
 
     /// Appends an entry that is not earlier than the last, where the block has room.
     #[inline]
-    pub fn append(&mut self, block: &mut Block, time: i64, entry: Entry<M>) {
+    pub fn append(&mut self, block: &mut Block, item: Item<M>) {
         debug_assert!(block.has_room());
-        self.put(block, time, entry);
+        self.put(block, item);
+    }
+
+    fn item(&self, block: Block, at: usize) -> Item<M> {
+        let (page, from) = split(block.at);
+        let page = &self.pages[page];
+        Item {
+            time: page.times[from + at],
+            number: page.numbers.get(from + at).copied().unwrap_or(0),
+            entry: self.entry(block, at),
+        }
     }
 
     pub fn entry(&self, block: Block, at: usize) -> Entry<M> {
@@ -246,7 +272,7 @@ impl<M: Monoid> Blocks<M> {
     pub fn store(&mut self, run: &Run<M>, (from, to): (usize, usize), least: usize) -> Block {
         let mut block = self.new_block(least.max(to - from));
         for at in from..to {
-            self.put(&mut block, run.times[at], run.entries[at].clone());
+            self.put(&mut block, run.item(at));
         }
         block
     }
@@ -258,7 +284,7 @@ impl<M: Monoid> Blocks<M> {
             self.times(block).partition_point(|time| *time <= until)
         });
         for at in from..block.len() {
-            into.push(self.times(block)[at], self.entry(block, at));
+            into.push(self.item(block, at));
         }
         self.release(block);
     }
@@ -294,6 +320,7 @@ impl<M: Monoid> Blocks<M> {
         let pages = self.pages.iter().map(|page| {
             size_of::<Page<M::In>>()
                 + page.times.capacity() * entry
+                + page.numbers.capacity() * size_of::<i64>()
                 + page.promoted.capacity() * size_of::<u64>()
                 + page.free.capacity() * size_of::<u16>()
         });

@@ -8,13 +8,25 @@ const KEPT: usize = 512;
 #[derive(Debug)]
 pub(super) struct Run<M: Monoid> {
     pub times: Vec<i64>,
+    /// Those of rows; zeros in a store without them.
+    pub numbers: Vec<i64>,
     pub entries: Vec<Entry<M>>,
+}
+
+/// An entry and what belongs to it.
+#[derive(Debug)]
+pub(super) struct Item<M: Monoid> {
+    pub time: i64,
+    /// The number of its row; 0 in a store without them.
+    pub number: i64,
+    pub entry: Entry<M>,
 }
 
 impl<M: Monoid> Default for Run<M> {
     fn default() -> Self {
         Self {
             times: Vec::new(),
+            numbers: Vec::new(),
             entries: Vec::new(),
         }
     }
@@ -27,39 +39,73 @@ impl<M: Monoid> Run<M> {
 
     /// The bytes on the heap.
     pub fn bytes(&self) -> usize {
-        self.times.capacity() * size_of::<i64>() + self.entries.capacity() * size_of::<Entry<M>>()
+        let words = self.times.capacity() + self.numbers.capacity();
+        words * size_of::<i64>() + self.entries.capacity() * size_of::<Entry<M>>()
     }
 
-    pub fn push(&mut self, time: i64, entry: Entry<M>) {
-        self.times.push(time);
-        self.entries.push(entry);
+    pub fn push(&mut self, item: Item<M>) {
+        self.times.push(item.time);
+        self.numbers.push(item.number);
+        self.entries.push(item.entry);
+    }
+
+    pub fn item(&self, at: usize) -> Item<M> {
+        Item {
+            time: self.times[at],
+            number: self.numbers[at],
+            entry: self.entries[at].clone(),
+        }
     }
 
     /// Empties it; much memory is given back.
     pub fn clear(&mut self) {
         self.times.clear();
+        self.numbers.clear();
         self.entries.clear();
         self.times.shrink_to(KEPT);
+        self.numbers.shrink_to(KEPT);
         self.entries.shrink_to(KEPT);
+    }
+
+    /// Removes the entries at these places, which rise.
+    pub fn remove(&mut self, places: &[usize]) {
+        let is_left = |at: usize| places.binary_search(&at).is_err();
+        retain(&mut self.times, is_left);
+        retain(&mut self.numbers, is_left);
+        retain(&mut self.entries, is_left);
     }
 
     /// Merges the entries `from..to` of a later batch in: behind those of equal time.
     pub fn merge(&mut self, batch: &Self, from: usize, to: usize) {
-        let mut older = std::mem::take(self);
-        let mut held = older
-            .times
-            .drain(..)
-            .zip(older.entries.drain(..))
-            .peekable();
+        let older = std::mem::take(self);
+        let rows = older.times.into_iter().zip(older.numbers);
+        let mut held = rows.zip(older.entries).peekable();
         for at in from..to {
             let time = batch.times[at];
-            while let Some((time, entry)) = held.next_if(|(present, _)| *present <= time) {
-                self.push(time, entry);
+            while let Some(((time, number), entry)) = held.next_if(|((held, _), _)| *held <= time) {
+                self.push(Item {
+                    time,
+                    number,
+                    entry,
+                });
             }
-            self.push(time, batch.entries[at].clone());
+            self.push(batch.item(at));
         }
-        for (time, entry) in held {
-            self.push(time, entry);
+        for ((time, number), entry) in held {
+            self.push(Item {
+                time,
+                number,
+                entry,
+            });
         }
     }
+}
+
+/// Keeps the items at some places.
+fn retain<T>(items: &mut Vec<T>, is_left: impl Fn(usize) -> bool) {
+    let mut at = 0;
+    items.retain(|_| {
+        at += 1;
+        is_left(at - 1)
+    });
 }

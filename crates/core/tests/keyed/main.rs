@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod numbered;
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use common::Random;
 use common::script::seeds;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
-use slidewise_core::keyed::{KeyColumn, Points, Store, store};
+use slidewise_core::keyed::{EntryList, KeyColumn, Points, Store, store};
 use slidewise_core::rolling::{
     Closed, Length, Output, Overflow, QueryPoints, Request, Span, rolling,
 };
@@ -53,6 +54,20 @@ impl Rows {
                 validity: None,
             },
         ]
+    }
+
+    fn to_insert<'a>(
+        &self,
+        keys: &'a Keys,
+        columns: &'a [Column<'a, i64>],
+        numbers: &'a [i64],
+    ) -> slidewise_core::keyed::Rows<'a> {
+        slidewise_core::keyed::Rows {
+            keys: keys.view(),
+            times: self.times.clone(),
+            columns,
+            numbers,
+        }
     }
 
     fn extend(&mut self, other: &Self) {
@@ -99,8 +114,9 @@ impl Keys {
 
 /// Inserts rows with the first `width` of their columns.
 fn insert(store: &dyn Store, rows: &Rows, width: usize) {
-    let keys = Keys::of(&rows.keys);
-    store.insert(keys.view(), rows.times.clone(), &rows.columns()[..width]);
+    let (keys, columns) = (Keys::of(&rows.keys), rows.columns());
+    let rows = rows.to_insert(&keys, &columns[..width], &[]);
+    store.insert(EntryList::default(), rows);
 }
 
 fn agg(kind: Kind, of: usize) -> AggSpec {
@@ -241,7 +257,7 @@ fn answers_are_those_of_a_table() {
         let requests = requests();
         let (aggs, dtypes) = &requests[script as usize % requests.len()];
         let width = dtypes.len();
-        let held = store(aggs, dtypes);
+        let held = store(aggs, dtypes, false);
         let keys = 1 + random.below(20);
         // From keys of one entry to keys of three levels.
         let size = [3, 40, 400, 5000][random.below(4) as usize];
@@ -253,7 +269,7 @@ fn answers_are_those_of_a_table() {
             all.extend(&rows);
             if random.below(3) == 0 {
                 until = until.max(now - 900);
-                held.evict(until);
+                held.evict(until, 0);
             }
             held.check().expect("invariants");
             let closed = [Closed::Right, Closed::Left, Closed::Both, Closed::Neither];
@@ -279,7 +295,7 @@ fn a_row_more_takes_part_last_of_its_time() {
     let mut random = Random(seeds(1).next().expect("a seed"));
     for (aggs, dtypes) in requests() {
         let width = dtypes.len();
-        let held = store(&aggs, &dtypes);
+        let held = store(&aggs, &dtypes, false);
         let mut now = 1000;
         let rows = batch(&mut random, &mut now, 4, 700);
         insert(&*held, &rows, width);
@@ -303,7 +319,7 @@ fn a_row_more_takes_part_last_of_its_time() {
 
 #[test]
 fn the_first_entry_of_a_window_is_known() {
-    let held = store(&[agg(Kind::Sum, 0)], &[DType::I64]);
+    let held = store(&[agg(Kind::Sum, 0)], &[DType::I64], false);
     let mut rows = Rows::default();
     for time in [10, 20, 30] {
         rows.push(0, time, Some(1), 0.0);
@@ -319,14 +335,14 @@ fn the_first_entry_of_a_window_is_known() {
 
 #[test]
 fn keys_without_rows_go() {
-    let held = store(&[agg(Kind::Sum, 0)], &[DType::I64]);
+    let held = store(&[agg(Kind::Sum, 0)], &[DType::I64], false);
     for round in 0..50_i64 {
         let mut rows = Rows::default();
         for key in 0..500 {
             rows.push(round as u32 * 100 + key, round, Some(1), 0.0);
         }
         insert(&*held, &rows, 1);
-        held.evict(round - 1);
+        held.evict(round - 1, 0);
         assert_eq!(held.len(), 500);
     }
     let bytes = held.bytes();
@@ -336,7 +352,7 @@ fn keys_without_rows_go() {
 /// Keys that append one entry at a time: a block of as many as it can hold takes no node.
 #[test]
 fn keys_of_a_block_take_little_more_than_their_entries() {
-    let held = store(&[agg(Kind::Sum, 0)], &[DType::I64]);
+    let held = store(&[agg(Kind::Sum, 0)], &[DType::I64], false);
     for time in 0..128 {
         let mut rows = Rows::default();
         (0..2000).for_each(|key| rows.push(key, time, Some(1), 0.0));
@@ -348,7 +364,7 @@ fn keys_of_a_block_take_little_more_than_their_entries() {
 
 #[test]
 fn removed_keys_come_back_empty() {
-    let held = store(&[agg(Kind::Collect, 0)], &[DType::I64]);
+    let held = store(&[agg(Kind::Collect, 0)], &[DType::I64], false);
     let no_rows = Rows::default();
     let mut rows = Rows::default();
     for at in 0..10_000 {
@@ -356,12 +372,9 @@ fn removed_keys_come_back_empty() {
     }
     insert(&*held, &rows, 1);
     let gone = Keys::of(&[1, 7]);
-    held.replace(
-        gone.view(),
-        KeyColumn::default(),
-        Vec::new(),
-        &no_rows.columns()[..1],
-    );
+    let (no_keys, columns) = (Keys::of(&[]), no_rows.columns());
+    let none = no_rows.to_insert(&no_keys, &columns[..1], &[]);
+    held.replace_keys(gone.view(), none);
     assert_eq!(held.len(), 2);
     let mut again = Rows::default();
     again.push(1, 5, Some(5), 0.0);
@@ -386,7 +399,7 @@ fn removed_keys_come_back_empty() {
 fn readers_see_whole_batches() {
     const KEYS: u32 = 200;
     const BATCHES: i64 = 300;
-    let held = store(&[agg(Kind::Count, 0)], &[DType::I64]);
+    let held = store(&[agg(Kind::Count, 0)], &[DType::I64], false);
     let all: Vec<u32> = (0..KEYS).collect();
     let keys = Keys::of(&all);
     let spans = [span(i64::MAX, Closed::Right, 0)];

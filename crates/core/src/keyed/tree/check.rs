@@ -19,6 +19,10 @@ impl<M: Monoid> Forest<M> {
             return Err("entries are out of order".into());
         }
         match root {
+            Root::Leaf(block) if block.len() == 0 => Err("an empty block".into()),
+            Root::Tree { node, .. } if self.nodes[node as usize].len() == 1 => {
+                Err("a root with one child".into())
+            }
             Root::Tree { node, level } => self.check_node(monoid, node, level, true).map(|_| ()),
             _ => Ok(()),
         }
@@ -53,6 +57,12 @@ impl<M: Monoid> Forest<M> {
                 _ => return Err("a leaf at another level".into()),
             };
             total += count;
+            if block_len(child.below).is_some_and(|len| len == 0 || len != child.count) {
+                return Err("an empty leaf, or one of another count".into());
+            }
+            if open && child.agg.is_some() {
+                return Err("a fold at the right edge".into());
+            }
             if open {
                 continue;
             }
@@ -65,5 +75,12 @@ impl<M: Monoid> Forest<M> {
             }
         }
         Ok(total)
+    }
+}
+
+fn block_len(below: Below) -> Option<u32> {
+    match below {
+        Below::Leaf(block) => Some(block.len() as u32),
+        Below::Node(_) => None,
     }
 }

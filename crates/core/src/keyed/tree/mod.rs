@@ -12,8 +12,8 @@ mod read;
 mod remove;
 
 use super::blocks::{Block, Blocks, MOST};
-use super::run::Run;
-use crate::monoid::{Entry, Monoid};
+use super::run::{Item, Run};
+use crate::monoid::Monoid;
 
 /// Most children of a node.
 const ARITY: usize = 32;
@@ -59,26 +59,24 @@ pub(super) struct Forest<M: Monoid> {
     scratch: Run<M>,
 }
 
-impl<M: Monoid> Default for Forest<M> {
-    fn default() -> Self {
+impl<M: Monoid> Forest<M> {
+    pub fn new(numbered: bool) -> Self {
         Self {
-            blocks: Blocks::default(),
+            blocks: Blocks::new(numbered),
             nodes: Vec::new(),
             free: Vec::new(),
             scratch: Run::default(),
         }
     }
-}
 
-impl<M: Monoid> Forest<M> {
     /// Appends an entry that is not earlier than the key's last, if there is room at the
-    /// right edge.
+    /// right edge; gives whether there is.
     #[inline]
-    pub fn append(&mut self, root: &mut Root, time: i64, entry: Entry<M>) -> Result<(), Entry<M>> {
+    pub fn append(&mut self, root: &mut Root, item: Item<M>) -> bool {
         match root {
             Root::Leaf(block) if block.has_room() => {
-                self.blocks.append(block, time, entry);
-                Ok(())
+                self.blocks.append(block, item);
+                true
             }
             Root::Tree { node, level } => {
                 let mut at = *node;
@@ -93,14 +91,14 @@ impl<M: Monoid> Forest<M> {
                     .expect("nodes have children");
                 match &mut last.below {
                     Below::Leaf(block) if block.has_room() && block.len() < FULL => {
-                        self.blocks.append(block, time, entry);
+                        self.blocks.append(block, item);
                         last.count += 1;
-                        Ok(())
+                        true
                     }
-                    _ => Err(entry),
+                    _ => false,
                 }
             }
-            _ => Err(entry),
+            _ => false,
         }
     }
 

@@ -1,7 +1,12 @@
 //! What is in a tree: folds, times, entries.
 
+use std::ops::ControlFlow;
+
 use super::{Below, Block, Forest, Root};
 use crate::monoid::{Entry, Monoid};
+
+/// Receives times and numbers; goes on or not.
+pub(in crate::keyed) type Visit<'a> = dyn FnMut(&[i64], &[i64]) -> ControlFlow<()> + 'a;
 
 impl<M: Monoid> Forest<M> {
     /// Combines the entries with `lo <= time <= hi` behind `acc`.
@@ -74,6 +79,149 @@ impl<M: Monoid> Forest<M> {
                 })
             }
         }
+    }
+
+    /// The last time, if there is one.
+    pub fn last_time(&self, root: Root) -> Option<i64> {
+        self.last_until(root, i64::MAX)
+    }
+
+    /// The last time at or before `hi`.
+    pub fn last_until(&self, root: Root, hi: i64) -> Option<i64> {
+        let mut last = None;
+        self.visit_back(root, (i64::MIN, hi), &mut |times, _| {
+            last = times.last().copied();
+            ControlFlow::Break(())
+        });
+        last
+    }
+
+    /// The time of the entry with `behind` entries behind it; `None` if there are not so many.
+    pub fn time_from_end(&self, root: Root, mut behind: usize) -> Option<i64> {
+        match root {
+            Root::Empty => None,
+            Root::Leaf(block) => self.time_from_end_of_leaf(block, &mut behind),
+            Root::Tree { node, .. } => self.time_from_end_of_node(node, true, &mut behind),
+        }
+    }
+
+    fn time_from_end_of_leaf(&self, block: Block, behind: &mut usize) -> Option<i64> {
+        let found = self.blocks.times(block).iter().rev().nth(*behind).copied();
+        if found.is_none() {
+            *behind -= block.len();
+        }
+        found
+    }
+
+    /// `edge`: whether the node is at the right edge, where the last child has no count.
+    fn time_from_end_of_node(&self, node: u32, edge: bool, behind: &mut usize) -> Option<i64> {
+        let children = &self.nodes[node as usize];
+        for (at, child) in children.iter().enumerate().rev() {
+            let open = edge && at + 1 == children.len();
+            let found = match child.below {
+                Below::Leaf(block) => self.time_from_end_of_leaf(block, behind),
+                Below::Node(below) if open || child.count as usize > *behind => {
+                    self.time_from_end_of_node(below, open, behind)
+                }
+                Below::Node(_) => {
+                    *behind -= child.count as usize;
+                    None
+                }
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Appends the numbers of the entries with `lo <= time <= hi`, of the last `most` of them.
+    pub fn rows(&self, root: Root, range: (i64, i64), most: Option<usize>, out: &mut Vec<i64>) {
+        let Some(most) = most else {
+            self.visit(root, range, &mut |_, numbers| {
+                out.extend_from_slice(numbers);
+                ControlFlow::Continue(())
+            });
+            return;
+        };
+        let from = out.len();
+        self.visit_back(root, range, &mut |_, numbers| {
+            let left = most - (out.len() - from);
+            out.extend(numbers.iter().rev().take(left));
+            match left <= numbers.len() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        out[from..].reverse();
+    }
+
+    /// Whether there is an entry of this time and number.
+    pub fn holds(&self, root: Root, time: i64, number: i64) -> bool {
+        let mut found = false;
+        self.visit(root, (time, time), &mut |_, numbers| {
+            found = numbers.contains(&number);
+            match found {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        found
+    }
+
+    /// Visits the times and numbers of the entries with `lo <= time <= hi` in order, those of
+    /// a leaf at a time. There are no numbers in a store without them.
+    pub fn visit(&self, root: Root, range: (i64, i64), visit: &mut Visit<'_>) {
+        let _: ControlFlow<()> = match root {
+            Root::Empty => ControlFlow::Continue(()),
+            Root::Leaf(block) => self.visit_leaf(block, range, visit),
+            Root::Tree { node, .. } => self.visit_node(node, range, false, visit),
+        };
+    }
+
+    /// The same with the last leaf first.
+    pub fn visit_back(&self, root: Root, range: (i64, i64), visit: &mut Visit<'_>) {
+        let _: ControlFlow<()> = match root {
+            Root::Empty => ControlFlow::Continue(()),
+            Root::Leaf(block) => self.visit_leaf(block, range, visit),
+            Root::Tree { node, .. } => self.visit_node(node, range, true, visit),
+        };
+    }
+
+    fn visit_leaf(
+        &self,
+        block: Block,
+        (lo, hi): (i64, i64),
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        let times = self.blocks.times(block);
+        let from = times.partition_point(|time| *time < lo);
+        let to = from + times[from..].partition_point(|time| *time <= hi);
+        if from == to {
+            return ControlFlow::Continue(());
+        }
+        let numbers = self.blocks.numbers(block);
+        visit(&times[from..to], numbers.get(from..to).unwrap_or(&[]))
+    }
+
+    fn visit_node(
+        &self,
+        node: u32,
+        (lo, hi): (i64, i64),
+        back: bool,
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        let children = &self.nodes[node as usize];
+        let from = children[1..].partition_point(|child| child.first < lo);
+        let to = from + children[from..].partition_point(|child| child.first <= hi);
+        for step in from..to {
+            let at = if back { to - 1 - (step - from) } else { step };
+            match children[at].below {
+                Below::Leaf(block) => self.visit_leaf(block, (lo, hi), visit)?,
+                Below::Node(node) => self.visit_node(node, (lo, hi), back, visit)?,
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// All entries, in order.

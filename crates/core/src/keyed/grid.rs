@@ -1,0 +1,26 @@
+//! Hopping windows: where they end.
+
+/// Windows `[end - length, end)` that end at `offset + length` and all multiples of `every`
+/// from there.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    /// Positive, as is `every`.
+    pub length: i64,
+    pub every: i64,
+    pub offset: i64,
+}
+
+impl Grid {
+    /// The first end behind a time.
+    pub fn end_after(&self, time: i64) -> i128 {
+        let origin = i128::from(self.offset) + i128::from(self.length);
+        let hops = (i128::from(time) - origin).div_euclid(i128::from(self.every)) + 1;
+        origin + hops * i128::from(self.every)
+    }
+
+    /// Where the window begins, or the least time there is.
+    pub fn start(&self, end: i128) -> i64 {
+        let start = end - i128::from(self.length);
+        start.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+}

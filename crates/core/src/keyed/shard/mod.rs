@@ -1,0 +1,288 @@
+//! Some of the keys: their numbers, and the sequence of each.
+
+mod scan;
+
+use std::hash::BuildHasher;
+
+use super::keys::{KeyColumn, Keys};
+use super::run::{Item, Run};
+use super::tree::{Forest, Root};
+use crate::batch::Batch;
+use crate::monoid::{Entry, Monoid};
+pub use scan::KeyList;
+
+/// A row of a batch, and its key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub hash: u64,
+    pub row: u32,
+    pub key: u32,
+}
+
+/// An entry that is to go, and its key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gone {
+    pub hash: u64,
+    pub key: u32,
+    pub time: i64,
+    pub number: i64,
+}
+
+/// Rows with their numbers, if the store has them.
+#[derive(Debug)]
+pub(super) struct Incoming<'a, M: Monoid> {
+    pub batch: Batch<M>,
+    pub numbers: &'a [i64],
+}
+
+impl<M: Monoid> Incoming<'_, M> {
+    fn item(&self, row: Row) -> Item<M> {
+        let row = row.row as usize;
+        Item {
+            time: self.batch.times[row],
+            number: self.numbers.get(row).copied().unwrap_or(0),
+            entry: entry_of(&self.batch, row),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// The time of the last entry.
+    last: i64,
+    /// The first session ends here or later: all entries up to here are in it. So where it
+    /// ends is looked for from here on.
+    closing: i64,
+    root: Root,
+}
+
+#[derive(Debug)]
+pub(super) struct Shard<M: Monoid> {
+    pub keys: Keys,
+    /// By the number of the key.
+    heads: Vec<Head>,
+    forest: Forest<M>,
+    /// Entries up to here may go, but so many of each key.
+    until: Option<i64>,
+    keep_rows: usize,
+    /// No head has an earlier one.
+    closing: i64,
+    run: Run<M>,
+}
+
+impl<M: Monoid> Shard<M> {
+    pub fn new(numbered: bool) -> Self {
+        Self {
+            keys: Keys::default(),
+            heads: Vec::new(),
+            forest: Forest::new(numbered),
+            until: None,
+            keep_rows: 0,
+            closing: i64::MAX,
+            run: Run::default(),
+        }
+    }
+
+    /// Gives rows the numbers of their keys, which are added if they are new.
+    pub fn number(&mut self, keys: KeyColumn<'_>, rows: &mut [Row]) {
+        for row in rows {
+            let (number, new) = self.keys.find_or_add(row.hash, keys.key(row.row as usize));
+            if new {
+                let head = Head {
+                    last: i64::MIN,
+                    closing: i64::MIN,
+                    root: Root::Empty,
+                };
+                match self.heads.get_mut(number as usize) {
+                    Some(place) => *place = head,
+                    None => self.heads.push(head),
+                }
+            }
+            row.key = number;
+        }
+    }
+
+    /// Removes entries of a key, then inserts rows; both are in order. A key without entries
+    /// goes.
+    pub fn change(&mut self, monoid: &M, gone: &[Gone], rows: &[Row], incoming: &Incoming<'_, M>) {
+        if let Some(first) = gone.first() {
+            self.remove(monoid, first.key, gone);
+        }
+        if !rows.is_empty() {
+            self.insert(monoid, rows, incoming);
+        } else if let Some(first) = gone.first()
+            && self.heads[first.key as usize].root == Root::Empty
+        {
+            self.keys.remove(first.hash, first.key);
+        }
+    }
+
+    fn remove(&mut self, monoid: &M, key: u32, gone: &[Gone]) {
+        let head = &mut self.heads[key as usize];
+        let gone: Vec<(i64, i64)> = gone.iter().map(|gone| (gone.time, gone.number)).collect();
+        if self.forest.remove(monoid, &mut head.root, &gone) == 0 {
+            return;
+        }
+        let Some(last) = self.forest.last_time(head.root) else {
+            head.last = i64::MIN;
+            return;
+        };
+        head.last = last;
+        // What was in the first session before the first entry removed is in it still.
+        let before = self.forest.last_until(head.root, gone[0].0);
+        let before = before.or_else(|| self.forest.first(head.root, i64::MIN));
+        head.closing = head.closing.min(before.unwrap_or(i64::MIN));
+        self.closing = self.closing.min(head.closing);
+    }
+
+    /// Inserts the rows of one key, in order of time.
+    pub fn insert(&mut self, monoid: &M, rows: &[Row], incoming: &Incoming<'_, M>) {
+        let time = |row: &Row| incoming.batch.times[row.row as usize];
+        let head = &mut self.heads[rows[0].key as usize];
+        let earliest = time(&rows[0]);
+        if head.root == Root::Empty || earliest < head.closing {
+            let first = self.forest.first(head.root, i64::MIN);
+            if first.is_none_or(|first| earliest < first) {
+                head.closing = earliest;
+                self.closing = self.closing.min(earliest);
+            }
+        }
+        let mut done = 0;
+        while let Some(row) = rows.get(done) {
+            let fits = time(row) >= head.last;
+            if !fits || !self.forest.append(&mut head.root, incoming.item(*row)) {
+                break;
+            }
+            head.last = time(row);
+            done += 1;
+        }
+        if done == rows.len() {
+            return;
+        }
+        let mut run = std::mem::take(&mut self.run);
+        for row in &rows[done..] {
+            run.push(incoming.item(*row));
+        }
+        let count = run.len();
+        let until = leaving(&self.forest, head.root, self.until, self.keep_rows);
+        self.forest
+            .insert(monoid, &mut head.root, (&run, 0, count), until);
+        head.last = head.last.max(run.times[count - 1]);
+        if let Some(until) = leaving(&self.forest, head.root, self.until, self.keep_rows) {
+            self.forest.evict(monoid, &mut head.root, until);
+        }
+        run.clear();
+        self.run = run;
+    }
+
+    #[inline]
+    pub fn fold(
+        &self,
+        monoid: &M,
+        number: Option<u32>,
+        range: (i64, i64),
+        acc: &mut Option<M::Partial>,
+    ) {
+        if let Some(number) = number {
+            self.forest
+                .fold(monoid, self.heads[number as usize].root, range, acc);
+        }
+    }
+
+    /// The first time of a key at or after `lo`.
+    pub fn first(&self, number: Option<u32>, lo: i64) -> Option<i64> {
+        let head = self.heads[number? as usize];
+        self.forest.first(head.root, lo)
+    }
+
+    /// Drops a key, if it is there.
+    pub fn drop_key(&mut self, hash: u64, key: &[u8]) {
+        if let Some(number) = self.keys.find(hash, key) {
+            self.forest.clear(&mut self.heads[number as usize].root);
+            self.keys.remove(hash, number);
+        }
+    }
+
+    /// Notes that entries at or before a time may go, but the last `keep_rows` of each key;
+    /// drops the keys that need keep none. Gives the number of keys dropped.
+    pub fn evict(&mut self, hasher: &impl BuildHasher, until: i64, keep_rows: usize) -> usize {
+        self.until = Some(self.until.map_or(until, |known| known.max(until)));
+        self.keep_rows = self.keep_rows.max(keep_rows);
+        match self.keep_rows {
+            0 => self.drop_idle(hasher, until),
+            _ => 0,
+        }
+    }
+
+    /// Drops the keys whose entries are all at or before a time; gives their number.
+    pub fn drop_idle(&mut self, hasher: &impl BuildHasher, until: i64) -> usize {
+        let mut count = 0;
+        for number in 0..self.heads.len() {
+            let head = &mut self.heads[number];
+            if head.root != Root::Empty && head.last <= until {
+                self.forest.clear(&mut head.root);
+                let hash = hasher.hash_one(self.keys.key(number as u32));
+                self.keys.remove(hash, number as u32);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.keys.heap_bytes()
+            + self.heads.capacity() * size_of::<Head>()
+            + self.forest.bytes()
+            + self.run.bytes()
+    }
+
+    pub fn check(&self, monoid: &M) -> Result<(), String> {
+        let mut keys = 0;
+        for head in &self.heads {
+            self.forest.check(monoid, head.root)?;
+            let Some(last) = self.forest.last_time(head.root) else {
+                continue;
+            };
+            keys += 1;
+            if head.last != last {
+                return Err("a key's last time is another".into());
+            }
+            if head.closing > last || head.closing < self.closing {
+                return Err("no session can end where the first one may".into());
+            }
+        }
+        match keys == self.keys.len() {
+            true => Ok(()),
+            false => Err("keys without entries".into()),
+        }
+    }
+}
+
+/// Up to where entries of a key may go, if `keep_rows` of them stay.
+fn leaving<M: Monoid>(
+    forest: &Forest<M>,
+    root: Root,
+    until: Option<i64>,
+    keep_rows: usize,
+) -> Option<i64> {
+    let until = until?;
+    if keep_rows == 0 {
+        return Some(until);
+    }
+    let kept = forest.time_from_end(root, keep_rows - 1)?;
+    Some(until.min(kept.checked_sub(1)?))
+}
+
+/// Sorts rows by key and time; those of equal time stay as they are in the batch.
+pub(super) fn sort_rows<M: Monoid>(rows: &mut [Row], batch: &Batch<M>) {
+    rows.sort_unstable_by_key(|row| (row.key, batch.times[row.row as usize], row.row));
+}
+
+fn entry_of<M: Monoid>(batch: &Batch<M>, row: usize) -> Entry<M> {
+    if !batch.lifted.is_empty()
+        && let Ok(at) = batch.lifted.binary_search_by_key(&row, |(at, _)| *at)
+    {
+        return Entry::Lifted(batch.lifted[at].1.clone());
+    }
+    Entry::Raw(batch.values[row].clone())
+}
