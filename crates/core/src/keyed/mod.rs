@@ -89,9 +89,11 @@ pub trait Store: Send + Sync {
     /// most; O(1) for those without entries in reach, and one key in the common case.
     fn next_window(&self, grid: &Grid, since: Option<i64>) -> Option<i64>;
     /// Removes the sessions whose last entry is at or before `until`; gives the numbers of
-    /// their rows, key by key. Neighbours in a session are at most `gap` apart.
+    /// their rows, key by key. Neighbours in a session are at most `gap` apart. Cost: that of
+    /// their entries, and a look at each key; another gap than before begins anew.
     fn sessions(&self, gap: i64, until: i64) -> Vec<i64>;
-    /// No session has its last entry before this time; none if there are no entries.
+    /// No session of the gap asked for before has its last entry before this time; none if
+    /// there are no entries.
     fn next_session(&self) -> Option<i64>;
     /// The entries up to a time may go, but the last `keep_rows` of each key; keys without
     /// others do. Gives the number of keys.

@@ -76,6 +76,15 @@ impl Oracle {
         closed
     }
 
+    /// When the earliest session of all keys ends.
+    fn first_session(&self, gap: i64) -> Option<i64> {
+        let end = |rows: &Vec<Row>| {
+            let mut sessions = rows.chunk_by(|a, b| b.time - a.time <= gap);
+            sessions.next().and_then(<[Row]>::last).map(|row| row.time)
+        };
+        self.0.values().filter_map(end).min()
+    }
+
     fn windows(&self, grid: &Grid, since: Option<i64>, until: i64) -> BTreeSet<(i64, u32)> {
         let mut found = BTreeSet::new();
         for (key, rows) in &self.0 {
@@ -121,6 +130,10 @@ struct Script {
     now: i64,
     /// What is earlier may be held or not.
     until: i64,
+    /// Of sessions, mostly.
+    gap: i64,
+    /// The gap of the sessions that were closed last.
+    asked: Option<i64>,
     next: i64,
     what: String,
 }
@@ -131,7 +144,7 @@ impl Script {
         let mut requests = requests();
         requests.push((Vec::new(), Vec::new()));
         let (aggs, dtypes) = requests.swap_remove(seed as usize % requests.len());
-        let rows = 1 + random.below(40) as usize;
+        let rows = random.pick(&[1, 7, 40, 500, 4000]);
         let mode = random.pick(&[Mode::Remove, Mode::RemoveAndEvict, Mode::KeepRows(rows)]);
         Self {
             mode,
@@ -141,6 +154,8 @@ impl Script {
             keys: 1 + random.below(12),
             now: 1000,
             until: i64::MIN,
+            gap: random.below(12) as i64,
+            asked: None,
             next: 0,
             random,
             aggs,
@@ -173,12 +188,26 @@ impl Script {
         (keys, times, numbers)
     }
 
+    /// The last entries of a key, and one that is not held.
+    fn last_entries(&mut self) -> (Vec<u32>, Vec<i64>, Vec<i64>) {
+        let key = self.random.below(self.keys) as u32;
+        let rows = self.oracle.rows(key);
+        let count = self.random.below(rows.len() as u64 + 1);
+        let last = rows.iter().rev().take(count as usize);
+        let (mut times, mut numbers): (Vec<i64>, Vec<i64>) =
+            last.map(|row| (row.time, row.number)).unzip();
+        times.push(self.now);
+        numbers.push(self.next + 1_000_000);
+        (vec![key; times.len()], times, numbers)
+    }
+
     fn insert(&mut self, size: u64) {
         let count = self.random.below(size);
         let rows = batch(&mut self.random, &mut self.now, self.keys, count);
         let share = self.random.pick(&[0, 1, 5, 60, 100]);
         let (keys, times, numbers) = match self.mode {
             Mode::KeepRows(_) => (Vec::new(), Vec::new(), Vec::new()),
+            _ if self.random.below(4) == 0 => self.last_entries(),
             _ => self.entries(share),
         };
         for ((key, time), number) in keys.iter().zip(&times).zip(&numbers) {
@@ -297,12 +326,18 @@ impl Script {
         if self.mode != Mode::Remove {
             return;
         }
-        let gap = self.random.below(12) as i64;
-        let until = self.now - 20 - self.random.below(400) as i64;
+        // Mostly the same one: then it is known how far it was looked at.
+        let gap = match self.random.below(8) {
+            0 => self.random.below(12) as i64,
+            _ => self.gap,
+        };
+        let until = self.now - 20 - self.random.below(100) as i64;
         let bound = self.held.next_session();
+        if self.asked.replace(gap).is_none_or(|asked| asked == gap) {
+            assert!(bound <= self.oracle.first_session(gap), "{}", self.what);
+        }
         let ours = self.held.sessions(gap, until);
         let mut closed = self.oracle.close(gap, until);
-        assert!(ours.is_empty() || bound.is_some_and(|bound| bound <= until));
         // The order of keys is the store's own.
         let mut rest = &ours[..];
         while let Some(first) = rest.first() {
@@ -313,6 +348,9 @@ impl Script {
             rest = &rest[rows.len()..];
         }
         assert!(closed.is_empty(), "{}: {closed:?}", self.what);
+        let bound = self.held.next_session();
+        let is_open = bound.is_none_or(|bound| bound > until);
+        assert!(is_open, "{}: {bound:?} {until}", self.what);
     }
 
     fn check(&mut self) {
@@ -489,6 +527,40 @@ fn numbered_stores_do_as_lists_of_entries_do() {
                 2 if script.random.below(3) == 0 => script.drop_idle(),
                 _ => script.insert(size),
             }
+            script.check();
+        }
+    }
+}
+
+/// Sessions that grow, are split by removals and joined by late rows, and close.
+#[test]
+fn sessions_close_once_whatever_came_between() {
+    for seed in seeds(10) {
+        let mut script = Script::new(seed);
+        if script.mode != Mode::Remove {
+            continue;
+        }
+        script.keys = 1 + script.random.below(3);
+        for _ in 0..40 {
+            match script.random.below(2) {
+                0 => script.close_sessions(),
+                _ => script.insert(16),
+            }
+            let checked = script.held.check();
+            checked.unwrap_or_else(|why| panic!("{}: {why}", script.what));
+        }
+    }
+}
+
+/// Trees of three levels, whose inner nodes lose entries.
+#[test]
+fn entries_leave_high_trees() {
+    for seed in seeds(1).take(3) {
+        let mut script = Script::new(seed);
+        script.keys = 1 + script.random.below(2);
+        for round in 0..6 {
+            script.insert(if round == 0 { 30_000 } else { 3_000 });
+            script.evict();
             script.check();
         }
     }

@@ -67,6 +67,8 @@ pub(super) struct Shard<M: Monoid> {
     keep_rows: usize,
     /// No head has an earlier one.
     closing: i64,
+    /// That of the sessions they are about.
+    gap: Option<i64>,
     run: Run<M>,
 }
 
@@ -79,6 +81,7 @@ impl<M: Monoid> Shard<M> {
             until: None,
             keep_rows: 0,
             closing: i64::MAX,
+            gap: None,
             run: Run::default(),
         }
     }

@@ -179,6 +179,14 @@ impl<M: Monoid> Shard<M> {
         (gap, until): (i64, i64),
         out: &mut Vec<i64>,
     ) {
+        if self.gap.replace(gap) != Some(gap) {
+            // What was one session may be several.
+            for head in &mut self.heads {
+                let first = self.forest.first(head.root, i64::MIN);
+                head.closing = first.unwrap_or(i64::MIN);
+                self.closing = self.closing.min(head.closing);
+            }
+        }
         if self.closing > until {
             return;
         }
