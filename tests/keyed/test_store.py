@@ -134,14 +134,14 @@ def test_sessions_go_once_they_are_over() -> None:
     key = pa.array(["a", "a", "a", "b"])
     store = store_of(key)
     store.insert([key], ints(1, 4, 10, 8), [ints(1, 1, 1, 1)], ints(0, 1, 2, 3))
-    bound = store.next_session()
+    bound = store.next_session(3)
     assert bound is not None
     assert bound <= 4
     assert pa.array(store.sessions(3, 3)) == NONE
     assert pa.array(store.sessions(3, 4)) == ints(0, 1)
     assert sorted(pa.array(store.sessions(3, 10)).to_pylist()) == [2, 3]
     assert len(store) == 0
-    assert store.next_session() is None
+    assert store.next_session(3) is None
 
 
 def test_windows_are_named_with_their_keys() -> None:

@@ -428,8 +428,8 @@ impl KeyedStore {
     }
 
     /// No session has its last entry before this time; None without entries.
-    fn next_session(&self, py: Python<'_>) -> Option<i64> {
-        py.detach(|| self.store.next_session())
+    fn next_session(&self, py: Python<'_>, gap: i64) -> Option<i64> {
+        py.detach(|| self.store.next_session(gap))
     }
 
     /// Lets the entries up to a time go, but the last `keep_rows` of each key, and the keys

@@ -92,9 +92,9 @@ pub trait Store: Send + Sync {
     /// their rows, key by key. Neighbours in a session are at most `gap` apart. Cost: that of
     /// their entries, and a look at each key; another gap than before begins anew.
     fn sessions(&self, gap: i64, until: i64) -> Vec<i64>;
-    /// No session of the gap asked for before has its last entry before this time; none if
-    /// there are no entries.
-    fn next_session(&self) -> Option<i64>;
+    /// No session has its last entry before this time; none if there are no entries. Cost:
+    /// O(1) for the gap of the sessions that were removed last, else O(log n) for each key.
+    fn next_session(&self, gap: i64) -> Option<i64>;
     /// The entries up to a time may go, but the last `keep_rows` of each key; keys without
     /// others do. Gives the number of keys.
     fn evict(&self, until: i64, keep_rows: usize) -> usize;

@@ -393,10 +393,10 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         numbers
     }
 
-    fn next_session(&self) -> Option<i64> {
-        let mut next: Option<i64> = None;
-        self.each_shard(|shard| next = [next, shard.next_session()].into_iter().flatten().min());
-        next
+    fn next_session(&self, gap: i64) -> Option<i64> {
+        let mut nexts = Vec::with_capacity(SHARDS);
+        self.each_shard(|shard| nexts.extend(shard.next_session(gap)));
+        nexts.into_iter().min()
     }
 
     fn evict(&self, until: i64, keep_rows: usize) -> usize {

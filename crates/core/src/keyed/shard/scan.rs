@@ -165,8 +165,12 @@ impl<M: Monoid> Shard<M> {
         best
     }
 
-    /// No session ends before this time.
-    pub fn next_session(&self) -> Option<i64> {
+    /// No session of this gap ends before this time.
+    pub fn next_session(&self, gap: i64) -> Option<i64> {
+        if self.gap.is_some_and(|known| known != gap) {
+            let first = |(_, head): (u32, &Head)| self.forest.first(head.root, i64::MIN);
+            return self.held().filter_map(first).min();
+        }
         (self.keys.len() > 0).then_some(self.closing)
     }
 
@@ -258,6 +262,8 @@ impl<M: Monoid> Shard<M> {
         });
         out.extend(gone.iter().map(|(_, number)| *number));
         gone.sort_unstable();
+        // Whole leaves first, which need not be read.
+        self.forest.evict(monoid, &mut head.root, closed);
         self.forest.remove(monoid, &mut head.root, &gone);
     }
 }
