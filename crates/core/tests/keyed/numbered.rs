@@ -119,6 +119,9 @@ enum Mode {
     KeepRows(usize),
 }
 
+/// Keys, times and numbers.
+type Entries = (Vec<u32>, Vec<i64>, Vec<i64>);
+
 struct Script {
     random: Random,
     mode: Mode,
@@ -161,7 +164,7 @@ impl Script {
     }
 
     /// Some entries that are held, runs of neighbours among them, and some that are not.
-    fn entries(&mut self, share: u64) -> (Vec<u32>, Vec<i64>, Vec<i64>) {
+    fn entries(&mut self, share: u64) -> Entries {
         let (mut keys, mut times, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut chosen = 0;
         for (key, rows) in &self.oracle.0 {
@@ -186,10 +189,12 @@ impl Script {
     }
 
     /// The last entries of a key, and one that is not held.
-    fn last_entries(&mut self) -> (Vec<u32>, Vec<i64>, Vec<i64>) {
+    fn last_entries(&mut self) -> Entries {
         let key = self.random.below(self.keys) as u32;
         let rows = self.oracle.rows(key);
-        let count = self.random.below(rows.len() as u64 + 1);
+        // Rows in order fill leaves of 64: some of what is left ends with a leaf.
+        let left = self.random.below(rows.len() as u64 + 1);
+        let count = rows.len() as u64 - self.random.pick(&[left, left / 64 * 64]);
         let last = rows.iter().rev().take(count as usize);
         let (mut times, mut numbers): (Vec<i64>, Vec<i64>) =
             last.map(|row| (row.time, row.number)).unzip();
@@ -208,6 +213,11 @@ impl Script {
             _ if self.random.below(4) == 0 => self.last_entries(),
             _ => self.entries(share),
         };
+        self.change((keys, times, numbers), &rows);
+    }
+
+    /// Removes entries, then inserts rows.
+    fn change(&mut self, (keys, times, numbers): Entries, rows: &Rows) {
         for ((key, time), number) in keys.iter().zip(&times).zip(&numbers) {
             self.oracle.remove(*key, *time, *number);
         }
@@ -221,16 +231,15 @@ impl Script {
         let (keys, columns) = (Keys::of(&rows.keys), rows.columns());
         let columns = &columns[..self.dtypes.len()];
         if self.random.below(4) == 0 {
-            self.held.insert(
-                gone,
-                Rows::default().to_insert(&Keys::of(&[]), columns, &[]),
-            );
-            self.insert_answering(&rows, &row_numbers);
+            let no_keys = Keys::of(&[]);
+            let none = Rows::default().to_insert(&no_keys, columns, &[]);
+            self.held.insert(gone, none);
+            self.insert_answering(rows, &row_numbers);
         } else {
             self.held
                 .insert(gone, rows.to_insert(&keys, columns, &row_numbers));
             for row in 0..rows.times.len() {
-                self.note(&rows, row);
+                self.note(rows, row);
             }
         }
         self.next += rows.times.len() as i64;
@@ -554,9 +563,15 @@ fn entries_leave_high_trees() {
     for seed in seeds(1).take(3) {
         let mut script = Script::new(seed);
         script.keys = 1 + script.random.below(2);
-        for round in 0..6 {
+        if let Mode::KeepRows(_) = script.mode {
+            script.mode = Mode::Remove;
+        }
+        for round in 0..8 {
             script.insert(if round == 0 { 30_000 } else { 3_000 });
             script.evict();
+            script.check();
+            let gone = script.last_entries();
+            script.change(gone, &Rows::default());
             script.check();
         }
     }
