@@ -196,13 +196,6 @@ class KeyedStore:
         numbers: object | None = ...,
         gone: tuple[Sequence[object], object, object] | None = ...,
     ) -> None: ...
-    def replace_keys(
-        self,
-        gone: tuple[Sequence[object], int],
-        keys: Sequence[object],
-        times: object,
-        columns: Sequence[object],
-    ) -> None: ...
     def insert_answering(
         self,
         keys: Sequence[object],

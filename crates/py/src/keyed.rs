@@ -178,24 +178,6 @@ impl KeyedStore {
         Ok(())
     }
 
-    /// Inserts rows; the keys in `gone`, so many of them, go first, with all their entries.
-    fn replace_keys(
-        &self,
-        py: Python<'_>,
-        gone: (Vec<Bound<'_, PyAny>>, usize),
-        keys: Vec<Bound<'_, PyAny>>,
-        times: &Bound<'_, PyAny>,
-        columns: Vec<Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let incoming = self.incoming(&keys, times, &columns, None)?;
-        let gone = KeyBytes::read(&gone.0, gone.1)?;
-        py.detach(|| {
-            let rows = incoming.views();
-            self.store.replace_keys(gone.view(), incoming.rows(&rows));
-        });
-        Ok(())
-    }
-
     /// Inserts rows, and answers each over the windows that end at its time: over the entries
     /// held before and the rows that arrived no later, by `arrivals`, which are ranks. The
     /// answers are those of `query`; the rows are held even if one does not fit.

@@ -64,7 +64,7 @@ pub(super) struct Blocks<M: Monoid> {
     empty: Vec<u32>,
     slab: Slab<M::Partial>,
     /// Whether entries have the numbers of their rows.
-    numbered: bool,
+    pub numbered: bool,
 }
 
 /// The page of a place, and the place in it.

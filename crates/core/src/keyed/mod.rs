@@ -43,9 +43,6 @@ pub trait Store: Send + Sync {
     /// behind those held, in the order given. A reader sees all changes of a key or none.
     /// Entries that are not held are ignored, and keys without entries go.
     fn insert(&self, gone: EntryList<'_>, rows: Rows<'_>);
-    /// Inserts rows, after it has dropped the keys in `gone` with all their entries: no
-    /// question sees one without the other.
-    fn replace_keys(&self, gone: KeyColumn<'_>, rows: Rows<'_>);
     /// Inserts rows, and answers each over the windows that end at its time: over the entries
     /// held before, and the rows of the batch that arrived no later. `arrivals` are ranks.
     ///
@@ -95,7 +92,7 @@ pub trait Store: Send + Sync {
     /// No session has its last entry before this time; none if there are no entries. Cost:
     /// O(1) for the gap of the sessions that were removed last, else O(log n) for each key.
     fn next_session(&self, gap: i64) -> Option<i64>;
-    /// The entries up to a time may go, but the last `keep_rows` of each key; keys without
+    /// Of each key the entries up to a time may go, but the last `keep_rows` of them; keys without
     /// others do. Gives the number of keys.
     fn evict(&self, until: i64, keep_rows: usize) -> usize;
     /// Drops the keys whose last entry is at or before a time; gives their number.

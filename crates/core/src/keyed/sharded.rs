@@ -223,28 +223,6 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         }
     }
 
-    fn replace_keys(&self, gone: KeyColumn<'_>, rows: Rows<'_>) {
-        let incoming = Incoming {
-            batch: self.aggregation.stage_columns(rows.times, rows.columns),
-            numbers: rows.numbers,
-        };
-        let mut by_shard = self.by_shard(rows.keys);
-        let gone_rows = self.by_shard(gone);
-        let _all = write(&self.batch);
-        for ((shard, of_shard), gone_rows) in self.shards.iter().zip(&mut by_shard).zip(&gone_rows)
-        {
-            let mut shard = write(shard);
-            for row in gone_rows {
-                shard.drop_key(row.hash, gone.key(row.row as usize));
-            }
-            shard.number(rows.keys, of_shard);
-            sort_rows(of_shard, &incoming.batch);
-            for of_key in of_shard.chunk_by(|a, b| a.key == b.key) {
-                shard.insert(&self.aggregation, of_key, &incoming);
-            }
-        }
-    }
-
     fn insert_answering(
         &self,
         rows: Rows<'_>,

@@ -410,12 +410,14 @@ impl Script {
     fn check_keys(&mut self, what: &str, asked: &[u32]) {
         let of_points = Keys::of(asked);
         if let Mode::KeepRows(most) = self.mode {
-            let (from, to) = (vec![i64::MIN; asked.len()], vec![i64::MAX; asked.len()]);
+            // Those up to the time of eviction count by themselves.
+            let until = self.random.pick(&[i64::MAX, self.until]);
+            let (from, to) = (vec![i64::MIN; asked.len()], vec![until; asked.len()]);
             let (_, numbers) = self.held.rows(of_points.view(), (&from, &to), Some(most));
             let known: Vec<i64> = asked
                 .iter()
                 .flat_map(|key| {
-                    let rows = self.oracle.numbers(*key, (i64::MIN, i64::MAX));
+                    let rows = self.oracle.numbers(*key, (i64::MIN, until));
                     rows[rows.len().saturating_sub(most)..].to_vec()
                 })
                 .collect();

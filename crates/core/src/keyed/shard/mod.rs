@@ -198,16 +198,8 @@ impl<M: Monoid> Shard<M> {
         self.forest.first(head.root, lo)
     }
 
-    /// Drops a key, if it is there.
-    pub fn drop_key(&mut self, hash: u64, key: &[u8]) {
-        if let Some(number) = self.keys.find(hash, key) {
-            self.forest.clear(&mut self.heads[number as usize].root);
-            self.keys.remove(hash, number);
-        }
-    }
-
-    /// Notes that entries at or before a time may go, but the last `keep_rows` of each key;
-    /// drops the keys that need keep none. Gives the number of keys dropped.
+    /// Notes that entries at or before a time may go, but the last `keep_rows` of those of each
+    /// key; drops the keys that need keep none. Gives the number of keys dropped.
     pub fn evict(&mut self, hasher: &impl BuildHasher, until: i64, keep_rows: usize) -> usize {
         self.until = Some(self.until.map_or(until, |known| known.max(until)));
         self.keep_rows = self.keep_rows.max(keep_rows);
@@ -228,6 +220,14 @@ impl<M: Monoid> Shard<M> {
                 self.keys.remove(hash, number as u32);
                 count += 1;
             }
+        }
+        if self.keys.len() == 0 {
+            // A shard without keys gives its memory back.
+            *self = Self {
+                until: self.until,
+                keep_rows: self.keep_rows,
+                ..Self::new(self.forest.blocks.numbered)
+            };
         }
         count
     }
@@ -261,7 +261,7 @@ impl<M: Monoid> Shard<M> {
     }
 }
 
-/// Up to where entries of a key may go, if `keep_rows` of them stay.
+/// Up to where entries of a key may go: of those up to `until` the last `keep_rows` stay.
 fn leaving<M: Monoid>(
     forest: &Forest<M>,
     root: Root,
@@ -272,8 +272,8 @@ fn leaving<M: Monoid>(
     if keep_rows == 0 {
         return Some(until);
     }
-    let kept = forest.time_from_end(root, keep_rows - 1)?;
-    Some(until.min(kept.checked_sub(1)?))
+    let kept = forest.time_from_end(root, until, keep_rows - 1)?;
+    kept.checked_sub(1)
 }
 
 /// Sorts rows by key and time; those of equal time stay as they are in the batch.

@@ -96,43 +96,19 @@ impl<M: Monoid> Forest<M> {
         last
     }
 
-    /// The time of the entry with `behind` entries behind it; `None` if there are not so many.
-    pub fn time_from_end(&self, root: Root, mut behind: usize) -> Option<i64> {
-        match root {
-            Root::Empty => None,
-            Root::Leaf(block) => self.time_from_end_of_leaf(block, &mut behind),
-            Root::Tree { node, .. } => self.time_from_end_of_node(node, true, &mut behind),
-        }
-    }
-
-    fn time_from_end_of_leaf(&self, block: Block, behind: &mut usize) -> Option<i64> {
-        let found = self.blocks.times(block).iter().rev().nth(*behind).copied();
-        if found.is_none() {
-            *behind -= block.len();
-        }
-        found
-    }
-
-    /// `edge`: whether the node is at the right edge, where the last child has no count.
-    fn time_from_end_of_node(&self, node: u32, edge: bool, behind: &mut usize) -> Option<i64> {
-        let children = &self.nodes[node as usize];
-        for (at, child) in children.iter().enumerate().rev() {
-            let open = edge && at + 1 == children.len();
-            let found = match child.below {
-                Below::Leaf(block) => self.time_from_end_of_leaf(block, behind),
-                Below::Node(below) if open || child.count as usize > *behind => {
-                    self.time_from_end_of_node(below, open, behind)
-                }
-                Below::Node(_) => {
-                    *behind -= child.count as usize;
-                    None
-                }
-            };
-            if found.is_some() {
-                return found;
+    /// The time of the entry with `behind` others behind it up to `hi`; `None` if there are
+    /// not so many.
+    pub fn time_from_end(&self, root: Root, hi: i64, mut behind: usize) -> Option<i64> {
+        let mut found = None;
+        self.visit_back(root, (i64::MIN, hi), &mut |times, _| {
+            found = times.iter().rev().nth(behind).copied();
+            behind = behind.saturating_sub(times.len());
+            match found {
+                Some(_) => ControlFlow::Break(()),
+                None => ControlFlow::Continue(()),
             }
-        }
-        None
+        });
+        found
     }
 
     /// Appends the numbers of the entries with `lo <= time <= hi`, of the last `most` of them.
