@@ -578,3 +578,26 @@ fn entries_leave_high_trees() {
         }
     }
 }
+
+/// It was known that the first session ends at 6 or later, until 6 was removed.
+#[test]
+fn a_removal_may_end_a_session_earlier() {
+    let held = store(&[], &[], true);
+    let mut rows = Rows::default();
+    [0, 3, 6, 9].map(|time| rows.push(0, time, None, 0.0));
+    let (keys, numbers) = (Keys::of(&rows.keys), [0, 1, 2, 3]);
+    held.insert(EntryList::default(), rows.to_insert(&keys, &[], &numbers));
+    assert!(held.sessions(3, 5).is_empty());
+    assert_eq!(held.next_session(3), Some(6));
+    let (gone, no_keys) = (Keys::of(&[0]), Keys::of(&[]));
+    let gone = EntryList {
+        keys: gone.view(),
+        times: &[6],
+        numbers: &[2],
+    };
+    held.insert(gone, Rows::default().to_insert(&no_keys, &[], &[]));
+    assert_eq!(held.next_session(3), Some(3));
+    assert_eq!(held.sessions(3, 5), [0, 1]);
+    assert_eq!(held.sessions(3, 9), [3]);
+    assert!(held.is_empty());
+}
