@@ -179,7 +179,8 @@ impl<A: Aggregation<i64>> Sharded<A> {
 
 /// Takes the items of the first key off.
 fn take_key<'a, T>(items: &mut &'a [T], key: impl Fn(&T) -> u32, first: u32) -> &'a [T] {
-    let count = items.partition_point(|item| key(item) == first);
+    // Mostly a few, of many.
+    let count = items.iter().take_while(|item| key(item) == first).count();
     let (taken, rest) = items.split_at(count);
     *items = rest;
     taken

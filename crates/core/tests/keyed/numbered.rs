@@ -584,7 +584,9 @@ fn entries_leave_high_trees() {
 fn a_removal_may_end_a_session_earlier() {
     let held = store(&[], &[], true);
     let mut rows = Rows::default();
-    [0, 3, 6, 9].map(|time| rows.push(0, time, None, 0.0));
+    for time in [0, 3, 6, 9] {
+        rows.push(0, time, None, 0.0);
+    }
     let (keys, numbers) = (Keys::of(&rows.keys), [0, 1, 2, 3]);
     held.insert(EntryList::default(), rows.to_insert(&keys, &[], &numbers));
     assert!(held.sessions(3, 5).is_empty());
