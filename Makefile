@@ -40,8 +40,8 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
         test-keyed-pairs test-queries test-threads test-streams test-crash-recovery \
         test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri fuzz \
         coverage kafka lint bench bench-core bench-rolling bench-ranges bench-latency \
-        bench-native bench-queries bench-peers bench-spark bench-streams soak soak-spark docs wheels \
-        format lock clean
+        bench-native bench-keyed bench-queries bench-peers bench-spark bench-streams soak soak-spark \
+        docs wheels format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -211,6 +211,9 @@ bench-latency: dev-tools ## how long single calls take, with a picture; RECORD=p
 
 bench-native: dev ## aggregations through Numba and Python, and sketches; RECORD=prefix
 	$(BIN)/python -m bench.python_native $(ARGS) $(call record,native)
+
+bench-keyed: dev ## keyed windows: tables in, answers out, changes; ARGS="--only '1 k'", RECORD=prefix
+	$(BIN)/python -m bench.keyed_ingest $(ARGS) $(call record,keyed)
 
 bench-queries: dev ## questions to keyed windows; ARGS="--keys 100000 --entries 1000", RECORD=prefix
 	$(BIN)/python -m bench.keyed_queries $(ARGS) $(call record,queries)

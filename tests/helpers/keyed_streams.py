@@ -11,7 +11,7 @@ import pytest
 from seeds import SEED
 
 import slidewise as sw
-from slidewise.keyed import page_tree
+from slidewise.keyed import row_log
 
 NEAR = 2.0**-48
 FOLDED = {
@@ -92,8 +92,9 @@ class Stream:
 
 @pytest.fixture(params=[96, 2048, 1 << 15], ids=lambda page: f"page{page}")
 def page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Small pages, so that few rows make trees."""
-    monkeypatch.setattr(page_tree, "PAGE", request.param)
+    """Small segments, so that few rows are split and merged."""
+    monkeypatch.setattr(row_log, "SEGMENT", request.param)
+    monkeypatch.setattr(row_log, "FAN", 8 if request.param == 1 << 15 else 2)
     return int(request.param)
 
 

@@ -27,6 +27,7 @@ from typing import Any
 from pyspark import TaskContext
 from streams import LATE, ROLLING, read
 
+from slidewise.keyed.index import Index
 from slidewise.spark import operator, rolling, session, stream
 
 
@@ -94,9 +95,9 @@ class Killing(operator.Operator):
     def plant(self, batch: int) -> None:
         """Empties every cached shard, under a token that is not that of the state."""
         for cached in operator._cache.entries.values():
-            assert cached.shard.slots is not None
             cached.shard = copy.copy(cached.shard)
-            cached.shard.slots = []
+            cached.shard.waiting = []
+            cached.shard.index = Index(cached.shard.query)
             cached.token = f"{cached.token} of another attempt"
             claim(self.folder, "stale cache", batch)
 

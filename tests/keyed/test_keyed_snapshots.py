@@ -114,9 +114,9 @@ def test_snapshots_of_another_format_are_refused():
     keyed = sw.KeyedWindows(**SUMS)
     keyed.ingest(rows([1]))
     blob = keyed.to_bytes()
-    for number in b"1379":
+    for number in b"1279":
         other = blob[:7] + bytes([number]) + blob[8:]
-        with pytest.raises(sw.SnapshotError, match=rf"in format {chr(number)}, .* 2:"):
+        with pytest.raises(sw.SnapshotError, match=rf"in format {chr(number)}, .* 3:"):
             sw.KeyedWindows.from_bytes(other, **SUMS)
 
 

@@ -467,7 +467,7 @@ def test_the_repr_says_where_a_stream_is() -> None:
     windows.ingest(batch((1, "a", 1)))
     assert re.fullmatch(
         r"<KeyedWindows rolling 10, 4 over t by card: latest 9, watermark 4, "
-        r"1 late row, \d\.\d+ kB>",
+        r"1 late row, \d+(\.\d+)? kB>",
         repr(windows),
     )
 
@@ -480,8 +480,9 @@ def test_bytes_are_those_of_the_state_and_of_waiting_results() -> None:
     many = windows.nbytes
     assert many - few > 5000 * 8
     windows.advance(10**6)
-    assert windows.nbytes > few + windows.collect().nbytes
-    assert windows.nbytes < many / 10
+    waiting = windows.nbytes
+    assert waiting > windows.collect().nbytes
+    assert windows.nbytes < min(few, many / 10)
 
 
 @pytest.mark.parametrize(
@@ -490,7 +491,7 @@ def test_bytes_are_those_of_the_state_and_of_waiting_results() -> None:
         ({}, "results: from all rows of a window, because collect('x') cannot be"),
         (
             {"aggs": {"n": sw.count()}},
-            "results: from the pages at the ends of a window",
+            "results: folds of the entries of a key",
         ),
         ({"windows": sw.rows(3)}, "all rows of a key: windows of rows(n) may begin at"),
         ({"emit": "update"}, "card: a result per batch and changed key"),

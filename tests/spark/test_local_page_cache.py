@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slidewise.keyed.page_store import MemoryStore
+from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.shard import Shard
 from slidewise.spark import local_page_cache
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache
@@ -184,17 +184,17 @@ def test_stale_shards_are_evicted(
     def put(query: str, bucket: int, batch: int) -> None:
         cache.put(query, bucket, CachedShard("t", shard, None, batch))
 
-    for bucket, batch in enumerate([3, 4, 6, 7]):
+    for bucket, batch in enumerate([3, 13, 23, 27]):
         put("a", bucket, batch)
     put("b", 0, 1)
-    found = cache.pop("a", 3, 7)
+    found = cache.pop("a", 3, 27)
     assert found is not None
-    assert found.batch == 7
-    # Two micro-batches without rows leave a bucket's state as it was.
-    assert set(cache.entries) == {("a", 2), ("b", 0)}
-    put("a", 3, 6)
+    assert found.batch == 27
+    # Other workers have had these buckets meanwhile.
+    assert set(cache.entries) == {("a", 1), ("a", 2), ("b", 0)}
+    put("a", 3, 16)
     # A state that was rolled back.
-    assert cache.pop("a", 1, 5) is None
+    assert cache.pop("a", 9, 12) is None
     assert set(cache.entries) == {("b", 0)}
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 601)

@@ -70,11 +70,11 @@ def test_streams(spark: Any) -> None:
     assert "less 5s" in plan
     assert "by a hash of value" in plan
     assert "rows are kept for 1h behind the watermark: about 16 bytes each" in plan
-    assert "with 1,000 rows a second that are about 63 MB, folds included" in plan
-    assert "pages hold folded partials per key" in plan
+    assert "with 1,000 rows a second that are about 58 MB" in plan
+    assert "a result folds O(log n) partials" in plan
     call["aggs"] = {"p": sw.median("value")}
     plan = explain(rates, by="value", late="5s", emit="update", **call)
-    assert "no partials are folded" in plan
+    assert "nothing is folded" in plan
     assert "rows wait" not in plan
     call["aggs"] = {"n": sw.count()}
     with pytest.raises(sw.SpecError, match="add late='10 minutes'"):

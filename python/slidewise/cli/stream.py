@@ -81,9 +81,10 @@ def _add_answers(parser: argparse.ArgumentParser) -> None:
     )
     answers.add_argument(
         "--emit",
-        choices=("final", "arrival", "update", "slide"),
+        choices=("final", "arrival", "update", "change", "slide"),
         help="final: when a row's window is complete (default); arrival: at once; "
-        "update: per micro-batch and key; slide: with --every",
+        "update: per micro-batch and key; change: that, and when rows leave a window; "
+        "slide: with --every",
     )
     answers.add_argument(
         "--late-rows",
@@ -232,7 +233,7 @@ def record_key(options: argparse.Namespace, spec: Spec) -> list[str]:
         return list(options.record_key)
     if spec.is_hopping:
         return [*spec.by, "window_end"]
-    return list(spec.by) if options.emit == "update" else []
+    return list(spec.by) if options.emit in ("update", "change") else []
 
 
 def _refuse(options: argparse.Namespace, names: tuple[str, ...], why: str) -> None:

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.aggregations import count
+from slidewise.keyed.columns import FRESH, TIME
 from slidewise.keyed.hop_windows import corrected_windows
-from slidewise.keyed.page_store import FRESH, TIME
+from slidewise.keyed.index import LATEST
 from slidewise.keyed.shard_state import ShardState
 from slidewise.keyed.stream_query import StreamQuery
 
@@ -42,20 +43,10 @@ def corrected(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
 
 def _near(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
     """The rows of all windows that hold one of these rows."""
-    query = shard.query
-    by, tables = list(query.spec.by), [query.leaf.empty_table()]
-    for slot, part in shard.partition_rows(late):
-        first, last = part[TIME][0].as_py(), part[TIME][-1].as_py()
-        # Windows of rows(n) may begin at any time.
-        since = None if query.rows else first - query.reach
-        until = watermark if query.rows else min(last + query.reach, watermark)
-        rows = pa.concat_tables(
-            [query.leaf.empty_table(), *shard.forest.between(slot.tree, since, until)]
-        ).combine_chunks()
-        codes = query.codes([rows.select(by), part.select(by)])
-        same = pc.is_in(codes.slice(0, len(rows)), codes.slice(len(rows)))
-        tables.append(rows.filter(same))
-    return pa.concat_tables(tables)
+    # Windows of rows(n) may end at any time.
+    behind = LATEST if shard.query.rows else shard.query.reach
+    rows = shard.log.take(shard.numbers_between(late, shard.query.reach, behind))
+    return rows.filter(pc.less_equal(rows[TIME], watermark)).combine_chunks()
 
 
 def _corrected_rows(query: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:

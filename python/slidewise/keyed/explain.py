@@ -17,6 +17,7 @@ _EMITTED = {
     "arrival": "a result per row when it arrives",
     "final": "a result per row when the watermark passes it",
     "update": "a result per batch and changed key",
+    "change": "a result per changed key, in batches and as rows leave its windows",
     "slide": "a result per key and window when the watermark passes its end",
 }
 
@@ -37,8 +38,8 @@ def explain_lines(
     if shard is None:
         lines.append("no rows yet: the columns are unknown")
     else:
-        slots = format_count(len(shard.slots), "slot")
-        lines.append(f"state: {format_bytes(nbytes)} in pages, keys in {slots} by hash")
+        keys = format_count(len(shard.index.store), "key")
+        lines.append(f"state: {format_bytes(nbytes)}, the entries of {keys} and a log")
         lines.append(f"results: {_how(shard.query)}")
         lines.append(_queries(shard, watermark))
     wrapped = (textwrap.wrap(line, 80, subsequent_indent="  ") for line in lines)
@@ -87,7 +88,7 @@ def format_tick(tick: int, query: Query) -> str:
 def _how(query: Query) -> str:
     """What the results of a window are computed from."""
     if query.folds:
-        return "from the pages at the ends of a window, and folds of those between"
+        return "folds of the entries of a key"
     if query.sessions or query.rows:
         what = "a session" if query.sessions else "windows of rows(n)"
         return f"from all rows of a key: {what} may begin at any of them"

@@ -3,7 +3,8 @@
 The caller provides the rows, and decides which windows are closed.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,61 +13,85 @@ import slidewise._core as _core
 from slidewise.aggregations import count
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.keyed.page_store import FRESH, ROWS, SLOT, TIME
-from slidewise.keyed.page_tree import Cover
+from slidewise.frames.base import Result
+from slidewise.keyed.columns import FRESH, LAST, ROWS, TIME
 from slidewise.keyed.query import Query
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_window
-from slidewise.table.encoding import row_numbers, single_group
 from slidewise.table.hopping import Windows, compute_windows, find_windows
 from slidewise.table.kernel_call import KernelCall
 
 __all__ = [
-    "Sessions",
     "answer_empty",
     "answer_none",
     "answer_sessions",
-    "answer_slides",
+    "answer_windows",
     "corrected_windows",
     "ends_between",
+    "naming_windows",
+    "table_of_windows",
+    "without_marks",
 ]
 
 
-def answer_slides(query: Query, cover: Cover, ends: pa.Array) -> pa.Table:
-    """A row per key and non-empty window that ends at one of these times."""
-    rows, request = query.request([*cover.rows, *cover.folds])
-    keys = query.latest(rows)
-    places = row_numbers(len(keys) * len(ends))
-    of_key = pc.divide(places, max(1, len(ends)))
-    of_end = pc.subtract(places, pc.multiply(of_key, len(ends)))
-    keys_of_windows = keys.take(of_key).select(list(query.spec.by))
-    table, answers = _answered(query, request, keys_of_windows, ends.take(of_end))
-    return table.filter(pc.greater(answers[-1], 0))
+def answer_windows(
+    query: Query, rows: pa.Table, windows: pa.Table
+) -> dict[str, Result]:
+    """The results over windows, by the rows in them.
+
+    Args:
+        query: The query.
+        rows: The rows of the windows, and maybe others.
+        windows: Keys, with the ends of windows in `TIME`.
+    """
+    _, request = query.request([rows])
+    request.name_row = naming_windows(query, windows)
+    stops = windows.column(TIME).combine_chunks()
+    keys = windows.select(list(query.spec.by))
+    points = keys.append_column(query.spec.on, query.restore(stops))
+    found = query_points_of(frame(points), request, query.spec_of_points)
+    starts = pc.subtract(stops, query.grid.length)
+    (results,) = request.compute(replace(found, starts=starts))
+    return results
 
 
-def answer_empty(query: Query, keys: pa.Table, ends: pa.Array) -> pa.Table:
-    """Results of empty windows, for the keys of a table."""
-    _, request = query.request([])
-    table, _ = _answered(query, request, keys, ends)
+def naming_windows(query: Query, windows: pa.Table) -> Callable[[int], str]:
+    """A function that names a window in messages, by key and end."""
+    stops = windows.column(TIME).combine_chunks()
+    ended = windows.select(list(query.spec.by)).append_column(
+        "window_end", query.times.window_ends(stops)
+    )
+    return lambda row: describe_window(ended, row, query.spec.by)
+
+
+def table_of_windows(
+    query: Query, windows: pa.Table, results: dict[str, Result]
+) -> pa.Table:
+    """Windows as rows of keys, start, end and results.
+
+    Those of `spec_of_points` that are not in the Spec keep their names.
+    """
+    stops = windows.column(TIME).combine_chunks()
+    starts = pc.subtract(stops, query.grid.length)
+    table = windows.select(list(query.spec.by))
+    table = table.append_column("window_start", query.times.window_ends(starts))
+    table = table.append_column("window_end", query.times.window_ends(stops))
+    for name, _ in query.spec_of_points.aggs:
+        table = table.append_column(name, results[name].array)
     return table
 
 
-def _answered(
-    query: Query, request: KernelCall, keys: pa.Table, stops: pa.Array
-) -> tuple[pa.Table, list[pa.Array]]:
-    """Windows that end at these times, with all results, `ROWS` among them."""
-    starts = pc.subtract(stops, query.grid.length)
-    keys_of_windows = keys.append_column(query.spec.on, query.restore(stops))
-    ended = keys.append_column("window_end", query.times.window_ends(stops))
-    request.name_row = lambda row: describe_window(ended, row, query.spec.by)
-    points = query_points_of(frame(keys_of_windows), request, query.spec_of_points)
-    (window,) = request.compute(replace(points, starts=starts))
-    answers = [result.array for result in window.values()]
-    table = keys.append_column("window_start", query.times.window_ends(starts))
-    table = table.append_column("window_end", query.times.window_ends(stops))
-    for (name, _), array in zip(query.spec.aggs, answers, strict=False):
-        table = table.append_column(name, array)
-    return table, answers
+def answer_empty(query: Query, windows: pa.Table) -> pa.Table:
+    """Results of empty windows: keys, with their ends in `TIME`."""
+    results = answer_windows(query, query.leaf.empty_table(), windows)
+    table = table_of_windows(query, windows, results)
+    return without_marks(table)
+
+
+def without_marks(windows: pa.Table) -> pa.Table:
+    """Windows without the results that their Spec does not have."""
+    marks = (ROWS, LAST, FRESH)
+    return windows.select([name for name in windows.column_names if name not in marks])
 
 
 def ends_between(query: Query, keys: pa.Table) -> pa.Table:
@@ -109,51 +134,17 @@ def ends_between(query: Query, keys: pa.Table) -> pa.Table:
     return table.filter(pc.invert(present)).combine_chunks()
 
 
-@dataclass(frozen=True, slots=True)
-class Sessions:
-    """Results of closed sessions, and the rows of open ones.
-
-    Attributes:
-        answers: A row per closed session.
-        rest: The rows of open sessions.
-        closing: Per slot with open sessions, the earliest time one may end.
-    """
-
-    answers: pa.Table
-    rest: pa.Table
-    closing: dict[int, int]
-
-
-def answer_sessions(query: Query, rows: pa.Table, until: int, since: int) -> Sessions:
-    """Closes the sessions that end at or before a time.
+def answer_sessions(query: Query, rows: pa.Table, since: int) -> pa.Table:
+    """Results of sessions.
 
     Args:
         query: The query.
-        rows: Rows, with the number of their slot in `SLOT`.
-        until: Sessions are closed if they end at or before this time.
+        rows: All rows of some sessions.
         since: Results are given only for sessions that end at or after this time.
     """
-    table, request = query.request([rows])
+    _, request = query.request([rows])
     windows = find_windows(request, query.spec)
-    is_over = pc.less_equal(windows.ends, until)
-    over = windows.filter(is_over)
-    given = over.filter(pc.greater_equal(over.ends, since))
-    answers = _table(request, given)
-    left = windows.filter(pc.invert(is_over))
-    ends = pa.table({"slot": table[SLOT].take(left.rows), "end": left.ends})
-    found = ends.group_by("slot", use_threads=False).aggregate([("end", "min")])
-    closing = {row["slot"]: row["end_min"] for row in found.to_pylist()}
-    groups = request.groups
-    if groups is None:
-        groups = single_group(len(table))
-    last = pa.table({"code": over.groups, "end": over.ends})
-    last = last.group_by("code", use_threads=False).aggregate([("end", "max")])
-    last = last.combine_chunks()
-    place = pc.index_in(groups, last["code"].combine_chunks())
-    cutoff = last["end_max"].combine_chunks().take(place)
-    gone = pc.fill_null(pc.less_equal(table[TIME], cutoff), False)
-    rest = table.filter(pc.invert(gone)).select(rows.column_names).combine_chunks()
-    return Sessions(answers, rest, closing)
+    return _table(request, windows.filter(pc.greater_equal(windows.ends, since)))
 
 
 def _table(request: KernelCall, windows: Windows) -> pa.Table:
@@ -179,17 +170,12 @@ def corrected_windows(
     table = _table(request, windows)
     late = pc.greater(table[FRESH], 0)
     again = pc.greater(table[ROWS], table[FRESH])
-    names = [name for name in table.column_names if name not in (ROWS, FRESH)]
-    return table.select(names).filter(late), again.filter(late).combine_chunks()
+    return without_marks(table).filter(late), again.filter(late).combine_chunks()
 
 
 def answer_none(query: Query) -> pa.Table:
     """An empty table of results."""
-    if not query.sessions:
-        return answer_slides(query, Cover(), pa.array([], pa.int64()))
-    return answer_sessions(query, no_rows(query), 0, 0).answers
-
-
-def no_rows(query: Query) -> pa.Table:
-    """An empty table of rows, for `answer_sessions`."""
-    return query.leaf.empty_table().append_column(SLOT, pa.array([], pa.int64()))
+    rows = query.leaf.empty_table()
+    if query.sessions:
+        return answer_sessions(query, rows, 0)
+    return answer_empty(query, query.ended.empty_table())

@@ -182,6 +182,11 @@ class Horizon:
         shift = self._shift(window)
         return shift, shift + window_ticks(window.as_length, self.query.times)
 
+    def entering(self, window: WindowSpec) -> int:
+        """After which time a row is in the windows that end from then on."""
+        ends_before = window.closed in ("left", "neither")
+        return self._shift(window) + (_step(self.query.times) if ends_before else 0)
+
     def leaving(self, window: WindowSpec) -> int:
         """After which time a row is out of the windows that end from then on."""
         step = _step(self.query.times) if _includes_start(window) else 0

@@ -1,6 +1,6 @@
 """`KeyedWindows`: windows of many keys over a stream, in one process."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
@@ -18,12 +18,12 @@ from slidewise.keyed.explain import (
 )
 from slidewise.keyed.horizon import kept_ticks, parse_keep
 from slidewise.keyed.locked import synchronized
-from slidewise.keyed.page_store import MemoryStore
-from slidewise.keyed.queries import DECODED_PAGES, Queries
+from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.query import LATE, flagged
+from slidewise.keyed.saved import Snapshots
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import shown_time
-from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, pack, read_all
+from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, read_all
 from slidewise.keyed.stream_query import StreamQuery, cast_to_schema, without_views
 from slidewise.keyed.validation import (
     check_emit,
@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 _EARLIEST = -(2**63)
 
 
-class KeyedWindows(Queries):
+class KeyedWindows(Snapshots):
     """Windows of many keys over a stream: batches of rows in, rows with results out.
 
     It computes what `rolling` and `hopping` do, while rows arrive in any order. The
@@ -54,6 +54,9 @@ class KeyedWindows(Queries):
     - "arrival": per row, when it arrives, over the rows that have arrived.
     - "final": per row, when the watermark passes it, over the whole table.
     - "update": per batch and key with new rows, the window at the key's latest row.
+    - "change": as "update", and per key when the watermark passes a time at which a row
+      leaves one of its windows: the windows at the watermark. So a table with the last
+      result of each key is never behind the watermark.
     - "slide": per key and hopping window, when the watermark passes its end. A session
       is emitted when the watermark passes its last row by the gap. Empty windows
       (`empty=True`) are emitted with the key's next non-empty one.
@@ -67,8 +70,8 @@ class KeyedWindows(Queries):
     Args:
         spec: A `Spec`, made by `Spec.make` or `Spec.make_hopping`. Instead of it, the
             keywords of `rolling` or `hopping` may be given.
-        emit: "arrival", "final", "update" or "slide", as above. Default "final", and
-            for hopping windows "slide".
+        emit: "arrival", "final", "update", "change" or "slide", as above. Default
+            "final", and for hopping windows "slide".
         late: The delay of the watermark behind the latest time seen: a duration such as
             "10m", a timedelta, or an int for integer times.
         late_rows: The treatment of late rows. "drop" drops and counts them. "flag" also
@@ -93,9 +96,9 @@ class KeyedWindows(Queries):
     Raises:
         SpecError: If an argument is wrong. Columns are checked with the first batch.
 
-    Cost: O(rows of the batch + pages at the ends of their windows) per batch, with 32
-    KB per page, whatever the length of a window. Holistic aggregations (quantiles and
-    such), aggregations of text and custom ones in Python read all rows of the window.
+    Cost: O(log n) per row of a batch, with the n rows of its key, whatever the length
+    of a window. Holistic aggregations (quantiles and such), aggregations of text and
+    custom ones in Python, `rows(n)` and `ties="rows"` read all rows of a window.
 
     Example:
         >>> import pyarrow as pa, slidewise as sw
@@ -145,13 +148,14 @@ class KeyedWindows(Queries):
         self._store = MemoryStore()
         self._directory: bytes | None = None
         self._shard: Shard | None = None
-        self._store_reader = None
+        self._reader = None
         self._largest: int | None = None
         self._watermark: int | None = None
         self._answers: list[pa.Table] = []
         self._changed: set[int] = set()
         # Of the last snapshot, which `changes` follows.
         self._checksum: int | None = None
+        self._is_ahead = False
         self.late_count = 0
 
     @synchronized
@@ -196,7 +200,6 @@ class KeyedWindows(Queries):
                 self._largest = max(largest, known)
 
         self._atomically(step)
-        self._follow(rows)
 
     @synchronized
     def advance(self, watermark: Any = None) -> None:
@@ -231,8 +234,6 @@ class KeyedWindows(Queries):
             self._watermark = ahead
 
         self._atomically(step)
-        if self._store_reader is not None:
-            self._store_reader.evict(ahead)
 
     @synchronized
     def collect(self) -> pa.Table:
@@ -294,8 +295,7 @@ class KeyedWindows(Queries):
         Returns:
             An Arrow table: the columns of `by=`, and the column of times.
 
-        Cost: O(keys + rows that wait for results); O(n) for `rows(n)` and aggregations
-            that read all rows of a window.
+        Cost: O(keys).
         """
         return self._require_shard().keys(self._watermark)
 
@@ -327,7 +327,7 @@ class KeyedWindows(Queries):
             SpecError: If it is no such time or later than the watermark, or if there
                 were no rows yet.
 
-        Cost: that of `keys`, and the rows that share a partition with these keys.
+        Cost: O(n).
         """
         query = self._require_shard().query
         tick = query.tick(until)
@@ -338,15 +338,11 @@ class KeyedWindows(Queries):
                 f"({self.watermark!r}), and rows after it wait for results: advance() "
                 "first"
             )
-        evicted = self._atomically(lambda shard: shard.evict_idle(tick))
-        if evicted:
-            # The next question takes the rows that are left.
-            self._store_reader = None
-        return evicted
+        return self._atomically(lambda shard: shard.evict_idle(tick))
 
     @property
     def nbytes(self) -> int:
-        """The bytes of pages, of results that wait, and of the store for `query`.
+        """The bytes of the rows, of their index, and of results that wait.
 
         Cost: O(pages).
         """
@@ -356,8 +352,8 @@ class KeyedWindows(Queries):
     def _nbytes(self) -> int:
         pages = sum(map(len, self._store.blobs.values()))
         waiting: int = sum(table.nbytes for table in self._answers)
-        store = 0 if self._store_reader is None else self._store_reader.nbytes
-        return pages + len(self._directory or b"") + waiting + store
+        index = 0 if self._shard is None else self._shard.index.store.nbytes
+        return pages + len(self._directory or b"") + waiting + index
 
     @synchronized
     def __repr__(self) -> str:
@@ -395,7 +391,7 @@ class KeyedWindows(Queries):
 
     @synchronized
     def check(self) -> None:
-        """Checks the invariants of all pages.
+        """Checks the invariants of the state.
 
         Raises:
             AssertionError: If one is violated: a bug in slidewise, not in the data.
@@ -404,11 +400,6 @@ class KeyedWindows(Queries):
         """
         if self._shard is not None:
             self._shard.check()
-
-    def _require_shard(self) -> Shard:
-        if self._shard is None:
-            raise SpecError("there are no rows yet: ingest some first")
-        return self._shard
 
     def _read_batch(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
         """The columns of a batch as a table; those of the first batch are required."""
@@ -432,10 +423,6 @@ class KeyedWindows(Queries):
         }
         return self._query, pa.table(columns)
 
-    def _open(self, query: StreamQuery, directory: bytes | None) -> Shard:
-        """The state in the store, as a directory describes it."""
-        return Shard(query, self._store, directory, self._kept)
-
     def _make_query(self, schema: pa.Schema) -> StreamQuery:
         if self._flags:
             refuse_flag([*schema.names, *self._spec.results], self._late_rows)
@@ -447,79 +434,6 @@ class KeyedWindows(Queries):
             self._deletes,
             self._late_rows == "correct",
         )
-
-    def _atomically(self, step: Callable[[Shard], _T]) -> _T:
-        """Runs a step and commits it as one transaction; an exception rolls it back."""
-        shard = self._require_shard()
-        before = (self._largest, self._watermark, self.late_count, [*self._answers])
-        directory, pages = self._directory, dict[int, bytes | None]()
-        try:
-            result = step(shard)
-            pages = {page: self._store.get(page) for page in shard.changed}
-            self._changed |= pages.keys()
-            self._directory = shard.commit()
-            shard.trim(DECODED_PAGES)
-            return result
-        except BaseException:
-            self._store.restore(pages)
-            self._largest, self._watermark, self.late_count, self._answers = before
-            self._directory = directory
-            self._shard = self._open(shard.query, directory)
-            raise
-
-    @synchronized
-    def to_bytes(self) -> bytes:
-        """Gives a snapshot of the state, which `from_bytes` restores.
-
-        Returns:
-            The bytes of all pages, and of the watermark and counts.
-
-        Raises:
-            SpecError: If results wait for `collect()`, or there were no rows yet.
-
-        Cost: O(n).
-        """
-        return self._snapshot(self._store.blobs, None)
-
-    @synchronized
-    def changes(self) -> bytes:
-        """Gives an incremental snapshot: the pages changed since the last snapshot.
-
-        Returns:
-            Bytes for the `changes=` of `from_bytes`.
-
-        Raises:
-            SpecError: As for `to_bytes`.
-
-        Cost: O(changed pages).
-        """
-        blobs = self._store.blobs
-        changed = {page: blobs.get(page) for page in self._changed}
-        return self._snapshot(changed, self._checksum)
-
-    def _snapshot(
-        self, pages: Mapping[int, bytes | None], follows: int | None
-    ) -> bytes:
-        if self._answers:
-            raise SpecError("results wait: collect() them before a snapshot")
-        query, directory = self._require_shard().query, self._directory or b""
-        head = {
-            "spec": query.spec.hash,
-            "emit": query.emit,
-            "then_by": query.then_by,
-            "deletes": query.deletes,
-            "late_rows": self._late_rows,
-            "delay": self._delay,
-            "kept": self._kept,
-            "largest": self._largest,
-            "watermark": self._watermark,
-            "late": self.late_count,
-            "schema": query.schema.serialize().to_pybytes().hex(),
-            "follows": follows,
-        }
-        blob, self._checksum = pack(head, directory, pages)
-        self._changed = set()
-        return blob
 
     @classmethod
     def from_bytes(
@@ -569,10 +483,10 @@ class KeyedWindows(Queries):
         windows._store.blobs.update(read.pages)
         windows._directory, windows._checksum = read.directory, read.checksum
         windows._delay, windows._kept = head["delay"], head["kept"]
-        shard = windows._open(windows._query, read.directory)
+        shard = windows._open(windows._query, read.directory, trusts=False)
         shard.check_pages()
         shard.check()
-        shard.trim(DECODED_PAGES)
+        shard.pages.trim(0)
         windows._shard = shard
         windows._largest = head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]

@@ -69,6 +69,7 @@ class Locked:
         twin = object.__new__(type(self))
         memo[id(self)] = twin
         twin.__dict__.update(self._state(memo))
+        twin._derive()
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -80,6 +81,10 @@ class Locked:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restores the state, for pickle."""
         self.__dict__.update(state, _lock=Lock())
+        self._derive()
+
+    def _derive(self) -> None:
+        """Makes those derived attributes anew that are needed from the beginning."""
 
     def _state(self, memo: dict[int, Any]) -> dict[str, Any]:
         """A copy of the state, with a new lock."""

@@ -20,17 +20,13 @@ from slidewise.keyed.questions import (
     plus_row,
     ticks_of,
 )
-from slidewise.keyed.reader import Reader, RowReader
+from slidewise.keyed.reader import FoldReader, Reader, RowReader
 from slidewise.keyed.shard import Shard
-from slidewise.keyed.store_reader import StoreReader
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.spec import Spec
 from slidewise.table.kernel_call import map_lazily
 
-__all__ = ["DECODED_PAGES", "Queries"]
-
-# Decoded pages that stay in memory between calls, at most.
-DECODED_PAGES = 4096
+__all__ = ["Queries"]
 
 
 class Queries(Locked):
@@ -41,17 +37,17 @@ class Queries(Locked):
         _shard: The state; None before the first batch.
         _largest: The latest time seen, in ticks; None without rows.
         _watermark: The watermark, in ticks; None before the first.
-        _store_reader: The entries by key, for questions; None before the first one, and
-            where results cannot be folded beforehand.
+        _reader: Answers from the entries of the state; None before the first question,
+            and where results cannot be folded.
     """
 
     _spec: Spec
     _shard: Shard | None
     _largest: int | None
     _watermark: int | None
-    _store_reader: StoreReader | None
+    _reader: FoldReader | None
 
-    derived = ("_store_reader",)
+    derived = ("_reader", "_shard")
 
     def query(
         self,
@@ -92,12 +88,10 @@ class Queries(Locked):
                 yet; or for sessions.
             ResultOverflowError: As for `rolling`.
 
-        Cost: O(log n) combines of the key's n entries, some microseconds. The first
-            call takes all rows into a native store, which follows the batches from then
-            on; threads may call it while one ingests. With aggregations that read all
-            rows of a window (quantiles and such, text, Python) and with `rows(n)`, that
-            of the pages of the windows and of a kernel call, some milliseconds, and
-            calls wait for one another.
+        Cost: O(log n) combines of the key's n entries, some microseconds; threads may
+            call it while one ingests. With aggregations that read all rows of a window
+            (quantiles and such, text, Python) and with `rows(n)`, that of these rows
+            and of a kernel call, some milliseconds, and calls wait for one another.
 
         Example:
             >>> import pyarrow as pa, slidewise as sw
@@ -112,7 +106,7 @@ class Queries(Locked):
             11
         """
         shard = self._asked("query()")
-        query, reader = shard.query, self._store_reader
+        query, reader = shard.query, self._fold_reader(shard)
         tick = self._latest() if _is_latest(at) else query.tick(at)
         if reader is not None and windows is None and plus is None and not valid_until:
             answer = reader.ask(key, tick)
@@ -197,32 +191,18 @@ class Queries(Locked):
         Raises:
             SpecError: If there were no rows yet, or there are sessions.
         """
-        if self._store_reader is not None and self._shard is not None:
-            return self._shard
-        refuse_sessions(self._spec)
-        if self._shard is None:
+        shard = self._shard
+        if shard is None or shard.query.sessions:
+            refuse_sessions(self._spec)
             raise SpecError(f"there are no rows yet: ingest some before {call}")
-        if StoreReader.serves(self._shard.query):
-            self._open_store()
-        return self._shard
+        return shard
 
-    @synchronized
-    def _open_store(self) -> None:
-        """Takes the rows of the state into a store for questions."""
-        if self._store_reader is None and self._shard is not None:
-            self._store_reader = StoreReader(self._shard)
-
-    def _follow(self, rows: pa.Table) -> None:
-        """Takes accepted rows into the store for questions, if there is one."""
-        reader, shard = self._store_reader, self._shard
-        if reader is None or shard is None:
-            return
-        try:
-            reader.follow(shard, rows)
-        except BaseException:
-            # The rows are in the state, from which the next question takes them.
-            self._store_reader = None
-            raise
+    def _fold_reader(self, shard: Shard) -> FoldReader | None:
+        """The reader of the entries of a state; None if results cannot be folded."""
+        reader = self._reader
+        if shard.query.folds and (reader is None or reader.shard is not shard):
+            reader = self._reader = FoldReader(shard)
+        return reader
 
     def _latest(self) -> int:
         """The latest time of the store.
@@ -240,14 +220,14 @@ class Queries(Locked):
     ) -> dict[str, Result]:
         """The results of questions by column, window by window."""
         spans = self._horizon(shard).windows(windows)
-        reader: Reader | None = self._store_reader
-        if reader is None or any(window.kind == "rows" for window in spans):
+        reader: Reader | None = self._fold_reader(shard)
+        if reader is None:
             with self._locked():
                 horizon = self._horizon(shard)
                 horizon.check(asked.ticks, spans)
                 reader = RowReader(shard)
                 answers = reader.answer(asked, spans, horizon, expiry=valid_until)
-                shard.trim(DECODED_PAGES)
+                shard.pages.trim(0)
             return answers.named(spans, shard.query)
         answers = reader.answer(asked, spans, self._horizon(shard), expiry=valid_until)
         # Rows go after the watermark has moved: so this is checked afterwards.
@@ -259,7 +239,7 @@ class Queries(Locked):
 
     @synchronized
     def __contains__(self, key: object) -> bool:
-        """Whether a key has rows, as `keys` gives it. Cost: that of one partition.
+        """Whether a key has rows, as `keys` gives it. Cost: O(1).
 
         Raises:
             SpecError: If it is no key of these columns.

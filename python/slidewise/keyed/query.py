@@ -1,7 +1,7 @@
 """`Query`: a `Spec` over a stream of rows.
 
-A query defines the columns of the state, the folds over a page of rows, and the results
-from rows and folds. It calls the kernels of tables, so its results are the same.
+A query defines the columns of the state, their order, and the results from rows. It
+calls the kernels of tables, so its results are the same.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,20 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations import count
+from slidewise.aggregations import Aggregation, count
+from slidewise.aggregations import max as latest_of
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
+from slidewise.keyed.columns import ARRIVAL, LAST, ROWS, TIME
 from slidewise.keyed.grid import Grid
-from slidewise.keyed.page_store import (
-    ARRIVAL,
-    FOLDED,
-    LAST,
-    NUMBER,
-    PARTIAL,
-    ROWS,
-    TIME,
-)
-from slidewise.keyed.page_tree import Cover
 from slidewise.keyed.single_times import tick_of
 from slidewise.spec.spec import Spec
 from slidewise.table.asof import query_points_of
@@ -41,7 +33,6 @@ from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.time_columns import (
     TimeColumn,
     read_times,
-    subtract_clamped,
     window_ticks,
 )
 
@@ -52,7 +43,6 @@ LATE = "_late"
 CORRECTION = "_correction"
 
 _INT64_MIN = -(2**63)
-_NO_KEY = 0x9E3779B97F4A7C15 - 2**64
 
 
 @dataclass(frozen=True)
@@ -62,8 +52,8 @@ class Query:
     Attributes:
         spec: The Spec.
         schema: The columns of the rows.
-        emit: When results are emitted: "arrival", "final", "update" or, for hopping
-            windows, "slide".
+        emit: When results are emitted: "arrival", "final", "update", "change" or, for
+            hopping windows, "slide".
         then_by: Columns that order rows of equal time; without, order of arrival.
         deletes: A column of booleans: a row where it is true deletes one with its key
             and time, the first by `then_by`, otherwise the first that arrived.
@@ -97,22 +87,14 @@ class Query:
 
     @cached_property
     def leaf(self) -> pa.Schema:
-        """The columns of pages that hold rows."""
+        """The columns of rows that are answered."""
         fields = [pa.field(TIME, pa.int64())]
         fields += [pa.field(name, self._plain(name)) for name in self._kept]
         return pa.schema(fields)
 
     @cached_property
-    def inner(self) -> pa.Schema:
-        """The columns of pages that hold folds."""
-        fields = [pa.field(TIME, pa.int64())]
-        fields += [pa.field(name, self._plain(name)) for name in self.spec.by]
-        fields += [pa.field(PARTIAL, pa.large_binary()), pa.field(FOLDED, pa.int64())]
-        return pa.schema(fields)
-
-    @cached_property
     def waiting(self) -> pa.Schema:
-        """The columns of pages that hold waiting rows: all columns."""
+        """The columns of rows that wait for the watermark: all of them."""
         fields = [pa.field(name, self._plain(name)) for name in self.schema.names]
         return pa.schema([pa.field(TIME, pa.int64()), *fields])
 
@@ -146,7 +128,7 @@ class Query:
 
     @cached_property
     def ended(self) -> pa.Schema:
-        """The columns of pages with the last emitted window of each key."""
+        """The columns of the last emitted windows of keys."""
         keys = self.leaf.empty_table().select([TIME, *self.spec.by]).schema
         return keys.append(pa.field(LAST, pa.int64()))
 
@@ -165,29 +147,22 @@ class Query:
             offset=window_ticks(window.as_offset, self.times),
         )
 
-    @cached_property
-    def _lags(self) -> tuple[int, ...]:
-        """The distances from a row back to the starts and ends of its windows."""
-        lags = {0}
-        for window in self.spec.windows:
-            if window.kind != "rows":
-                # The offset of a grid is not a shift from the row.
-                shift = 0 if window.every else window.as_offset.amount
-                shift = window_ticks(window.as_offset, self.times) if shift else 0
-                lags |= {shift, shift + window_ticks(window.as_length, self.times)}
-        return tuple(lags)
+    @property
+    def emits_keys(self) -> bool:
+        """Whether results are emitted per key, not per row or window."""
+        return self.emit in ("update", "change")
 
     @cached_property
     def folds(self) -> bool:
-        """Whether rows can be folded in advance."""
+        """Whether results are folds of entries, so that no rows are needed."""
         whole = self.rows or self.sessions
         return not whole and self.request([])[1].folds
 
-    def ends(self, ticks: pa.Array) -> pa.Array:
-        """The distinct starts and ends of windows of rows at these times, sorted."""
-        moved = [subtract_clamped(ticks, lag) for lag in self._lags]
-        ends = pc.unique(pa.concat_arrays(moved))
-        return ends.take(pc.sort_indices(ends))
+    @cached_property
+    def finds_rows(self) -> bool:
+        """Whether rows must be found again after their arrival."""
+        again = self.then_by or self.deletes is not None or self.corrects
+        return not self.folds or self.spec.ties == "rows" or bool(again)
 
     def ticks(self, rows: pa.Table) -> pa.Array:
         """The times of rows as int64.
@@ -245,17 +220,6 @@ class Query:
     @staticmethod
     def _sorted(rows: pa.Table, names: Iterable[str]) -> pa.Table:
         return rows.take(_order(rows, names)).combine_chunks()
-
-    def hashes(self, rows: pa.Table) -> pa.Array:
-        """A hash of the key of each row, the same in all versions."""
-        mixed: pa.Array = None
-        for name in self.spec.by:
-            column = rows.column(name).combine_chunks()
-            own = pc.fill_null(ValueColumn(name, _hashable(column)).hashes, _NO_KEY)
-            mixed = own if mixed is None else pc.add(pc.multiply(mixed, 31), own)
-        if mixed is None:
-            return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
-        return mixed
 
     @staticmethod
     def codes(tables: Sequence[pa.Table]) -> pa.Array:
@@ -349,7 +313,11 @@ class Query:
         return on_time
 
     def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """As in `Folder`."""
+        """Removes from rows one with the time and key of each of `deleted`.
+
+        It is the first by `then_by`, otherwise the first in order. Gives the rows that
+        are left, and those of `deleted` without a match.
+        """
         names = [TIME, *self.spec.by]
         codes = self.codes([rows.select(names), deleted.select(names)])
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
@@ -367,89 +335,26 @@ class Query:
                 met.add(wanted[code].pop(0))
         return _less(rows, gone), _less(deleted, met)
 
-    def without_in_batch(self, rows: pa.Table, deleted: pa.Table) -> pa.Table:
-        """Rows of a batch without those that its own deletions delete, in its order."""
-        numbered = rows.append_column(NUMBER, row_numbers(len(rows)))
-        left, _ = self.without(self.sort_batch(numbered), deleted)
-        places = left.column(NUMBER).combine_chunks()
-        return rows.take(places.take(pc.sort_indices(places))).combine_chunks()
-
-    def latest_rows(self, rows: pa.Table, until: int) -> pa.Table:
-        """Rows after a time, and the last n of each key before it, for `rows(n)`."""
-        # A row may come after any of the later ones, and its window begins there.
-        later = later_than(rows.column(TIME), until)
-        older = rows.filter(pc.invert(later)).combine_chunks()
-        kept = self._last_ones(older)
-        return pa.concat_tables([kept, rows.filter(later)]).combine_chunks()
-
-    def _last_ones(self, rows: pa.Table) -> pa.Table:
-        return rows.filter(self._are_last(rows)) if len(rows) else rows
-
-    def _are_last(self, rows: pa.Table) -> pa.Array:
-        """A mask of the last n rows of each key, for sorted rows."""
-        codes = self.codes([rows.select(self.spec.by)])
-        order = pc.sort_indices(codes)
-        grouped = codes.take(order)
-        counts = pc.value_counts(grouped).field("counts")
-        ends = pc.cumulative_sum(counts)
-        rank = pc.subtract(ends.take(grouped), row_numbers(len(rows)))
-        near = pc.less_equal(rank, self.rows)
-        return near.take(pc.sort_indices(order))
-
-    def fold(self, parts: Sequence[tuple[int, pa.Table]]) -> pa.Table:
-        """Folds rows: one row per page and key."""
-        marked = []
-        for page, rows in parts:
-            pages = pa.repeat(pa.scalar(page, pa.int64()), len(rows))
-            marked.append(rows.append_column(FOLDED, pages))
-        table, request = self.request(marked)
-        of_page = table.column(FOLDED).combine_chunks()
-        codes = group_codes([(FOLDED, of_page), *request.key_columns])
-        assert codes is not None, "pages are keys"
-        spread = pa.table(
-            {"code": codes, "at": request.times.ticks, "row": row_numbers(len(codes))}
-        )
-        aggs = [("at", "min"), ("at", "max"), ("row", "min")]
-        found = spread.group_by("code", use_threads=False).aggregate(aggs)
-        found = found.combine_chunks()
-        column = {
-            name: found.column(name).combine_chunks() for name in found.column_names
-        }
-        request.groups = codes
-        points = QueryPoints(
-            ends=column["at_max"],
-            starts=column["at_min"],
-            groups=column["code"],
-            arrival=None,
-            noun="fold",
-        )
-        rows = column["row_min"]
-        keys = [key.take(rows) for _, key in request.key_columns]
-        partials = request.partials(points)
-        arrays = [column["at_max"], *keys, partials, of_page.take(rows)]
-        folded = pa.Table.from_arrays(arrays, schema=self.inner)
-        return folded.take(pc.sort_indices(folded.column(FOLDED)))
+    def distinct(self, rows: pa.Table, *names: str) -> pa.Array:
+        """The first row of each distinct key, and of these columns besides."""
+        codes = self.codes([rows.select([*self.spec.by, *names])])
+        spread = pa.table({"code": codes, "row": row_numbers(len(rows))})
+        found = spread.group_by("code", use_threads=False).aggregate([("row", "min")])
+        return found.column("row_min").combine_chunks()
 
     def request(
         self, tables: Sequence[pa.Table], spec: Spec | None = None, history: int = 0
     ) -> tuple[pa.Table, KernelCall]:
-        """Concatenates rows and folds, and binds them to a kernel call."""
+        """Concatenates rows, and binds them to a kernel call."""
         spec = spec or self.spec_of_points
         parts = [self.leaf.empty_table(), *tables]
         table = pa.concat_tables(parts, promote_options="default").combine_chunks()
-        if self.then_by and not history and self.spec.arrival is None:
-            table = self.sort(table)
-        lifted = None
-        if PARTIAL in table.column_names:
-            lifted = table.column(PARTIAL).combine_chunks()
         table = self.timed(table)
-        return table, KernelCall(
-            frame(table), spec, history=history, row_partials=lifted
-        )
+        return table, KernelCall(frame(table), spec, history=history)
 
-    def answer_points(self, cover: Cover, points: pa.Table) -> list[pa.Array]:
-        """Results at the query points in a table of times and keys."""
-        _, request = self.request([*cover.rows, *cover.folds])
+    def answer_points(self, rows: pa.Table, points: pa.Table) -> list[pa.Array]:
+        """Results from rows at the query points in a table of times and keys."""
+        _, request = self.request([rows])
         request.name_row = self.naming(points)
         at = query_points_of(frame(points), request, self.spec_of_points)
         return _columns(request, at)
@@ -460,19 +365,22 @@ class Query:
 
     @cached_property
     def spec_of_points(self) -> Spec:
-        """The Spec without `arrival=`, by which pages are folded and read.
+        """The Spec without `arrival=`, by which rows of the state are read.
 
-        For hopping windows it counts rows, too, to find the non-empty windows.
+        For hopping windows it counts rows, too, to find the non-empty windows; for
+        `empty=True` it finds their latest rows.
         """
-        counted = self.emit == "slide" and not self.sessions
-        rows = ((ROWS, count()),) if counted else ()
-        return replace(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
+        marks: tuple[tuple[str, Aggregation], ...] = ()
+        if self.emit == "slide" and not self.sessions:
+            marks = ((ROWS, count()),)
+            if self.spec.empty:
+                marks = (*marks, (LAST, latest_of(TIME)))
+        return replace(self.spec, arrival=None, aggs=(*self.spec.aggs, *marks))
 
-    def answer_final(self, cover: Cover, due: pa.Table) -> list[pa.Array]:
+    def answer_final(self, earlier: pa.Table, due: pa.Table) -> list[pa.Array]:
         """Results of due rows, in order; all rows before them have arrived."""
-        earlier = [*cover.rows, *cover.folds]
-        history = sum(map(len, earlier))
-        _, request = self.request([*earlier, self.kept(due)], history=history)
+        history = len(earlier)
+        _, request = self.request([earlier, self.kept(due)], history=history)
         request.name_row = self.naming(due)
         return _columns(request, None)
 
@@ -482,28 +390,28 @@ class Query:
         keys = rows.select(list(self.spec.by))
         return keys.append_column(self.spec.on, self.restore(ticks))
 
-    def answer_arrival(self, cover: Cover, rows: pa.Table) -> list[pa.Array]:
-        """Results of new rows; `cover` holds the earlier rows."""
+    def answer_arrival(self, earlier: pa.Table, rows: pa.Table) -> list[pa.Array]:
+        """Results of new rows, over earlier ones and those that arrived before them."""
         points = self.query_points(rows)
         if self.spec.arrival is None and not self.rows:
-            cover.rows.append(self.kept(rows))
-            return self.answer_points(cover, points)
+            both = pa.concat_tables([earlier, self.kept(rows)]).combine_chunks()
+            return self.answer_points(self.sort(both) if self.then_by else both, points)
         # rows(n) holds the latest rows that have arrived, and so depends on arrival.
         spec = replace(self.spec, arrival=ARRIVAL)
-        points = points.append_column(ARRIVAL, self._arrival(rows))
+        points = points.append_column(ARRIVAL, self.arrivals(rows))
         new = self.sort_batch(rows)
-        new = self.kept(new).append_column(ARRIVAL, self._arrival(new))
+        new = self.kept(new).append_column(ARRIVAL, self.arrivals(new))
         before = 0 if self.spec.arrival is None else _INT64_MIN
-        earlier = [
-            table.append_column(ARRIVAL, _repeated(before, len(table)))
-            for table in (*cover.rows, *cover.folds)
-        ]
-        _, request = self.request([*earlier, new], spec)
+        earlier = earlier.append_column(ARRIVAL, _repeated(before, len(earlier)))
+        both = pa.concat_tables([earlier, new]).combine_chunks()
+        if self.then_by and self.spec.arrival is None:
+            both = self.sort(both)
+        _, request = self.request([both], spec)
         request.name_row = self.naming(points)
         return _columns(request, query_points_of(frame(points), request, spec))
 
-    def _arrival(self, rows: pa.Table) -> pa.Array:
-        """When rows of a batch arrived: as `arrival=` says, or all at once."""
+    def arrivals(self, rows: pa.Table) -> pa.Array:
+        """When rows of a batch arrived: as `arrival=` says, or all together."""
         name = self.spec.arrival
         if name is None:
             return _repeated(0, len(rows))
@@ -518,10 +426,9 @@ class Query:
         return answers.append_column(CORRECTION, again)
 
     def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
-        """Rows with their results; for "update", keys and times with results."""
-        update = self.emit == "update"
+        """Rows with their results, or keys and times with them."""
         table = rows.select(
-            [*self.spec.by, self.spec.on] if update else self.schema.names
+            [*self.spec.by, self.spec.on] if self.emits_keys else self.schema.names
         )
         for name, array in zip(self.spec.results, answers, strict=True):
             table = table.append_column(name, array)
@@ -553,16 +460,6 @@ def _order(rows: pa.Table, names: Iterable[str]) -> pa.Array:
 
 def _repeated(number: int, times: int) -> pa.Array:
     return pa.repeat(pa.scalar(number, pa.int64()), times)
-
-
-def _hashable(keys: pa.Array) -> pa.Array:
-    """Keys in a type that can be hashed; equal ones stay equal."""
-    if pa.types.is_floating(keys.type):
-        # Both zeros are one key.
-        return pc.add(keys.cast(pa.float64()), 0.0)
-    if pa.types.is_date32(keys.type) or pa.types.is_time32(keys.type):
-        return keys.cast(pa.int32())
-    return keys.cast(pa.string()) if pa.types.is_decimal(keys.type) else keys
 
 
 def _less(rows: pa.Table, gone: set[int]) -> pa.Table:

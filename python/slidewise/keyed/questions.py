@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.base import Frame, require
-from slidewise.keyed.page_store import NUMBER
+from slidewise.keyed.columns import NUMBER
 from slidewise.keyed.query import Query
 from slidewise.keyed.stream_query import without_views
 from slidewise.table.asof import cast_key, same_kind

@@ -1,45 +1,52 @@
-"""`RowReader`: answers questions from the rows and folds of a shard.
+"""Readers: answer questions to a stream, from its entries or from its rows.
 
-Its answers are those of a table of all rows: the rows and folds that cover the windows
-of the asked keys become one table, and the kernel evaluates the windows at the times of
-the questions. A question with an extra row sees rows that others do not: then each
-question is a group of its own, with the rows of its key that its windows reach.
+`FoldReader` folds the entries of the index, where results can be folded beforehand and
+windows are of time. `RowReader` serves the rest: the rows in the windows of the asked
+keys become one table, and the kernel evaluates the windows at the times of the
+questions. A question with an extra row sees rows that others do not: then each question
+is a group of its own, with the rows of its key that its windows reach.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import slidewise._core as _core
+from slidewise.aggregations import PAIRS
 from slidewise.aggregations import min as earliest_of
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result
+from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.horizon import Horizon
-from slidewise.keyed.page_store import PARTIAL, TIME
-from slidewise.keyed.page_tree import Cover, ticks_of
+from slidewise.keyed.index import EARLIEST
 from slidewise.keyed.query import Query
 from slidewise.keyed.questions import Questions
-from slidewise.keyed.shard_state import EVER, ShardState
+from slidewise.keyed.shard_state import ShardState
 from slidewise.spec.spec import Spec, WindowSpec, refuse_duplicates
 from slidewise.table.batched_rolling import describe_row
 from slidewise.table.kernel_call import KernelCall, QueryPoints
-from slidewise.table.time_columns import subtract_clamped
 
 __all__ = [
     "Answers",
+    "FoldReader",
     "Reader",
     "RowReader",
-    "expiry_of",
-    "extra_rows",
-    "named_by",
 ]
 
 # Rows that are copied for questions of their own, in one kernel call.
 _MOST_ROWS = 1 << 20
 _CODE = pa.uint32()
+# Aggregations whose results are the answers of the kernel, if their types are the same.
+_AS_THEY_ARE = {
+    *("count", "sum", "mean", "min", "max", "range", "first", "last"),
+    *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
+    *("product", "sum_of_squares", "min_count", "max_count"),
+}
 _LARGEST = 2**63 - 1
 
 
@@ -100,8 +107,86 @@ class Reader(Protocol):
         """
 
 
+class FoldReader:
+    """Answers from the entries of an index, by folds.
+
+    Args:
+        shard: The state.
+    """
+
+    def __init__(self, shard: ShardState) -> None:
+        self.shard, self.query, self._index = shard, shard.query, shard.index
+        self._kept = shard.kept
+        horizon = Horizon(self.query, shard.kept, None)
+        self._longest = max(map(horizon.leaving, shard.windows), default=0)
+        self._question = self._common_question(shard.windows)
+
+    def earliest(self, watermark: int | None) -> int:
+        """The earliest time at which all rows of the windows of the Spec are kept."""
+        if watermark is None:
+            return EARLIEST
+        return watermark - self._kept + self._longest
+
+    def ask(self, key: Any, tick: int) -> dict[str, Any] | None:
+        """The results over the windows of the Spec; None if they need `answer`.
+
+        They do where they are not numbers as the kernel gives them, or do not fit.
+        """
+        if self._question is None:
+            return None
+        return self._index.store.ask(self._question, key, tick)
+
+    def answer(
+        self,
+        asked: Questions,
+        windows: Sequence[WindowSpec],
+        horizon: Horizon,
+        *,
+        expiry: bool,
+    ) -> Answers:
+        """As in `Reader`. Cost: O(log n) per question, and the ends of its windows."""
+        index, spans = self._index, tuple(windows)
+        plus = None if asked.plus is None else extra_rows(asked, self.query)
+        name_row = named_by(asked, self.query)
+        results = index.answers(asked.keys, asked.ticks, spans, name_row, plus)
+        until = None
+        if expiry:
+            held = plus is not None
+            earliest = index.first_times(asked.keys, asked.ticks, spans, plus=held)
+            until = [
+                expiry_of(first, window, horizon)
+                for first, window in zip(earliest, windows, strict=True)
+            ]
+        return Answers(results, until)
+
+    def _common_question(self, windows: tuple[WindowSpec, ...]) -> Any:
+        """The windows of the Spec, for `ask`; None if results must be decoded."""
+        spec = self.query.spec
+        if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
+            return None
+        none = self.query.leaf.empty_table()
+        call = self._index.call(windows)
+        answers, _ = self._index.store.query(
+            self._index.keys_of(none), pa.array([], pa.int64()), call.spans, None, False
+        )
+        results = copy(call).decode(answers, [], None)[0]
+        calls, names = call.calls, {}
+        for (name, agg), plan in zip(spec.aggs, call.plans, strict=True):
+            at = calls.index(plan.calls[0])
+            kind = pa.array(answers[0][at]).type
+            plain = len(plan.calls) == 1 and agg.kind in _AS_THEY_ARE
+            if not plain or results[name].array.type != kind or at in names:
+                return None
+            names[at] = name
+        of_windows = [
+            [f"{names[at]}_{window.label}" for at in range(len(calls))]
+            for window in spec.windows
+        ]
+        return _core.Question(call.spans, of_windows)
+
+
 class RowReader:
-    """Answers from the rows and folds of a shard, for every Spec."""
+    """Answers from the rows of a shard, for every Spec."""
 
     def __init__(self, shard: ShardState) -> None:
         self._shard, self._query = shard, shard.query
@@ -118,9 +203,10 @@ class RowReader:
         """As in `Reader`. Cost: that of a kernel call over the rows of the windows."""
         spec = replace(self._query.spec_of_points, windows=tuple(windows), empty=False)
         expires = horizon if expiry else None
-        lags = [horizon.lag(w) for w in windows if w.kind != "rows"]
+        reach = max((horizon.lag(w)[1] for w in windows if w.kind != "rows"), default=0)
         most = max((w.length for w in windows if w.kind == "rows"), default=0)
-        rows = self._rows(asked, lags, whole=expiry, every=most > 0)
+        points = asked.keys.append_column(TIME, asked.ticks)
+        rows = self._shard.log.take(self._shard.numbers_between(points, reach, 0))
         codes = self._codes(rows, asked)
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
         # Codes are dense among the asked keys.
@@ -130,41 +216,11 @@ class RowReader:
         rows, own = rows.filter(near).combine_chunks(), own.filter(near)
         if asked.plus is None:
             return self._computed(rows, own, asked, theirs, spec, expires)
-        reach = max((start for _, start in lags), default=0)
         parts = [
             self._computed(table, codes, some, _numbers(len(some)), spec, expires)
             for some, table, codes in self._apart(rows, own, asked, theirs, reach, most)
         ]
         return _joined(parts)
-
-    def _rows(
-        self,
-        asked: Questions,
-        lags: Sequence[tuple[int, int]],
-        *,
-        whole: bool,
-        every: bool,
-    ) -> pa.Table:
-        """The rows and folds that cover the windows, in the order of the query.
-
-        Args:
-            asked: The questions.
-            lags: The distances back to the ends and starts of windows of time.
-            whole: Whether folds must not stand for rows.
-            every: Whether windows may begin at any time.
-        """
-        query, cover = self._query, Cover()
-        points = asked.keys.append_column(TIME, asked.ticks)
-        for slot, part in self._shard.partition_rows(points):
-            ends = EVER if every else _ends(part[TIME].combine_chunks(), lags)
-            if whole:
-                cover.rows += self._shard.rows_between(slot, ends[0], ends[-1])
-            else:
-                self._shard.gather(slot, ends, cover)
-        parts = [query.leaf.empty_table(), *cover.rows, *cover.folds]
-        rows = pa.concat_tables(parts, promote_options="default").combine_chunks()
-        ordered = query.then_by and query.spec.arrival is None
-        return query.sort(rows) if ordered else rows
 
     def _codes(self, rows: pa.Table, asked: Questions) -> pa.Array:
         """The codes of the keys of rows, then those of the questions."""
@@ -194,8 +250,8 @@ class RowReader:
         """
         by_key = pa.table({"code": codes, "time": rows[TIME]})
         order = pc.sort_indices(by_key, [("code", "ascending"), ("time", "ascending")])
-        codes = ticks_of(codes.take(order).cast(pa.int64()))
-        ticks = ticks_of(rows[TIME].combine_chunks().take(order))
+        codes = int64_view(codes.take(order).cast(pa.int64()))
+        ticks = int64_view(rows[TIME].combine_chunks().take(order))
         first, size = 0, 0
         taken: list[pa.Array] = []
         for at, (code, tick) in enumerate(
@@ -238,11 +294,8 @@ class RowReader:
         """Runs the kernel over rows; questions see the rows of their code."""
         query = self._query
         table = query.timed(rows)
-        lifted = None
-        if PARTIAL in table.column_names:
-            lifted = table.column(PARTIAL).combine_chunks()
         points = QueryPoints(asked.ticks, None, theirs, None, "query")
-        call = KernelCall(frame(table), spec, row_partials=lifted)
+        call = KernelCall(frame(table), spec)
         call.groups = codes
         call.name_row = named_by(asked, query)
         return Answers(
@@ -300,13 +353,6 @@ def expiry_of(earliest: pa.Array, window: WindowSpec, horizon: Horizon) -> pa.Ar
     lag = horizon.leaving(window)
     stays = pc.greater(earliest, latest - lag)
     return pc.add(pc.if_else(stays, None, earliest), lag)
-
-
-def _ends(ticks: pa.Array, lags: Sequence[tuple[int, int]]) -> Sequence[int]:
-    """The distinct starts and ends of windows of questions at these times, sorted."""
-    moved = [ticks, *(subtract_clamped(ticks, lag) for both in lags for lag in both)]
-    ends = pc.unique(pa.concat_arrays(moved))
-    return ticks_of(ends.take(pc.sort_indices(ends)))
 
 
 def _numbers(count: int) -> pa.Array:

@@ -1,33 +1,35 @@
-"""The state of a shard: pages of rows in slots of keys.
+"""The state of some keys of a stream: a log of rows, and an index of their entries.
 
-A shard partitions its keys into *slots* by hash. Each slot has a [tree](page_tree.py)
-of the rows that windows may hold, and pages of rows that wait for the watermark. A slot
-of many keys whose rows need more than a page is split into slots of fewer keys; a slot
-of few keys grows a tree.
+The log ([row_log.py](row_log.py)) is what is stored. In memory an index holds the
+entries of each key in order of time ([index.py](index.py)), from which results are
+computed. It is made from the log when the state is opened, and follows the log from
+then on.
 """
 
 import json
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import SnapshotError
-from slidewise.keyed import page_tree
-from slidewise.keyed.page_store import TIME, Child, Node, Pages, Store
-from slidewise.keyed.page_tree import Cover, Forest, ticks_of
-from slidewise.keyed.partitions import DEEPEST, Slot, read_slots
+from slidewise.keyed.columns import NUMBER, TIME, int64_view
+from slidewise.keyed.horizon import Horizon
+from slidewise.keyed.index import EARLIEST, LATEST, Index
+from slidewise.keyed.last_windows import LastWindows
+from slidewise.keyed.pages import Pages, Store
 from slidewise.keyed.query import later_than
+from slidewise.keyed.row_log import RowLog
 from slidewise.keyed.snapshots import BROKEN, checked_ints
 from slidewise.keyed.stream_query import StreamQuery
+from slidewise.spec.spec import WindowSpec
+from slidewise.table.encoding import row_numbers
 
-__all__ = ["EVER", "ShardState"]
+__all__ = ["ShardState"]
 
-_FORMAT = 3
-EVER = (-(2**63), 2**63 - 1)
-# Slots are split until a key has so many rows in a full page: then folds save work.
-_ROWS_PER_KEY_IN_PAGE = 16
+_FORMAT = 4
 
 
 class ShardState:
@@ -39,9 +41,15 @@ class ShardState:
         directory: The directory that `commit` gave for the same query; None for an
             empty state.
         kept: For how long rows are kept behind the watermark at least, in ticks.
+        trusts: Whether the pages are known to be valid.
+
+    Attributes:
+        flushed: The watermark up to which results were emitted; None before the first.
+        earliest: The time of the earliest row, where windows begin before the first
+            flush.
 
     Raises:
-        SnapshotError: If the directory is of another format.
+        SnapshotError: If the directory is damaged, or of another format.
     """
 
     def __init__(
@@ -50,35 +58,39 @@ class ShardState:
         store: Store,
         directory: bytes | None = None,
         kept: int = 0,
+        *,
+        trusts: bool = True,
     ) -> None:
         self.query = query
         self.kept = max(kept, query.reach + query.allowance)
         self._by = list(query.spec.by)
-        self.pages = Pages(store, query.leaf, query.inner)
-        self._rows = Pages(store, query.waiting, query.waiting)
-        self.ends = Pages(store, query.ended, query.ended)
-        self.slots = [Slot(0, 0)]
         self.flushed: int | None = None
-        # The time of the earliest row, where windows begin before the first flush.
         self.earliest: int | None = None
-        next_page = 0
-        if directory is not None:
-            next_page = self._read_directory(directory)
-        self.forest = Forest(self.pages, query, next_page)
+        # How often keys were dropped before their time.
+        self.dropped = 0
+        self.pages = Pages(store, trusts=trusts)
+        self._read(directory)
+        self._open()
+        self.pages.trusts = True
 
-    def _read_directory(self, directory: bytes) -> int:
+    def _read(self, directory: bytes | None) -> None:
+        """Reads the position of the stream, and where its rows are."""
+        state: dict[str, Any] = {}
         try:
-            state = json.loads(directory)
-            if state["format"] != _FORMAT:
-                raise SnapshotError(
-                    f"the state has format {state['format']}, and this version of "
-                    f"slidewise reads {_FORMAT}"
-                )
-            self.slots = read_slots(state["slots"])
-            self.flushed, self.earliest = state["flushed"], state["oldest"]
-            for time in (self.flushed, self.earliest):
-                checked_ints(0 if time is None else time)
-            return checked_ints(state["next"])
+            if directory is not None:
+                state = json.loads(directory)
+                if state["format"] != _FORMAT:
+                    raise SnapshotError(
+                        f"the state has format {state['format']}, and this version of "
+                        f"slidewise reads {_FORMAT}"
+                    )
+                self.flushed, self.earliest = state["flushed"], state["earliest"]
+                for time in (self.flushed, self.earliest):
+                    checked_ints(0 if time is None else time)
+                self.dropped = checked_ints(state["dropped"])
+                self.pages.next_page = checked_ints(state["page"])
+            self.log = RowLog(self.query, self.pages, state.get("log"))
+            self.last = LastWindows(self.query, self.pages, state.get("last", []))
         except BROKEN as error:
             if isinstance(error, SnapshotError):
                 raise
@@ -86,22 +98,72 @@ class ShardState:
                 f"the directory of a state is damaged: {error}"
             ) from error
 
-    def commit(self) -> bytes:
-        """Writes the changed pages; gives the directory, to be stored with them."""
-        for pages in self._page_sets:
-            pages.commit()
-        state = {
-            "format": _FORMAT,
-            "next": self.forest.next_page,
-            "flushed": self.flushed,
-            "oldest": self.earliest,
-            "slots": [slot.record() for slot in self.slots],
-        }
-        return json.dumps(state, separators=(",", ":")).encode()
+    def _open(self) -> None:
+        """Makes the index from the log."""
+        self.index = Index(self.query)
+        # Tables of the times and numbers of rows that wait for the watermark.
+        self.waiting: list[pa.Table] = []
+        self._enter(0)
+
+    def _enter(self, since: int) -> None:
+        """Takes the rows of the log from a number on into the index."""
+        for rows, waits in self.log.alive(since):
+            if waits and self.flushed is not None:
+                self.wait(rows.filter(pc.greater(rows[TIME], self.flushed)))
+            elif waits:
+                self.wait(rows)
+            self._index(rows.select([*self.query.leaf.names, NUMBER]))
+        if self.log.until is not None:
+            self.index.store.evict(self.log.until, self.query.rows)
+        if self.query.sessions and self.flushed is not None:
+            self.index.store.sessions(self.query.reach, self.flushed - self.query.reach)
+
+    def follow(self, directory: bytes) -> None:
+        """Takes over what was committed after this state, in another process.
+
+        Args:
+            directory: A directory that was committed to a state that began as this one.
+        """
+        log, dropped = self.log, self.dropped
+        known, waiting = log.deleted[NUMBER].combine_chunks(), self.waiting
+        self._read(directory)
+        if self.dropped != dropped:
+            self._open()
+            return
+        deleted = self.log.deleted
+        new = pc.and_(
+            pc.invert(pc.is_in(deleted[NUMBER], known)),
+            pc.less(deleted[NUMBER], log.next_row),
+        )
+        gone = deleted.filter(new).combine_chunks()
+        self.index.insert(self.no_rows, gone)
+        self.waiting = []
+        for rows in waiting:
+            stays = pc.invert(pc.is_in(rows[NUMBER], gone[NUMBER].combine_chunks()))
+            if self.flushed is not None:
+                stays = pc.and_(stays, pc.greater(rows[TIME], self.flushed))
+            self.wait(rows.filter(stays))
+        self._enter(log.next_row)
 
     @property
-    def _page_sets(self) -> tuple[Pages, ...]:
-        return self.pages, self._rows, self.ends
+    def no_rows(self) -> pa.Table:
+        """No rows of the state, with their numbers."""
+        numbered = self.query.leaf.append(pa.field(NUMBER, pa.int64()))
+        return numbered.empty_table()
+
+    def commit(self) -> bytes:
+        """Writes the changed pages; gives the directory, to be stored with them."""
+        self.pages.commit()
+        state = {
+            "format": _FORMAT,
+            "page": self.pages.next_page,
+            "flushed": self.flushed,
+            "earliest": self.earliest,
+            "dropped": self.dropped,
+            "log": self.log.record(),
+            "last": self.last.record(),
+        }
+        return json.dumps(state, separators=(",", ":")).encode()
 
     def check_pages(self) -> None:
         """Checks that all pages of the directory exist, and each is used once.
@@ -110,40 +172,20 @@ class ShardState:
             SnapshotError: If a page is missing, damaged, or used twice.
         """
         seen: set[int] = set()
+        for page in (*self.log.page_numbers, *self.last.page_numbers):
+            if page in seen or not 0 <= page < self.pages.next_page:
+                raise SnapshotError(f"page {page} is used twice")
+            seen.add(page)
 
-        def check(pages: Iterable[int], store: Pages) -> None:
-            for page in pages:
-                if page in seen or page >= self.forest.next_page:
-                    raise SnapshotError(f"page {page} is used twice")
-                seen.add(page)
-                store[page].check_arrays()
+    def check(self) -> None:
+        """Checks the invariants.
 
-        for slot in self.slots:
-            check((page.page for page in slot.waiting), self._rows)
-            if slot.ended is not None:
-                check([slot.ended], self.ends)
-            if slot.tree.root is not None:
-                check(self.pages.below(slot.tree.root), self.pages)
-
-    def reopen(self, store: Store) -> None:
-        """Replaces the store by one that was reopened with the same pages."""
-        for pages in self._page_sets:
-            pages.store = store
-
-    def trim(self, most: int) -> None:
-        """Keeps at most `most` decoded pages of each set."""
-        for pages in self._page_sets:
-            pages.trim(most)
-
-    def traffic(self) -> dict[str, int]:
-        """Pages and bytes read and written since the last call."""
-        counts = [pages.traffic() for pages in self._page_sets]
-        return {name: sum(one[name] for one in counts) for name in counts[0]}
-
-    @property
-    def changed(self) -> set[int]:
-        """The pages that the next commit writes or removes."""
-        return set().union(*(pages.changed for pages in self._page_sets))
+        Raises:
+            AssertionError: If one is violated.
+        """
+        self.index.store.check_invariants()
+        for rows, _ in self.log.alive():
+            rows.validate(full=True)
 
     def evicted(self, watermark: int | None) -> int | None:
         """The time up to which rows may be evicted; None if all rows are kept."""
@@ -151,172 +193,112 @@ class ShardState:
             return None
         return watermark - self.kept
 
-    def cover(self, points: Iterable[tuple[Slot, pa.ChunkedArray]]) -> Cover:
-        """The cover of the windows of rows at these times, by slot."""
-        cover = Cover()
-        for slot, times in points:
-            ends = self.query.ends(times.combine_chunks())
-            self.forest.cover(slot.tree, self._reached(ends), cover)
-        return cover
-
-    def _reached(self, ends: pa.Array) -> Sequence[int]:
-        """The ends of windows; all of time with `rows(n)`."""
-        return EVER if self.query.rows else ticks_of(ends)
-
-    def gather(self, slot: Slot, ends: Sequence[int], cover: Cover) -> None:
-        """Adds the rows and folds that cover windows with these ends, sorted.
-
-        Those of rows that wait for the watermark, too.
-        """
-        self.forest.cover(slot.tree, ends, cover)
-        cover.rows += self._waiting_rows(slot, ends[0], ends[-1])
-
-    def rows_between(self, slot: Slot, since: int, until: int) -> Iterator[pa.Table]:
-        """The rows of a closed range of times; all waiting ones that it reaches."""
-        yield from self.forest.between(slot.tree, since, until)
-        yield from self._waiting_rows(slot, since, until)
-
-    def _waiting_rows(self, slot: Slot, since: int, until: int) -> Iterator[pa.Table]:
-        for page in slot.waiting:
-            if page.first <= until and page.last >= since:
-                yield self.query.kept(self._rows[page.page].rows)
-
-    def _keep(self, slot: Slot, page: int, rows: pa.Table) -> None:
-        ends = pc.min_max(rows[TIME])
-        slot.waiting.append(Child(page, ends["min"].as_py(), ends["max"].as_py()))
-        self._rows[page] = Node(rows)
-
-    def partition_rows(self, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
-        """Partitions rows of a batch by slot, in the order of `Query.sort_batch`."""
+    def hold(self, rows: pa.Table, *, waits: bool) -> None:
+        """Takes rows of a batch, sorted, into the log and the index."""
         if not len(rows):
-            return []
-        rows = self.query.sort_batch(rows)
-        deepest = max(slot.depth for slot in self.slots)
-        of_prefix = [0] * (1 << deepest)
-        for at, slot in enumerate(self.slots):
-            for prefix in range(slot.prefix, 1 << deepest, 1 << slot.depth):
-                of_prefix[prefix] = at
-        prefixes = pc.bit_wise_and(self.query.hashes(rows), (1 << deepest) - 1)
-        of_row = pa.array(of_prefix, pa.int64()).take(prefixes)
-        return [(self.slots[at], part) for at, part in _parted(rows, of_row)]
-
-    def insert(self, partitioned: Iterable[tuple[Slot, pa.Table]]) -> list[Slot]:
-        """Inserts sorted rows; gives the slots that have them."""
-        touched = []
-        for slot, rows in partitioned:
-            for part, own in self._split_if_full(slot, self.query.kept(rows)):
-                latest_time = own[TIME][-1].as_py()
-                known = latest_time if part.latest_time is None else part.latest_time
-                part.latest_time = max(latest_time, known)
-                if self.query.sessions:
-                    first = own[TIME][0].as_py()
-                    known = first if part.closing is None else part.closing
-                    part.closing = min(first, known)
-                self.forest.insert(part.tree, own)
-                touched.append(part)
-        self.forest.refold()
-        return touched
-
-    def _split_if_full(self, slot: Slot, rows: pa.Table) -> list[tuple[Slot, pa.Table]]:
-        """The rows for a slot; if it must be split, all its rows, for the new slots."""
-        root = None if slot.tree.root is None else self.pages[slot.tree.root]
-        held = rows.slice(0, 0) if root is None else root.rows
-        size = held.nbytes + rows.nbytes
-        if (
-            (root is not None and root.level)
-            or size <= 2 * page_tree.PAGE
-            or not self.query.spec.by
-        ):
-            return [(slot, rows)]
-        both = pa.concat_tables([held, rows]).combine_chunks()
-        hashes = self.query.hashes(both)
-        keys = pc.count_distinct(hashes).as_py()
-        most = max(1, 2 * page_tree.PAGE * len(both) // (size * _ROWS_PER_KEY_IN_PAGE))
-        bits = min(math.ceil(math.log2(keys / most)), DEEPEST - slot.depth)
-        if bits <= 0 or keys < 1 << bits:
-            return [(slot, rows)]
-        if slot.tree.root is not None:
-            del self.pages[slot.tree.root]
-        parts = self._split(slot, bits)
-        own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
-        return [(parts[at], self.query.sort(part)) for at, part in _parted(both, own)]
-
-    def _split(self, slot: Slot, bits: int) -> list[Slot]:
-        """Splits a slot into slots of fewer keys, but for its tree."""
-        parts = [
-            Slot(slot.depth + bits, slot.prefix | low << slot.depth)
-            for low in range(1 << bits)
-        ]
-        at = self.slots.index(slot)
-        self.slots[at : at + 1] = parts
-        for page in slot.waiting:
-            rows = self._rows[page.page].rows
-            hashes = self.query.hashes(rows)
-            own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
-            for low, part in _parted(rows, own):
-                self._keep(parts[low], self.forest.new_page(), part)
-            del self._rows[page.page]
-        if slot.ended is not None:
-            ends = self.ends[slot.ended].rows
-            hashes = self.query.hashes(ends)
-            own = pc.bit_wise_and(pc.shift_right(hashes, slot.depth), (1 << bits) - 1)
-            for low, part in _parted(ends, own):
-                self.store_ends(parts[low], part)
-            del self.ends[slot.ended]
-        return parts
-
-    def store_ends(self, slot: Slot, ends: pa.Table) -> None:
-        """Stores the last emitted window of each key."""
-        if not len(ends):
-            if slot.ended is not None:
-                del self.ends[slot.ended]
-                slot.ended = None
             return
-        if slot.ended is None:
-            slot.ended = self.forest.new_page()
-        self.ends[slot.ended] = Node(ends.combine_chunks())
+        numbers = self.log.append(rows, waits=waits)
+        rows = rows.append_column(NUMBER, numbers)
+        if waits:
+            self.wait(rows)
+        self._index(rows.select([*self.query.leaf.names, NUMBER]))
 
-    def check(self) -> None:
-        """Checks the invariants of all slots."""
-        for slot in self.slots:
-            self.forest.check(slot.tree)
-            for page in slot.waiting:
-                rows = self._rows[page.page].rows
-                ends = pc.min_max(rows[TIME])
-                held = (ends["min"].as_py(), ends["max"].as_py())
-                assert held == (page.first, page.last), f"page {page.page}: {held}"
-            tables = list(self.forest.rows(slot.tree))
-            tables += [self._rows[page.page].rows for page in slot.waiting]
-            for table in tables:
-                low = pc.bit_wise_and(self.query.hashes(table), (1 << slot.depth) - 1)
-                misplaced = pc.any(pc.not_equal(low, slot.prefix)).as_py()
-                assert not misplaced, f"keys in the wrong slot: {slot}"
+    def wait(self, rows: pa.Table) -> None:
+        """Notes rows, with their numbers, that wait for the watermark."""
+        if len(rows):
+            self.waiting.append(rows.select([TIME, NUMBER]).combine_chunks())
 
-    def keys(
-        self, watermark: int | None, slots: Sequence[Slot] | None = None
-    ) -> pa.Table:
-        """The keys with rows that a window can hold, each with its latest time.
+    def _index(self, rows: pa.Table) -> None:
+        """Inserts rows into the index, those of equal time in the query's order."""
+        query = self.query
+        if not query.then_by or query.spec.arrival is not None or not len(rows):
+            self.index.insert(rows)
+            return
+        held = self.held_at(rows)
+        both = pa.concat_tables([held, rows]).combine_chunks()
+        self.index.insert(query.sort(both), held)
+
+    def held_at(self, rows: pa.Table) -> pa.Table:
+        """The rows that are held with the key and time of one of these."""
+        points = rows.take(self.query.distinct(rows, TIME)).combine_chunks()
+        ticks = points.column(TIME).combine_chunks()
+        _, numbers = self.index.numbers(points, ticks, ticks)
+        return self._numbered(numbers)
+
+    def _numbered(self, numbers: pa.Array) -> pa.Table:
+        return self.log.take(numbers).append_column(NUMBER, numbers)
+
+    @cached_property
+    def windows(self) -> tuple[WindowSpec, ...]:
+        """The windows of the Spec; hopping ones as rolling ones of their length."""
+        return Horizon(self.query, self.kept, None).windows(None)
+
+    def answers_at(
+        self, points: pa.Table, name_row: Callable[[int], str]
+    ) -> list[pa.Array]:
+        """Results of folded windows at keys and times, window by window.
 
         Args:
-            watermark: The watermark, or None.
-            slots: Those whose keys are given; by default all.
+            points: The keys, and the times in `TIME`.
+            name_row: Names a point in messages.
         """
-        by, on = self._by, self.query.spec.on
-        tables = [self.query.leaf.empty_table().select([*by, TIME])]
-        for slot in self.slots if slots is None else slots:
-            tables += [
-                table.select([*by, TIME]) for table in self.forest.latest(slot.tree)
-            ]
-            tables += [
-                self._rows[page.page].rows.select([*by, TIME]) for page in slot.waiting
-            ]
-        table = pa.concat_tables(tables)
+        ticks = points.column(TIME).combine_chunks()
+        found = self.index.answers(points, ticks, self.windows, name_row)
+        return [result.array for window in found for result in window.values()]
+
+    def rows_near(self, points: pa.Table) -> pa.Table:
+        """The rows of all windows of keys at times, key by key, in order."""
+        return self.log.take(self.numbers_near(points))
+
+    def numbers_near(self, points: pa.Table) -> pa.Array:
+        """The numbers of these rows."""
+        return self.numbers_between(points, self.query.reach, 0)
+
+    def numbers_between(self, points: pa.Table, before: int, behind: int) -> pa.Array:
+        """The rows of keys from some ticks before their first point to their last.
+
+        From the first row on with windows of `rows(n)`.
+
+        Args:
+            points: The keys, and times in `TIME`.
+            before: Ticks before the first time.
+            behind: Ticks behind the last time.
+        """
+        if not len(points):
+            return pa.array([], pa.int64())
+        codes = self.query.codes([points.select(self._by)])
+        spread = pa.table(
+            {
+                "code": codes,
+                "time": points.column(TIME),
+                "row": row_numbers(len(points)),
+            }
+        )
+        found = spread.group_by("code", use_threads=False).aggregate(
+            [("time", "min"), ("time", "max"), ("row", "min")]
+        )
+        keys = points.take(found.column("row_min")).combine_chunks()
+        first = int64_view(found.column("time_min").combine_chunks())
+        last = int64_view(found.column("time_max").combine_chunks())
+        # The index may still have entries whose rows are gone.
+        least = EARLIEST if self.log.until is None else self.log.until + 1
+        whole = bool(self.query.rows)
+        since = [EARLIEST if whole else max(time - before, least) for time in first]
+        until = [min(time + behind, LATEST) for time in last]
+        _, numbers = self.index.numbers(
+            keys, pa.array(since, pa.int64()), pa.array(until, pa.int64())
+        )
+        return numbers
+
+    def keys(self, watermark: int | None) -> pa.Table:
+        """The keys with rows that a window can hold, each with its latest time."""
+        found = self.index.keys()
         if watermark is not None and not self.query.rows:
-            reached = later_than(table[TIME], watermark - self.query.reach)
-            table = table.filter(reached)
-        found = self.query.latest(table)
+            reached = later_than(found[TIME], watermark - self.query.reach)
+            found = found.filter(reached)
         times = self.query.restore(found.column(TIME).combine_chunks())
-        return found.set_column(len(by), on, times)
+        on = self.query.spec.on
+        return found.set_column(len(self._by), on, times)
 
     def holds(self, key: pa.Table, watermark: int | None) -> bool:
         """Whether a key has rows that a window can hold.
@@ -325,19 +307,7 @@ class ShardState:
             key: A row in the columns of keys.
             watermark: The watermark, or None.
         """
-        slots = [slot for slot, _ in self.partition_rows(key)]
-        found = self.keys(watermark, slots)
-        if not self._by:
-            return len(found) > 0
-        codes = self.query.codes([found.select(self._by), key.select(self._by)])
-        return bool(pc.is_in(codes.slice(len(found)), codes.slice(0, len(found)))[0])
-
-
-def _parted(rows: pa.Table, numbers: pa.Array) -> Iterator[tuple[int, pa.Table]]:
-    """Partitions rows by number, in stable order."""
-    order = pc.sort_indices(numbers)
-    rows, numbers = rows.take(order).combine_chunks(), numbers.take(order)
-    start = 0
-    for run in pc.value_counts(numbers).to_pylist():
-        yield run["values"], rows.slice(start, run["counts"])
-        start += run["counts"]
+        last = self.index.last_times(key)[0].as_py()
+        if last is None or watermark is None or self.query.rows:
+            return last is not None
+        return bool(last > watermark - self.query.reach)

@@ -1,7 +1,7 @@
 """Snapshots of `KeyedWindows` as bytes: a head, a directory and pages.
 
 ```text
-magic "SWKEYED2" | crc32 of the rest u64 | length of the head u64 | head as JSON
+magic "SWKEYED3" | crc32 of the rest u64 | length of the head u64 | head as JSON
 | directory | pages, in the order that the head names them in
 ```
 
@@ -20,7 +20,15 @@ import pyarrow as pa
 
 from slidewise.errors import SnapshotError
 
-__all__ = ["BROKEN", "Snapshot", "checked_ints", "damaged", "pack", "read_all"]
+__all__ = [
+    "BROKEN",
+    "Snapshot",
+    "checked_ints",
+    "damaged",
+    "pack",
+    "read_all",
+    "read_changes",
+]
 
 # Errors that damaged bytes cause in code that reads them.
 BROKEN = (
@@ -37,7 +45,7 @@ BROKEN = (
     struct.error,
 )
 
-_MAGIC = b"SWKEYED2"
+_MAGIC = b"SWKEYED3"
 _LENGTH = struct.Struct("<Q")
 _START = len(_MAGIC) + _LENGTH.size
 _INT64 = range(-(2**63), 2**63)
@@ -106,6 +114,51 @@ def read_all(blob: Any, changes: Iterable[Any], spec_hash: str) -> Snapshot:
         read = own
     assert read is not None, "there is one"
     return read
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The contents of an incremental snapshot.
+
+    Attributes:
+        head: The query, and the position of the stream.
+        directory: The directory of the shard.
+        changed: The pages that were written; None for a removed one.
+        checksum: The checksum of the snapshot.
+    """
+
+    head: dict[str, Any]
+    directory: bytes
+    changed: dict[int, bytes | None]
+    checksum: int
+
+
+def read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Changes:
+    """Reads one incremental snapshot.
+
+    Args:
+        blob: The bytes.
+        spec_hash: That of the Spec.
+        checksum: The checksum of the snapshot that it must follow.
+
+    Raises:
+        SnapshotError: If bytes are damaged, of another spec, or follow another one.
+    """
+    own, removed = _read(blob, spec_hash)
+    follows = own.head["follows"]
+    if follows is None:
+        raise SnapshotError(
+            "these bytes are what to_bytes() gave: restore them by from_bytes(), and "
+            "apply what changes() gave since"
+        )
+    if follows != checksum:
+        raise SnapshotError(
+            "these changes do not follow what was restored or applied last: apply all "
+            "that changes() gave since, each once, in the order in which it was given"
+        )
+    changed: dict[int, bytes | None] = dict.fromkeys(removed)
+    changed.update(own.pages)
+    return Changes(own.head, own.directory, changed, own.checksum)
 
 
 def _refuse_gap(before: Snapshot | None, follows: int, at: int) -> None:

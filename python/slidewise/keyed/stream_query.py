@@ -9,9 +9,8 @@ import pyarrow as pa
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken
+from slidewise.keyed.columns import TIME
 from slidewise.keyed.hop_windows import answer_none
-from slidewise.keyed.page_store import TIME
-from slidewise.keyed.page_tree import Cover
 from slidewise.keyed.query import Query, flagged
 from slidewise.keyed.validation import check_query
 from slidewise.spec.spec import refuse_duplicates
@@ -46,7 +45,9 @@ class StreamQuery(Query):
         if self.emit == "slide":
             table = answer_none(self)
         else:
-            answers = self.answer_points(Cover(), self.query_points(empty))
+            answers = self.answer_points(
+                self.leaf.empty_table(), self.query_points(empty)
+            )
             table = self.answered(empty, answers)
         return self.marked(table).schema
 

@@ -1,85 +1,76 @@
-"""Results for `emit="update"`: per batch, the changed keys at their latest rows."""
+"""Results per key, for `emit="update"` and "change".
+
+Both emit, per batch, the changed keys at their latest rows. "change" also emits a key
+when the watermark passes a time at which one of its rows leaves a window, or enters one
+that ends before it (`offset=`, `closed="left"`). So a table of the last results is that
+of all windows at the watermark, or later.
+"""
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.keyed.page_store import TIME
-from slidewise.keyed.partitions import Slot
+from slidewise.keyed.columns import TIME
+from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.query import later_than
+from slidewise.keyed.reader import expiry_of
 from slidewise.keyed.shard_state import ShardState
-from slidewise.table.encoding import row_numbers
 
-__all__ = ["answer", "latest", "were_given"]
+__all__ = ["answer", "answer_expired", "due", "latest", "were_given"]
 
 
 def answer(
-    shard: ShardState,
-    rows: pa.Table,
-    touched: list[Slot],
-    deleted: pa.Table,
-    watermark: int | None,
+    shard: ShardState, rows: pa.Table, deleted: pa.Table, watermark: int | None
 ) -> pa.Table:
     """A row per key with new or deleted rows: the window at its latest row.
 
-    Keys whose latest row is behind the watermark are left out: rows of their windows
-    may have been evicted.
+    Keys whose latest row is behind the watermark are left out, since rows of their
+    windows may have been evicted; with "change" these have the window at the watermark.
     """
-    by = list(shard.query.spec.by)
-    if len(deleted):
-        touched = touched + [
-            slot for slot, _ in shard.partition_rows(deleted) if slot not in touched
-        ]
-        # Their keys need results, but their times are no rows.
-        no_times = pa.nulls(len(deleted), pa.int64())
-        changed = deleted.select(by).append_column(TIME, no_times)
-        rows = pa.concat_tables([changed, rows.select([*by, TIME])])
-    tables, slots = [], []
-    for at, slot in enumerate(touched):
-        for table in shard.forest.latest(slot.tree):
-            tables.append(table.select([*by, TIME]))
-            slots.append(pa.repeat(pa.scalar(at, pa.int64()), len(table)))
-    tables.append(rows.select([*by, TIME]))
-    slots.append(pa.nulls(len(rows), pa.int64()))
-    table = pa.concat_tables(tables).combine_chunks()
-    spread = pa.table(
-        {
-            "code": shard.query.codes([table.select(by)]),
-            "time": table.column(TIME),
-            "slot": pa.concat_arrays(slots),
-            "row": row_numbers(len(table)),
-        }
-    )
-    aggs = [("time", "max"), ("slot", "max"), ("row", "max")]
-    found = spread.group_by("code", use_threads=False).aggregate(aggs)
-    # New rows are last in the table: a key with new rows has its last row among them.
-    new = pc.greater_equal(found.column("row_max"), len(table) - len(rows))
-    new = pc.and_(new, pc.is_valid(found.column("slot_max")))
+    names = [*shard.query.spec.by, TIME]
+    rows = pa.concat_tables([rows.select(names), deleted.select(names)])
+    if shard.query.emit == "change":
+        return _answered(shard, _no_earlier(latest(shard, rows, held=False), watermark))
+    changed = latest(shard, rows)
     if watermark is not None:
         floor = watermark - shard.query.allowance
-        new = pc.and_(new, later_than(found.column("time_max"), floor))
-    found = found.filter(new).sort_by("slot_max").combine_chunks()
-    latest = table.take(found.column("row_max")).select(by)
-    latest = latest.append_column(TIME, found.column("time_max"))
-    slot_points, start = [], 0
-    for run in pc.value_counts(found.column("slot_max")).to_pylist():
-        times = latest[TIME].slice(start, run["counts"])
-        slot_points.append((touched[run["values"]], times))
-        start += run["counts"]
-    cover = shard.cover(slot_points)
-    points = shard.query.query_points(latest.combine_chunks())
-    answers = shard.query.answer_points(cover, points)
-    return shard.query.answered(points, answers)
+        changed = changed.filter(later_than(changed[TIME], floor)).combine_chunks()
+    return _answered(shard, changed)
 
 
-def latest(shard: ShardState, rows: pa.Table) -> pa.Table:
-    """The keys of rows that have stored rows, each with its latest time."""
-    by = list(shard.query.spec.by)
-    tables = [shard.query.leaf.empty_table().select([*by, TIME])]
-    for slot, _ in shard.partition_rows(rows):
-        tables += [
-            table.select([*by, TIME]) for table in shard.forest.latest(slot.tree)
-        ]
-    return shard.query.latest(pa.concat_tables(tables))
+def _answered(shard: ShardState, keys: pa.Table) -> pa.Table:
+    """The results of keys at the times in `TIME`."""
+    query = shard.query
+    points = query.query_points(keys)
+    if query.folds:
+        answers = shard.answers_at(keys, query.naming(points))
+    else:
+        answers = query.answer_points(shard.rows_near(keys), points)
+    return query.answered(points, answers)
+
+
+def _no_earlier(keys: pa.Table, time: int | None) -> pa.Table:
+    """Keys with their times, but none before a time."""
+    if time is None:
+        return keys
+    column = pc.max_element_wise(keys.column(TIME), time)
+    return keys.set_column(keys.column_names.index(TIME), TIME, column)
+
+
+def latest(shard: ShardState, rows: pa.Table, *, held: bool = True) -> pa.Table:
+    """The keys of rows, each with its latest time in `TIME`.
+
+    Args:
+        shard: The state.
+        rows: Rows, with their times in `TIME`.
+        held: Whether to leave out keys without rows in the state; otherwise they have
+            the time of the last of `rows`.
+    """
+    keys = shard.query.latest(rows).combine_chunks()
+    times = shard.index.last_times(keys)
+    if not held:
+        times = pc.coalesce(times, keys.column(TIME)).combine_chunks()
+    keys = keys.set_column(keys.column_names.index(TIME), TIME, times)
+    return keys.filter(pc.is_valid(times)).combine_chunks()
 
 
 def were_given(shard: ShardState, answers: pa.Table, before: pa.Table) -> pa.Array:
@@ -90,3 +81,45 @@ def were_given(shard: ShardState, answers: pa.Table, before: pa.Table) -> pa.Arr
     place = pc.index_in(codes.slice(0, len(answers)), known)
     last = before[TIME].combine_chunks().take(place)
     return pc.fill_null(pc.greater_equal(last, ticks), False)
+
+
+def due(shard: ShardState) -> int | None:
+    """The least watermark at which a result is another, or None."""
+    _, changes = _expiring(shard)
+    first: int | None = pc.min(changes).as_py()
+    return first
+
+
+def answer_expired(shard: ShardState, watermark: int) -> pa.Table | None:
+    """A row per key whose windows a row has left or entered: at the watermark."""
+    keys, changes = _expiring(shard)
+    changed = keys.filter(pc.less_equal(changes, watermark)).combine_chunks()
+    if not len(changed):
+        return None
+    return _answered(shard, _no_earlier(changed, watermark))
+
+
+def _expiring(shard: ShardState) -> tuple[pa.Table, pa.Array]:
+    """Keys with the times of their last results, and when these change by themselves.
+
+    These times are the latest rows, or the watermark if that is later.
+    """
+    windows = tuple(window for window in shard.windows if window.kind != "rows")
+    horizon = Horizon(shard.query, shard.kept, None)
+    keys = shard.index.keys()
+    if shard.flushed is not None:
+        # Others have no row in a window.
+        longest = max(map(horizon.leaving, windows), default=0)
+        near = later_than(keys[TIME], shard.flushed - longest)
+        keys = _no_earlier(keys.filter(near).combine_chunks(), shard.flushed)
+    ticks = keys.column(TIME).combine_chunks()
+    first = pa.nulls(len(keys), pa.int64())
+    if len(keys) and windows:
+        earliest = shard.index.first_times(keys, ticks, windows, plus=False)
+        for window, times in zip(windows, earliest, strict=True):
+            first = pc.min_element_wise(first, expiry_of(times, window, horizon))
+        for delay in {horizon.entering(window) for window in windows} - {0}:
+            entering = shard.index.first_since(keys, ticks, delay)
+            first = pc.min_element_wise(first, pc.add(entering, delay))
+    changes = pc.is_valid(first)
+    return keys.filter(changes).combine_chunks(), first.filter(changes)

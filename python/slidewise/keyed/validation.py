@@ -15,7 +15,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.hints import suggest_argument
-from slidewise.keyed.page_store import RESERVED
+from slidewise.keyed.columns import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, Query
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _LATE_ROWS = ("drop", "flag", "correct")
-_EMITS = ("arrival", "final", "update")
+_EMITS = ("arrival", "final", "update", "change")
 _CORRECT = Argument("late_rows", "correct")
 # Aggregations that compare their own values.
 _COMPARING = {"min", "max", "min_count", "max_count", "mode", "median", "quantile"}
@@ -198,6 +198,15 @@ def _check_streamable(query: Query) -> None:
 def _check_correctable(query: Query) -> None:
     """Checks that sending results again can correct them."""
     spec = query.spec
+    if query.emit == "change":
+        raise SpecError(
+            Argument("emit", "change"),
+            " emits windows at the watermark, which a row behind it does not correct: "
+            "use ",
+            Argument("emit", "update"),
+            ", or a larger ",
+            Argument("late"),
+        )
     if query.sessions:
         raise SpecError(
             _CORRECT,

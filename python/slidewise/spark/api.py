@@ -76,8 +76,9 @@ def rolling(
             the latest event time, such as `"10 minutes"`.
         emit: For streams: `"final"`, each row once the watermark has passed it (the
             default); `"arrival"`, each row in its own micro-batch (the default with
-            `arrival=`); or `"update"`, per micro-batch the latest window of each key
-            with new rows.
+            `arrival=`); `"update"`, per micro-batch the latest window of each key with
+            new rows; or `"change"`, these and, as the watermark passes the times at
+            which rows leave windows, the windows of their keys at the watermark.
         late_rows: For streams, what happens to rows behind the watermark: `"drop"`;
             `"flag"` returns them without results and with `_late` true; `"correct"`
             ingests those up to the longest window behind it, and emits the results
@@ -99,7 +100,7 @@ def rolling(
     Returns:
         A DataFrame, computed when Spark runs it; without `df` a function of a
         DataFrame. Arguments for streams may stay in a call on a batch DataFrame, where
-        they change no results; refused are `initial`, `emit="update"`, and
+        they change no results; refused are `initial`, `emit="update"` and "change", and
         `emit="arrival"` without `arrival`.
 
     Cost:

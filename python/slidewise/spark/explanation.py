@@ -6,7 +6,6 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.formatting import format_count
-from slidewise.keyed.page_tree import PAGE
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.batch import BatchPlan, plan_batch
 from slidewise.spark.options import BatchOptions, StreamOptions
@@ -17,8 +16,6 @@ from slidewise.spec.spec import Spec
 
 __all__ = ["explain_batch", "explain_stream"]
 
-# The size of rows with their folded partials, relative to the rows alone.
-_FOLD_FACTOR = 1.1
 _SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 # The functions of Spark's segment tree; with any other a frame does not use it.
 _MERGEABLE = ("count", "sum", "mean", "min", "max", "stddev", "variance")
@@ -71,7 +68,7 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
         "plan",
         f"  1. watermark: the largest {spec.on} seen{less}",
         f"  2. pack rows into {format_count(buckets, 'bucket')}, {keys}",
-        "  3. one stateful operator per bucket: windows in pages, results when due "
+        "  3. one stateful operator per bucket: rows in a log, results when due "
         f"(emit={options.emit!r})",
         "  4. unpack the results",
         "",
@@ -103,23 +100,23 @@ def _state(query: StreamQuery) -> list[str]:
     each = sum(width or 4 for width in widths)
     lines = [
         f"  rows are kept {' and '.join(kept)}: about {each} bytes{unknown} each",
-        f"  in pages of {PAGE >> 10} KB per key or group of keys",
+        "  in a log: a micro-batch writes its rows, and sometimes merges earlier ones",
     ]
     if query.folds:
         lines.append(
-            "  pages hold folded partials per key: a micro-batch reads and writes the "
-            "pages at the ends of its windows, however long these are"
+            "  workers hold the entries of each key in order of time: a result folds "
+            "O(log n) partials, however long its window is"
         )
     else:
         lines.append(
-            "  no partials are folded: a micro-batch reads all rows in the windows of "
-            "its keys, as some aggregation needs them"
+            "  nothing is folded: a micro-batch reads all rows in the windows of its "
+            "keys, as some aggregation needs them"
         )
     if reach is not None and not query.sessions:
         seconds = reach.length / 1e9 * (2 if query.corrects else 1)
         lines.append(
             "  with 1,000 rows a second that are about "
-            f"{seconds * 1_000 * each * _FOLD_FACTOR / 1e6:,.0f} MB, folds included"
+            f"{seconds * 1_000 * each / 1e6:,.0f} MB"
         )
     if query.emit == "final":
         lines.append("  rows wait for the watermark with all their columns")

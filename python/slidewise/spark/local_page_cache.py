@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slidewise.keyed.page_store import Store
+from slidewise.keyed.pages import Store
 
 __all__ = ["CachedStore", "LocalPageCache", "cache_folder"]
 

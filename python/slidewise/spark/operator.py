@@ -2,9 +2,10 @@
 
 The state of a bucket is a value, its *head*, and a map `pages`. The head holds a token,
 the timer, the guard and the directory of the shard; checkpoints call it `directory`. A
-shard stays decoded in the worker process between micro-batches, and is used only if its
-token equals that of the head: Spark replays micro-batches, retries tasks and moves
-partitions between workers.
+shard stays open in the worker process between micro-batches. It is used as it is if its
+token is that of the head, and takes over the rows that came since if its token is one
+of those before it: Spark replays micro-batches, retries tasks and moves partitions
+between workers.
 """
 
 import json
@@ -65,8 +66,10 @@ _BLOB = StructType([StructField("value", BinaryType())])
 _PAGE = StructType([StructField("page", LongType())])
 # Result rows per payload.
 _PAYLOAD_ROWS = 1 << 16
-# Decoded pages that a shard keeps from one micro-batch to the next.
-_MAX_DECODED_PAGES = 4096
+# Bytes of decoded pages that a shard keeps from one micro-batch to the next.
+_MOST_DECODED = 1 << 25
+# Tokens before that of the head, whose shards can follow.
+_TOKENS = 32
 
 _cache = ShardCache()
 
@@ -207,28 +210,32 @@ class StateTransaction:
         Guard.check(operator._guard, None if guard is None else guard.encode())
         self._timer: int | None = head.get("timer")
         self._token: str = head.get("token", "")
-        cached = _cache.pop(self._query_id, bucket, self._batch)
-        if cached is not None and not self._is_current(cached):
-            cached = None
-        self._pages = self._open_pages() if cached is None else cached.pages
+        self._earlier: list[str] = head.get("earlier", [])
+        cached = self._cached()
+        is_current = cached is not None and cached.token == self._token
+        self._pages = cached.pages if cached and is_current else self._open_pages()
         self._store = CachedStore(StatePages(operator._pages), self._pages)
-        if cached is not None:
-            self.shard = cached.shard
-            self.shard.reopen(self._store)
-            self._counts["cached"] = 1
-        else:
-            directory = head.get("shard")
-            directory = directory and directory.encode()
-            self.shard = Shard(operator._query, self._store, directory)
+        directory: str = head.get("shard", "")
+        if cached is None:
+            known = directory.encode() if directory else None
+            self.shard = Shard(operator._query, self._store, known)
+            return
+        self.shard = cached.shard
+        self.shard.pages.store = self._store
+        self._counts["cached"] = 1
+        if not is_current:
+            self.shard.follow(directory.encode())
 
-    def _is_current(self, cached: CachedShard) -> bool:
-        """Whether a cached shard is that of the state, and of this query.
+    def _cached(self) -> CachedShard | None:
+        """The shard in this process, if it is of this query and of no later state.
 
         A query may continue with another `overflow=`, which the state does not record.
         """
+        cached = _cache.pop(self._query_id, self._bucket, self._batch)
+        if cached is None or cached.token not in (self._token, *self._earlier):
+            return None
         overflow = self._operator._query.spec.overflow
-        is_same_query = cached.shard.query.spec.overflow == overflow
-        return cached.token == self._token and is_same_query
+        return cached if cached.shard.query.spec.overflow == overflow else None
 
     def _open_pages(self) -> LocalPageCache | None:
         """Opens the pages that other workers of this node have left on its disk."""
@@ -252,9 +259,7 @@ class StateTransaction:
         if len(late) and self._operator._flags:
             self._results.append(self.shard.query.given_back(late))
         if len(rows):
-            self._counts["keys"] += pc.count_distinct(
-                self.shard.query.hashes(rows)
-            ).as_py()
+            self._counts["keys"] += len(self.shard.query.distinct(rows))
             self._collect(self.shard.ingest(rows, watermark))
 
     def _collect(self, results: pa.Table | None) -> None:
@@ -273,13 +278,14 @@ class StateTransaction:
         shard, operator = self.shard, self._operator
         directory = shard.commit()
         token = f"{self._batch}:{os.urandom(8).hex()}"
-        head = {"token": token, "timer": self._set_timer(watermark)}
+        head: dict[str, Any] = {"token": token, "timer": self._set_timer(watermark)}
+        head["earlier"] = [self._token, *self._earlier][:_TOKENS]
         head["guard"] = operator._guard.decode()
         head["shard"] = directory.decode()
         operator._head.update((json.dumps(head).encode(),))
         self._counts["shelved"] = self._store.hits
         self._store.commit(self._token, token)
-        shard.trim(_MAX_DECODED_PAGES)
+        shard.pages.trim(_MOST_DECODED)
         entry = CachedShard(token, shard, self._pages, self._batch)
         _cache.put(self._query_id, self._bucket, entry)
 
@@ -299,7 +305,11 @@ class StateTransaction:
 
     def output(self) -> Iterator[Row]:
         """Yields the results as payloads; the first row carries the call's counts."""
-        counts: dict[str, float] = {**self._counts, **self.shard.traffic(), "calls": 1}
+        counts: dict[str, float] = {
+            **self._counts,
+            **self.shard.pages.traffic(),
+            "calls": 1,
+        }
         counts["seconds"] = time.perf_counter() - self._started
         zeros: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
         payloads: list[bytes | None] = []

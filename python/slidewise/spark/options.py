@@ -13,7 +13,7 @@ from slidewise.spec.spec import Spec, check_column_name, one_of
 
 __all__ = ["BatchOptions", "StreamOptions", "check_order"]
 
-EMIT = ("arrival", "final", "slide", "update")
+EMIT = ("arrival", "final", "slide", "update", "change")
 
 # Aggregations whose results depend on the order of rows of equal time. Sketches are
 # approximate in any order, and are not among them.
@@ -27,7 +27,7 @@ class StreamOptions:
     Attributes:
         late: How far the watermark is behind the latest time, in nanoseconds; None if
             it was not given, which only a batch DataFrame allows.
-        emit: "arrival", "final", "slide" or "update".
+        emit: "arrival", "final", "slide", "update" or "change".
         late_rows: "drop", "flag" or "correct".
         then_by: Columns that order rows of equal time.
         initial: A batch DataFrame of history, or None.
@@ -109,9 +109,9 @@ class StreamOptions:
         Raises:
             SpecError: Naming the argument.
         """
-        if self.emit == "update":
+        if self.emit in ("update", "change"):
             raise SpecError(
-                Argument("emit", "update"),
+                Argument("emit", self.emit),
                 " emits what changed in each micro-batch, and a batch DataFrame has "
                 "none: leave ",
                 Argument("emit"),

@@ -10,6 +10,7 @@ from slidewise.errors import SpecError
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.arrow_ipc import read_ipc, write_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
+from slidewise.table.encoding import ValueColumn
 
 __all__ = ["PACKED", "Packer", "unpack"]
 
@@ -21,9 +22,10 @@ _PACKED = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 _STAGED_ROWS = 1 << 17
 # Rows of a batch that unpack returns.
 _BATCH_ROWS = 1 << 15
-# The bucket is taken from the bits of the hash above these: the partition of a key
-# within its bucket is taken from the lowest ones.
+# The bucket is taken from the bits of the hash above these.
 _PARTITION_BITS = 40
+# The hash of a missing key.
+_NO_KEY = 0x9E3779B97F4A7C15 - 2**64
 
 
 class Packer:
@@ -74,7 +76,7 @@ class Packer:
         rows = pa.concat_tables(tables).combine_chunks()
         if self._buckets == 1:
             return _packed([0], [write_ipc(rows)])
-        high = pc.shift_right(self._query.hashes(rows), _PARTITION_BITS)
+        high = pc.shift_right(_hashes(self._query, rows), _PARTITION_BITS)
         high = pc.bit_wise_and(high, (1 << (64 - _PARTITION_BITS)) - 1)
         multiples = pc.multiply(pc.divide(high, self._buckets), self._buckets)
         of_row = pc.subtract(high, multiples)
@@ -94,6 +96,28 @@ def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for payload in batch.column("payload"):
             if payload.is_valid:
                 yield from read_ipc(payload.as_buffer()).to_batches(_BATCH_ROWS)
+
+
+def _hashes(query: StreamQuery, rows: pa.Table) -> pa.Array:
+    """A hash of the key of each row, the same in all versions."""
+    mixed: pa.Array = None
+    for name in query.spec.by:
+        column = rows.column(name).combine_chunks()
+        own = pc.fill_null(ValueColumn(name, _hashable(column)).hashes, _NO_KEY)
+        mixed = own if mixed is None else pc.add(pc.multiply(mixed, 31), own)
+    if mixed is None:
+        return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+    return mixed
+
+
+def _hashable(keys: pa.Array) -> pa.Array:
+    """Keys in a type that can be hashed; equal ones stay equal."""
+    if pa.types.is_floating(keys.type):
+        # Both zeros are one key.
+        return pc.add(keys.cast(pa.float64()), 0.0)
+    if pa.types.is_date32(keys.type) or pa.types.is_time32(keys.type):
+        return keys.cast(pa.int32())
+    return keys.cast(pa.string()) if pa.types.is_decimal(keys.type) else keys
 
 
 def _packed(buckets: list[int], payloads: list[bytes]) -> pa.RecordBatch:

@@ -1,8 +1,8 @@
 """Decoded shards that a worker process keeps from one micro-batch to the next.
 
 Spark gives a bucket's micro-batch to any idle worker, so a worker also holds shards
-that others have since updated. Such a shard is never used again (its token is not that
-of the state), and is evicted once its query is a few micro-batches ahead.
+that others have since updated. When the bucket comes back, such a shard takes over what
+was committed since; it is evicted once its query is some micro-batches ahead.
 """
 
 import time
@@ -13,9 +13,8 @@ from slidewise.spark.local_page_cache import LocalPageCache
 
 __all__ = ["CachedShard", "ShardCache"]
 
-# Micro-batches for which an unused shard is kept: a bucket without new rows has no
-# call, and its state does not change.
-_MAX_IDLE_BATCHES = 2
+# Micro-batches for which an unused shard is kept.
+_MAX_IDLE_BATCHES = 16
 # Seconds after which the unused shards of other queries are evicted: these may be over.
 _STALE_SECONDS = 600.0
 

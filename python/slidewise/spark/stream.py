@@ -104,7 +104,7 @@ def make_query(df: Any, spec: Spec, options: StreamOptions) -> StreamQuery:
     schema = arrow_schema(df)
     if options.flags:
         refuse_flag(schema.names, options.late_rows)
-    if options.emit in ("update", "slide"):
+    if options.emit in ("update", "change", "slide"):
         needed = {*spec.columns, *options.then_by, options.deletes}
         schema = pa.schema([field for field in schema if field.name in needed])
     return StreamQuery(

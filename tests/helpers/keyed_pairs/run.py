@@ -15,7 +15,7 @@ from keyed_pairs.model import Due, Model
 from keyed_pairs.plan import Plan, canonical, plain
 from keyed_pairs.stream import Row, Stream
 from keyed_pairs.values import UNKNOWN, Hitters, Ranked
-from slidewise.keyed import page_tree
+from slidewise.keyed import row_log
 
 Key = tuple[Any, ...]
 _NEAR = 2.0**-44
@@ -39,12 +39,12 @@ class DifferenceError(AssertionError):
 @contextmanager
 def pages_of(size: int) -> Iterator[None]:
     """Pages of another size, so that few rows make trees."""
-    known = page_tree.PAGE
-    page_tree.PAGE = size
+    known = row_log.SEGMENT
+    row_log.SEGMENT = size
     try:
         yield
     finally:
-        page_tree.PAGE = known
+        row_log.SEGMENT = known
 
 
 def play(case: Case, name: str) -> int:

@@ -16,6 +16,7 @@
 //! | query  | O(log n) combines and two leaves, for all windows that end together         |
 //! | space  | time, value and number of an entry and a tenth; some 60 bytes and the key, per key |
 
+mod answering;
 mod blocks;
 mod grid;
 mod keys;

@@ -5,13 +5,13 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use hashbrown::DefaultHashBuilder;
 
-use super::blocks;
+use super::answering::{AHEAD, Answering, Point, bounds};
 use super::grid::Grid;
 use super::keys::KeyColumn;
 use super::shard::{Gone, Incoming, KeyList, Row, Shard, sort_rows};
 use super::{Answers, EntryList, Points, Request, Rows, Store, Visit};
+use crate::aggregate::Aggregation;
 use crate::aggregate::column::Column;
-use crate::aggregate::{Aggregation, Answer};
 use crate::monoid::Entry;
 use crate::rolling::{Overflow, Span, fill_columns};
 
@@ -44,23 +44,6 @@ fn shard_of(hash: u64) -> usize {
     (hash >> 60) as usize % SHARDS
 }
 
-/// Spans with equal ends, from the shortest on: each takes over the fold of the one before.
-fn by_end(spans: &[Span], at: i64) -> Vec<(i64, i64, usize)> {
-    let mut intervals: Vec<(i64, i64, usize)> = (0..)
-        .zip(spans)
-        .map(|(index, span)| {
-            let (lo, hi) = span.interval(at, None);
-            let bound = |end: i128| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-            match lo > i64::MAX.into() || hi < i64::MIN.into() {
-                true => (i64::MAX, i64::MIN, index),
-                false => (bound(lo), bound(hi), index),
-            }
-        })
-        .collect();
-    intervals.sort_by_key(|(lo, hi, _)| (std::cmp::Reverse(*hi), std::cmp::Reverse(*lo)));
-    intervals
-}
-
 impl<A: Aggregation<i64>> Sharded<A> {
     pub fn new(aggregation: A, request: Request) -> Self {
         let shard = || RwLock::new(Shard::new(request.numbered));
@@ -77,49 +60,6 @@ impl<A: Aggregation<i64>> Sharded<A> {
     fn entry(&self, columns: &[Column<'_, i64>], row: usize) -> Entry<A> {
         let cells: Vec<_> = columns.iter().map(|column| column.cell(row)).collect();
         self.aggregation.entry(&cells)
-    }
-
-    /// The answers of a key at a time, with a row more, by span; spans with equal ends share
-    /// their folds.
-    fn answer(
-        &self,
-        shard: &Shard<A>,
-        (number, at, plus): (Option<u32>, i64, Option<&Entry<A>>),
-        spans: &[Span],
-        visit: &mut Visit<'_>,
-    ) {
-        let monoid = &self.aggregation;
-        let mut answers: Vec<Answer<i64>> = Vec::with_capacity(self.request.aggs.len());
-        let mut acc: Option<A::Partial> = None;
-        let mut known: Option<(i64, i64)> = None;
-        for (lo, hi, span) in by_end(spans, at) {
-            let is_longer = known.is_some_and(|(_, to)| to == hi) && lo <= hi;
-            let end = match known {
-                Some((from, _)) if is_longer => from.saturating_sub(1),
-                _ => hi,
-            };
-            let mut older = None;
-            if lo <= end && known.is_none_or(|(from, _)| !is_longer || lo < from) {
-                shard.fold(monoid, number, (lo, end), &mut older);
-            }
-            acc = match (older, acc.take().filter(|_| is_longer)) {
-                (Some(older), Some(rest)) => Some(monoid.combine(&older, &rest)),
-                (older, rest) => older.or(rest),
-            };
-            if let Some(plus) = plus
-                && !is_longer
-                && (lo..=hi).contains(&at)
-            {
-                blocks::absorb(monoid, &mut acc, plus);
-            }
-            known = (lo <= hi).then_some((lo, hi));
-            answers.clear();
-            match &acc {
-                Some(partial) => monoid.answers(partial, &mut answers),
-                None => monoid.answers(&monoid.identity(), &mut answers),
-            }
-            visit(span, &answers);
-        }
     }
 
     /// The rows of each shard.
@@ -242,6 +182,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let _all = write(&self.batch);
         fill_columns(aggs, dtypes, shape, overflow, |put| {
             let mut done = Ok(());
+            let mut answering = Answering::new(&self.aggregation, spans);
             for (shard, of_shard) in self.shards.iter().zip(&mut by_shard) {
                 for some in of_shard.chunks_mut(ROWS_PER_HOLD) {
                     write(shard).number(rows.keys, some);
@@ -256,8 +197,8 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
                         shard.insert(&self.aggregation, together, &incoming);
                         for row in together {
                             let at = row.row as usize;
-                            let point = (Some(row.key), times[at], None);
-                            self.answer(&shard, point, spans, &mut |span, answers| {
+                            let point = Point::of(Some(row.key), times[at]);
+                            answering.answer(&shard, &point, &mut |span, answers| {
                                 if done.is_ok() {
                                     done = put(span, at, answers);
                                 }
@@ -273,17 +214,42 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
     fn query(&self, points: &Points<'_>, spans: &[Span], overflow: Overflow) -> Answers {
         let (aggs, dtypes) = (&self.request.aggs, &self.request.dtypes);
         let shape = (spans.len(), points.keys.len());
+        let _all = (points.keys.len() > 1).then(|| read(&self.batch));
         fill_columns(aggs, dtypes, shape, overflow, |put| {
             let mut done = Ok(());
-            self.each_key(points.keys, |row, shard, number| {
-                let plus = points.plus.map(|columns| self.entry(columns, row));
-                let point = (number, points.times[row], plus.as_ref());
-                self.answer(shard, point, spans, &mut |span, answers| {
-                    if done.is_ok() {
-                        done = put(span, row, answers);
+            let mut answering = Answering::new(&self.aggregation, spans);
+            for (shard, mut rows) in self.shards.iter().zip(self.by_shard(points.keys)) {
+                if rows.is_empty() {
+                    continue;
+                }
+                let shard = read(shard);
+                for row in &mut rows {
+                    let key = points.keys.key(row.row as usize);
+                    row.key = shard.keys.find(row.hash, key).unwrap_or(u32::MAX);
+                }
+                let time = |row: &Row| points.times[row.row as usize];
+                rows.sort_unstable_by_key(|row| (row.key, time(row), row.row));
+                for of_key in rows.chunk_by(|a, b| a.key == b.key) {
+                    let number = Some(of_key[0].key).filter(|number| *number != u32::MAX);
+                    answering.begin(of_key.len(), shard.is_tree(number));
+                    for (at, row) in of_key.iter().enumerate() {
+                        let ahead = of_key.get(at + AHEAD).unwrap_or(&of_key[of_key.len() - 1]);
+                        let row_of = row.row as usize;
+                        let plus = points.plus.map(|columns| self.entry(columns, row_of));
+                        let point = Point {
+                            number,
+                            at: time(row),
+                            ahead: time(ahead),
+                            plus: plus.as_ref(),
+                        };
+                        answering.answer(&shard, &point, &mut |span, answers| {
+                            if done.is_ok() {
+                                done = put(span, row_of, answers);
+                            }
+                        });
                     }
-                });
-            });
+                }
+            }
             done
         })
     }
@@ -292,13 +258,16 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let hash = self.hasher.hash_one(key);
         let shard = read(&self.shards[shard_of(hash)]);
         let number = shard.keys.find(hash, key);
-        self.answer(&shard, (number, at, None), spans, visit);
+        Answering::new(&self.aggregation, spans).answer(&shard, &Point::of(number, at), visit);
     }
 
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>> {
         let mut firsts = vec![vec![None; points.keys.len()]; spans.len()];
         self.each_key(points.keys, |row, shard, number| {
-            for (lo, hi, span) in by_end(spans, points.times[row]) {
+            for (span, of) in spans.iter().enumerate() {
+                let Some((lo, hi)) = bounds(of, points.times[row]) else {
+                    continue;
+                };
                 let mut first = shard.first(number, lo).filter(|first| *first <= hi);
                 if points.plus.is_some() && (lo..=hi).contains(&points.times[row]) {
                     first = Some(first.unwrap_or(points.times[row]));

@@ -1,0 +1,37 @@
+"""Columns of the state besides the user's own, whose names are reserved."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+__all__ = [
+    "ARRIVAL",
+    "FRESH",
+    "LAST",
+    "NUMBER",
+    "RESERVED",
+    "ROWS",
+    "TIME",
+    "int64_view",
+]
+
+# The time of a row in ticks, as int64.
+TIME = "__time"
+# The number of a row in the log, or in its batch.
+NUMBER = "__number"
+# The time of the latest row in the last emitted window of a key.
+LAST = "__last"
+# In memory only: marks of late rows, the count of rows, and the arrival of a row.
+FRESH = "__fresh"
+ROWS = "__rows"
+ARRIVAL = "__arrival"
+RESERVED = (TIME, NUMBER, LAST, FRESH, ROWS, ARRIVAL)
+
+
+def int64_view(column: pa.ChunkedArray | pa.Array) -> Sequence[int]:
+    """The memory of an int64 column of one chunk without nulls."""
+    if not len(column):
+        return ()
+    array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    start = array.offset
+    return memoryview(array.buffers()[1]).cast("q")[start : start + len(array)]

@@ -1,0 +1,224 @@
+"""`Index`: the entries of each key of a stream in a native store, in order of time.
+
+All that is asked of a stream is answered from it: results over windows are folded from
+the entries, and rows are found by the numbers that the log gave them. A store has
+numbers only if rows must be found again: for aggregations that read all rows of a
+window, for sessions and `rows(n)`, deletions, corrections, and an order by `then_by`.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import slidewise._core as _core
+from slidewise.frames.adapt import frame
+from slidewise.keyed.columns import NUMBER, TIME
+from slidewise.keyed.query import Query
+from slidewise.spec.spec import WindowSpec
+from slidewise.table.kernel_call import KernelCall, QueryPoints
+
+__all__ = ["EARLIEST", "LATEST", "Index"]
+
+EARLIEST, LATEST = -(2**63), 2**63 - 1
+# Sets of windows whose calls are kept.
+_MOST_CALLS = 64
+
+
+class Index:
+    """The entries of the keys of a query.
+
+    Any number of threads may ask while one inserts.
+
+    Args:
+        query: The query.
+    """
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self._by = list(query.spec.by)
+        self._calls: dict[tuple[WindowSpec, ...], KernelCall] = {}
+        self._stored: list[int] = []
+        calls: list[Any] = []
+        _, call = query.request([])
+        columns, natives = call.inputs.columns, call.inputs.natives
+        if query.folds:
+            # Encodings of a column may be one array, which is stored once.
+            first = {id(column): at for at, column in reversed([*enumerate(columns)])}
+            self._stored = sorted(first.values())
+            place = {
+                at: self._stored.index(first[id(c)]) for at, c in enumerate(columns)
+            }
+            calls = [
+                (kind, place.get(of, -1), place.get(by, -1), number)
+                for kind, of, by, number in call.calls
+            ]
+        stored = [columns[at] for at in self._stored]
+        keys = self.keys_of(query.leaf.empty_table())
+        self.numbered = query.finds_rows
+        self.store = _core.KeyedStore(calls, keys, stored, natives, self.numbered)
+
+    def keys_of(self, rows: pa.Table) -> list[pa.Array]:
+        """The key columns of a table."""
+        return [rows.column(name).combine_chunks() for name in self._by]
+
+    def insert(self, rows: pa.Table, gone: pa.Table | None = None) -> None:
+        """Inserts rows of the state with their numbers, in the order of the query.
+
+        Args:
+            rows: The rows.
+            gone: Rows with their numbers that are removed in the same step.
+        """
+        removed = None
+        if gone is not None and len(gone):
+            removed = (self.keys_of(gone), _column(gone, TIME), _column(gone, NUMBER))
+        numbers = _column(rows, NUMBER) if self.numbered else None
+        ticks = _column(rows, TIME)
+        inputs = self._inputs(rows)
+        self.store.insert(self.keys_of(rows), ticks, inputs, numbers, removed)
+
+    def insert_answering(
+        self,
+        rows: pa.Table,
+        arrivals: pa.Array,
+        windows: tuple[WindowSpec, ...],
+        name_row: Callable[[int], str],
+    ) -> list[Any]:
+        """Inserts rows in order of arrival; gives the results of each as of then.
+
+        Args:
+            rows: Rows of the state with their numbers.
+            arrivals: When each arrived; equal ones have arrived together.
+            windows: Windows of time, which end at the times of the rows.
+            name_row: Names a row in messages.
+
+        Raises:
+            ResultOverflowError: As for `rolling`.
+        """
+        call = copy(self.call(windows))
+        call.name_row = name_row
+        numbers = _column(rows, NUMBER) if self.numbered else None
+        ticks = _column(rows, TIME)
+        answers, beyond = self.store.insert_answering(
+            self.keys_of(rows), ticks, self._inputs(rows), arrivals, call.spans, numbers
+        )
+        return call.decode(answers, beyond, None)
+
+    def _inputs(self, rows: pa.Table) -> list[pa.Array]:
+        """The inputs of the kernel, in the order of rows of the state."""
+        if not self._stored:
+            return []
+        call = KernelCall(frame(self.query.timed(rows)), self.query.spec_of_points)
+        return [call.inputs.columns[at] for at in self._stored]
+
+    def answers(
+        self,
+        keys: pa.Table,
+        ticks: pa.Array,
+        windows: tuple[WindowSpec, ...],
+        name_row: Callable[[int], str],
+        plus: pa.Table | None = None,
+    ) -> list[Any]:
+        """The results by name, per window, of windows that end at keys and times.
+
+        Args:
+            keys: The keys.
+            ticks: The times.
+            windows: Windows of time.
+            name_row: Names one of these points in messages.
+            plus: A row more for each, in the columns of the state.
+
+        Raises:
+            ResultOverflowError: As for `rolling`.
+        """
+        # A call notes whom its messages name.
+        call = copy(self.call(windows))
+        call.name_row = name_row
+        extra = None if plus is None else self._inputs(plus)
+        answers, beyond = self.store.query(
+            self.keys_of(keys), ticks, call.spans, extra, False
+        )
+        points = QueryPoints(ticks, None, None, None, "query")
+        return call.decode(answers, beyond, points)
+
+    def call(self, windows: tuple[WindowSpec, ...]) -> KernelCall:
+        """The call of some windows, bound to no rows."""
+        call = self._calls.get(windows)
+        if call is None:
+            table = self.query.timed(self.query.leaf.empty_table())
+            spec = replace(self.query.spec_of_points, windows=windows, empty=False)
+            call = KernelCall(frame(table), spec)
+            if len(self._calls) >= _MOST_CALLS:
+                self._calls.clear()
+            self._calls[windows] = call
+        return call
+
+    def first_times(
+        self,
+        keys: pa.Table,
+        ticks: pa.Array,
+        windows: tuple[WindowSpec, ...],
+        *,
+        plus: bool,
+    ) -> list[pa.Array]:
+        """Per window, the time of its first row at keys and times; null without one."""
+        spans = self.call(windows).spans
+        firsts = self.store.first_times(self.keys_of(keys), ticks, spans, plus)
+        return [pa.array(first) for first in firsts]
+
+    def first_since(self, keys: pa.Table, ticks: pa.Array, length: int) -> pa.Array:
+        """The time of the first row in (tick − length, tick] of each key, or null."""
+        spans = [("time", length, "right", 0)]
+        (first,) = self.store.first_times(self.keys_of(keys), ticks, spans, False)
+        return pa.array(first)
+
+    def numbers(
+        self, keys: pa.Table, since: pa.Array, until: pa.Array
+    ) -> tuple[pa.Array, pa.Array]:
+        """The rows of keys in closed ranges of times: the range, and the number.
+
+        In order of the ranges; within each in the order of the query.
+        """
+        found = self.store.rows(self.keys_of(keys), since, until, None)
+        at, numbers = map(pa.array, found)
+        return at, numbers
+
+    def last_times(self, keys: pa.Table) -> pa.Array:
+        """The latest time of each key; null for one without rows."""
+        times = pa.array(self.store.last_times(self.keys_of(keys)))
+        # Without key columns there is one key.
+        return times if self._by else pa.repeat(times[0], len(keys))
+
+    def keys(self) -> pa.Table:
+        """All keys, with their latest times in `TIME`."""
+        columns, times = self.store.keys()
+        return self._table(columns, times)
+
+    def windows(self, since: int | None, until: int) -> pa.Table:
+        """The keys of the non-empty hopping windows that end in (since, until].
+
+        The end of each is in `TIME`.
+        """
+        grid = self.query.grid
+        found = self.store.windows(grid.length, grid.every, grid.offset, since, until)
+        return self._table(*found)
+
+    def _table(self, keys: Sequence[Any], times: Any) -> pa.Table:
+        arrays = [*map(pa.array, keys), pa.array(times)]
+        return pa.Table.from_arrays(arrays, names=[*self._by, TIME])
+
+    def is_held(self, rows: pa.Table) -> pa.Array:
+        """A mask of the rows, with their numbers, that have an entry."""
+        if not self.numbered:
+            return pc.is_valid(self.last_times(rows.select(self._by)))
+        keys = self.keys_of(rows)
+        return pa.array(
+            self.store.holds(keys, _column(rows, TIME), _column(rows, NUMBER))
+        )
+
+
+def _column(rows: pa.Table, name: str) -> pa.Array:
+    return rows.column(name).combine_chunks()

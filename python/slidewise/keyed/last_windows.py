@@ -1,0 +1,90 @@
+"""`LastWindows`: per key, the last hopping window that was emitted, for `empty=True`.
+
+The empty windows of a key between two non-empty ones are emitted with the second. So
+the end of the first must be known, even when its rows are gone.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.keyed.columns import LAST
+from slidewise.keyed.index import Index
+from slidewise.keyed.pages import Pages
+from slidewise.keyed.query import Query
+from slidewise.keyed.snapshots import checked_ints
+
+__all__ = ["LastWindows"]
+
+
+class LastWindows:
+    """The last emitted window of each key: its end in `TIME`, its latest row in `LAST`.
+
+    What changed is written as a page of its own, until these have more rows than there
+    are keys; then all is written as one page.
+
+    Args:
+        query: The query.
+        pages: The pages.
+        state: What `record` gave.
+    """
+
+    def __init__(
+        self, query: Query, pages: Pages, state: Sequence[Sequence[int]] = ()
+    ) -> None:
+        self._query, self._pages = query, pages
+        self._parts = [(page, count) for page, count in state]
+        for page, count in self._parts:
+            checked_ints(page, count)
+        self._rows: pa.Table | None = None
+
+    def record(self) -> list[tuple[int, int]]:
+        """The pages and their rows, for JSON."""
+        return self._parts
+
+    @property
+    def page_numbers(self) -> Iterator[int]:
+        """The pages."""
+        return (page for page, _ in self._parts)
+
+    @property
+    def rows(self) -> pa.Table:
+        """A row per key."""
+        if self._rows is None:
+            schema = self._query.ended
+            tables = [self._pages.read(page, schema) for page, _ in self._parts]
+            self._rows = self._latest([schema.empty_table(), *tables])
+        return self._rows
+
+    def _latest(self, tables: Sequence[pa.Table]) -> pa.Table:
+        """The last row of each key."""
+        rows = pa.concat_tables(tables[::-1]).combine_chunks()
+        return rows.take(self._query.distinct(rows)).combine_chunks()
+
+    def update(self, rows: pa.Table) -> None:
+        """Replaces the windows of some keys, each of which is there once."""
+        if not len(rows):
+            return
+        self._rows = self._latest([self.rows, rows])
+        self._parts.append((self._pages.add(rows), len(rows)))
+        if sum(count for _, count in self._parts) > 2 * len(self._rows):
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        for page, _ in self._parts:
+            self._pages.remove(page)
+        rows = self.rows
+        self._parts = [(self._pages.add(rows), len(rows))] if len(rows) else []
+
+    def drop_idle(self, idle: pa.Table, index: Index, until: int) -> None:
+        """Drops keys that are idle, or without rows after a time."""
+        if not self._parts:
+            return
+        by, rows = list(self._query.spec.by), self.rows
+        codes = self._query.codes([rows.select(by), idle.select(by)])
+        gone = pc.is_in(codes.slice(0, len(rows)), codes.slice(len(rows)))
+        absent = pc.is_null(index.last_times(rows))
+        old = pc.and_(pc.less_equal(rows[LAST], until), absent)
+        self._rows = rows.filter(pc.invert(pc.or_(gone, old))).combine_chunks()
+        self._rewrite()

@@ -1,0 +1,178 @@
+"""Pages: the units in which the state of a stream is read and written.
+
+A page holds one Arrow record batch behind a header. A store holds the bytes: a dict, or
+the state of a streaming query. A page that was read stays decoded until it is trimmed.
+
+```text
+magic "SWPG" | version u16 | zero u16 | crc32 of the rest u32 | Arrow IPC message
+```
+"""
+
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Protocol
+
+import pyarrow as pa
+
+from slidewise.errors import SnapshotError
+
+__all__ = ["MemoryStore", "Pages", "Store"]
+
+_MAGIC = b"SWPG"
+_VERSION = 2
+_HEADER = struct.Struct("<4sHHI")
+_TRAFFIC = ("pages_read", "bytes_read", "pages_written", "bytes_written")
+
+
+class Store(Protocol):
+    """A store of the bytes of pages."""
+
+    def get(self, page: int) -> bytes | memoryview | None:
+        """The bytes of a page, or None."""
+
+    def put(self, page: int, blob: bytes) -> None:
+        """Stores the bytes of a page."""
+
+    def remove(self, page: int) -> None:
+        """Removes a page."""
+
+
+class MemoryStore:
+    """Pages in a dict."""
+
+    def __init__(self) -> None:
+        self.blobs: dict[int, bytes] = {}
+
+    def get(self, page: int) -> bytes | None:
+        """As in `Store`."""
+        return self.blobs.get(page)
+
+    def put(self, page: int, blob: bytes) -> None:
+        """As in `Store`."""
+        self.blobs[page] = blob
+
+    def remove(self, page: int) -> None:
+        """As in `Store`."""
+        self.blobs.pop(page, None)
+
+    def restore(self, pages: Mapping[int, bytes | None]) -> None:
+        """Restores pages to earlier bytes; None removes a page."""
+        for page, blob in pages.items():
+            if blob is None:
+                self.remove(page)
+            else:
+                self.put(page, blob)
+
+
+class Pages:
+    """The decoded pages of a store, and their changes since the last commit.
+
+    A page is written once: another version of its rows is another page.
+
+    Args:
+        store: The store.
+        trusts: Whether pages are known to hold valid arrays, which a checksum cannot
+            tell.
+    """
+
+    def __init__(self, store: Store, *, trusts: bool = True) -> None:
+        self.store = store
+        self.trusts = trusts
+        self.next_page = 0
+        self._tables: dict[int, pa.Table] = {}
+        self._written: set[int] = set()
+        self._removed: set[int] = set()
+        self._traffic = dict.fromkeys(_TRAFFIC, 0)
+
+    def add(self, table: pa.Table) -> int:
+        """Adds a page; gives its number."""
+        page = self.next_page
+        self.next_page += 1
+        self._tables[page] = table.combine_chunks()
+        self._written.add(page)
+        return page
+
+    def read(self, page: int, schema: pa.Schema) -> pa.Table:
+        """The rows of a page.
+
+        Raises:
+            SnapshotError: If it is missing or damaged.
+        """
+        table = self._tables.get(page)
+        if table is None:
+            blob = self.store.get(page)
+            if blob is None:
+                raise SnapshotError(f"page {page} is missing from the state")
+            self._traffic["pages_read"] += 1
+            self._traffic["bytes_read"] += len(blob)
+            table = _decode(page, blob, schema)
+            if not self.trusts:
+                table.validate(full=True)
+            self._tables[page] = table
+        return table
+
+    def remove(self, page: int) -> None:
+        """Removes a page."""
+        self._tables.pop(page, None)
+        if page in self._written:
+            self._written.remove(page)
+        else:
+            self._removed.add(page)
+
+    @property
+    def changed(self) -> set[int]:
+        """The pages that the next commit writes or removes."""
+        return self._written | self._removed
+
+    def traffic(self) -> dict[str, int]:
+        """Pages and bytes read and written since the last call."""
+        counts, self._traffic = self._traffic, dict.fromkeys(_TRAFFIC, 0)
+        return counts
+
+    def commit(self) -> None:
+        """Writes the new pages to the store, and removes the removed ones."""
+        for page in sorted(self._removed):
+            self.store.remove(page)
+        for page in sorted(self._written):
+            blob = _encode(self._tables[page])
+            self._traffic["pages_written"] += 1
+            self._traffic["bytes_written"] += len(blob)
+            self.store.put(page, blob)
+        self._written.clear()
+        self._removed.clear()
+
+    def trim(self, most: int) -> None:
+        """Drops decoded pages, those read first, until few bytes are left."""
+        held = sum(table.nbytes for table in self._tables.values())
+        for page in list(self._tables):
+            if held <= most:
+                break
+            if page not in self._written:
+                held -= self._tables.pop(page).nbytes
+
+
+def _encode(table: pa.Table) -> bytes:
+    batches = table.to_batches()
+    batch = batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+    body = batch.serialize().to_pybytes()
+    header = _HEADER.pack(_MAGIC, _VERSION, 0, zlib.crc32(body))
+    page: bytes = header + body
+    return page
+
+
+def _decode(page: int, blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
+    try:
+        magic, version, _, checksum = _HEADER.unpack_from(blob)
+        if magic != _MAGIC or version != _VERSION:
+            raise SnapshotError(
+                f"page {page} has another format: it was not written by this version "
+                "of slidewise"
+            )
+        body = memoryview(blob)[_HEADER.size :]
+        if zlib.crc32(body) != checksum:
+            raise SnapshotError(f"page {page} is damaged: its checksum differs")
+        rows = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+    except (struct.error, pa.ArrowInvalid, OSError) as error:
+        raise SnapshotError(f"page {page} is damaged: {error}") from error
+    return pa.Table.from_batches([rows])

@@ -1,0 +1,406 @@
+"""`RowLog`: the rows of a stream in order of arrival, in pages that never change.
+
+Each row has a number. A batch is appended as a *segment*, a page of up to `SEGMENT`
+bytes, or several. As in a log-structured merge tree, sizes grow by a factor of `FAN`,
+and the last segments are merged when they make one of the next size together. So a row
+is written once per size, O(log n) times, and a batch writes what is in proportion to
+it. Rows that are behind the horizon, or were deleted,
+are left out when their segment is merged; a segment of none but such rows is dropped.
+
+```text
+number   0          64         128  136 144 152
+         | segment  | segment  |    |   |   |  new batches
+```
+
+Rows that wait for the watermark are in segments of all columns. When none of a segment
+waits any more, it is rewritten without the columns that no window needs.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.errors import SnapshotError
+from slidewise.keyed.columns import NUMBER, TIME, int64_view
+from slidewise.keyed.pages import Pages
+from slidewise.keyed.query import Query, later_than
+from slidewise.keyed.snapshots import checked_ints
+from slidewise.table.encoding import row_numbers
+
+__all__ = ["FAN", "SEGMENT", "RowLog"]
+
+# Bytes of a segment of a large batch; one of half as many is not merged any more.
+SEGMENT = 1 << 22
+# The factor between sizes.
+FAN = 8
+# Rows of a log that is not rewritten for its dead rows.
+_FEW = 4096
+_NUMBERS = pa.field(NUMBER, pa.int64())
+
+
+@dataclass(slots=True)
+class Segment:
+    """Rows of the log, in order of their numbers.
+
+    Attributes:
+        page: Its page.
+        first: The number of its first row.
+        end: The number behind that of its last row.
+        count: Its rows.
+        earliest: The time of its earliest row, in ticks.
+        latest: The time of its latest row, in ticks.
+        nbytes: The bytes of its rows.
+        waits: Whether it has all columns, since rows may wait for the watermark.
+    """
+
+    page: int
+    first: int
+    end: int
+    count: int
+    earliest: int
+    latest: int
+    nbytes: int
+    waits: bool
+
+    def record(self) -> tuple[Any, ...]:
+        """The segment for JSON: its attributes in order."""
+        rows = (self.page, self.first, self.end, self.count)
+        return (*rows, self.earliest, self.latest, self.nbytes, self.waits)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its rows have all numbers from the first on: no column has them."""
+        return self.end - self.first == self.count
+
+
+class RowLog:
+    """The rows of a stream.
+
+    Args:
+        query: The query.
+        pages: The pages.
+        state: What `record` gave; None for an empty log.
+
+    Raises:
+        SnapshotError: If the state is not consistent; or an error of `BROKEN`.
+    """
+
+    def __init__(
+        self, query: Query, pages: Pages, state: dict[str, Any] | None = None
+    ) -> None:
+        self._query, self._pages = query, pages
+        self.segments: list[Segment] = []
+        # The number of the next row.
+        self.next_row = 0
+        # The time up to which rows may go; None before the first eviction.
+        self.until: int | None = None
+        # Pages of deleted rows, with their count.
+        self._deletions: list[tuple[int, int]] = []
+        self._deleted: pa.Table | None = None
+        self._alive = 0
+        if state is not None:
+            self._read(state)
+
+    def record(self) -> dict[str, Any]:
+        """The state besides the pages, for JSON."""
+        return {
+            "next": self.next_row,
+            "until": self.until,
+            "segments": [segment.record() for segment in self.segments],
+            "deletions": self._deletions,
+        }
+
+    def _read(self, state: dict[str, Any]) -> None:
+        self.next_row, self.until = state["next"], state["until"]
+        checked_ints(self.next_row, 0 if self.until is None else self.until)
+        self.segments = [Segment(*fields) for fields in state["segments"]]
+        self._deletions = [(page, count) for page, count in state["deletions"]]
+        for page, count in self._deletions:
+            checked_ints(page, count)
+        before = 0
+        for segment in self.segments:
+            *numbers, waits = segment.record()
+            checked_ints(*numbers)
+            spans = before <= segment.first < segment.end <= self.next_row
+            if not spans or not 0 < segment.count <= segment.end - segment.first:
+                raise SnapshotError(f"segment {segment.page} overlaps another")
+            if type(waits) is not bool:
+                raise TypeError(f"{waits!r} is no bool")
+            before = segment.end
+        self._alive = len(self)
+
+    def __len__(self) -> int:
+        """The number of rows, those included that wait to be left out."""
+        return sum(segment.count for segment in self.segments)
+
+    @property
+    def page_numbers(self) -> Iterator[int]:
+        """The pages of the log."""
+        yield from (segment.page for segment in self.segments)
+        yield from (page for page, _ in self._deletions)
+
+    def append(self, rows: pa.Table, *, waits: bool) -> pa.Array:
+        """Appends rows in the columns of waiting rows; gives their numbers."""
+        first = self.next_row
+        self.next_row += len(rows)
+        kept = self._kept(rows, waits=waits)
+        most = max(1, len(kept) * SEGMENT // max(1, kept.nbytes))
+        for start in range(0, len(kept), most):
+            part = kept.slice(start, most)
+            self.segments.append(self._stored(part, first + start, waits=waits))
+        self._merge()
+        return pc.add(row_numbers(len(rows)).cast(pa.int64()), first)
+
+    def _kept(self, rows: pa.Table, *, waits: bool) -> pa.Table:
+        schema = self._schema(waits=waits)
+        names = [*schema.names, *([NUMBER] if NUMBER in rows.column_names else [])]
+        return rows.select(names)
+
+    def _schema(self, *, waits: bool) -> pa.Schema:
+        return self._query.waiting if waits else self._query.leaf
+
+    def _stored(self, rows: pa.Table, first: int, *, waits: bool) -> Segment:
+        """Stores rows as a segment; it keeps numbers that are not dense."""
+        end = first + len(rows)
+        if NUMBER in rows.column_names:
+            first, end = rows[NUMBER][0].as_py(), rows[NUMBER][-1].as_py() + 1
+            if end - first == len(rows):
+                rows = rows.drop_columns(NUMBER)
+        times = pc.min_max(rows[TIME])
+        ends = times["min"].as_py(), times["max"].as_py()
+        page = self._pages.add(rows)
+        return Segment(page, first, end, len(rows), *ends, rows.nbytes, waits)
+
+    def rows(self, segment: Segment) -> pa.Table:
+        """The rows of a segment with their numbers."""
+        rows = self._stored_rows(segment)
+        if not segment.is_dense:
+            return rows
+        numbers = pc.add(row_numbers(len(rows)).cast(pa.int64()), segment.first)
+        return rows.append_column(_NUMBERS, numbers)
+
+    def _stored_rows(self, segment: Segment) -> pa.Table:
+        """The page of a segment: it has numbers only if they are not dense."""
+        schema = self._schema(waits=segment.waits)
+        if not segment.is_dense:
+            schema = schema.append(_NUMBERS)
+        rows = self._pages.read(segment.page, schema)
+        if not self._pages.trusts:
+            _check(segment, rows)
+        return rows
+
+    def alive(self, since: int = 0) -> Iterator[tuple[pa.Table, bool]]:
+        """Segment by segment, the rows that are not dead, and whether they may wait.
+
+        Args:
+            since: The number of the first row of interest.
+        """
+        for segment in self.segments:
+            if segment.end <= since:
+                continue
+            rows = self._without_dead(self.rows(segment))
+            if segment.first < since:
+                rows = rows.filter(pc.greater_equal(rows[NUMBER], since))
+            yield rows.combine_chunks(), segment.waits
+
+    def take(self, numbers: pa.Array, *, waiting: bool = False) -> pa.Table:
+        """The rows of some numbers, in their order.
+
+        Args:
+            numbers: Numbers of rows that are alive.
+            waiting: Whether to give all columns; the rows wait then.
+        """
+        schema = self._schema(waits=waiting)
+        order = pc.sort_indices(numbers)
+        wanted = numbers.take(order)
+        sought, start, parts = int64_view(wanted), 0, [schema.empty_table()]
+        for segment in self.segments:
+            end = bisect_left(sought, segment.end, start)
+            if end == start:
+                continue
+            own = wanted.slice(start, end - start)
+            kept = self._stored_rows(segment)
+            if segment.is_dense:
+                places = pc.subtract(own, segment.first)
+            else:
+                places = pc.index_in(own, kept[NUMBER].combine_chunks())
+                places = places.drop_null()
+            parts.append(kept.select(schema.names).take(places))
+            start = end
+        rows = pa.concat_tables(parts).combine_chunks()
+        assert len(rows) == len(numbers), "the index has rows that the log has not"
+        return rows.take(pc.sort_indices(order)).combine_chunks()
+
+    # Rows that go.
+
+    def delete(self, rows: pa.Table) -> None:
+        """Deletes rows, with their numbers."""
+        if not len(rows):
+            return
+        rows = rows.select(self._deletion_schema.names).combine_chunks()
+        self._deleted = pa.concat_tables([self.deleted, rows]).combine_chunks()
+        self._deletions.append((self._pages.add(rows), len(rows)))
+        if len(self._deletions) > FAN and 2 * len(rows) >= self._deletions[-FAN][1]:
+            self._rewrite_deletions()
+        if len(self._deleted) > len(self) // 4 + _FEW:
+            self.compact(lambda rows: pa.repeat(pa.scalar(True), len(rows)))
+
+    @property
+    def deleted(self) -> pa.Table:
+        """The keys, times and numbers of deleted rows, as far as they may be here."""
+        if self._deleted is None:
+            schema = self._deletion_schema
+            tables = [self._pages.read(page, schema) for page, _ in self._deletions]
+            table = pa.concat_tables([schema.empty_table(), *tables])
+            self._deleted = table.combine_chunks()
+        return self._deleted
+
+    @property
+    def _deletion_schema(self) -> pa.Schema:
+        names = [TIME, *self._query.spec.by]
+        return pa.schema([*map(self._query.leaf.field, names), _NUMBERS])
+
+    def _rewrite_deletions(self) -> None:
+        """Writes the deleted rows as one page, without those long gone."""
+        first = self.segments[0].first if self.segments else self.next_row
+        deleted = self.deleted
+        recent = pc.greater_equal(deleted[NUMBER], first)
+        self._deleted = deleted.filter(recent).combine_chunks()
+        for page, _ in self._deletions:
+            self._pages.remove(page)
+        self._deletions = []
+        if len(self._deleted):
+            page = self._pages.add(self._deleted)
+            self._deletions = [(page, len(self._deleted))]
+
+    def _without_dead(self, rows: pa.Table) -> pa.Table:
+        """Rows without those behind the horizon, and those that were deleted."""
+        mask = None
+        if self.until is not None and not self._query.rows:
+            mask = later_than(rows[TIME], self.until)
+        if self._deletions:
+            deleted = self.deleted[NUMBER].combine_chunks()
+            stays = pc.invert(pc.is_in(rows[NUMBER], deleted))
+            mask = stays if mask is None else pc.and_(mask, stays)
+        return rows if mask is None else rows.filter(mask).combine_chunks()
+
+    def evict(self, until: int) -> None:
+        """Drops segments whose rows are all at or before a time.
+
+        Others lose theirs when they are merged. With windows of `rows(n)` rows go by
+        `compact` alone.
+        """
+        self.until = until if self.until is None else max(until, self.until)
+        if self._query.rows:
+            return
+        kept = []
+        for segment in self.segments:
+            if segment.latest <= self.until:
+                self._pages.remove(segment.page)
+            else:
+                kept.append(segment)
+        self.segments = kept
+
+    def compact_if_sparse(self, is_alive: Callable[[pa.Table], pa.Array]) -> None:
+        """Compacts a log that has doubled since it was compacted."""
+        if len(self) > 2 * self._alive + _FEW:
+            self.compact(is_alive)
+
+    def compact(self, is_alive: Callable[[pa.Table], pa.Array]) -> None:
+        """Rewrites the log with those rows alone that a mask tells.
+
+        Args:
+            is_alive: Gives the mask of a table of rows with their numbers.
+        """
+        kept: list[Segment] = []
+        for segment in self.segments:
+            held = self._without_dead(self.rows(segment))
+            rows = held.filter(is_alive(held)).combine_chunks()
+            kept += self._replaced([segment], rows)
+        self.segments = kept
+        self._alive = len(self)
+        self._rewrite_deletions()
+        self._merge()
+
+    def _replaced(self, segments: list[Segment], rows: pa.Table) -> Iterable[Segment]:
+        """Segments of the rows that are left of neighbouring ones."""
+        first = segments[0]
+        if len(segments) == 1 and len(rows) == first.count:
+            return segments
+        for segment in segments:
+            self._pages.remove(segment.page)
+        return [self._stored(rows, first.first, waits=first.waits)] if len(rows) else []
+
+    def release(self, watermark: int) -> None:
+        """Drops the columns that only waiting rows need, where none waits."""
+        same = self._query.waiting == self._query.leaf
+        for segment in self.segments:
+            if not segment.waits or segment.latest > watermark:
+                continue
+            if not same:
+                rows = self._kept(self._stored_rows(segment), waits=False)
+                self._pages.remove(segment.page)
+                segment.page, segment.nbytes = self._pages.add(rows), rows.nbytes
+            segment.waits = False
+        self._merge()
+
+    def _merge(self) -> None:
+        """Merges neighbours that make one of the next size, until there are none."""
+        while (crowd := self._crowd()) is not None:
+            segments = self.segments[crowd]
+            rows = pa.concat_tables([self.rows(segment) for segment in segments])
+            rows = self._without_dead(rows.combine_chunks())
+            self.segments[crowd] = self._replaced(segments, rows)
+
+    def _crowd(self) -> slice | None:
+        """The segments to merge: the last ones of a run, up to some size.
+
+        A run is neighbours that all wait, or none of which does.
+        """
+        end = len(self.segments)
+        while end:
+            waits, start = self.segments[end - 1].waits, end
+            for tier in range(_tier(SEGMENT)):
+                while (
+                    start
+                    and self.segments[start - 1].waits == waits
+                    and _tier(self.segments[start - 1].nbytes) <= tier
+                ):
+                    start -= 1
+                size = sum(segment.nbytes for segment in self.segments[start:end])
+                if end - start > 1 and size >= FAN ** (tier + 1):
+                    return slice(start, end)
+            end -= 1
+            while end and self.segments[end - 1].waits == waits:
+                end -= 1
+        return None
+
+
+def _check(segment: Segment, rows: pa.Table) -> None:
+    """Checks the rows of a segment against what the directory says of them.
+
+    Raises:
+        SnapshotError: If they differ.
+    """
+    right = len(rows) == segment.count and not rows[TIME].null_count
+    if right and NUMBER in rows.column_names:
+        numbers = rows[NUMBER]
+        inner = numbers.null_count == 0 and segment.first == numbers[0].as_py()
+        steps = pc.pairwise_diff(numbers.combine_chunks(), 1)
+        right = inner and numbers[-1].as_py() == segment.end - 1
+        right = right and pc.all(pc.greater(steps, 0)).as_py() is not False
+    if right:
+        times = pc.min_max(rows[TIME])
+        found = (times["min"].as_py(), times["max"].as_py())
+        right = found == (segment.earliest, segment.latest)
+    if not right:
+        raise SnapshotError(f"page {segment.page} is not the segment it should be")
+
+
+def _tier(size: int) -> int:
+    """The whole part of the logarithm of a size to base `FAN`."""
+    return (max(size, 1).bit_length() - 1) // (FAN.bit_length() - 1)

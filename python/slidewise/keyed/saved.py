@@ -1,0 +1,196 @@
+"""`Snapshots`: the side of `KeyedWindows` that saves and restores their state."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import pyarrow as pa
+
+from slidewise.errors import SnapshotError, SpecError
+from slidewise.keyed.locked import synchronized
+from slidewise.keyed.pages import MemoryStore
+from slidewise.keyed.queries import Queries
+from slidewise.keyed.shard import Shard
+from slidewise.keyed.snapshots import (
+    BROKEN,
+    damaged,
+    pack,
+    read_changes,
+)
+from slidewise.keyed.stream_query import StreamQuery
+
+__all__ = ["Snapshots"]
+
+_T = TypeVar("_T")
+
+
+class Snapshots(Queries):
+    """The state of `KeyedWindows` as bytes, and each change of it as one step.
+
+    Attributes:
+        _store: The pages.
+        _directory: The directory of the state; None before the first batch.
+        _answers: Results that wait for `collect`.
+        _changed: The pages that were changed since the last snapshot.
+        _checksum: That of the last snapshot, which `changes` follows; None before it.
+        _is_ahead: Whether there was any change since.
+    """
+
+    _store: MemoryStore
+    _directory: bytes | None
+    _answers: list[pa.Table]
+    _changed: set[int]
+    _checksum: int | None
+    _is_ahead: bool
+    _query: StreamQuery | None
+    _late_rows: str
+    _delay: int
+    _kept: int
+    late_count: int
+
+    def _require_shard(self) -> Shard:
+        if self._shard is None:
+            raise SpecError("there are no rows yet: ingest some first")
+        return self._shard
+
+    def _open(
+        self, query: StreamQuery, directory: bytes | None, *, trusts: bool = True
+    ) -> Shard:
+        """The state in the store, as a directory describes it."""
+        return Shard(query, self._store, directory, self._kept, trusts=trusts)
+
+    def _derive(self) -> None:
+        """Opens the state of a copy."""
+        if self._query is not None:
+            self._shard = self._open(self._query, self._directory)
+
+    def _atomically(self, step: Callable[[Shard], _T]) -> _T:
+        """Runs a step and commits it as one transaction; an exception rolls it back."""
+        shard = self._require_shard()
+        before = (self._largest, self._watermark, self.late_count, [*self._answers])
+        directory, pages = self._directory, dict[int, bytes | None]()
+        try:
+            result = step(shard)
+            pages = {page: self._store.get(page) for page in shard.pages.changed}
+            self._changed |= pages.keys()
+            self._is_ahead = True
+            self._directory = shard.commit()
+            shard.pages.trim(0)
+            return result
+        except BaseException:
+            self._store.restore(pages)
+            self._largest, self._watermark, self.late_count, self._answers = before
+            self._directory = directory
+            self._shard = self._open(shard.query, directory)
+            raise
+
+    @synchronized
+    def to_bytes(self) -> bytes:
+        """Gives a snapshot of the state, which `from_bytes` restores.
+
+        Returns:
+            The bytes of all pages, and of the watermark and counts.
+
+        Raises:
+            SpecError: If results wait for `collect()`, or there were no rows yet.
+
+        Cost: O(n).
+        """
+        return self._snapshot(self._store.blobs, None)
+
+    @synchronized
+    def changes(self) -> bytes:
+        """Gives an incremental snapshot: the pages changed since the last snapshot.
+
+        Returns:
+            Bytes for the `changes=` of `from_bytes`.
+
+        Raises:
+            SpecError: As for `to_bytes`.
+
+        Cost: O(changed pages).
+        """
+        blobs = self._store.blobs
+        changed = {page: blobs.get(page) for page in self._changed}
+        return self._snapshot(changed, self._checksum)
+
+    def _snapshot(
+        self, pages: Mapping[int, bytes | None], follows: int | None
+    ) -> bytes:
+        if self._answers:
+            raise SpecError("results wait: collect() them before a snapshot")
+        query, directory = self._require_shard().query, self._directory or b""
+        head = {
+            "spec": query.spec.hash,
+            "emit": query.emit,
+            "then_by": query.then_by,
+            "deletes": query.deletes,
+            "late_rows": self._late_rows,
+            "delay": self._delay,
+            "kept": self._kept,
+            "largest": self._largest,
+            "watermark": self._watermark,
+            "late": self.late_count,
+            "schema": query.schema.serialize().to_pybytes().hex(),
+            "follows": follows,
+        }
+        blob, self._checksum = pack(head, directory, pages)
+        self._changed, self._is_ahead = set(), False
+        return blob
+
+    @synchronized
+    def apply(self, changes: bytes) -> None:
+        """Takes over what another object did, by the bytes that its `changes` gave.
+
+        This object began as a snapshot of the other (`from_bytes`), and follows it:
+        afterwards both answer the same, and `to_bytes` gives the same bytes. Queries of
+        other threads go on meanwhile.
+
+        Args:
+            changes: What the next call of `changes` gave.
+
+        Raises:
+            SnapshotError: If the bytes are damaged, do not follow what was applied
+                last, or this object has taken rows of its own since. Nothing changes
+                then.
+
+        Cost: O(changed pages); it computes no results.
+
+        Example:
+            >>> import pyarrow as pa, slidewise as sw
+            >>> spec = sw.Spec.make(on="t", by="card", windows=10,
+            ...                     aggs={"n": sw.count()})
+            >>> leader = sw.KeyedWindows(spec, emit="update")
+            >>> leader.ingest(pa.table({"t": [1, 8], "card": [*"AA"]}))
+            >>> _ = leader.collect()
+            >>> follower = sw.KeyedWindows.from_bytes(leader.to_bytes(), spec)
+            >>> leader.ingest(pa.table({"t": [9], "card": ["A"]}))
+            >>> _ = leader.collect()
+            >>> follower.apply(leader.changes())
+            >>> follower.query("A")
+            {'n_10': 3}
+        """
+        shard = self._require_shard()
+        read = read_changes(changes, shard.query.spec.hash, self._checksum)
+        if self._is_ahead:
+            raise SnapshotError(
+                "these windows have taken rows or a watermark of their own since the "
+                "snapshot: changes apply to windows that only follow"
+            )
+        head, before = read.head, {page: self._store.get(page) for page in read.changed}
+        try:
+            self._store.restore(read.changed)
+            shard.pages.trusts = False
+            shard.follow(read.directory)
+            shard.check_pages()
+        except BaseException as error:
+            self._store.restore(before)
+            self._shard = self._open(shard.query, self._directory)
+            if isinstance(error, BROKEN):
+                raise damaged(error) from error
+            raise
+        finally:
+            shard.pages.trusts = True
+        shard.pages.trim(0)
+        self._directory, self._checksum = read.directory, read.checksum
+        self._largest, self._watermark = head["largest"], head["watermark"]
+        self.late_count = head["late"]

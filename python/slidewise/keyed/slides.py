@@ -1,0 +1,113 @@
+"""Closes hopping windows and sessions that the watermark passes.
+
+A hopping window is closed when the watermark passes its end. Results are emitted for
+non-empty windows and, with `empty=True`, for the empty ones since the last emitted
+window of the key. A session is closed when the watermark passes its last row by the
+gap, since no row may join it then; its rows are evicted.
+"""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.frames.base import Result
+from slidewise.keyed.columns import LAST, ROWS, TIME
+from slidewise.keyed.hop_windows import (
+    answer_empty,
+    answer_sessions,
+    answer_windows,
+    ends_between,
+    naming_windows,
+    table_of_windows,
+    without_marks,
+)
+from slidewise.keyed.index import LATEST
+from slidewise.keyed.shard_state import ShardState
+
+__all__ = ["answer", "due"]
+
+
+def due(shard: ShardState) -> int | None:
+    """A watermark before which no result is due, or None."""
+    query, store = shard.query, shard.index.store
+    if query.sessions:
+        if shard.earliest is None:
+            return None
+        first = store.next_session(query.reach)
+        return None if first is None else int(first) + query.reach
+    since = _since(shard)
+    if since is None:
+        return None
+    grid = query.grid
+    end = store.next_window(grid.length, grid.every, grid.offset, since)
+    return None if end is None else int(end) - 1
+
+
+def _since(shard: ShardState) -> int | None:
+    """The time up to which windows have ended; None before the first row."""
+    return shard.earliest if shard.flushed is None else shard.flushed + 1
+
+
+def answer(shard: ShardState, watermark: int) -> pa.Table | None:
+    """A row per key and closed window."""
+    query = shard.query
+    if query.sessions:
+        return _answer_sessions(shard, watermark)
+    since = _since(shard)
+    if since is None:
+        return None
+    windows = shard.index.windows(since, min(watermark + 1, LATEST))
+    if not len(windows):
+        return None
+    results = _results(shard, windows)
+    # The index may still know rows that were evicted.
+    holds_rows = pc.greater(results[ROWS].array, 0)
+    answers = without_marks(table_of_windows(query, windows, results))
+    answers = answers.filter(holds_rows)
+    if not query.spec.empty:
+        return answers
+    closed = windows.append_column(LAST, results[LAST].array).filter(holds_rows)
+    return pa.concat_tables([answers, *_empty_between(shard, closed)])
+
+
+def _results(shard: ShardState, windows: pa.Table) -> dict[str, Result]:
+    query = shard.query
+    last = pc.subtract(windows.column(TIME), 1)
+    points = windows.set_column(windows.column_names.index(TIME), TIME, last)
+    if query.folds:
+        ticks = last.combine_chunks()
+        name_row = naming_windows(query, windows)
+        results: dict[str, Result]
+        (results,) = shard.index.answers(points, ticks, shard.windows, name_row)
+        return results
+    return answer_windows(query, shard.rows_near(points), windows)
+
+
+def _empty_between(shard: ShardState, closed: pa.Table) -> list[pa.Table]:
+    """The empty windows between each window and the key's one before it.
+
+    Args:
+        shard: The state, which notes the last windows of the keys.
+        closed: Keys, with the ends of non-empty windows in `TIME`, and the times of
+            their latest rows in `LAST`.
+    """
+    query, by = shard.query, list(shard.query.spec.by)
+    closed = closed.select(query.ended.names).cast(query.ended)
+    known = shard.last.rows
+    codes = query.codes([known.select(by), closed.select(by)])
+    own = pc.is_in(codes.slice(0, len(known)), codes.slice(len(known)))
+    both = pa.concat_tables([known.filter(own), closed]).combine_chunks()
+    between = ends_between(query, both)
+    latest = both.take(pc.sort_indices(both, [(TIME, "descending")])).combine_chunks()
+    shard.last.update(latest.take(query.distinct(latest)).combine_chunks())
+    return [answer_empty(query, between)] if len(between) else []
+
+
+def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
+    """A row per closed session."""
+    query = shard.query
+    if shard.earliest is None:
+        return None
+    numbers = pa.array(shard.index.store.sessions(query.reach, watermark - query.reach))
+    if not len(numbers):
+        return None
+    return answer_sessions(query, shard.log.take(numbers), shard.earliest)

@@ -1,0 +1,168 @@
+"""Followers: what `changes` gave, taken over by `apply`."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from keyed_streams import FOLDED, SEEDS, WHOLE, Stream, assert_same, page
+
+import slidewise as sw
+
+__all__ = ["page"]
+
+KINDS: dict[str, dict[str, object]] = {
+    "final": {"windows": [7, 60], "aggs": FOLDED},
+    "arrival": {"windows": [30], "aggs": FOLDED, "emit": "arrival", "arrival": "came"},
+    "update": {"windows": [50], "aggs": WHOLE, "emit": "update", "then_by": "id"},
+    "change": {"windows": [9, 50], "aggs": FOLDED, "emit": "change"},
+    "rows": {"windows": [sw.rows(3), 20], "aggs": WHOLE},
+    "deletes": {"windows": [40], "aggs": {**FOLDED, **WHOLE}, "deletes": "ok"},
+    "correct": {"windows": [40], "aggs": FOLDED, "late_rows": "correct"},
+    "hops": {"window": 30, "every": 7, "aggs": FOLDED, "emit": "slide"},
+    "empty": {"window": 9, "every": 9, "aggs": FOLDED, "emit": "slide", "empty": True},
+    "sessions": {"window": sw.session(6), "aggs": WHOLE, "emit": "slide"},
+}
+# What a snapshot records, and `from_bytes` is not given.
+_STREAM = ("emit", "late_rows", "then_by", "deletes", "late")
+
+
+def leader_of(kind: str, late: int) -> tuple[sw.KeyedWindows, dict[str, object]]:
+    """Windows of one kind, and what `from_bytes` needs to restore them."""
+    options = {"on": "t", "by": "key", **KINDS[kind]}
+    again = {name: value for name, value in options.items() if name not in _STREAM}
+    return sw.KeyedWindows(**options, late=late), again
+
+
+def answers_of(windows: sw.KeyedWindows) -> pa.Table:
+    """What windows answer for all of their keys, now."""
+    keys = windows.keys()
+    return windows.query_many(keys.sort_by([("key", "ascending")]))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_follower_is_its_leader(page: int, kind: str, seed: int) -> None:
+    """The same bytes after each change, and the same answers."""
+    stream = Stream(seed * 1000 + page)
+    late = stream.random.choice([0, 30])
+    leader, again = leader_of(kind, late)
+    leader.ingest(stream.batch())
+    leader.advance()
+    leader.collect()
+    follower = sw.KeyedWindows.from_bytes(leader.to_bytes(), **again)
+    for _ in range(10):
+        for _ in range(stream.random.choice([1, 1, 3])):
+            leader.ingest(stream.batch())
+            if stream.random.random() < 0.7:
+                leader.advance()
+            leader.collect()
+        if stream.random.random() < 0.1 and leader.watermark is not None:
+            leader.evict_idle(leader.watermark - 20)
+        follower.apply(leader.changes())
+        follower.check()
+        assert follower.watermark == leader.watermark
+        assert follower.late_count == leader.late_count
+        assert len(follower) == len(leader)
+        if kind != "sessions":
+            assert answers_of(follower).equals(answers_of(leader))
+        other = sw.KeyedWindows.from_bytes(leader.to_bytes(), **again)
+        assert other.to_bytes() == follower.to_bytes()
+    # A follower goes on as its leader would.
+    batch = stream.batch()
+    for windows in (leader, follower):
+        windows.ingest(batch)
+        windows.advance()
+    ours, theirs = follower.collect(), leader.collect()
+    assert_same(ours, theirs, ours.column_names[:2])
+
+
+CARDS = {"on": "t", "by": "card", "windows": 10, "aggs": {"n": sw.count()}}
+
+
+def pair() -> tuple[sw.KeyedWindows, sw.KeyedWindows]:
+    """A leader with some rows, and a follower."""
+    leader = sw.KeyedWindows(**CARDS, emit="update", late=5)
+    leader.ingest(pa.table({"t": [1, 8], "card": [*"AA"]}))
+    leader.collect()
+    return leader, sw.KeyedWindows.from_bytes(leader.to_bytes(), **CARDS)
+
+
+def grown(leader: sw.KeyedWindows, time: int) -> bytes:
+    """The changes that a row makes."""
+    leader.ingest(pa.table({"t": [time], "card": ["A"]}))
+    leader.collect()
+    return leader.changes()
+
+
+def test_changes_apply_once_and_in_order() -> None:
+    """Others are refused, and leave the follower as it is."""
+    leader, follower = pair()
+    first, second, third = (grown(leader, time) for time in (9, 10, 11))
+    follower.apply(first)
+    before = follower.query("A")
+    for wrong in (first, third):
+        with pytest.raises(sw.SnapshotError, match="do not follow"):
+            follower.apply(wrong)
+        assert follower.query("A") == before == {"n_10": 3}
+    follower.apply(second)
+    follower.apply(third)
+    assert follower.query("A") == {"n_10": 4}
+    with pytest.raises(sw.SnapshotError, match="what to_bytes"):
+        follower.apply(leader.to_bytes())
+    with pytest.raises(sw.SnapshotError, match="another Spec"):
+        follower.apply(
+            grown(
+                sw.KeyedWindows(**{**CARDS, "windows": 11}, emit="update", late=5), 12
+            )
+        )
+
+
+def test_windows_with_rows_of_their_own_do_not_follow() -> None:
+    """Their state is not that of the leader any more."""
+    leader, follower = pair()
+    follower.ingest(pa.table({"t": [9], "card": ["B"]}))
+    with pytest.raises(sw.SnapshotError, match="of their own"):
+        follower.apply(grown(leader, 9))
+    assert follower.query("B") == {"n_10": 1}
+
+
+def test_damaged_changes_leave_a_follower_as_it_is() -> None:
+    """Whatever byte is another."""
+    leader, follower = pair()
+    changes = grown(leader, 9)
+    kept = follower.to_bytes()
+    follower = sw.KeyedWindows.from_bytes(kept, **CARDS)
+    for at in range(0, len(changes), 7):
+        damaged = bytearray(changes)
+        damaged[at] ^= 0x41
+        with pytest.raises(sw.SnapshotError):
+            follower.apply(bytes(damaged))
+    for size in (0, 1, 20, len(changes) - 1):
+        with pytest.raises(sw.SnapshotError):
+            follower.apply(changes[:size])
+    follower.apply(changes)
+    assert follower.query("A") == {"n_10": 3}
+
+
+def test_changes_are_as_large_as_what_changed() -> None:
+    """One new row each of 2,000 keys, of a million bytes of rows."""
+    keys = pa.array([f"card {at:06}" for at in range(2000)])
+    leader = sw.KeyedWindows(
+        on="t", by="card", windows=10**6, aggs={"s": sw.sum("x")}, emit="update"
+    )
+    for time in range(20):
+        times = pa.repeat(pa.scalar(time), 2000)
+        rows = {"t": times, "card": keys, "x": pc.cast(times, pa.float64())}
+        leader.ingest(pa.table(rows))
+        leader.collect()
+    whole = leader.to_bytes()
+    sizes = []
+    for time in range(20, 60):
+        times = pa.repeat(pa.scalar(time), 2000)
+        rows = {"t": times, "card": keys, "x": pc.cast(times, pa.float64())}
+        leader.ingest(pa.table(rows))
+        leader.collect()
+        sizes.append(len(leader.changes()))
+    # A row has 31 bytes; it is written again as segments are merged.
+    assert len(whole) > 20 * 2000 * 31
+    assert sorted(sizes)[20] < 2000 * 40
+    assert sum(sizes) < 3 * 40 * 2000 * 40
