@@ -39,9 +39,9 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
         test-spark test-nightly test-release test-long test-matrix test-matrix-long test-faults \
         test-keyed-pairs test-queries test-threads test-streams test-crash-recovery \
         test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri fuzz \
-        coverage kafka lint bench bench-core bench-rolling bench-ranges bench-latency \
-        bench-native bench-keyed bench-queries bench-peers bench-spark bench-streams soak soak-spark \
-        docs wheels format lock clean
+        coverage kafka lint bench bench-core bench-rolling bench-latency experiments \
+        bench-native bench-keyed bench-queries bench-peers bench-spark bench-streams soak \
+        soak-spark docs wheels format lock clean
 
 help: ## this list
 	@echo "slidewise: exact sliding-window aggregates on event time"
@@ -76,7 +76,7 @@ test: build-dev ## everything that must pass: lint, cargo tests, pytest; SEED= o
 # What the tests of tables run is compiled in the core: they share the extension's, optimised.
 test-core: $(if $(BUILT),,dev-tools) ## the tests of the Rust core; ARGS=oracle:: for a part of them
 	$(BIN)/python tools/cargo_test.py -p slidewise-core --lib --test every \
-		--test structures $(ARGS)
+		--test structures --test experiments $(ARGS)
 	$(BIN)/python tools/cargo_test.py -p slidewise-core --doc --profile dev $(ARGS)
 	$(BIN)/python tools/cargo_test.py -p slidewise-core --test tables --profile dev $(ARGS)
 
@@ -199,9 +199,11 @@ bench-core: dev-tools ## figures of the Rust core; ARGS="i64 --log-n 18" for a p
 bench-rolling: dev-tools ## figures of the kernels over tables; ARGS="sum --rows 1000000"
 	$(CARGO) bench --quiet --locked -p slidewise-core --bench rolling -- $(ARGS)
 
-bench-ranges: dev-tools ## many ranges over one stream; ARGS="'every max'", RECORD=prefix keeps them
-	$(CARGO) bench --quiet --locked -p slidewise-core --bench ranges -- \
-		$(ARGS) $(call record,ranges)
+# Figures and tables by their keys: fiba-11, or fiba for all of a paper.
+SCALE ?= quick
+experiments: dev-tools ## the papers' figures and claims: SCALE=paper ONLY=fiba-11 DATA=folder CPP=path
+	MAKEFLAGS= $(BIN)/python -m bench.experiments --scale $(SCALE) --only "$(ONLY)" \
+		$(if $(DATA),--data $(DATA)) $(if $(CPP),--cpp $(CPP)) $(ARGS)
 
 bench-latency: dev-tools ## how long single calls take, with a picture; RECORD=prefix keeps both
 	@mkdir -p target

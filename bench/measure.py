@@ -9,7 +9,7 @@ import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -130,9 +130,11 @@ def _options(title: str, count: int) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def machine() -> dict[str, str]:
+_PACKAGES = ("slidewise", "numpy", "pandas", "polars", "pyarrow")
+
+
+def machine(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
     """What was measured, and on what."""
-    packages = ("slidewise", "numpy", "pandas", "polars", "pyarrow")
     versions = (f"{name} {metadata.version(name)}" for name in packages)
     return {
         "date": time.strftime("%Y-%m-%d"),

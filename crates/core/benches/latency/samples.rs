@@ -25,15 +25,16 @@ impl Samples {
         }
     }
 
+    /// What it was taken for, in nanoseconds; none if it cannot be told.
     #[inline]
-    pub fn take(&mut self, spent: Duration) {
+    pub fn take(&mut self, spent: Duration) -> Option<u32> {
         let spent = match spent > SUSPICIOUS {
             true => self.running(spent),
             false => Some(spent),
-        };
-        let Some(spent) = spent else { return };
+        }?;
         let nanos = u32::try_from(spent.as_nanos()).unwrap_or(u32::MAX);
         self.nanos.push(nanos);
+        Some(nanos)
     }
 
     /// What is left of a call without the time that the thread waited for a core; none
@@ -61,6 +62,7 @@ impl Samples {
             interrupted: self.interrupted,
             quantiles: QUANTILES.map(at),
             longest: self.nanos[count - 1],
+            shape: Shape::of(&self.nanos),
             curve: tails(count)
                 .map(|above| (above, self.nanos[count - 1 - above]))
                 .collect(),
@@ -96,17 +98,86 @@ fn waited() -> Option<Duration> {
     Some(Duration::from_nanos(nanos))
 }
 
+/// Buckets of a histogram for each doubling.
+const PER_DOUBLING: f64 = 8.0;
+
+/// How samples lie about their mean.
+#[derive(Clone, Debug)]
+struct Shape {
+    mean: f64,
+    deviation: f64,
+    /// The least, and the quartiles about the median.
+    least: u32,
+    quarters: [u32; 2],
+    /// The buckets that hold samples, by their numbers: `2^(number / 8)` nanoseconds.
+    buckets: Vec<(i32, usize)>,
+    /// The mean of all but the highest 0.005 %, and the highest of those.
+    trimmed: (f64, u32),
+}
+
+impl Shape {
+    /// Of samples in rising order.
+    fn of(nanos: &[u32]) -> Self {
+        let mean = |part: &[u32]| {
+            let sum: u64 = part.iter().map(|nanos| u64::from(*nanos)).sum();
+            sum as f64 / part.len() as f64
+        };
+        let count = nanos.len();
+        let about = mean(nanos);
+        let squares: f64 = nanos
+            .iter()
+            .map(|one| (f64::from(*one) - about).powi(2))
+            .sum();
+        let mut buckets: Vec<(i32, usize)> = Vec::new();
+        for one in nanos {
+            let number = (f64::from((*one).max(1)).log2() * PER_DOUBLING) as i32;
+            match buckets.last_mut() {
+                Some((last, held)) if *last == number => *held += 1,
+                _ => buckets.push((number, 1)),
+            }
+        }
+        let kept = &nanos[..(count - count / 20_000).max(1)];
+        Self {
+            mean: about,
+            deviation: (squares / count as f64).sqrt(),
+            least: nanos[0],
+            quarters: [nanos[count / 4], nanos[count * 3 / 4]],
+            buckets,
+            trimmed: (mean(kept), kept[kept.len() - 1]),
+        }
+    }
+
+    fn to_json(&self) -> String {
+        let [p25, p75] = self.quarters;
+        let (trimmed_mean, trimmed_longest) = self.trimmed;
+        let buckets: Vec<String> = self
+            .buckets
+            .iter()
+            .map(|(number, held)| format!("[{number}, {held}]"))
+            .collect();
+        format!(
+            r#""mean": {:.1}, "deviation": {:.1}, "least": {}, "p25": {p25}, "p75": {p75}, "trimmed_mean": {trimmed_mean:.1}, "trimmed_longest": {trimmed_longest}, "buckets": [{}]"#,
+            self.mean,
+            self.deviation,
+            self.least,
+            buckets.join(", ")
+        )
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Summary {
     count: usize,
     interrupted: usize,
     quantiles: [u32; 5],
     longest: u32,
+    shape: Shape,
     /// How many samples took longer, and what the longest of the others took.
     curve: Vec<(usize, u32)>,
 }
 
 impl Summary {
+    #[allow(dead_code, reason = "the experiments show each run")]
     /// The lowest of each figure, and the curve of the run that has the lowest tail.
     pub fn lowest<'a>(runs: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let tail = |run: &&Self| run.quantiles[4];
@@ -129,10 +200,11 @@ impl Summary {
             .map(|(above, nanos)| format!("[{above}, {nanos}]"))
             .collect();
         format!(
-            r#""samples": {}, "interrupted": {}, "p50": {p50}, "p99": {p99}, "p99.9": {p999}, "p99.99": {p9999}, "p99.999": {p99999}, "longest": {}, "curve": [{}]"#,
+            r#""samples": {}, "interrupted": {}, "p50": {p50}, "p99": {p99}, "p99.9": {p999}, "p99.99": {p9999}, "p99.999": {p99999}, "longest": {}, {}, "curve": [{}]"#,
             self.count,
             self.interrupted,
             self.longest,
+            self.shape.to_json(),
             curve.join(", ")
         )
     }

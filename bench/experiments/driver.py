@@ -1,0 +1,118 @@
+"""Runs the driver of the core, `crates/core/benches/experiments`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from bench.experiments.orders import Order, Results
+
+__all__ = ["ROOT", "build", "measure"]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def build() -> Path:
+    """Compiles the driver and gives its path."""
+    done = subprocess.run(
+        [
+            *("cargo", "bench", "--locked", "--no-run", "-p", "slidewise-core"),
+            *("--bench", "experiments", "--message-format", "json"),
+        ],
+        cwd=ROOT,
+        env={name: text for name, text in os.environ.items() if name != "MAKEFLAGS"},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["target"]["name"] == "experiments":
+            return Path(message["executable"])
+    raise RuntimeError("cargo names no driver")
+
+
+def measure(
+    program: Path,
+    orders: Iterable[tuple[Order, int]],
+    results: Results,
+    *,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Measures each order as often as it says, by turns.
+
+    Orders of memory have a process each: what another has freed would be found again.
+
+    Args:
+        program: The driver.
+        orders: What to measure, and how many turns it takes.
+        results: Where the figures go.
+        say: What hears of progress.
+    """
+    wanted = []
+    for order, count in orders:
+        if (error := _too_large(order)) is None:
+            wanted.append((order, count))
+        else:
+            results.add(order, {"error": error})
+    turns = max((count for _, count in wanted), default=0)
+    start = time.monotonic()
+    for turn in range(turns):
+        rows = [order for order, count in wanted if turn < count]
+        together = [order for order in rows if dict(order)["metric"] != "memory"]
+        alone = [order for order in rows if dict(order)["metric"] == "memory"]
+        for order in alone:
+            _run(program, [order], results)
+        _run(program, together, results)
+        spent = time.monotonic() - start
+        say(f"  turn {turn + 1} of {turns}: {len(rows)} measurements, {spent:.0f} s")
+
+
+# Bytes of an entry at most, while a structure grows; a Bloom filter has two kilobytes.
+_BYTES = {"fiba": 24, "fiba_published": 80, "btree": 80}
+_OTHERS, _BLOOM = 256, 6 << 10
+
+
+def _too_large(order: Order) -> str | None:
+    """Why the machine's memory does not hold an order, if it does not."""
+    words = dict(order)
+    structure = words["structure"].partition(":")[0]
+    each = _BYTES.get(structure, _OTHERS)
+    if words["operator"] == "bloom":
+        each = _BLOOM
+    needs = int(words["n"]) * each
+    has = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needs < 0.9 * has:
+        return None
+    return f"needs {needs >> 30} GiB of memory, of which there are {has >> 30}"
+
+
+def _run(program: Path, orders: Sequence[Order], results: Results) -> None:
+    if not orders:
+        return
+    lines = []
+    for at, order in enumerate(orders):
+        words = " ".join(f"{name}={value}" for name, value in order)
+        lines.append(f"id={at} {words}\n")
+    done = subprocess.run(
+        [program],
+        input="".join(lines),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    for order, answer in zip(orders, answers, strict=False):
+        results.add(order, {name: answer[name] for name in answer if name != "id"})
+    if len(answers) < len(orders):
+        # The order that it ended at may have asked for more memory than there is.
+        lost = {"error": f"the driver ended with {done.returncode}"}
+        results.add(orders[len(answers)], lost)
+        _run(program, orders[len(answers) + 1 :], results)

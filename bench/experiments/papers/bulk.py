@@ -1,0 +1,536 @@
+"""The figures of Bulk FiBA, and what the paper says of them."""
+
+from __future__ import annotations
+
+from bench.experiments.claims import (
+    Check,
+    Claim,
+    View,
+    agree,
+    ahead,
+    below,
+    best,
+    bounded,
+    every,
+    falls,
+    flat,
+    ratio,
+    rises,
+)
+from bench.experiments.orders import Grid, by_scale, powers
+from bench.experiments.shapes import (
+    COUNTED,
+    N22,
+    OPERATORS,
+    OURS,
+    Artefact,
+    latencies,
+    up_to_n,
+)
+
+__all__ = ["ROWS"]
+
+_NB = {f"nb_fiba{mu}": f"fiba_published:{mu}:loop" for mu in (4, 8)}
+_BULK = {f"b_fiba{mu}": f"fiba_published:{mu}" for mu in (4, 8)}
+_LITE = {
+    "amta": "amta:timed",
+    "twostacks_lite": "two_stacks_lite:timed",
+    "daba_lite": "daba_lite:timed",
+}
+_BULKS = {**_NB, **_BULK, **OURS}
+_BULKS_IN_ORDER = {**_BULKS, **_LITE}
+
+
+_M1024 = by_scale(256, 1024)
+_SAMPLE = (
+    "A sample of trips has a share of the entries, of a week; whole months decide."
+)
+
+
+_BILLION = 10**9
+
+
+def _largest_bulk(view: View) -> tuple[bool, str]:
+    found = []
+    for label in ("b_fiba4", "b_fiba8", "twostacks_lite", "daba_lite", "amta"):
+        line = view.line(label, "m", operator="sum")
+        most = max(y for _, y in line)
+        found.append((label, line[-1][1] / most))
+    text = ", ".join(f"{label} {drop:.2f}" for label, drop in found)
+    return all(drop < 0.9 for _, drop in found), text
+
+
+def _single(view: View) -> tuple[bool, str]:
+    share = view.value("trips", "single")
+    return share >= 0.5, f"{share:.1%} of the insertions evict one entry or none"
+
+
+def _at_least(name: str, least: float, said: str) -> Check:
+    def test(view: View) -> tuple[bool, str]:
+        found = view.value("trips", name)
+        return found >= least, f"{found:,.4g}, at least {least:,g}"
+
+    return agree(said, test)
+
+
+def _grown(name: str, low: float, high: float) -> Check:
+    """What a billion entries change against 2²²."""
+
+    def test(view: View) -> tuple[bool, str]:
+        small = view.value("b_fiba4", name, n=1 << 22)
+        large = view.value("b_fiba4", name, n=_BILLION)
+        return low <= large / small <= high, f"{large / small:.3f}"
+
+    return agree(f"{name} at 10^9 / at 2^22", test)
+
+
+ROWS = (
+    Artefact(
+        key="bulk-7",
+        label="Figure 7",
+        title="Latency of a bulk evict, in order",
+        look="violins",
+        y="p50",
+        axes=("structure", "nanoseconds"),
+        grids=(
+            latencies(
+                "latency-evict", mode="bulk-evict", structures=_BULKS_IN_ORDER, m=_M1024
+            ),
+        ),
+        claims=(
+            Claim(
+                "b_fiba4, b_fiba8 and amta have the best latencies.",
+                every(
+                    *(
+                        below(
+                            ("b_fiba4", "b_fiba8", "amta"),
+                            ("nb_fiba4", "nb_fiba8", "twostacks_lite", "daba_lite"),
+                            name="p50",
+                            operator=operator,
+                        )
+                        for operator in ("sum", "geomean", "bloom")
+                    )
+                ),
+                why="two_stacks_lite moves a pointer for each entry that leaves its front, "
+                "and does so for all of a bulk at once here (`evict_many`).",
+            ),
+            Claim(
+                "A native bulk evict is far below a loop of single evictions.",
+                every(
+                    ratio("nb_fiba4", "b_fiba4", low=5, name="p50", operator="sum"),
+                    ratio("nb_fiba4", "b_fiba4", low=5, name="p50", operator="bloom"),
+                ),
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-8",
+        label="Figure 8",
+        title="Latency of a bulk insert, in order",
+        look="violins",
+        y="p50",
+        axes=("structure", "nanoseconds"),
+        grids=(
+            latencies(
+                "latency-insert", mode="bulk", structures=_BULKS_IN_ORDER, m=_M1024
+            ),
+        ),
+        claims=(
+            Claim(
+                "daba_lite and twostacks_lite yield the best latencies in order.",
+                every(
+                    *(
+                        below(
+                            ("daba_lite", "twostacks_lite"),
+                            ("nb_fiba4", "nb_fiba8", "b_fiba4", "b_fiba8", "amta"),
+                            name="p50",
+                            operator=operator,
+                        )
+                        for operator in ("sum", "geomean")
+                    )
+                ),
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-9",
+        label="Figure 9",
+        title="Latency of a bulk insert, out of order",
+        look="violins",
+        y="p50",
+        axes=("structure", "nanoseconds"),
+        grids=(
+            latencies(
+                "latency-insert", mode="bulk", structures=_BULKS, m=_M1024, d=_M1024
+            ),
+        ),
+        claims=(
+            Claim(
+                "b_fiba has lower latency than nb_fiba.",
+                every(
+                    *(
+                        ratio(
+                            f"nb_fiba{mu}",
+                            f"b_fiba{mu}",
+                            low=1,
+                            name="p50",
+                            operator=operator,
+                        )
+                        for mu in (4, 8)
+                        for operator in ("sum", "geomean", "bloom")
+                    )
+                ),
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-10",
+        label="Figure 10",
+        title="Memory management: with and without the deferred free list",
+        look="violins",
+        y="p50",
+        axes=("structure", "nanoseconds"),
+        grids=(
+            Grid(
+                structures={
+                    f"b_fiba{mu}{suffix}": f"fiba_published:{mu}{option}"
+                    for mu in (4, 8)
+                    for suffix, option in (("", ""), (" nofl", ":nofl"))
+                },
+                operators=OPERATORS,
+                metric="latency-evict",
+                mode="bulk-evict",
+                n=N22,
+                m=by_scale(1024, 4096),
+                words={"millis": by_scale(250, 20_000)},
+            ),
+        ),
+        note="One allocator: nodes lie in arrays, so no node is allocated by itself, and "
+        "a subtree that is taken apart at once costs visits instead of calls of free.",
+        claims=(
+            Claim(
+                "The deferred free list is indispensable: nofl performs much worse.",
+                every(
+                    ratio("b_fiba4 nofl", "b_fiba4", low=2, name="p50", operator="sum"),
+                    ratio("b_fiba8 nofl", "b_fiba8", low=2, name="p50", operator="sum"),
+                ),
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-11",
+        label="Figure 11",
+        title="Throughput of bulk evicts and single inserts over m",
+        x="m",
+        axes=("bulk size m", "items per second"),
+        grids=(
+            Grid(
+                structures=_BULKS_IN_ORDER,
+                operators=OPERATORS,
+                mode="bulk-evict",
+                n=N22,
+                m=up_to_n(2),
+            ),
+            Grid(
+                structures=_BULKS_IN_ORDER,
+                metric="counts",
+                mode="bulk-evict",
+                n=1 << 14,
+                m=up_to_n(2),
+            ),
+        ),
+        claims=(
+            Claim(
+                "Throughput of b_fiba and amta improves with larger bulks.",
+                every(
+                    rises("b_fiba4", "m", operator="sum"),
+                    rises("b_fiba8", "m", operator="sum"),
+                    rises("amta", "m", operator="sum"),
+                ),
+            ),
+            Claim(
+                COUNTED,
+                every(
+                    falls("b_fiba4", "m", name="combines"),
+                    falls("b_fiba8", "m", name="combines"),
+                ),
+                counted=True,
+            ),
+            Claim(
+                "It improves even for those that emulate bulk evicts.",
+                every(
+                    rises("nb_fiba4", "m", operator="sum"),
+                    rises("twostacks_lite", "m", operator="sum"),
+                ),
+            ),
+            Claim(
+                "twostacks_lite yields the best throughput.",
+                best(
+                    "twostacks_lite",
+                    ("daba_lite", "amta", "b_fiba4", "b_fiba8", "nb_fiba4", "nb_fiba8"),
+                    operator="sum",
+                ),
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-12",
+        label="Figure 12",
+        title="Throughput of bulk evicts and bulk inserts over m",
+        x="m",
+        axes=("bulk size m", "items per second"),
+        grids=(
+            Grid(
+                structures=_BULKS_IN_ORDER,
+                operators=OPERATORS,
+                mode="bulk",
+                n=N22,
+                m=up_to_n(2),
+            ),
+        ),
+        claims=(
+            Claim(
+                "All improve as m grows from 1 to about 2^12.",
+                every(
+                    *(
+                        rises(label, "m", operator="sum", m=(1, 1 << 12))
+                        for label in (
+                            "b_fiba4",
+                            "b_fiba8",
+                            "amta",
+                            "twostacks_lite",
+                            "daba_lite",
+                        )
+                    )
+                ),
+            ),
+            Claim(
+                "Throughput drops when m gets very large.",
+                agree("m = n / the best m", _largest_bulk),
+                why="A bulk of 2^16 fits a cache; of 2^22, which is the paper's, it does not.",
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-13",
+        label="Figure 13",
+        title="Throughput of bulks of 1024 over d",
+        x="d",
+        axes=("out-of-order distance d", "items per second"),
+        grids=(
+            Grid(
+                structures=_BULKS,
+                operators=OPERATORS,
+                mode="bulk",
+                n=N22,
+                m=_M1024,
+                d=up_to_n(2),
+                # The paper's distances end before the whole window is younger.
+                skip=lambda known: known["d"] + known["m"] > known["n"],
+            ),
+            Grid(
+                structures=_BULKS,
+                metric="counts",
+                mode="bulk",
+                n=1 << 14,
+                m=256,
+                d=up_to_n(2),
+                skip=lambda known: known["d"] + known["m"] > known["n"],
+            ),
+        ),
+        claims=(
+            Claim(
+                "Higher d does not slow b_fiba down.",
+                every(
+                    flat("b_fiba4", "d", 1.4, operator="sum"),
+                    flat("b_fiba8", "d", 1.4, operator="sum"),
+                ),
+            ),
+            Claim(
+                COUNTED,
+                flat("b_fiba4", "d", 1.4, name="combines"),
+                counted=True,
+            ),
+            Claim(
+                "b_fiba outperforms nb_fiba.",
+                every(
+                    *(
+                        ahead(f"b_fiba{mu}", f"nb_fiba{mu}", operator=operator)
+                        for mu in (4, 8)
+                        for operator in ("sum", "geomean", "bloom")
+                    )
+                ),
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-14",
+        label="Figure 14",
+        title="Throughput of bulks of one over d",
+        x="d",
+        axes=("out-of-order distance d", "items per second"),
+        grids=(
+            Grid(
+                structures=_BULKS,
+                operators=OPERATORS,
+                mode="bulk",
+                n=N22,
+                m=1,
+                d=up_to_n(2),
+            ),
+        ),
+        claims=(
+            Claim(
+                "At m = 1, b_fiba does worse than nb_fiba on sum and geomean ...",
+                every(
+                    ratio("b_fiba4", "nb_fiba4", high=1, operator="sum"),
+                    ratio("b_fiba4", "nb_fiba4", high=1, operator="geomean"),
+                ),
+            ),
+            Claim(
+                "... but slightly better on bloom.",
+                ratio("b_fiba4", "nb_fiba4", low=1, operator="bloom"),
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-15",
+        label="Figure 15",
+        title="Citi Bike: sizes n and m for a window of a day, and distances d",
+        look="histograms",
+        axes=("", "how often"),
+        grids=(),
+        claims=(
+            Claim(
+                "Most single insertions cause only a single eviction.",
+                agree("", _single),
+            ),
+            Claim(
+                "n ranges broadly.",
+                _at_least("n_range", 2, "the 95th percentile of n / the 5th"),
+                why=_SAMPLE,
+            ),
+            Claim(
+                "There are bulk evicts of hundreds or thousands of entries.",
+                _at_least("m_most", 100, "the largest m"),
+                why=_SAMPLE,
+            ),
+            Claim(
+                "The vast majority of insertions have a small d.",
+                _at_least("d_small", 0.95, "the share with d <= 100"),
+            ),
+            Claim(
+                "Hundreds of insertions have a d in the tens of thousands.",
+                _at_least("d_large", 100, "insertions with d >= 10,000"),
+                why=_SAMPLE,
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-16",
+        label="Figure 16",
+        title="Citi Bike: throughput of a window of a day",
+        look="bars",
+        axes=("structure", "items per second"),
+        grids=(
+            Grid(
+                structures=_BULKS,
+                operators=OPERATORS,
+                mode="replay",
+                words={
+                    "times": "{times}",
+                    "span": "86400",
+                    "millis": by_scale(60, 5_000),
+                },
+            ),
+        ),
+        note="n is what a day holds, whatever the order says.",
+        claims=(
+            Claim(
+                "On real data bulk operations give b_fiba an advantage over nb_fiba.",
+                every(
+                    *(
+                        ahead(f"b_fiba{mu}", f"nb_fiba{mu}", operator=operator)
+                        for mu in (4, 8)
+                        for operator in ("sum", "geomean", "bloom")
+                    )
+                ),
+                why="In a sample few evictions are of more than one entry (Figure 15).",
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-1b",
+        label="Section 7.3",
+        title="A window of a billion entries",
+        x="n",
+        y="per_entry",
+        axes=("window size n", "bytes per entry"),
+        grids=(
+            Grid(
+                structures={"b_fiba4": "fiba_published:4", **OURS},
+                operators=("geomean",),
+                metric="memory",
+                n=by_scale(powers(14, 20, 2), [*powers(16, 28, 2), 10**9]),
+            ),
+            Grid(
+                structures={"b_fiba4": "fiba_published:4", **OURS},
+                operators=("geomean",),
+                mode="bulk",
+                n=by_scale(powers(14, 20, 2), [*powers(16, 28, 2), 10**9]),
+                m=1024,
+            ),
+        ),
+        note="A size that memory does not hold is left out.",
+        claims=(
+            Claim(
+                "Memory per entry stays the same whatever the size ...",
+                flat("b_fiba4", "n", 1.1, name="per_entry"),
+                counted=True,
+            ),
+            Claim(
+                "... at 64 to 70 bytes.",
+                bounded(
+                    "b_fiba4", "n", lambda _: 70, said="70 bytes", name="per_entry"
+                ),
+                counted=True,
+            ),
+            Claim(
+                "Throughput at 10^9 is 1 to 1.12 times less than at 2^22.",
+                _grown("rate", 1 / 1.12, 1.0),
+            ),
+        ),
+    ),
+    Artefact(
+        key="bulk-17",
+        label="Figure 17",
+        title="An engine without incremental windows: throughput over m, n = 8192",
+        x="m",
+        axes=("bulk size m", "items per second"),
+        grids=(
+            Grid(
+                structures={"recalculated": "recalculate", **_NB, **_BULK, **OURS},
+                operators=("sum", "geomean"),
+                mode="bulk-evict",
+                n=8192,
+                m=powers(0, 12, 2),
+            ),
+        ),
+        note="No engine runs here. What Flink does for a window with an evictor, folding "
+        "what it holds at each firing, is done by `recalculate` in the same program.",
+        claims=(
+            Claim(
+                "Even without bulk evicts FiBA is much faster than the engine.",
+                ahead("nb_fiba4", "recalculated", 5, operator="sum", m=(1, 64)),
+            ),
+            Claim(
+                "Bulk evicts widen the gap.",
+                ahead("b_fiba4", "nb_fiba4", 1, operator="sum", m=(64, 4096)),
+            ),
+            Claim(
+                "Throughput improves with larger bulks.",
+                rises("b_fiba4", "m", operator="sum"),
+            ),
+        ),
+    ),
+)

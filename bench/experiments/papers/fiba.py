@@ -1,0 +1,347 @@
+"""The figures of FiBA, and what the paper says of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from bench.experiments.claims import (
+    Claim,
+    View,
+    agree,
+    ahead,
+    best,
+    every,
+    falls,
+    fits_log,
+    flat,
+    ratio,
+)
+from bench.experiments.orders import Grid, powers
+from bench.experiments.shapes import (
+    COUNTED,
+    MORE,
+    N22,
+    OPERATORS,
+    OURS,
+    Artefact,
+    latencies,
+    up_to_n,
+    windows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ROWS"]
+
+_B_TREES = {f"btree{mu}": f"btree:{mu}" for mu in (2, 4, 8)}
+_FIBAS = {f"fiba{mu}": f"fiba_published:{mu}" for mu in (2, 4, 8)}
+_TREES = {**_B_TREES, **_FIBAS, **OURS}
+
+
+def _late(known: Mapping[str, Any]) -> bool:
+    """Neither in order, nor before all others."""
+    return bool(0 < known["d"] <= known["n"] // 4)
+
+
+def _far(known: Mapping[str, Any]) -> bool:
+    return bool(known["d"] > 0)
+
+
+def _uptick(view: View) -> tuple[bool, str]:
+    found = []
+    for label in ("btree2", "btree4", "btree8", "fiba2", "fiba4", "fiba8"):
+        line = view.line(label, "d", operator="sum")
+        found.append((label, line[-1][1] / line[-2][1]))
+    text = ", ".join(f"{label} {up:.2f}" for label, up in found)
+    return all(up > 1 for _, up in found), text
+
+
+def _larger_arity(view: View) -> tuple[bool, str]:
+    small, *large = (
+        view.value(f"fiba{mu}", operator="sum", d=_late) for mu in (2, 4, 8)
+    )
+    return max(large) > small, f"fiba4, fiba8 / fiba2 = {max(large) / small:.2f}"
+
+
+ROWS = (
+    Artefact(
+        key="fiba-11",
+        label="Figure 11",
+        title="Out-of-order distance: throughput over d",
+        x="d",
+        axes=("out-of-order distance d", "items per second"),
+        grids=(
+            Grid(structures=_TREES, operators=OPERATORS, n=N22, d=up_to_n(2)),
+            Grid(structures=_TREES, metric="counts", n=1 << 14, d=up_to_n(2)),
+        ),
+        claims=(
+            Claim(
+                "The classic B-tree's throughput is mostly unaffected by the distance.",
+                every(
+                    *(
+                        flat(f"btree{mu}", "d", 1.6, operator="sum", d=_late)
+                        for mu in (2, 4, 8)
+                    )
+                ),
+            ),
+            Claim(
+                COUNTED,
+                flat("btree4", "d", 1.3, name="combines", d=_late),
+                counted=True,
+            ),
+            Claim(
+                "The finger B-tree starts out significantly higher ...",
+                every(
+                    ahead("fiba4", "btree4", 1.5, operator="sum", d=1),
+                    ahead("fiba4", "btree4", 1.5, operator="geomean", d=1),
+                ),
+            ),
+            Claim(
+                "... and degrades smoothly, following log d.",
+                every(
+                    *(
+                        falls(f"fiba{mu}", "d", operator="sum", d=_late)
+                        for mu in (2, 4, 8)
+                    )
+                ),
+            ),
+            Claim(
+                COUNTED,
+                fits_log("fiba2", "d", 0.9, name="combines", d=_late),
+                counted=True,
+            ),
+            Claim("All variants see an uptick when d = n.", agree("n / n/2", _uptick)),
+            Claim(
+                "For expensive operators, such as bloom, a smaller arity performs better.",
+                best("fiba2", ("fiba4", "fiba8"), operator="bloom", d=_late),
+            ),
+            Claim(
+                "For cheap operators, such as sum, trees that rebalance less do.",
+                agree("", _larger_arity),
+            ),
+        ),
+    ),
+    Artefact(
+        key="fiba-12",
+        label="Figure 12",
+        title="Latency of a round at d = 0 and far out of order",
+        look="violins",
+        y="p50",
+        axes=("structure", "nanoseconds"),
+        panels=("d", "operator"),
+        grids=(
+            latencies(
+                "latency", structures=_TREES, d=lambda known: [0, known["n"] // 4]
+            ),
+        ),
+        note="Nanoseconds instead of cycles. d is n/4, as 2^20 is of 2^22.",
+        claims=(
+            Claim(
+                "At d = 0 the medians are orders of magnitude better for the finger trees "
+                "(sum, geomean).",
+                every(
+                    ratio("btree4", "fiba4", low=10, name="p50", operator="sum", d=0),
+                    ratio(
+                        "btree4", "fiba4", low=10, name="p50", operator="geomean", d=0
+                    ),
+                ),
+                why="Tens of nanoseconds of each median are the two looks at the clock; of "
+                "the rounds themselves one in several touches more than a leaf.",
+            ),
+            Claim(
+                "At d = 0 with an expensive operator, the finger trees have significantly "
+                "lower latency.",
+                ratio("btree4", "fiba4", low=2, name="p50", operator="bloom", d=0),
+            ),
+            Claim(
+                "Far out of order the two have similar latency (sum, geomean).",
+                every(
+                    ratio(
+                        "btree4",
+                        "fiba4",
+                        low=0.5,
+                        high=2,
+                        name="p50",
+                        operator="sum",
+                        d=_far,
+                    ),
+                    ratio(
+                        "btree4",
+                        "fiba4",
+                        low=0.5,
+                        high=2,
+                        name="p50",
+                        operator="geomean",
+                        d=_far,
+                    ),
+                ),
+            ),
+            Claim(
+                "Far out of order with bloom, min-arity 2 has the lowest latency.",
+                best(
+                    "fiba2",
+                    ("fiba4", "fiba8", "btree2", "btree4", "btree8"),
+                    least=True,
+                    name="p50",
+                    operator="bloom",
+                    d=_far,
+                ),
+            ),
+            Claim(
+                "There it gets worse with min-arity 4 and improves with min-arity 8.",
+                every(
+                    ratio(
+                        "fiba4", "fiba2", low=1.05, name="p50", operator="bloom", d=_far
+                    ),
+                    ratio(
+                        "fiba4", "fiba8", low=1.05, name="p50", operator="bloom", d=_far
+                    ),
+                ),
+                why="The paper lays it to n, d and the arity of the root, which happen to "
+                "meet so at its sizes.",
+            ),
+        ),
+    ),
+    Artefact(
+        key="fiba-13",
+        label="Figure 13",
+        title="In order: throughput over n",
+        grids=(
+            Grid(
+                structures={
+                    "two-stacks": "two_stacks",
+                    "daba": "daba",
+                    "reactive": "reactive",
+                    **_TREES,
+                },
+                operators=OPERATORS,
+                n=windows(16, 22),
+            ),
+            Grid(
+                structures={"reactive": "reactive", **_TREES},
+                metric="counts",
+                n=powers(4, 14, 2),
+            ),
+        ),
+        claims=(
+            Claim(
+                "For most window sizes two-stacks has the best throughput.",
+                best(
+                    "two-stacks",
+                    ("daba", "reactive", "fiba4", "btree4"),
+                    operator="sum",
+                ),
+            ),
+            Claim(
+                "DABA is generally second best.",
+                best("daba", ("reactive", "fiba2", "fiba4", "btree4"), operator="sum"),
+            ),
+            Claim(
+                "The finger B-trees show constant performance as the window grows.",
+                every(
+                    flat("fiba4", "n", 1.5, operator="sum", n=MORE),
+                    flat("fiba4", "n", 1.5, operator="geomean", n=MORE),
+                ),
+            ),
+            Claim(
+                COUNTED,
+                flat("fiba4", "n", 1.2, name="combines", n=(256, math.inf)),
+                counted=True,
+            ),
+            Claim(
+                "The best finger B-trees stay within 30 % of DABA for sum and geomean.",
+                every(
+                    ratio("fiba4", "daba", low=0.7, operator="sum", n=MORE),
+                    ratio("fiba4", "daba", low=0.7, operator="geomean", n=MORE),
+                ),
+                why="DABA is a ring of partials without times here; a round of it takes a "
+                "few nanoseconds, and the tree keeps times.",
+            ),
+            Claim(
+                "They are about 60 % off of DABA for bloom.",
+                ratio(
+                    "fiba2",
+                    "daba",
+                    low=0.3,
+                    high=0.5,
+                    operator="bloom",
+                    n=(256, math.inf),
+                ),
+            ),
+            Claim(
+                "The classic B-trees clearly show O(log n).",
+                fits_log("btree4", "n", 0.95, name="combines"),
+                counted=True,
+            ),
+            Claim(
+                "Reactive shows O(log n).",
+                fits_log("reactive", "n", 0.95, name="combines"),
+                counted=True,
+            ),
+            Claim(
+                "For bloom, Reactive outperforms all B-trees.",
+                best(
+                    "reactive",
+                    ("btree2", "btree4", "btree8", "fiba2", "fiba4", "fiba8"),
+                    operator="bloom",
+                    n=(256, math.inf),
+                ),
+            ),
+        ),
+    ),
+    Artefact(
+        key="fiba-14",
+        label="Figure 14",
+        title="Window sharing: two windows, or one and a range query",
+        x="q",
+        axes=("size of the small window", "rounds per second"),
+        grids=tuple(
+            Grid(
+                structures={f"{name}{mu}_{mode}": f"{kind}:{mu}" for mu in (2, 4, 8)},
+                operators=OPERATORS if metric == "throughput" else ("sum",),
+                metric=metric,
+                mode=mode,
+                n=N22,
+                q=up_to_n(2),
+                d=lambda known: known["q"] // 2,
+            )
+            for metric in ("throughput", "memory")
+            for name, kind in (("fiba", "fiba_published"), ("btree", "btree"))
+            for mode in ("twin", "range")
+            if metric == "throughput" or name == "fiba"
+        ),
+        claims=(
+            Claim(
+                "Sharing does not consistently improve runtime: the two stay in the same "
+                "ballpark.",
+                every(
+                    *(
+                        ratio(
+                            f"fiba{mu}_range",
+                            f"fiba{mu}_twin",
+                            low=0.6,
+                            high=1.4,
+                            operator=operator,
+                        )
+                        for mu in (2, 4, 8)
+                        for operator in ("sum", "geomean")
+                    )
+                ),
+            ),
+            Claim(
+                "The primary benefit is reduced space.",
+                every(
+                    *(
+                        ratio(
+                            f"fiba{mu}_range", f"fiba{mu}_twin", high=1.0, name="bytes"
+                        )
+                        for mu in (2, 4, 8)
+                    )
+                ),
+                counted=True,
+            ),
+        ),
+    ),
+)
