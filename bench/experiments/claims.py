@@ -105,7 +105,7 @@ class View:
             if value is not None:
                 cells[tuple(known.get(size) for size in _CELL)] = value
         if not cells:
-            raise MissingError(f"{label} {where}")
+            raise MissingError(f"{_at(where)}{label}")
         return cells
 
     def value(self, label: str, name: str | None = None, **where: Any) -> float:
@@ -198,7 +198,7 @@ def ratio(
         other = view.cells(second, name, **where)
         common = [cell for cell in mine if cell in other]
         if not common:
-            raise MissingError(f"{first} and {second} {where}")
+            raise MissingError(f"{_at(where)}{first} and {second} together")
         quotient = _mean([mine[cell] / other[cell] for cell in common])
         wanted = f"at least {low:g}" if high == math.inf else f"{low:g} to {high:g}"
         text = f"{_at(where)}{first} / {second} = {quotient:.3g} (claimed: {wanted})"

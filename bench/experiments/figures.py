@@ -11,7 +11,7 @@ from bench.experiments.claims import MissingError, View, crossing
 from matplotlib.ticker import FuncFormatter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from bench.experiments.orders import Point, Results
@@ -27,6 +27,10 @@ _PANEL = (4.4, 3.5)
 _COLORS = (
     *("#1d4ed8", "#b91c1c", "#15803d", "#f97316", "#7c3aed", "#0891b2"),
     *("#be185d", "#65a30d", "#6b7280", "#ca8a04", "#111827", "#0f766e"),
+)
+# Without the hues of families.
+_BESIDE_FAMILIES = (
+    *("#7c3aed", "#15803d", "#0891b2", "#be185d", "#ca8a04", "#6b7280", "#65a30d"),
 )
 _MARKS = "os^Dv<>Pp*hX"
 
@@ -62,6 +66,8 @@ def draw(row: Artefact, points: Sequence[Point], results: Results, path: Path) -
     )
     if row.look == "histograms":
         figure = _histograms(points, results)
+    elif row.look == "quotients":
+        figure = _quotients(row, points, results)
     elif row.look == "break-even":
         figure = _break_even(row, points, results)
     else:
@@ -98,7 +104,12 @@ def _panels(row: Artefact, points: Sequence[Point], results: Results) -> Figure:
         squeeze=False,
         layout="constrained",
     )
-    looks = {"violins": _violins, "series": _series, "bars": _bars}
+    looks = {
+        "violins": _violins,
+        "series": _series,
+        "bars": _bars,
+        "deviations": _deviations,
+    }
     for line, panels in zip(axes, grid, strict=True):
         for axis, panel in zip(line, panels, strict=False):
             where = dict(zip(row.panels, panel, strict=True))
@@ -120,10 +131,16 @@ def _panels(row: Artefact, points: Sequence[Point], results: Results) -> Figure:
             handles.values(),
             handles.keys(),
             loc="outside lower center",
-            ncols=min(len(handles), 8 if len(grid[0]) > 1 else 4),
+            ncols=_columns(handles, figure.get_figwidth()),
             frameon=False,
         )
     return figure
+
+
+def _columns(labels: Iterable[str], inches: float) -> int:
+    """How many columns of a legend go beside each other."""
+    widest = max(map(len, labels))
+    return max(1, min(12, int(inches / (0.085 * widest + 0.55))))
 
 
 def _place(points: Sequence[Point], name: str, value: Any) -> int:
@@ -171,16 +188,24 @@ def _power(value: float) -> str:
 
 def _color(label: str, labels: Sequence[str]) -> tuple[str, str, str]:
     """Color, line and mark."""
-    family = label.rstrip("0123456789").partition("_twin")[0].partition("_range")[0]
-    digits = "".join(letter for letter in label if letter.isdigit())
-    family = family.rstrip("0123456789 nofl") if "nofl" in label else family
     line = ":" if "_twin" in label or "nofl" in label else "-"
     mark = _MARKS[labels.index(label) % len(_MARKS)]
-    if family in _HUES and digits in _SHADES:
-        return _HUES[family][_SHADES[digits]], line, mark
     if label.endswith(" here"):
         return "#111827", "--", mark
-    return _COLORS[labels.index(label) % len(_COLORS)], line, mark
+    if hue := _hue(label):
+        return hue, line, mark
+    others = [other for other in labels if not _hue(other)]
+    colors = _COLORS if len(others) == len(labels) else _BESIDE_FAMILIES
+    return colors[others.index(label) % len(colors)], line, mark
+
+
+def _hue(label: str) -> str | None:
+    """The color of a member of a family."""
+    for ending in ("_twin", "_range", " nofl"):
+        label = label.removesuffix(ending)
+    family, arity = label[:-1], label[-1]
+    shades = _HUES.get(family)
+    return shades[_SHADES[arity]] if shades and arity in _SHADES else None
 
 
 def _labels(points: Sequence[Point]) -> list[str]:
@@ -278,9 +303,11 @@ def _series(
     axis: Axes, row: Artefact, points: Sequence[Point], results: Results
 ) -> None:
     labels = _labels(points)
-    for point in points:
-        label = point.known["label"]
-        run = results.runs(point.order)[0]
+    runs = {point.known["label"]: results.runs(point.order)[0] for point in points}
+    # Some twenty windows, each with its flip.
+    rounds = min(run["samples"] for run in runs.values())
+    axis.set_xlim(0, min(rounds, 20 * points[0].known["n"]))
+    for label, run in runs.items():
         parts = run["series"]
         step = run["samples"] / len(parts)
         color, _, _ = _color(label, labels)
@@ -299,20 +326,34 @@ def _series(
 def _bars(axis: Axes, row: Artefact, points: Sequence[Point], results: Results) -> None:
     labels = _labels(points)
     for at, point in enumerate(points):
-        runs = results.runs(point.order)
-        values = sorted(float(run[row.y]) for run in runs)
+        values = sorted(float(run[row.y]) for run in results.runs(point.order))
         middle = values[len(values) // 2]
         color, _, _ = _color(point.known["label"], labels)
-        low, high = middle - values[0], values[-1] - middle
-        if row.y == "mean":
-            deviation = results.value(point.order, "deviation", None) or 0.0
-            low, high = min(deviation, 0.99 * middle), deviation
         axis.bar([at], [middle], color=color, width=0.7)
-        axis.errorbar([at], [middle], yerr=[[low], [high]], color="#111827", capsize=3)
-    if row.y == "mean":
-        axis.set_yscale("log")
-    else:
-        axis.yaxis.set_major_formatter(FuncFormatter(_short))
+        bounds = [[middle - values[0]], [values[-1] - middle]]
+        axis.errorbar([at], [middle], yerr=bounds, color="#111827", capsize=3)
+    axis.yaxis.set_major_formatter(FuncFormatter(_short))
+    _names(axis, points)
+
+
+def _deviations(
+    axis: Axes, _: Artefact, points: Sequence[Point], results: Results
+) -> None:
+    """The mean, and the deviation beside it."""
+    labels = _labels(points)
+    heights = []
+    for at, point in enumerate(points):
+        color, _, _ = _color(point.known["label"], labels)
+        for name, place, alpha in (("mean", -0.2, 1.0), ("deviation", 0.2, 0.4)):
+            height = results.value(point.order, name, None) or 0.0
+            heights.append(height)
+            axis.bar([at + place], [height], color=color, width=0.38, alpha=alpha)
+            axis.annotate(
+                f"{height:,.0f}", (at + place, height), ha="center", va="bottom",
+                fontsize=7,
+            )  # fmt: skip
+    axis.set_yscale("log")
+    axis.set_ylim(min(heights) / 4, max(heights) * 3)
     _names(axis, points)
 
 
@@ -367,4 +408,29 @@ def _break_even(row: Artefact, points: Sequence[Point], results: Results) -> Fig
     axis.set_ylabel(f"ahead of {base} from n =")
     axis.legend(frameon=False, ncols=len(labels) * len(factors), loc="upper right",
                 bbox_to_anchor=(1, 1.12))  # fmt: skip
+    return figure
+
+
+def _quotients(row: Artefact, points: Sequence[Point], results: Results) -> Figure:
+    """The rate of the first structure ÷ that of the second, a line per operator."""
+    view = View(points, results, None, row.y)
+    first, second = _labels(points)
+    figure, axis = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
+    operators = list(dict.fromkeys(point.known["operator"] for point in points))
+    for at, operator in enumerate(operators):
+        try:
+            mine = dict(view.line(first, operator=operator))
+            other = dict(view.line(second, operator=operator))
+        except MissingError:
+            continue
+        axis.plot(
+            list(mine), [mine[n] / other[n] for n in mine],
+            color=_COLORS[at], marker=_MARKS[at], ms=3.5, lw=1.3, label=operator,
+        )  # fmt: skip
+    axis.axhspan(1.02, 1.39, color="#9ca3af", alpha=0.4, lw=0, label="in the paper")
+    axis.set_xscale("log", base=2)
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel(row.axes[0])
+    axis.set_ylabel(row.axes[1])
+    figure.legend(loc="outside lower center", ncols=6, frameon=False)
     return figure

@@ -28,7 +28,16 @@ __all__ = [
     "windows",
 ]
 
-Look = Literal["lines", "violins", "series", "bars", "histograms", "break-even"]
+Look = Literal[
+    "lines",
+    "violins",
+    "series",
+    "bars",
+    "deviations",
+    "histograms",
+    "quotients",
+    "break-even",
+]
 
 
 @dataclass(frozen=True, kw_only=True)

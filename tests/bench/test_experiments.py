@@ -220,7 +220,7 @@ def test_turns_that_disagree_decide_nothing() -> None:
 def test_what_was_not_measured_decides_nothing() -> None:
     points, results = measured(("a", [1.0]))
     verdict = judge(Claim("", ratio("a", "c")), points, results, "rate")
-    assert (verdict.state, verdict.figures) == ("undecided", "not measured: c {}")
+    assert (verdict.state, verdict.figures) == ("undecided", "not measured: c")
 
 
 def test_refused_orders_count_as_not_measured() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from bench.experiments.claims import (
     Check,
     Claim,
@@ -28,6 +30,9 @@ from bench.experiments.shapes import (
     up_to_n,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 __all__ = ["ROWS"]
 
 _NB = {f"nb_fiba{mu}": f"fiba_published:{mu}:loop" for mu in (4, 8)}
@@ -48,6 +53,11 @@ _SAMPLE = (
 
 
 _BILLION = 10**9
+
+
+def _part(known: Mapping[str, Any]) -> bool:
+    """Bulks that leave most of the window."""
+    return bool(known["m"] <= known["n"] // 4)
 
 
 def _largest_bulk(view: View) -> tuple[bool, str]:
@@ -111,8 +121,7 @@ ROWS = (
                         for operator in ("sum", "geomean", "bloom")
                     )
                 ),
-                why="two_stacks_lite moves a pointer for each entry that leaves its front, "
-                "and does so for all of a bulk at once here (`evict_many`).",
+                why="A ring drops its oldest entries at two nanoseconds each or less here, and two_stacks_lite and amta at once: bulks of hundreds take longer to cut off a tree.",
             ),
             Claim(
                 "A native bulk evict is far below a loop of single evictions.",
@@ -243,9 +252,9 @@ ROWS = (
             Claim(
                 "Throughput of b_fiba and amta improves with larger bulks.",
                 every(
-                    rises("b_fiba4", "m", operator="sum"),
-                    rises("b_fiba8", "m", operator="sum"),
-                    rises("amta", "m", operator="sum"),
+                    rises("b_fiba4", "m", operator="sum", m=_part),
+                    rises("b_fiba8", "m", operator="sum", m=_part),
+                    rises("amta", "m", operator="sum", m=_part),
                 ),
             ),
             Claim(
@@ -259,9 +268,10 @@ ROWS = (
             Claim(
                 "It improves even for those that emulate bulk evicts.",
                 every(
-                    rises("nb_fiba4", "m", operator="sum"),
-                    rises("twostacks_lite", "m", operator="sum"),
+                    rises("nb_fiba4", "m", operator="sum", m=_part),
+                    rises("twostacks_lite", "m", operator="sum", m=_part),
                 ),
+                why="There is no memory fence before each insert here, so that a loop is the same in every bulk.",
             ),
             Claim(
                 "twostacks_lite yields the best throughput.",
@@ -390,6 +400,7 @@ ROWS = (
             Claim(
                 "... but slightly better on bloom.",
                 ratio("b_fiba4", "nb_fiba4", low=1, operator="bloom"),
+                why="Counted at n = 4096 and d = 0: b_fiba4 takes 19.6 combines an item, nb_fiba4 16.8; at d = 1024 both take 53.6.",
             ),
         ),
     ),
@@ -529,7 +540,7 @@ ROWS = (
             ),
             Claim(
                 "Throughput improves with larger bulks.",
-                rises("b_fiba4", "m", operator="sum"),
+                rises("b_fiba4", "m", operator="sum", m=_part),
             ),
         ),
     ),
