@@ -199,11 +199,12 @@ bench-core: dev-tools ## figures of the Rust core; ARGS="i64 --log-n 18" for a p
 bench-rolling: dev-tools ## figures of the kernels over tables; ARGS="sum --rows 1000000"
 	$(CARGO) bench --quiet --locked -p slidewise-core --bench rolling -- $(ARGS)
 
-# Figures and tables by their keys: fiba-11, or fiba for all of a paper.
+# Figures and tables by their keys: fiba-11, or fiba for all of a paper. Make has a CPP of
+# its own: only one from the command line is meant.
 SCALE ?= quick
 experiments: dev-tools ## the papers' figures and claims: SCALE=paper ONLY=fiba-11 DATA=folder CPP=path
 	MAKEFLAGS= $(BIN)/python -m bench.experiments --scale $(SCALE) --only "$(ONLY)" \
-		$(if $(DATA),--data $(DATA)) $(if $(CPP),--cpp $(CPP)) $(ARGS)
+		$(if $(DATA),--data $(DATA)) $(if $(filter command,$(origin CPP)),--cpp $(CPP)) $(ARGS)
 
 bench-latency: dev-tools ## how long single calls take, with a picture; RECORD=prefix keeps both
 	@mkdir -p target

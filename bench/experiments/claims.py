@@ -379,7 +379,7 @@ def crossing(
         return None
     (n, low), (after, high) = quotients[behind[-1]], quotients[behind[-1] + 1]
     part = math.log(1 / low) / math.log(high / low)
-    return n * (after / n) ** part
+    return n * math.pow(after / n, part)
 
 
 def every(*checks: Check) -> Check:

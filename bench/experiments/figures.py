@@ -123,7 +123,7 @@ def _panels(row: Artefact, points: Sequence[Point], results: Results) -> Figure:
         line[0].set_ylabel(row.axes[1])
         for axis in line[len(panels) :]:
             axis.set_visible(False)
-    handles = {}
+    handles: dict[str, Any] = {}
     for axis in axes.flat:
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
     if len(handles) > 1:
@@ -254,7 +254,7 @@ def _short(value: float, _: object = None) -> str:
 
 
 def _violins(
-    axis: Axes, _: Artefact, points: Sequence[Point], results: Results
+    axis: Axes, _row: Artefact, points: Sequence[Point], results: Results
 ) -> None:
     """How samples are distributed; the mean, the median, p99.9 and p99.999."""
     labels, tops = _labels(points), []
@@ -337,7 +337,7 @@ def _bars(axis: Axes, row: Artefact, points: Sequence[Point], results: Results) 
 
 
 def _deviations(
-    axis: Axes, _: Artefact, points: Sequence[Point], results: Results
+    axis: Axes, _row: Artefact, points: Sequence[Point], results: Results
 ) -> None:
     """The mean, and the deviation beside it."""
     labels = _labels(points)

@@ -56,7 +56,7 @@ def _beyond(known: Mapping[str, Any]) -> bool:
     """Where recalculating takes too long, and what has no inverse."""
     if known["structure"] == "subtract_on_evict":
         return bool(known["operator"] == "max")
-    return known["structure"] == "recalculate" and known["n"] > _RECALC_AT_MOST
+    return bool(known["structure"] == "recalculate" and known["n"] > _RECALC_AT_MOST)
 
 
 def _second(view: View, operator: str, name: str, others: Any) -> tuple[float, str]:
