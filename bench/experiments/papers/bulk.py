@@ -121,7 +121,7 @@ ROWS = (
                         for operator in ("sum", "geomean", "bloom")
                     )
                 ),
-                why="A ring drops its oldest entries at two nanoseconds each or less here, and two_stacks_lite and amta at once: bulks of hundreds take longer to cut off a tree.",
+                why="A ring drops its oldest entries at a few nanoseconds each here, two_stacks_lite and amta at less: bulks of hundreds take longer to cut off a tree.",
             ),
             Claim(
                 "A native bulk evict is far below a loop of single evictions.",

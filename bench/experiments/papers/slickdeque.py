@@ -138,7 +138,7 @@ _CLAIMS = {
             "SlickDeque is ahead of the second best by 7 % on average.",
             _leads("max", 1.07, *_ONE),
             why="TwoStacks takes three operations, each an instruction without a branch; "
-            "a deque takes fewer than two, each a comparison that random data decide.",
+            "a deque takes fewer than two, each a comparison and a branch that the data decide.",
         ),
         Claim(
             "It takes less than 2 operations a slide (Table 1).",
