@@ -176,6 +176,9 @@ def _title(points: Sequence[Point], where: dict[str, Any]) -> str:
         and dict(points[0].order)["mode"] != "replay"
     ):
         text.append(f"n = {_power(n)}")
+    bulks = {point.known.get("m", 1) for point in points}
+    if len(bulks) == 1 and (m := bulks.pop()) > 1:
+        text.append(f"m = {_power(m)}")
     return ", ".join(reversed(text) if len(where) > 1 else text)
 
 

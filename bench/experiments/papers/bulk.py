@@ -324,7 +324,7 @@ ROWS = (
     Artefact(
         key="bulk-13",
         label="Figure 13",
-        title="Throughput of bulks of 1024 over d",
+        title="Throughput of large bulks over d",
         x="d",
         axes=("out-of-order distance d", "items per second"),
         grids=(
