@@ -31,13 +31,14 @@ _INCREMENTAL = (
     "arg_max",
 )
 _FLATFAT = (
-    "Measured: RA takes twice the combines, 25 a slide at n = 4096 where B-Int takes "
+    "Counted: RA takes twice the combines, 25 a slide at n = 4096 where B-Int takes "
     "12. A slide changes two leaves and with them 2 log2 n nodes of the tree, each "
     "combined anew, and while the buffer is inverted an answer takes a suffix and a "
     "prefix besides; B-Int writes an interval once, when it is complete. The rest of "
-    "the quotient is the work list of changed nodes, gathered and sorted level by "
-    "level, and a test of each child for being there. In the paper both pass an "
-    "engine, whose cost per tuple brings any quotient nearer to one."
+    "the quotient is not measured: from the code, the work list of changed nodes, "
+    "gathered and sorted level by level, and a test of each child for being there. In "
+    "the paper both pass an engine, whose cost per tuple would bring any quotient "
+    "nearer to one."
 )
 _NO_ENGINE = (
     "In the paper a tuple passes an engine, which costs both alike; here nothing is "
