@@ -34,6 +34,7 @@ pub mod shape;
 pub mod shared;
 pub mod slick_deque;
 pub mod slick_deque_inv;
+pub mod steps;
 pub mod subtract_on_evict;
 pub mod two_stacks;
 pub mod two_stacks_lite;

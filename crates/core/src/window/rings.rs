@@ -13,8 +13,18 @@
 //! 3. Slots are filled for the first time in the order of their positions, a block at a
 //!    time at most, so a ring is never initialised: making one costs O(1) however large.
 //!
-//! A full ring is followed by one of twice the size; one that is more than eight times
-//! too large, by a smaller one. So there are at most log₂ n rings.
+//! A full ring is followed by one of at least twice the size; one that is more than eight
+//! times too large, by a smaller one. So there are at most log₂ n rings, and:
+//!
+//! 4. Of the older rings, each but the first holds as many entries as it has slots, and has
+//!    at least twice as many as the one before it.
+//!
+//! Therefore the ring of a position follows from the bits of a number, without a search:
+//! see [`Rings::older_at`].
+
+use std::collections::VecDeque;
+
+use super::steps::Step;
 
 pub const MIN_RING: usize = 16;
 /// The number of evictions between two maintenance steps, which test whether a ring is
@@ -52,7 +62,9 @@ impl<P> Ring<P> {
 pub struct Rings<P> {
     last: Ring<P>,
     /// Those before it, oldest first, each with the position behind its youngest entry.
-    older: Vec<(Ring<P>, usize)>,
+    older: VecDeque<(Ring<P>, usize)>,
+    /// The numbers of slots of the older rings but the first, a bit each.
+    exact: usize,
     /// Slots of rings given back that need dropping, which is done a few at a time.
     retired: Vec<Vec<P>>,
 }
@@ -96,7 +108,8 @@ impl<P> Rings<P> {
     fn of(last: Ring<P>) -> Self {
         Self {
             last,
-            older: Vec::new(),
+            older: VecDeque::new(),
+            exact: 0,
             retired: Vec::new(),
         }
     }
@@ -113,9 +126,7 @@ impl<P> Rings<P> {
         let ring = if position >= self.last.start {
             &self.last
         } else {
-            let mut older = self.older.iter().rev().map(|(ring, _)| ring);
-            let found = older.find(|ring| position >= ring.start);
-            found.expect("a position before the head")
+            &self.older[self.older_at(position)].0
         };
         &ring.slots[ring.slot(position)]
     }
@@ -130,9 +141,28 @@ impl<P> Rings<P> {
         if position >= self.last.start {
             return &mut self.last;
         }
-        let mut older = self.older.iter_mut().rev().map(|(ring, _)| ring);
-        let found = older.find(|ring| position >= ring.start);
-        found.expect("a position before the head")
+        let at = self.older_at(position);
+        &mut self.older[at].0
+    }
+
+    /// The index of the older ring that holds a position, by a look at two of them at most.
+    ///
+    /// Laid end to end, the rings behind the first have their slots up to `exact`, and
+    /// each is larger than those before it together. So the highest bit of a place among
+    /// them tells the ring, or the one before that.
+    fn older_at(&self, position: usize) -> usize {
+        let back = self.last.start - position;
+        Step::Ring.note();
+        let Some(place) = self.exact.checked_sub(back) else {
+            return 0;
+        };
+        let smaller = match place.checked_ilog2() {
+            Some(log) => self.exact & ((1 << log) - 1),
+            None => 0,
+        };
+        let at = 1 + smaller.count_ones() as usize;
+        Step::Ring.note();
+        at + usize::from(position >= self.older[at].1)
     }
 
     /// All entries as runs that lie side by side, the youngest run first.
@@ -219,7 +249,11 @@ impl<P> Rings<P> {
     pub fn open(&mut self, cap: usize, head: usize, tail: usize) {
         let full = std::mem::replace(&mut self.last, Ring::new(cap, tail));
         if tail > head.max(full.start) {
-            self.older.push((full, tail));
+            if !self.older.is_empty() {
+                debug_assert!(self.exact < full.cap && full.cap <= tail - head);
+                self.exact |= full.cap;
+            }
+            self.older.push_back((full, tail));
         } else {
             self.retire(full.slots);
         }
@@ -232,9 +266,14 @@ impl<P> Rings<P> {
         P: Clone,
     {
         self.dispose();
-        while self.older.first().is_some_and(|(_, end)| *end <= head) {
-            let (passed, _) = self.older.remove(0);
-            self.retire(passed.slots);
+        while self.older.front().is_some_and(|(_, end)| *end <= head) {
+            let passed = self.older.pop_front();
+            passed
+                .into_iter()
+                .for_each(|(ring, _)| self.retire(ring.slots));
+            if let Some((first, _)) = self.older.front() {
+                self.exact &= !first.cap;
+            }
         }
         let len = tail - head;
         if len < most && self.capacity() > 8 * len.max(BLOCK) {
@@ -259,6 +298,7 @@ impl<P> Rings<P> {
             });
         }
         let large = std::mem::replace(&mut self.last, small);
+        self.exact = 0;
         for (ring, _) in std::mem::take(&mut self.older) {
             self.retire(ring.slots);
         }

@@ -30,6 +30,7 @@ use super::fifo::{
     Fifo, QueryCache, check_prefixes, check_suffixes, join, read_place, write_place,
 };
 use super::items::Item;
+use super::steps::Step;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
 
@@ -53,6 +54,7 @@ impl<M: Monoid> TwoStacks<M> {
 
     fn flip(&mut self) {
         for Item { val, .. } in self.back.drain(..).rev() {
+            Step::Move.note();
             let top = self.front.last().map(|item| &item.agg);
             let agg = join(&self.monoid, Some(&val), top);
             self.front.push(Item { val, agg });

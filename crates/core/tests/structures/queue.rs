@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::common::Random;
+use crate::common::costs::sizes;
 use crate::common::script::seeds;
 use slidewise_core::window::queue::Queue;
+use slidewise_core::window::steps::{self, Step};
 
 /// Random runs of pushes and evictions; `swing` is how long one lasts at most.
 fn compare<P: Clone + PartialEq + std::fmt::Debug>(
@@ -161,4 +163,45 @@ fn entries_stay_where_they_are() {
         queue.push(value);
         assert_eq!(first, std::ptr::from_ref(queue.get(0)));
     }
+}
+
+/// How many rings each access to these entries looks at, at most; all must be found.
+fn most_rings(queue: &mut Queue<usize>, positions: impl Iterator<Item = usize>) -> u64 {
+    let mut most = 0;
+    steps::take(Step::Ring);
+    for position in positions {
+        assert_eq!(*queue.get(position), position);
+        most = most.max(steps::take(Step::Ring));
+        queue.set(position, position);
+        most = most.max(steps::take(Step::Ring));
+    }
+    most
+}
+
+/// A growing queue lies in many rings, whatever has left of the oldest and whatever came at
+/// once. An access looks at two of them, not at log₂ n.
+#[test]
+fn an_access_looks_at_two_rings_while_the_queue_grows() {
+    let mut found = Vec::new();
+    for log in sizes() {
+        let n = 1_usize << log;
+        for (every, batch) in [(n + 1, 1), (3, 1), (2, 7), (5, 1000)] {
+            let mut queue = Queue::default();
+            let mut pushed = 0;
+            while queue.len() < n {
+                let before = pushed;
+                pushed += batch;
+                queue.extend(before..pushed);
+                if pushed % every == 0 {
+                    queue.evict(|| 0);
+                }
+            }
+            let (head, tail) = (queue.head(), queue.tail());
+            let step = (n / 4096).max(1);
+            found.push(most_rings(&mut queue, (head..tail).step_by(step)));
+            let most = most_rings(&mut queue, (0..log).map(|at| tail - (1 << at)));
+            found.push(most);
+        }
+    }
+    assert_eq!(found.iter().max(), Some(&2), "{found:?}");
 }

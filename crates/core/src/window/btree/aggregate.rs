@@ -8,6 +8,7 @@ use super::{Agg, Child, Id, Nodes, Spine, Tree};
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::shape::Kind;
+use crate::window::steps::Step;
 
 /// A fold that starts from nothing without a combine.
 pub(in crate::window) struct Fold<'a, M: Monoid> {
@@ -304,6 +305,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// A bound that everything below a child satisfies is `None` there: published as ±∞.
     /// The printed line 20 would skip a middle child; going by position, none is.
     fn fold_below(&self, id: Id, lo: Option<i64>, hi: Option<i64>, fold: &mut Fold<'_, M>) {
+        Step::Visit.note();
         let nodes = &self.nodes;
         let first = lo.map_or(0, |lo| nodes.below(id, lo));
         let last = hi

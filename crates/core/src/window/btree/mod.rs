@@ -42,6 +42,7 @@ mod spine;
 
 use super::fiba_published::Options;
 use super::shape::{Kind, Shape};
+use super::steps::Step;
 use super::{Batch, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result, Writer};
@@ -164,6 +165,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     pub(in crate::window) fn descend_for_insert(&mut self, start: Id, time: i64) -> Site {
         let (mut node, mut level) = (start, self.nodes.level(start));
         loop {
+            Step::Visit.note();
             let at = self.nodes.up_to(node, time);
             if let Some(site) = self.tied(node, at, time) {
                 return site;
@@ -195,6 +197,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             None => (self.root, None),
         };
         loop {
+            Step::Visit.note();
             let at = self.nodes.below(node, time);
             if self.nodes.times(node).get(at) == Some(&time) {
                 found = Some(Site {

@@ -6,6 +6,7 @@ use std::array::from_fn;
 use std::mem::{needs_drop, replace};
 
 use super::slots::{few, prefix, shift_down_by, shift_in, transfer, transfer_within};
+use crate::window::steps::Step;
 
 pub(in crate::window) type Id = u32;
 pub(in crate::window) const NONE: Id = Id::MAX;
@@ -222,6 +223,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
 
     /// An empty node; an inner one counts as having one child, which is not set yet.
     pub fn allocate(&mut self, level: usize) -> Id {
+        Step::Allocate.note();
         let id = self.reuse().unwrap_or_else(|| self.grow());
         let block = if level == 0 { NONE } else { self.new_block() };
         let node = self.node_mut(id);
@@ -241,6 +243,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
 
     /// Hands the children of a cut node to `pending` and its block back.
     fn dismember(&mut self, id: Id) {
+        Step::Free.note();
         if self.is_leaf(id) {
             return;
         }
@@ -281,6 +284,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
 
     /// Frees one node; its children live on elsewhere.
     pub fn release(&mut self, id: Id) {
+        Step::Free.note();
         self.vacate(id, 0, self.len(id));
         if !self.is_leaf(id) {
             self.vacate_children(id, 0, self.arity(id));
@@ -292,6 +296,7 @@ impl<P: Clone, const E: usize, const K: usize> Nodes<P, E, K> {
     /// Frees a whole subtree: later, a node at a time, if `deferred`. Values that own
     /// memory are dropped at once all the same.
     pub fn cut(&mut self, id: Id, deferred: bool) {
+        Step::Cut.note();
         self.pending.push(id);
         if deferred && !needs_drop::<P>() {
             return;

@@ -3,6 +3,7 @@
 
 use super::{Id, Tree};
 use crate::monoid::Monoid;
+use crate::window::steps::Step;
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// Splits from an overfull node upwards; gives the node where that topped out, which
@@ -36,6 +37,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// 2μ + 1 children become μ + 1 and μ.
     fn split(&mut self, node: Id) {
+        Step::Split.note();
         let parent = self.nodes.parent(node);
         let at = self.nodes.position(node);
         let keep = self.min_arity;
@@ -98,6 +100,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// Merges child `at + 1` into child `at`, with the entry between them.
     fn merge(&mut self, parent: Id, at: usize) -> Id {
+        Step::Merge.note();
         let node = self.nodes.child(parent, at);
         let sibling = self.nodes.child(parent, at + 1);
         let (time, value) = self.nodes.remove(parent, at);
@@ -113,6 +116,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// Moves one entry and one child from a sibling that can spare them, through the
     /// entry between the two.
     fn move_one(&mut self, parent: Id, at: usize, sibling_at: usize) {
+        Step::Borrow.note();
         let node = self.nodes.child(parent, at);
         let sibling = self.nodes.child(parent, sibling_at);
         let between = at.min(sibling_at);
@@ -159,6 +163,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let mut id = id;
         while !self.nodes.is_leaf(id) {
             id = self.nodes.child(id, 0);
+            Step::Visit.note();
         }
         id
     }
@@ -167,6 +172,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let mut id = id;
         while !self.nodes.is_leaf(id) {
             id = self.nodes.last_child(id);
+            Step::Visit.note();
         }
         id
     }

@@ -2,6 +2,7 @@
 
 use super::{Agg, Id, NONE};
 use crate::window::shape::Kind;
+use crate::window::steps::Step;
 
 /// A node of a spine.
 #[derive(Clone, Debug)]
@@ -68,8 +69,10 @@ impl<P: Clone> Spine<P> {
     #[inline(always)]
     pub fn climb(&self, holds: impl Fn(i64) -> bool) -> Id {
         let mut level = 0;
+        Step::Visit.note();
         while level + 2 < self.rungs.len() && !holds(self.rungs[level + 1].edge) {
             level += 1;
+            Step::Visit.note();
         }
         self.rungs[level].id
     }

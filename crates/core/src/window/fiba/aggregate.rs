@@ -7,6 +7,7 @@
 use super::leaf::RunSlice;
 use super::tree::{Child, Id, Spine, Stale, Tree};
 use crate::monoid::{HandleSlot, Monoid};
+use crate::window::steps::Step;
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     pub(super) fn lift_slot(&self, slot: &M::In, promoted: bool) -> M::Partial {
@@ -281,6 +282,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         left: impl Fn(i64) -> bool,
     ) -> (usize, Id, Spine) {
         for level in 0..self.height() {
+            Step::Visit.note();
             let above = self.children(self.right[level + 1]);
             if right(above[above.len() - 1].key) {
                 return (level, self.right[level], Spine::RIGHT);
@@ -300,6 +302,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             _ => None,
         };
         for _ in 0..level {
+            Step::Visit.note();
             let at = self.child_behind(id, time);
             let children = self.children(id);
             next = children.get(at + 1).map(|child| child.key).or(next);
@@ -317,6 +320,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         lo: Option<i64>,
         hi: Option<i64>,
     ) -> M::Partial {
+        Step::Visit.note();
         if level == 0 {
             let leaf = self.leaf(id);
             let from = lo.map_or(leaf.start(), |lo| leaf.lower(lo));

@@ -6,6 +6,7 @@ use super::leaf::RunSlice;
 use super::search::{count_before, gallop};
 use super::tree::{Child, Children, Id, Siblings, Spine, Tree};
 use crate::monoid::Monoid;
+use crate::window::steps::Step;
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// Inserts a piece, none of it younger than all entries.
@@ -30,6 +31,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         spine: Spine,
         mut rest: RunSlice<'_, M::In>,
     ) -> Siblings<M::Partial> {
+        Step::Visit.note();
         if level == 0 {
             return self.interleave(id, spine, rest);
         }

@@ -11,6 +11,7 @@
 use super::leaf::{Leaf, SortedRun};
 use super::tree::{Children, Id, Spare, Tree};
 use crate::monoid::{HandleSlot, Monoid, Slab};
+use crate::window::steps::Step;
 
 /// Nodes are moved when so small a share of the entries is left.
 const MAX_SHRINKAGE: usize = 3;
@@ -75,6 +76,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 *slot = M::In::from_handle(kept.slab.store(partial));
                 bits &= bits - 1;
             }
+            (0..leaf.len()).for_each(|_| Step::Move.note());
             kept.leaves.push(leaf);
             return (kept.leaves.len() - 1) as Id;
         }

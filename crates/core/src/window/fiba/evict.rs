@@ -3,6 +3,7 @@
 use super::leaf::SortedRun;
 use super::tree::{Id, Spine, Tree};
 use crate::monoid::Monoid;
+use crate::window::steps::Step;
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     // -- the front -------------------------------------------------------------------
@@ -164,6 +165,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let mut top = 1;
         while top < self.height() && time >= self.children(self.left[top + 1])[1].key {
             top += 1;
+            Step::Visit.note();
         }
         let spine = Spine {
             left: true,
@@ -192,6 +194,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// Cuts below one boundary node; what lies wholly before the boundary goes to the
     /// free list unseen. The node may be left without children.
     fn cut_below(&mut self, level: usize, id: Id, spine: Spine, time: i64) -> usize {
+        Step::Visit.note();
         let boundary = self.child_behind(id, time);
         let arity = self.children(id).len();
         let mut count = 0;
@@ -424,6 +427,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// Removes the first entry of that time below a node, and fixes underflows below it.
     fn remove_below(&mut self, level: usize, id: Id, spine: Spine, time: i64) -> bool {
+        Step::Visit.note();
         if level == 0 {
             return self.remove_slot(id, time);
         }

@@ -6,6 +6,7 @@ use super::path::Path;
 use super::search::count_before;
 use crate::monoid::{HandleSlot, Monoid, Slab};
 use crate::window::Ties;
+use crate::window::steps::Step;
 
 pub(super) type Id = u32;
 
@@ -268,6 +269,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     pub(super) fn new_leaf(&mut self) -> Id {
+        Step::Allocate.note();
         while self.spare.leaves.is_empty() {
             let Some((id, level)) = self.spare.pending.pop() else {
                 return grow(&mut self.leaves, Leaf::new());
@@ -281,6 +283,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     }
 
     pub(super) fn new_inner(&mut self, mut children: Children<M::Partial>) -> Id {
+        Step::Allocate.note();
         // Room for all children and the one that will split it, no more.
         children.reserve_exact((F + 1).saturating_sub(children.len()));
         children.shrink_to(F + 1);
@@ -300,6 +303,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// Frees an inner node and puts its children where freed nodes go.
     fn take_apart(&mut self, id: Id, level: u8) {
+        Step::Free.note();
         let children = std::mem::take(&mut self.inners[id as usize]);
         self.spare.inners.push(id);
         for child in children {
@@ -313,6 +317,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// Puts a subtree on the free list: O(1), unless its entries need dropping now.
     pub(super) fn discard(&mut self, id: Id, level: usize) {
+        Step::Cut.note();
         if level > 0 {
             self.spare.pending.push((id, level as u8));
         } else {

@@ -3,6 +3,7 @@
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::btree::{Id, NONE, Tree};
+use crate::window::steps;
 
 /// One level of the boundary: a node with entries on both sides of it, its right
 /// neighbour of the same level, and the entry between the two, which their least common
@@ -95,6 +96,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let (mut node, (mut neighbor, mut ancestor, mut between)) = (top, beside);
         let mut steps = Vec::new();
         loop {
+            steps::Step::Visit.note();
             let cut = self.nodes.up_to(node, time);
             steps.push(Step {
                 node,
@@ -201,12 +203,14 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let separator = self.nodes.take(ancestor, between);
         if deficit <= surplus {
             // Move batch.
+            steps::Step::Borrow.note();
             let (time, value) = self.nodes.rotate_front(neighbor, node, deficit, separator);
             self.nodes.exchange(ancestor, between, time, value);
             self.touch(neighbor);
             self.touch(ancestor);
             return Repair::Moved;
         }
+        steps::Step::Merge.note();
         self.nodes.prepend(node, separator, neighbor);
         self.nodes.release(node);
         self.set_left(neighbor);

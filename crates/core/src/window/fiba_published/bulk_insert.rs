@@ -7,6 +7,7 @@ use crate::monoid::Monoid;
 use crate::window::Batch;
 use crate::window::btree::{Child, Id, NONE, Site, Tree};
 use crate::window::shape::Kind;
+use crate::window::steps::Step;
 
 /// An event for a node: an entry to insert, with the child behind it; or, without one, a
 /// recomputation.
@@ -105,6 +106,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             path.pop();
             if path.is_empty() {
                 let parent = self.nodes.parent(node);
+                Step::Visit.note();
                 path.push((parent, self.right_of(parent)));
             }
         }
@@ -126,6 +128,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             }
             right = self.nodes.times(node).get(at).copied().or(right);
             node = self.nodes.child(node, at);
+            Step::Visit.note();
             path.push((node, right));
         }
     }
@@ -261,6 +264,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             let to = if last { arity } else { from + piece };
             let after = node;
             if number > 0 {
+                Step::Split.note();
                 node = self.nodes.allocate(level);
             }
             let children = room.children.get(from..to).unwrap_or(&[]);

@@ -3,6 +3,7 @@
 use crate::monoid::Monoid;
 use crate::window::Ties;
 use crate::window::btree::{Id, Site, Tree};
+use crate::window::steps::Step;
 
 impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
     /// The lowest spine node below which an insert at `time` belongs.
@@ -64,6 +65,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
 
     /// The root's first and last separator, unless it is a leaf.
     fn separators(&self) -> (Option<i64>, Option<i64>) {
+        Step::Visit.note();
         (self.left.root_edge(), self.right.root_edge())
     }
 }

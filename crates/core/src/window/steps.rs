@@ -1,0 +1,51 @@
+//! What structures do beside combining, counted for the tests of costs.
+//!
+//! Builds with debug assertions count, per thread; others leave nothing of it.
+
+use std::cell::Cell;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A search or a walk comes to a node of a tree.
+    Visit,
+    /// A node is split in two.
+    Split,
+    /// Two nodes become one.
+    Merge,
+    /// A node takes entries from another one beside it.
+    Borrow,
+    /// A subtree is cut off, whatever its size.
+    Cut,
+    /// A node goes to the free list by itself.
+    Free,
+    /// A node is taken from the free list, or made.
+    Allocate,
+    /// An entry is moved to other memory.
+    Move,
+    /// A ring of a queue is looked at.
+    Ring,
+}
+
+const KINDS: usize = Step::Ring as usize + 1;
+
+thread_local! {
+    static COUNTS: [Cell<u64>; KINDS] = const { [const { Cell::new(0) }; KINDS] };
+}
+
+impl Step {
+    /// Counts the step.
+    #[inline(always)]
+    pub(super) fn note(self) {
+        if cfg!(debug_assertions) {
+            COUNTS.with(|counts| {
+                let count = &counts[self as usize];
+                count.set(count.get() + 1);
+            });
+        }
+    }
+}
+
+/// How many steps of a kind this thread has taken since it last asked.
+pub fn take(step: Step) -> u64 {
+    COUNTS.with(|counts| counts[step as usize].replace(0))
+}
