@@ -22,6 +22,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "commutes",
+    "costs",
     "hashes",
     "hop_windows",
     "kernel_kind",
@@ -127,6 +128,9 @@ class Window:
 
 def algorithms() -> list[
     tuple[str, bool, str | None, bool, bool, list[tuple[str, int, list[int] | None]]]
+]: ...
+def costs() -> list[
+    tuple[str, str, list[tuple[str, str, str]], list[tuple[str, str, str]]]
 ]: ...
 def hashes(array: object) -> ArrowArray: ...
 def commutes(kind: str, inputs: int) -> bool: ...

@@ -5,7 +5,9 @@ use slidewise_core::aggregate::{
     AggSpec, DType, Kind, commutes as order_is_free, obeys, subtracts_exactly as exactly,
 };
 use slidewise_core::monoid::Law;
+use slidewise_core::window::Ties;
 use slidewise_core::window::algorithm::{ALGORITHMS, AlgorithmInfo, Allowed};
+use slidewise_core::window::costs::{Costs, TABLE};
 
 use crate::errors::internal_error;
 
@@ -44,6 +46,38 @@ fn row(info: &AlgorithmInfo) -> Row {
         info.shared(),
         parameters.collect(),
     )
+}
+
+/// An operation, and its cost: amortised and in the worst case.
+type CostText = (&'static str, String, String);
+
+/// The table of costs: algorithm, variant, and the costs under both kinds of ties.
+#[pyfunction]
+pub(crate) fn costs() -> Vec<(&'static str, &'static str, Vec<CostText>, Vec<CostText>)> {
+    let rows = TABLE.iter().map(|row| {
+        let [combine, keep] = [Ties::Combine, Ties::Keep].map(|ties| texts(&row.costs(ties)));
+        (row.algorithm, row.variant, combine, keep)
+    });
+    rows.collect()
+}
+
+fn texts(costs: &Costs) -> Vec<CostText> {
+    let split = [
+        ("insert", costs.insert),
+        ("evict", costs.evict),
+        ("query", costs.query),
+        ("slide", costs.slide),
+    ];
+    let same = [
+        ("repeated", costs.repeated.to_string()),
+        ("evict_until", costs.evict_until.to_string()),
+        ("insert_many", costs.insert_many.to_string()),
+        ("moves", costs.moves.to_string()),
+    ];
+    let split =
+        split.map(|(name, cost)| (name, cost.amortised.to_string(), cost.worst.to_string()));
+    let same = same.map(|(name, text)| (name, text.clone(), text));
+    split.into_iter().chain(same).collect()
 }
 
 const LAWS: [(&str, Law); 3] = [

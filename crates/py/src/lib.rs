@@ -80,6 +80,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(keys::sort_rows, module)?)?;
     module.add_function(wrap_pyfunction!(tables::kernel_kind, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::costs, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::commutes, module)?)?;
     module.add_function(wrap_pyfunction!(schedules::query_plan, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::obeys_law, module)?)?;

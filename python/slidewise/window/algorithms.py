@@ -1,6 +1,7 @@
 """The table of algorithms: the facts that the core has of each, and its card.
 
-The cards are data, in algorithms.toml. Tests of the core assert their costs and space.
+Costs are numbers of the core, whose tests count them. The rest is data, in
+algorithms.toml.
 """
 
 import operator
@@ -17,6 +18,7 @@ from typing import Any, SupportsIndex, overload
 import slidewise._core as _core
 from slidewise.errors import SpecError
 from slidewise.spec.durations import Length, parse_length
+from slidewise.window.costs import cost_fields
 
 __all__ = [
     "ALGORITHMS",
@@ -192,21 +194,32 @@ def read_table() -> dict[str, Any]:
 
 @cache
 def _cards() -> tuple["Card", ...]:
-    return tuple(
-        Card(**{**card, "bytes_per_entry": tuple(card["bytes_per_entry"])})
-        for card in read_table()["algorithm"]
-    )
+    return tuple(map(_card, read_table()["algorithm"]))
+
+
+def _card(entry: Mapping[str, Any]) -> "Card":
+    """The card of an entry of the table."""
+    costs, remarks = cost_fields(entry["name"]), entry.get("remarks", {})
+    for name, remark in remarks.items():
+        costs[name] += f"; {remark}"
+    known: dict[str, Any] = {**entry, **costs}
+    known.pop("remarks", None)
+    known["bytes_per_entry"] = tuple(entry["bytes_per_entry"])
+    return Card(**known)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Card:
     """The properties of an algorithm: order, laws, costs, space, when to choose it.
 
-    Costs are in combines and moves of entries. n is the length of the window, d the
-    number of entries between an entry and the nearer end, m the size of a bulk. A
-    custom aggregation defers its combines until a query needs them, and the card counts
-    them for the call that deferred them: see `slidewise.aggregation`. Bytes were
-    measured on sums of int64, whose partials take 16 bytes.
+    Costs are in combines and moves of entries, of windows of 16 entries and more. n is
+    the most entries in the course of a call, d the number of entries between an entry
+    and the nearer end, m the size of a bulk. With ties="combine", the default, a
+    structure for entries in order keeps the latest entry aside, since others may be
+    combined with it: so a query takes one combine more than with "keep". A custom
+    aggregation defers its combines until a query needs them, and the card counts them
+    for the call that deferred them: see `slidewise.aggregation`. Bytes were measured on
+    sums of int64, whose partials take 16 bytes.
 
     Attributes:
         name: The name, as in `Window(..., algorithm=name)`.
@@ -221,6 +234,8 @@ class Card:
         query: Cost of a query of the whole window.
         range: Cost of a query of a sub-range.
         bulk: Cost of bulk inserts and evicts.
+        moves: Entries and partials that a call moves, but for what an allocator moves
+            to enlarge a block.
         bytes_per_entry: Minimum and maximum over all lengths, of a window that keeps
             its length and has slid by twice as much.
         space: The parts of that, and the cases in which it is more.
@@ -239,6 +254,7 @@ class Card:
     query: str
     range: str
     bulk: str
+    moves: str
     bytes_per_entry: tuple[int, int]
     space: str
     differs: str
@@ -264,12 +280,17 @@ class Card:
         """Its row in the table of `algorithms`: the first clause of each field."""
         least, most = self.bytes_per_entry
         head = (self.name, _gist(self.order), _gist(self.laws))
-        costs = (self.amortised, self.worst, f"{least} to {most}")
+        costs = (_cost(self.amortised), _cost(self.worst), f"{least} to {most}")
         return (*head, *costs, _gist(self.choose))
 
 
 def _gist(text: str) -> str:
     return re.split(r"[:;.] ", text)[0]
+
+
+def _cost(text: str) -> str:
+    """The cost of the default."""
+    return text.partition(";")[0].partition(" (")[0]
 
 
 def card_of(name: str) -> Card:
@@ -300,8 +321,8 @@ _COLUMNS = (
     ("choose", 29),
 )
 _ABOUT = """\
-amortised, worst: combines of an insert, an evict and a query together, for n entries of
-which d lie between a late one and the nearer end. bytes per entry: sums of int64.
+amortised, worst: combines of an insert, an evict and a query together, of entries in
+order, n at most. bytes per entry: sums of int64.
 A whole card: slidewise algorithms NAME, or sw.algorithms()[NAME]."""
 
 
@@ -322,7 +343,7 @@ class Cards(tuple[Card, ...]):
 
         Example:
             >>> algorithms()["daba_lite"].worst
-            '6'
+            '7 (6 with ties="keep")'
         """
         if isinstance(at, str):
             return card_of(at)

@@ -257,7 +257,8 @@ class Window(_core.Window):
             >>> import slidewise as sw
             >>> print(sw.Window(sw.sum(), last="1h").explain())
             fiba: chosen by "auto" for any aggregation, because it accepts entries in
-              any order at the best known cost; a query takes at most 2 combines
+              any order at the best known cost; a query takes 2 combines, n − 1 of
+              up to 16 entries
             sum(): one entry per time; equal times combine
             evicts entries beyond the last 1h
         """

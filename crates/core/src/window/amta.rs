@@ -6,9 +6,9 @@
 //! |        | in bulk FiBA (2023), §2 and §7                                        |
 //! | order  | in order                                                              |
 //! | laws   | associative                                                           |
-//! | costs  | insert: amortised 2 combines, worst 1 + log₂ n; evict: amortised 1,   |
-//! |        | worst 2 log₂ n; evict_until: at most 2 log₂ n combines; query: 1;     |
-//! |        | part: 2 log₂ n                                                        |
+//! | costs  | insert: amortised 2 combines, worst 1 + ⌊log₂ n⌋; evict: amortised 1, |
+//! |        | worst 2 ⌈log₂ n⌉ − 3, and evict_until no more; query: 1; part:        |
+//! |        | 2 log₂ n                                                              |
 //! | space  | 48 to 96 bytes per entry of a sum of int64: a time, a value and 2 to  |
 //! |        | 4 partials                                                            |
 //! | choose | in-order streams whose windows shrink by many entries at once         |

@@ -2,7 +2,9 @@
 //!
 //! | card     |                                                                     |
 //! |----------|---------------------------------------------------------------------|
-//! | paper    | none; the baseline of all five                                      |
+//! | paper    | the baseline of all five: Tangwongsan, Hirzel, Schneider 2015       |
+//! |          | (DABA), Figure 20; ISS of the Reactive Aggregator; Naive of         |
+//! |          | SlickDeque                                                          |
 //! | order    | any                                                                 |
 //! | laws     | associative                                                         |
 //! | costs    | insert O(n) moves when late, evict O(1), query n − 1 combines       |

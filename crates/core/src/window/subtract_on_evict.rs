@@ -2,7 +2,8 @@
 //!
 //! | card     |                                                                        |
 //! |----------|------------------------------------------------------------------------|
-//! | paper    | the baseline of Tangwongsan, Hirzel, Schneider 2015 (DABA), Figure 19  |
+//! | paper    | a baseline: Tangwongsan, Hirzel, Schneider 2015 (DABA), Figure 19;     |
+//! |          | Panes (Inv) and R-Int in SlickDeque (2018), §2.2                       |
 //! | order    | in order                                                               |
 //! | laws     | associative, with an inverse                                           |
 //! | costs    | insert 1 combine, evict 1 inverse, query 0; worst case the same, but   |

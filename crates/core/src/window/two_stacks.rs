@@ -2,7 +2,8 @@
 //!
 //! | card     |                                                                        |
 //! |----------|------------------------------------------------------------------------|
-//! | paper    | Tangwongsan, Hirzel, Schneider 2015 (DABA), §4, Figures 4 and 5        |
+//! | paper    | folklore (adamax, stackoverflow.com, 2011); as described by            |
+//! |          | Tangwongsan, Hirzel, Schneider 2015 (DABA), §4, Figures 4 and 5        |
 //! | order    | in order                                                               |
 //! | laws     | associative                                                            |
 //! | costs    | amortised ≤ 3 combines per insert, evict and query together; a single  |

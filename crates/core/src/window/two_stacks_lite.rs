@@ -2,10 +2,9 @@
 //!
 //! | card     |                                                                        |
 //! |----------|------------------------------------------------------------------------|
-//! | paper    | Two-Stacks of Tangwongsan, Hirzel, Schneider 2015 (DABA), §4; the lite |
-//! |          | form, which keeps one aggregate per entry, is theirs, too: In-Order    |
-//! |          | Sliding-Window Aggregation in Worst-Case Constant Time (2021, VLDBJ    |
-//! |          | 30)                                                                    |
+//! | paper    | two stacks are folklore; the lite form, which keeps one aggregate per  |
+//! |          | entry, is of Tangwongsan, Hirzel, Schneider: In-Order Sliding-Window   |
+//! |          | Aggregation in Worst-Case Constant Time (2021, VLDBJ 30)               |
 //! | order    | in order                                                               |
 //! | laws     | associative                                                            |
 //! | costs    | amortised ≤ 3 combines per insert, evict and query together; a single  |

@@ -6,6 +6,7 @@
 mod common;
 
 mod costs;
+mod costs_cards;
 mod costs_flat;
 mod costs_hybrids;
 mod costs_in_order;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use crate::common::Random;
 use crate::common::costs::sizes;
 use crate::common::script::seeds;
+use crate::heavy::{Heavy, Nothing, take_copies};
+use slidewise_core::window::costs::MOVED_AT_ONCE;
 use slidewise_core::window::queue::Queue;
 use slidewise_core::window::steps::{self, Step};
 
@@ -204,4 +206,20 @@ fn an_access_looks_at_two_rings_while_the_queue_grows() {
         }
     }
     assert_eq!(found.iter().max(), Some(&2), "{found:?}");
+}
+
+/// What a window that has shrunk moves at once, of all lengths that one may shrink to.
+#[test]
+fn at_most_127_entries_move_at_once() {
+    let mut most = 0;
+    for n in 1000..1200_usize {
+        let mut queue = Queue::default();
+        (0..n).for_each(|value| queue.push(Heavy::<Nothing>::from(value as i64)));
+        while !queue.is_empty() {
+            take_copies();
+            queue.evict(Heavy::default);
+            most = most.max(take_copies());
+        }
+    }
+    assert_eq!(most, MOVED_AT_ONCE);
 }

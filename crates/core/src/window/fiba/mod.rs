@@ -8,7 +8,9 @@
 //! | laws   | associative                                                           |
 //! | costs  | d: entries between the site and the nearer end; m: entries of a bulk. |
 //! |        | insert, evict(t): amortised O(log d); append, evict: amortised O(1);  |
-//! |        | query: 2 combines; range: O(log d_lo + log d_hi + log n_sub);         |
+//! |        | query: 2 combines, n − 1 of up to `SMALL` entries, and if combining   |
+//! |        | does not commute what is staged goes in first;                        |
+//! |        | range: O(log d_lo + log d_hi + log n_sub);                            |
 //! |        | evict_until: amortised O(log m), worst O(log n);                      |
 //! |        | insert_many: O(log d + m (1 + log(d/m))). Beside the combines: an     |
 //! |        | eviction that leaves less than a third of the entries moves those n   |
@@ -45,8 +47,9 @@
 //!    a quarter or more (the append split leaves `MIN_ARITY`), merges at most three
 //!    quarters: between two restructurings of a node lie Ω(F) changes below it.
 //!    Leaves off the spines hold at least `L/8`; the fingers at least one entry.
-//! 5. *Late entries are staged*, a leaf full of them or one in 256 of a large window, and
-//!    inserted together; the amortised cost is that of a bulk insert. If combining
+//! 5. *Late entries are staged*, a leaf full of them or one in 256 of a large window, at
+//!    most 16,384, and inserted together; the amortised cost is that of a bulk insert, and
+//!    the worst that of one of so many. If combining
 //!    commutes the tail takes their values at once, else a query first moves them in. The
 //!    oldest staged time bounds what eviction may do without moving them in. Where late
 //!    is the rule (a quarter of the arrivals), all that arrives is staged: whether an

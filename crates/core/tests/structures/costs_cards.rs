@@ -1,0 +1,511 @@
+//! The table of costs that cards show, row by row, in both directions: no operation takes
+//! more, and one takes as much. Windows of 2⁴ to 2¹² entries here, to 2²⁰ in
+//! `make test-long`.
+
+use crate::common::costs::all_sizes;
+use crate::common::monoids::{Affine, Largest, Total, take_combines, take_inverses};
+use crate::drive::{Do, drive, in_pairs, tremble};
+use crate::heavy::{Nothing, sum, take_copies};
+use slidewise_core::monoid::{Entry, Monoid};
+use slidewise_core::window::aba::Aba;
+use slidewise_core::window::algorithm::ALGORITHMS;
+use slidewise_core::window::amta::Amta;
+use slidewise_core::window::b_int::BInt;
+use slidewise_core::window::btree::BTree;
+use slidewise_core::window::costs::{Amount, Bulk, Cost, Costs, MOVED_AT_ONCE, Row, TABLE};
+use slidewise_core::window::daba::Daba;
+use slidewise_core::window::daba_chain::DabaChain;
+use slidewise_core::window::daba_late::DabaLate;
+use slidewise_core::window::daba_lite::DabaLite;
+use slidewise_core::window::fiba::Fiba;
+use slidewise_core::window::fiba_published::Options;
+use slidewise_core::window::fifo::Fifo;
+use slidewise_core::window::flat_fat::FlatFatQueue;
+use slidewise_core::window::flat_fit::FlatFit;
+use slidewise_core::window::in_order::InOrder;
+use slidewise_core::window::reactive::Reactive;
+use slidewise_core::window::recalculate::Recalculate;
+use slidewise_core::window::slick_deque::SlickDeque;
+use slidewise_core::window::slick_deque_inv::SlickDequeInv;
+use slidewise_core::window::steps;
+use slidewise_core::window::subtract_on_evict::SubtractOnEvict;
+use slidewise_core::window::two_stacks::TwoStacks;
+use slidewise_core::window::two_stacks_lite::TwoStacksLite;
+use slidewise_core::window::{Batch, Ties, Window};
+
+/// What an operation may be: of a window, whose entries have rising times.
+type Stepper = Box<dyn FnMut(Do)>;
+
+/// Given the window of a row, however it is of.
+trait Use {
+    fn take<M: Monoid<In: From<i64>>, W: Window<M> + 'static>(&mut self, window: W);
+
+    fn queue<M: Monoid<In: From<i64>>, F: Fifo<M>>(&mut self, fifo: F, ties: Ties) {
+        self.take(InOrder::new(fifo, ties));
+    }
+}
+
+fn caching(row: &Row) -> bool {
+    row.variant != "caching=False"
+}
+
+/// Hands over the window of a row, for about n entries.
+fn window_of<M: Monoid<In: From<i64>>>(
+    row: &Row,
+    maps: M,
+    ties: Ties,
+    n: usize,
+    user: &mut impl Use,
+) {
+    let caching = caching(row);
+    let arity = match row.variant.strip_prefix("arity=") {
+        Some(arity) => arity.parse().expect("a number"),
+        None => 4,
+    };
+    match (row.algorithm, row.variant) {
+        ("fiba", "") => user.take(Fiba::<_, 64, 32>::new(maps, ties)),
+        ("fiba", _) => user.take(Fiba::<_, 16, 8>::new(maps, ties)),
+        ("daba_lite", _) => user.queue(DabaLite::new(maps), ties),
+        ("two_stacks_lite", _) => user.queue(TwoStacksLite::new(maps), ties),
+        ("amta", _) => user.queue(Amta::new(maps), ties),
+        ("flat_fat", _) => user.queue(FlatFatQueue::new(maps, 1), ties),
+        ("reactive", _) => user.take(Reactive::new(maps, ties)),
+        ("b_int", _) => user.queue(BInt::new(maps), ties),
+        ("flat_fit", _) => user.queue(FlatFit::new(maps), ties),
+        ("daba_chain", _) => user.queue(DabaChain::new(maps, 1), ties),
+        ("daba_late", _) => user.take(DabaLate::new(maps, ties, n as i64 / 4)),
+        ("btree", _) => user.take(BTree::new(maps, ties, arity)),
+        ("fiba_published", _) => {
+            user.take(BTree::with_fingers(maps, ties, arity, Options::default()))
+        }
+        ("daba", _) => user.queue(Daba::new(maps, caching), ties),
+        ("aba", _) => user.queue(Aba::new(maps, caching), ties),
+        ("two_stacks", _) => user.queue(TwoStacks::new(maps, caching), ties),
+        ("recalculate", _) => user.take(Recalculate::new(maps, ties)),
+        other => panic!("no window of {other:?}"),
+    }
+}
+
+/// The same, of whatever the row asks for.
+fn lawful(row: &Row, ties: Ties, n: usize, user: &mut impl Use) {
+    match (row.algorithm, row.variant) {
+        ("subtract_on_evict", _) => user.queue(SubtractOnEvict::new(Total), ties),
+        ("slick_deque", "Inv") => user.queue(SlickDequeInv::new(Total, 1), ties),
+        ("slick_deque", _) => user.queue(SlickDeque::new(Largest), ties),
+        _ => window_of(row, Affine::<0>, ties, n, user),
+    }
+}
+
+/// Makes a stepper, whose values fall from each multiple of `period` to the next.
+struct Stepping {
+    period: i64,
+    made: Option<Stepper>,
+}
+
+impl Use for Stepping {
+    fn take<M: Monoid<In: From<i64>>, W: Window<M> + 'static>(&mut self, mut window: W) {
+        let (mut time, period) = (0, self.period);
+        self.made = Some(Box::new(move |what| match what {
+            Do::Insert => {
+                time += 1;
+                window.insert(time, Entry::Raw((-(time % period)).into()));
+            }
+            Do::Evict => drop(window.evict()),
+            Do::Query => drop(window.query()),
+        }));
+    }
+}
+
+fn stepper(row: &Row, ties: Ties, n: usize) -> Stepper {
+    let mut step = Stepping {
+        period: n as i64,
+        made: None,
+    };
+    lawful(row, ties, n, &mut step);
+    step.made.expect("a window")
+}
+
+fn spent() -> u64 {
+    take_combines() + take_inverses()
+}
+
+/// The most combines of an insert, an evict, a query, and of three in a row that are one of
+/// each, the query last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Worst([u64; 4]);
+
+impl Worst {
+    /// Takes a path, of which only what happens to up to n entries counts.
+    fn take(&mut self, mut step: Stepper, n: usize, path: impl FnOnce(&mut dyn FnMut(Do))) {
+        let (mut len, mut recent) = (0, [(Do::Query, 0); 2]);
+        spent();
+        path(&mut |what| {
+            let before = len;
+            match what {
+                Do::Insert => len += 1,
+                Do::Evict => len -= 1,
+                Do::Query => (),
+            }
+            step(what);
+            let now = if len.max(before) <= n { spent() } else { 0 };
+            spent();
+            let at = what as usize;
+            self.0[at] = self.0[at].max(now);
+            let both =
+                recent.iter().all(|(kind, _)| *kind != Do::Query) && recent[0].0 != recent[1].0;
+            if what == Do::Query && both {
+                self.0[3] = self.0[3].max(recent[0].1 + recent[1].1 + now);
+            }
+            recent = [recent[1], (what, now)];
+        });
+    }
+}
+
+/// Filled to less than n, then entries come before others go.
+fn overlapping(n: usize, slides: usize, step: &mut dyn FnMut(Do)) {
+    for _ in 1..n {
+        step(Do::Insert);
+        step(Do::Query);
+    }
+    for _ in 0..slides {
+        step(Do::Insert);
+        step(Do::Evict);
+        step(Do::Query);
+    }
+}
+
+fn worst(row: &Row, ties: Ties, n: usize) -> Worst {
+    let mut found = Worst::default();
+    let make = || stepper(row, ties, n);
+    found.take(make(), n, |step| drive(n, step));
+    found.take(make(), n, |step| in_pairs(n, 2 * n, step));
+    found.take(make(), n, |step| overlapping(n, 2 * n, step));
+    found
+}
+
+const OPERATIONS: [&str; 4] = ["insert", "evict", "query", "slide"];
+
+fn all(costs: &Costs) -> [Cost; 4] {
+    [costs.insert, costs.evict, costs.query, costs.slide]
+}
+
+fn name(row: &Row, ties: Ties) -> String {
+    format!("{} {} {ties:?}", row.algorithm, row.variant)
+}
+
+fn each_row(mut check: impl FnMut(&Row, Ties)) {
+    for row in &TABLE {
+        for ties in [Ties::Keep, Ties::Combine] {
+            check(row, ties);
+        }
+    }
+}
+
+/// Exponents of lengths.
+fn lengths(small: &'static [u32], large: &'static [u32]) -> impl Iterator<Item = u32> {
+    let more = if all_sizes() { large } else { &[] };
+    small.iter().chain(more).copied()
+}
+
+#[test]
+fn every_algorithm_has_its_rows() {
+    let mut rows: Vec<&str> = TABLE.iter().map(|row| row.algorithm).collect();
+    rows.dedup();
+    let names: Vec<&str> = ALGORITHMS.iter().map(|known| known.name).collect();
+    assert_eq!(rows, names);
+}
+
+/// Around each power of two no operation takes more, and one of each kind takes as much.
+#[test]
+fn the_worst_of_each_operation_is_that_of_the_table() {
+    each_row(|row, ties| {
+        let costs = all(&row.costs(ties));
+        let mut first = Worst::default();
+        // Leaves of 64 make few levels: those grow later.
+        let tree = matches!(costs[3].worst, Amount::Order(_));
+        let large = tree && ties == Ties::Combine;
+        for log in lengths(&[6, 9, 12], &[15, 20]).filter(|log| large || *log != 12) {
+            let n = 1_usize << log;
+            let mut reached = [false; 4];
+            let mut most = Worst::default();
+            // Where the largest trees are full, and where they are made.
+            let near = if log < 15 { n - 2..=n + 2 } else { n..=n + 2 };
+            for n in near {
+                let Worst(found) = worst(row, ties, n);
+                for (at, cost) in costs.iter().enumerate() {
+                    most.0[at] = most.0[at].max(found[at]);
+                    if let Some(bound) = cost.worst.at(n as u64) {
+                        let what = format!("{} of {} {n}", OPERATIONS[at], name(row, ties));
+                        assert!(found[at] as f64 <= bound, "{what}: {found:?}, {bound}");
+                        reached[at] |= found[at] as f64 == bound;
+                    }
+                }
+            }
+            for (at, cost) in costs.iter().enumerate() {
+                let what = format!("{} of {} {n}: {most:?}", OPERATIONS[at], name(row, ties));
+                match cost.worst {
+                    Amount::Exactly(_) => assert!(reached[at], "{what} is less than said"),
+                    // Trees: bounds by arity are in costs.rs and costs_trees.rs.
+                    Amount::Order(_) => {
+                        let grows = first.0[at] < most.0[at] || log < 12;
+                        assert!(grows, "{what} does not grow");
+                        assert!(most.0[at] <= 32 * u64::from(log), "{what} grows faster");
+                    }
+                }
+            }
+            if log == 6 {
+                first = most;
+            }
+        }
+    });
+}
+
+/// Small windows of any length, in any state.
+#[test]
+fn small_windows_take_no_more_than_the_table_says() {
+    each_row(|row, ties| {
+        for n in [16, 17, 22, 27, 31, 32] {
+            let mut found = worst(row, ties, n);
+            for by in (0..=2 * n).step_by(3) {
+                found.take(stepper(row, ties, n), n, |step| tremble(n - 2, by, step));
+            }
+            for (at, cost) in all(&row.costs(ties)).iter().enumerate() {
+                let bound = cost.worst.at(n as u64).unwrap_or(f64::MAX);
+                let what = format!("{} of {} {n}", OPERATIONS[at], name(row, ties));
+                assert!(found.0[at] as f64 <= bound, "{what}: {found:?}, {bound}");
+            }
+        }
+    });
+}
+
+fn slides(step: &mut Stepper, count: usize, mut each: impl FnMut(Do)) {
+    for _ in 0..count {
+        for what in [Do::Evict, Do::Insert, Do::Query] {
+            step(what);
+            each(what);
+        }
+    }
+}
+
+/// Of a long run of slides, each operation takes on average what the table says, within a
+/// tenth; of trees, whose nodes fill up as they may, within six.
+#[test]
+fn the_average_of_each_operation_is_that_of_the_table() {
+    each_row(|row, ties| {
+        let costs = all(&row.costs(ties));
+        for log in lengths(&[10, 12], &[15, 20]) {
+            let n = 1_usize << log;
+            let mut step = stepper(row, ties, n);
+            (0..n).for_each(|_| step(Do::Insert));
+            slides(&mut step, 2 * n, |_| ());
+            let (mut sums, count) = ([0; 4], 2 * n);
+            spent();
+            slides(&mut step, count, |what| {
+                let now = spent();
+                sums[what as usize] += now;
+                sums[3] += now;
+            });
+            let each = sums.map(|sum| sum as f64 / count as f64);
+            let near = match costs[0].amortised {
+                Amount::Exactly(_) => 0.1,
+                Amount::Order(_) => 0.6,
+            };
+            for (at, cost) in costs.iter().enumerate() {
+                let what = format!("{} of {} {n}: {each:?}", OPERATIONS[at], name(row, ties));
+                let bound = match cost.amortised {
+                    Amount::Exactly(formula) => formula.at(n as u64),
+                    Amount::Order("1") => 30.0,
+                    Amount::Order(_) => 16.0 * f64::from(log),
+                };
+                assert!(each[at] <= bound + near, "{what}, bound {bound}");
+                if matches!(cost.amortised, Amount::Exactly(_)) {
+                    assert!(each[at] >= bound - near, "{what} is less than {bound}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_repeated_query_takes_what_the_table_says() {
+    each_row(|row, ties| {
+        let n = 1 << 10;
+        let mut step = stepper(row, ties, n);
+        (0..n).for_each(|_| step(Do::Insert));
+        let mut most = 0;
+        for _ in 0..n {
+            slides(&mut step, 1, |_| ());
+            spent();
+            step(Do::Query);
+            most = most.max(spent());
+        }
+        let repeated = row.costs(ties).repeated;
+        match repeated.at(n as u64) {
+            Some(bound) => assert_eq!(most as f64, bound, "{}", name(row, ties)),
+            None => assert!((2..=20).contains(&most), "{} {most}", name(row, ties)),
+        }
+    });
+}
+
+/// Counts what operations on m entries take, and what m operations do.
+struct InBulk<'a> {
+    costs: &'a Costs,
+    name: String,
+    n: u64,
+    /// The most that a bulk evict has taken.
+    most: u64,
+}
+
+fn batch<M: Monoid<In: From<i64>>>(times: std::ops::Range<i64>) -> Batch<M> {
+    let mut batch = Batch::with_capacity((times.end - times.start) as usize);
+    for time in times {
+        batch.push(time, Entry::Raw((-time).into()));
+    }
+    batch
+}
+
+impl Use for InBulk<'_> {
+    fn take<M: Monoid<In: From<i64>>, W: Window<M> + 'static>(&mut self, window: W) {
+        let n = self.n as i64;
+        for filled in [n, 3 * n] {
+            for m in [1, 2, 3, 10, 63, 64, 65, 100, n - 1] {
+                let mut window = window.clone();
+                for time in 0..filled {
+                    window.insert(time, Entry::Raw((-time).into()));
+                    window.query();
+                }
+                let until = filled - n;
+                (0..until).for_each(|_| _ = window.evict());
+                window.query();
+                self.evict(&window, until + m - 1);
+                self.insert(&window, filled..filled + m);
+            }
+        }
+    }
+}
+
+impl InBulk<'_> {
+    fn evict<M: Monoid<In: From<i64>>, W: Window<M>>(&mut self, window: &W, to: i64) {
+        let (mut single, mut bulk) = (window.clone(), window.clone());
+        spent();
+        while single.oldest().is_some_and(|oldest| oldest <= to) {
+            single.evict();
+        }
+        let singly = spent();
+        bulk.evict_until(to);
+        let at_once = spent();
+        self.most = self.most.max(at_once);
+        match self.costs.evict_until {
+            Bulk::OneByOne => assert_eq!(at_once, singly, "{}", self.name),
+            Bulk::AtMost(amount) => {
+                let bound = amount.at(self.n).expect("a number");
+                assert!(at_once as f64 <= bound, "{} {at_once}, {bound}", self.name);
+            }
+            // In costs.rs and costs_trees.rs.
+            Bulk::Order(_) => (),
+        }
+    }
+
+    fn insert<M: Monoid<In: From<i64>>, W: Window<M>>(
+        &self,
+        window: &W,
+        times: std::ops::Range<i64>,
+    ) {
+        let (mut single, mut bulk) = (window.clone(), window.clone());
+        spent();
+        for time in times.clone() {
+            single.insert(time, Entry::Raw((-time).into()));
+        }
+        let singly = spent();
+        bulk.insert_batch(batch(times));
+        let at_once = spent();
+        match self.costs.insert_many {
+            Bulk::OneByOne => assert_eq!(at_once, singly, "{}", self.name),
+            Bulk::AtMost(_) | Bulk::Order(_) => (),
+        }
+    }
+}
+
+#[test]
+fn bulk_operations_take_what_the_table_says() {
+    each_row(|row, ties| {
+        let costs = row.costs(ties);
+        let mut reached = false;
+        for n in [127, 128] {
+            let mut count = InBulk {
+                costs: &costs,
+                name: name(row, ties),
+                n,
+                most: 0,
+            };
+            lawful(row, ties, n as usize, &mut count);
+            reached |= match costs.evict_until {
+                Bulk::AtMost(amount) => amount.at(n) == Some(count.most as f64),
+                Bulk::OneByOne | Bulk::Order(_) => true,
+            };
+        }
+        assert!(reached, "{}: less than said", name(row, ties));
+    });
+}
+
+/// What an operation moves at most, of windows that are filled, slid and drained.
+struct Moved(u64, usize);
+
+impl Use for Moved {
+    fn take<M: Monoid<In: From<i64>>, W: Window<M> + 'static>(&mut self, window: W) {
+        let mut step = Stepping {
+            period: 1,
+            made: None,
+        };
+        step.take(window);
+        let mut step = step.made.expect("a window");
+        steps::take(steps::Step::Move);
+        take_copies();
+        drive(self.1, |what| {
+            step(what);
+            self.0 = self.0.max(take_copies() + steps::take(steps::Step::Move));
+        });
+    }
+}
+
+/// Multiples of n to a tenth of n; what is constant, to the three queues of a window (their
+/// exact number is in queue.rs).
+#[test]
+fn an_operation_moves_what_the_table_says() {
+    each_row(|row, ties| {
+        if ["subtract_on_evict", "slick_deque", "recalculate"].contains(&row.algorithm) {
+            return; // Of the first two the queues are those of others.
+        }
+        for log in lengths(&[12], &[13, 18]) {
+            // One more than a power of two, and that is the open one.
+            let n = (1_usize << log) + 1;
+            let mut moved = Moved(0, n);
+            window_of(row, sum::<Nothing>(), ties, n, &mut moved);
+            let what = format!("{} {n}: {} moves", name(row, ties), moved.0);
+            match row.costs(ties).moves {
+                Amount::Exactly(bound) if bound.entries > 0.0 => {
+                    let each = moved.0 as f64 / n as f64;
+                    assert!((each - bound.entries).abs() <= 0.1, "{what}, {bound}");
+                }
+                Amount::Exactly(_) => assert!(moved.0 <= 3 * MOVED_AT_ONCE + 8, "{what}"),
+                Amount::Order(_) => assert!(moved.0 <= 400 + 32 * u64::from(log), "{what}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn formulas_are_shown_as_they_are_computed() {
+    let shown: Vec<String> = TABLE
+        .iter()
+        .map(|row| row.costs(Ties::Combine).slide.worst.to_string())
+        .collect();
+    for text in ["n", "n − 2", "3 ⌈log₂ n⌉ − 2", "7", "O(log n)"] {
+        assert!(shown.iter().any(|shown| shown == text), "{text}: {shown:?}");
+    }
+    let third = TABLE[0].costs(Ties::Keep).moves;
+    assert_eq!(
+        (third.to_string().as_str(), third.at(9)),
+        ("n / 3", Some(3.0))
+    );
+}
