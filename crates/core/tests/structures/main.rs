@@ -14,6 +14,7 @@ mod costs_moves;
 mod costs_queries;
 mod costs_reactive;
 mod costs_shared;
+mod costs_steps;
 mod costs_trees;
 mod damaged;
 mod drive;
