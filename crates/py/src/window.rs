@@ -215,7 +215,9 @@ impl Window {
     ///         algorithm answers for the whole window only and some entries are outside.
     ///     ResultOverflowError: If an exact integer does not fit int64.
     ///
-    /// Cost: at most 2 combines for the whole window; O(log n) for a part of it.
+    /// Cost: of fiba 2 combines for the whole window, n − 1 of up to 16 entries, and O(log n)
+    /// for a part of it; where order matters to the aggregation, entries that came late go
+    /// into the tree first. Of other algorithms: see `algorithms`.
     ///
     /// Example:
     ///     >>> import slidewise as sw
@@ -314,7 +316,7 @@ impl Window {
     ///
     /// Cost: amortised O(log m) combines for m entries, worst case O(log n): the tree is
     /// cut along the boundary, whatever m. Where less than a third of the entries is left,
-    /// they are moved, and memory is given back.
+    /// they are moved, and memory is given back. Objects are released one by one.
     ///
     /// Example:
     ///     >>> import slidewise as sw
