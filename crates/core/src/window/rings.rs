@@ -20,7 +20,7 @@
 //!    at least twice as many as the one before it.
 //!
 //! Therefore the ring of a position follows from the bits of a number, without a search:
-//! see [`Rings::older_at`].
+//! see [`Rings::older_by_place`].
 
 use std::collections::VecDeque;
 
@@ -145,14 +145,23 @@ impl<P> Rings<P> {
         &mut self.older[at].0
     }
 
-    /// The index of the older ring that holds a position, by a look at two of them at most.
-    ///
+    /// The index of the older ring that holds a position, by a look at two of them at most:
+    /// the youngest, which holds half of them or more, and one other.
+    #[inline]
+    fn older_at(&self, position: usize) -> usize {
+        let youngest = self.older.len() - 1;
+        Step::Ring.note();
+        if position >= self.older[youngest].0.start {
+            return youngest;
+        }
+        self.older_by_place(position)
+    }
+
     /// Laid end to end, the rings behind the first have their slots up to `exact`, and
     /// each is larger than those before it together. So the highest bit of a place among
     /// them tells the ring, or the one before that.
-    fn older_at(&self, position: usize) -> usize {
+    fn older_by_place(&self, position: usize) -> usize {
         let back = self.last.start - position;
-        Step::Ring.note();
         let Some(place) = self.exact.checked_sub(back) else {
             return 0;
         };
