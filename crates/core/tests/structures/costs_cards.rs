@@ -235,8 +235,7 @@ fn the_worst_of_each_operation_is_that_of_the_table() {
         let large = tree && ties == Ties::Combine;
         for log in lengths(&[6, 9, 12], &[15, 20]).filter(|log| large || *log != 12) {
             let n = 1_usize << log;
-            // Where the largest trees are full, and where they are made.
-            let near = if log < 15 { n - 2..=n + 2 } else { n..=n + 2 };
+            let near = n - 2..=n + 2;
             let counts: Vec<(u64, Worst)> = near.map(|n| (n as u64, worst(row, ties, n))).collect();
             for (at, cost) in costs.iter().enumerate() {
                 let found: Vec<(u64, u64)> =
