@@ -1,0 +1,173 @@
+"""A feature service: what is known of a card, at the time of a payment.
+
+    python examples/serving/service.py FEED STATE [--port 8000]
+
+A thread reads the files of the folder FEED in order of their names, each a Parquet file
+of payments (`t`, `card`, `amount`), and ingests them. Requests are answered meanwhile
+from the same windows:
+
+    GET /features/c17                  as of the latest payment
+    GET /features/c17?amount=12.5      as if this payment had arrived, too
+    GET /features/c17?at=1700000000    as of a time, in seconds since 1970
+    GET /status                        files, payments, the latest time, bytes
+
+STATE is a file: the name of the last file that was ingested, and a snapshot of the
+windows after it. It is replaced as a whole, so a service that was killed goes on after
+the last file in it, and each payment counts once.
+"""
+
+import argparse
+import os
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow.parquet as pq
+from fastapi import FastAPI, HTTPException, Query
+
+import slidewise as sw
+
+__all__ = ["REQUEST", "Feed", "make_app"]
+
+REQUEST: dict[str, Any] = {
+    "on": "t",
+    "by": "card",
+    "windows": ["10m", "1h", "24h"],
+    "aggs": {
+        "n": sw.count(),
+        "sum": sw.sum("amount"),
+        "mean": sw.mean("amount"),
+        "max": sw.max("amount"),
+    },
+}
+SPEC = sw.Spec.make(**REQUEST)
+# Payments may come so late.
+LATE = "5m"
+
+
+class Feed:
+    """Windows that follow a folder of files.
+
+    Args:
+        folder: The folder.
+        state: Where the windows are saved.
+        every: Files between two saves.
+    """
+
+    def __init__(self, folder: Path, state: Path, every: int = 10) -> None:
+        self.folder, self.state, self.every = folder, state, every
+        self.last, self.files, self.rows = "", 0, 0
+        self.windows = sw.KeyedWindows(SPEC, emit="update", late=LATE)
+        self.error: Exception | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feed")
+        if state.exists():
+            name, _, snapshot = state.read_bytes().partition(b"\n")
+            self.last = name.decode()
+            self.windows = sw.KeyedWindows.from_bytes(snapshot, SPEC)
+
+    def start(self) -> None:
+        """Follows the folder in a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Waits for the file that is being ingested, and saves."""
+        self._stop.set()
+        self._thread.join()
+        self.save()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                if not self.step():
+                    self._stop.wait(0.05)
+        except Exception as error:  # noqa: BLE001 - /status reports it
+            self.error = error
+
+    def step(self) -> bool:
+        """Ingests the next file; False if there is none."""
+        names = (path.name for path in self.folder.glob("*.parquet"))
+        name = min((name for name in names if name > self.last), default=None)
+        if name is None:
+            return False
+        payments = pq.read_table(self.folder / name)
+        self.windows.ingest(payments)
+        self.windows.advance()
+        self.windows.collect()
+        self.last = name
+        self.files += 1
+        self.rows += len(payments)
+        if self.files % self.every == 0:
+            self.save()
+        return True
+
+    def save(self) -> None:
+        """Replaces the saved state by the present one."""
+        if not self.last:
+            return
+        fresh = self.state.with_suffix(".new")
+        with fresh.open("wb") as file:
+            file.write(self.last.encode() + b"\n" + self.windows.to_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self.state)
+
+
+def make_app(feed: Feed) -> FastAPI:
+    """The service of a feed, which it starts and stops."""
+
+    @asynccontextmanager
+    async def running(_: FastAPI) -> AsyncIterator[None]:
+        feed.start()
+        yield
+        feed.stop()
+
+    app = FastAPI(title="features", lifespan=running)
+
+    # In the loop itself: a query takes microseconds, and waits for no other.
+    @app.get("/features/{card}")
+    async def features(
+        card: str,
+        amount: float | None = None,
+        at: Annotated[float | None, Query(description="seconds since 1970")] = None,
+    ) -> dict[str, Any]:
+        when = "latest" if at is None else datetime.fromtimestamp(at, UTC)
+        plus = None if amount is None else {"amount": amount}
+        try:
+            return feed.windows.query(card, at=when, plus=plus)
+        except sw.SpecError as error:
+            raise HTTPException(422, str(error)) from error
+
+    @app.get("/status")
+    async def status() -> dict[str, Any]:
+        return {
+            "last": feed.last,
+            "files": feed.files,
+            "rows": feed.rows,
+            "late": feed.windows.late_count,
+            "watermark": feed.windows.watermark,
+            "nbytes": feed.windows.nbytes,
+            "error": None if feed.error is None else repr(feed.error),
+        }
+
+    return app
+
+
+def main() -> None:
+    """Runs the service."""
+    import uvicorn
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("feed", type=Path, help="a folder of Parquet files")
+    parser.add_argument("state", type=Path, help="a file for the state")
+    parser.add_argument("--port", type=int, default=8000)
+    options = parser.parse_args()
+    app = make_app(Feed(options.feed, options.state))
+    uvicorn.run(app, host="127.0.0.1", port=options.port, log_level="warning")
+
+
+if __name__ == "__main__":
+    main()
