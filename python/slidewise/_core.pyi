@@ -190,15 +190,15 @@ class KeyedStore:
         keys: Sequence[object],
         columns: Sequence[object],
         natives: Sequence[Compiled],
-        numbered: bool = ...,
+        numbered: bool = False,
     ) -> Self: ...
     def insert(
         self,
         keys: Sequence[object],
         times: object,
         columns: Sequence[object],
-        numbers: object | None = ...,
-        gone: tuple[Sequence[object], object, object] | None = ...,
+        numbers: object | None = None,
+        gone: tuple[Sequence[object], object, object] | None = None,
     ) -> None: ...
     def insert_answering(
         self,
@@ -207,8 +207,8 @@ class KeyedStore:
         columns: Sequence[object],
         arrivals: object,
         windows: Sequence[tuple[str, int, str, int]],
-        numbers: object | None = ...,
-        fails: bool = ...,
+        numbers: object | None = None,
+        fails: bool = False,
     ) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
     def query(
         self,
@@ -244,7 +244,7 @@ class KeyedStore:
     ) -> int | None: ...
     def sessions(self, gap: int, until: int) -> ArrowArray: ...
     def next_session(self, gap: int) -> int | None: ...
-    def evict(self, until: int, keep_rows: int = ...) -> int: ...
+    def evict(self, until: int, keep_rows: int = 0) -> int: ...
     def drop_idle(self, until: int) -> int: ...
     def __len__(self) -> int: ...
     @property

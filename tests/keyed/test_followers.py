@@ -6,6 +6,7 @@ import pytest
 from keyed_streams import FOLDED, SEEDS, WHOLE, Stream, assert_same, page
 
 import slidewise as sw
+from slidewise.keyed import row_log
 
 __all__ = ["page"]
 
@@ -166,3 +167,55 @@ def test_changes_are_as_large_as_what_changed() -> None:
     assert len(whole) > 20 * 2000 * 31
     assert sorted(sizes)[20] < 2000 * 40
     assert sum(sizes) < 3 * 40 * 2000 * 40
+
+
+def test_a_follower_that_was_asked_before_sees_idle_keys_go() -> None:
+    """Its index is made anew, and its next answers come from that."""
+    leader = sw.KeyedWindows(**{**CARDS, "windows": 100}, emit="update")
+    leader.ingest(pa.table({"t": [1, 8], "card": [*"AB"]}))
+    leader.collect()
+    again = {**CARDS, "windows": 100}
+    follower = sw.KeyedWindows.from_bytes(leader.to_bytes(), **again)
+    assert follower.query("A") == {"n_100": 1}
+    leader.evict_idle(1)
+    leader.ingest(pa.table({"t": [9], "card": ["B"]}))
+    leader.collect()
+    follower.apply(leader.changes())
+    for windows in (leader, follower):
+        assert [windows.query(card)["n_100"] for card in "AB"] == [0, 2]
+
+
+@pytest.mark.parametrize("kind", ["deletes", "rows", "sessions", "final"])
+def test_a_follower_of_a_log_that_was_rewritten(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which rows left is not told by the pages then."""
+    monkeypatch.setattr(row_log, "_FEW", 8)
+    stream = Stream(7)
+    leader, again = leader_of(kind, 0)
+    leader.ingest(stream.batch())
+    follower = sw.KeyedWindows.from_bytes(leader.to_bytes(), **again)
+    generations = set()
+    for _ in range(12):
+        for _ in range(5):
+            leader.ingest(stream.batch())
+            leader.advance()
+            leader.collect()
+        follower.apply(leader.changes())
+        follower.check()
+        assert follower.keys().equals(leader.keys())
+        if kind != "sessions":
+            assert answers_of(follower).equals(answers_of(leader))
+        assert leader._shard is not None
+        generations.add(leader._shard.log.generation)
+    assert len(generations) > 2, "it was"
+    # Opened again and again, a log is rewritten as often.
+    assert leader._shard is not None
+    most = len(leader._shard.log)
+    for _ in range(30):
+        leader.ingest(stream.batch())
+        leader.advance()
+        leader.collect()
+        leader = sw.KeyedWindows.from_bytes(leader.to_bytes(), **again)
+        assert leader._shard is not None
+        assert len(leader._shard.log) < 4 * most + 1000

@@ -203,3 +203,22 @@ def test_keys_are_idle_by_their_latest_row_once_it_has_gone() -> None:
     windows.ingest(pa.table({"t": [100], "key": ["a"]}))
     windows.advance(200)
     assert windows.collect()["window_start"].to_pylist() == [84, 91, 98]
+
+
+@pytest.mark.parametrize("min_rows", [0, 2])
+def test_a_key_with_a_row_between_windows_is_not_idle(min_rows: int) -> None:
+    """It lies after the last window, and has left the state before the eviction."""
+    spec = {"on": "t", "by": "k", "window": 4, "every": 9, "aggs": {"n": sw.count("t")}}
+    windows = sw.KeyedWindows(**spec, empty=True, min_rows=min_rows)
+    windows.ingest(pa.table({"t": [10, 15], "k": ["a", "a"]}))
+    windows.advance(100)
+    assert windows.evict_idle(12) == 0, "15 is later, and gone already"
+    windows.ingest(pa.table({"t": [108], "k": ["a"]}))
+    windows.advance(200)
+    ends = windows.collect()["window_end"].to_pylist()
+    assert sorted(ends) == list(range(13, 113, 9))
+    windows.advance(300)
+    windows.evict_idle(200)
+    windows.ingest(pa.table({"t": [360], "k": ["a"]}))
+    windows.advance(400)
+    assert windows.collect()["window_end"].to_pylist() == [364], "it began anew"

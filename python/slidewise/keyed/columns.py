@@ -19,7 +19,7 @@ __all__ = [
 TIME = "__time"
 # The number of a row in the log, or in its batch.
 NUMBER = "__number"
-# The time of the latest row in the last emitted window of a key.
+# The time of the latest row of a key, by its last emitted window.
 LAST = "__last"
 # In memory only: marks of late rows, the count of rows, and the arrival of a row.
 FRESH = "__fresh"

@@ -14,7 +14,7 @@ from slidewise.aggregations import count
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result
-from slidewise.keyed.columns import FRESH, LAST, ROWS, TIME
+from slidewise.keyed.columns import FRESH, ROWS, TIME
 from slidewise.keyed.query import Query
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_window
@@ -90,7 +90,7 @@ def answer_empty(query: Query, windows: pa.Table) -> pa.Table:
 
 def without_marks(windows: pa.Table) -> pa.Table:
     """Windows without the results that their Spec does not have."""
-    marks = (ROWS, LAST, FRESH)
+    marks = (ROWS, FRESH)
     return windows.select([name for name in windows.column_names if name not in marks])
 
 

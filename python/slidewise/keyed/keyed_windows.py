@@ -380,7 +380,7 @@ class KeyedWindows(Snapshots):
             >>> cards.ingest(pa.table({"t": [1, 8], "card": [*"AA"], "x": [5, 7]}))
             >>> print(cards.explain())  # doctest: +ELLIPSIS
             rolling 10 over t by card: a result per row when it arrives
-            state: ... in pages, keys in 1 slot by hash
+            state: ..., the entries of 1 key and a log
             results: from all rows of a window, because median('x') cannot be folded
             query: any window up to 15, at any time: no row was evicted yet
         """
@@ -484,9 +484,7 @@ class KeyedWindows(Snapshots):
         windows._directory, windows._checksum = read.directory, read.checksum
         windows._delay, windows._kept = head["delay"], head["kept"]
         shard = windows._open(windows._query, read.directory, trusts=False)
-        shard.check_pages()
         shard.check()
-        shard.pages.trim(0)
         windows._shard = shard
         windows._largest = head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]

@@ -4,12 +4,13 @@ The empty windows of a key between two non-empty ones are emitted with the secon
 the end of the first must be known, even when its rows are gone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.keyed.columns import LAST
+from slidewise.errors import SnapshotError
+from slidewise.keyed.columns import LAST, TIME
 from slidewise.keyed.index import Index
 from slidewise.keyed.pages import Pages
 from slidewise.keyed.query import Query
@@ -19,7 +20,7 @@ __all__ = ["LastWindows"]
 
 
 class LastWindows:
-    """The last emitted window of each key: its end in `TIME`, its latest row in `LAST`.
+    """The last emitted window of each key: its end in `TIME`; the latest row in `LAST`.
 
     What changed is written as a page of its own, until these have more rows than there
     are keys; then all is written as one page.
@@ -48,6 +49,18 @@ class LastWindows:
         """The pages."""
         return (page for page, _ in self._parts)
 
+    def check(self, pages: Collection[int] | None = None) -> None:
+        """Checks the pages against the directory, as for the log.
+
+        Raises:
+            SnapshotError: If one is missing or damaged, or holds other rows.
+        """
+        for page, count in self._parts:
+            if pages is None or page in pages:
+                rows = self._pages.read(page, self._query.ended)
+                if len(rows) != count or rows[TIME].null_count:
+                    raise SnapshotError(f"page {page} has other rows than it should")
+
     @property
     def rows(self) -> pa.Table:
         """A row per key."""
@@ -70,6 +83,22 @@ class LastWindows:
         self._parts.append((self._pages.add(rows), len(rows)))
         if sum(count for _, count in self._parts) > 2 * len(self._rows):
             self._rewrite()
+
+    def note(self, keys: pa.Table) -> None:
+        """Notes the latest rows of keys that are about to leave the index.
+
+        Such a row may lie behind the last window, in a gap between windows.
+
+        Args:
+            keys: Keys, with their latest times in `TIME`.
+        """
+        by, rows = list(self._query.spec.by), self.rows
+        codes = self._query.codes([rows.select(by), keys.select(by)])
+        place = pc.index_in(codes.slice(0, len(rows)), codes.slice(len(rows)))
+        times = keys.column(TIME).combine_chunks().take(place)
+        other = pc.fill_null(pc.not_equal(times, rows[LAST]), False)
+        at = rows.column_names.index(LAST)
+        self.update(rows.set_column(at, LAST, times).filter(other).combine_chunks())
 
     def _rewrite(self) -> None:
         for page, _ in self._parts:

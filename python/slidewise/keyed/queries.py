@@ -111,7 +111,8 @@ class Queries(Locked):
         if reader is not None and windows is None and plus is None and not valid_until:
             answer = reader.ask(key, tick)
             # Rows go after the watermark has moved.
-            if answer is not None and tick >= reader.earliest(self._watermark):
+            evicted = shard.evicted(self._watermark)
+            if answer is not None and tick >= reader.earliest(evicted):
                 return answer
         questions = Questions(
             key_table(query, key),
@@ -200,7 +201,7 @@ class Queries(Locked):
     def _fold_reader(self, shard: Shard) -> FoldReader | None:
         """The reader of the entries of a state; None if results cannot be folded."""
         reader = self._reader
-        if shard.query.folds and (reader is None or reader.shard is not shard):
+        if shard.query.folds and (reader is None or reader.index is not shard.index):
             reader = self._reader = FoldReader(shard)
         return reader
 
@@ -227,7 +228,6 @@ class Queries(Locked):
                 horizon.check(asked.ticks, spans)
                 reader = RowReader(shard)
                 answers = reader.answer(asked, spans, horizon, expiry=valid_until)
-                shard.pages.trim(0)
             return answers.named(spans, shard.query)
         answers = reader.answer(asked, spans, self._horizon(shard), expiry=valid_until)
         # Rows go after the watermark has moved: so this is checked afterwards.

@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.aggregations import Aggregation, count
-from slidewise.aggregations import max as latest_of
+from slidewise.aggregations import count
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.keyed.columns import ARRIVAL, LAST, ROWS, TIME
@@ -367,15 +366,11 @@ class Query:
     def spec_of_points(self) -> Spec:
         """The Spec without `arrival=`, by which rows of the state are read.
 
-        For hopping windows it counts rows, too, to find the non-empty windows; for
-        `empty=True` it finds their latest rows.
+        For hopping windows it counts rows, too, to find the non-empty windows.
         """
-        marks: tuple[tuple[str, Aggregation], ...] = ()
-        if self.emit == "slide" and not self.sessions:
-            marks = ((ROWS, count()),)
-            if self.spec.empty:
-                marks = (*marks, (LAST, latest_of(TIME)))
-        return replace(self.spec, arrival=None, aggs=(*self.spec.aggs, *marks))
+        counted = self.emit == "slide" and not self.sessions
+        rows = ((ROWS, count()),) if counted else ()
+        return replace(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
 
     def answer_final(self, earlier: pa.Table, due: pa.Table) -> list[pa.Array]:
         """Results of due rows, in order; all rows before them have arrived."""

@@ -115,17 +115,18 @@ class FoldReader:
     """
 
     def __init__(self, shard: ShardState) -> None:
-        self.shard, self.query, self._index = shard, shard.query, shard.index
-        self._kept = shard.kept
+        self.query, self.index = shard.query, shard.index
         horizon = Horizon(self.query, shard.kept, None)
         self._longest = max(map(horizon.leaving, shard.windows), default=0)
         self._question = self._common_question(shard.windows)
 
-    def earliest(self, watermark: int | None) -> int:
-        """The earliest time at which all rows of the windows of the Spec are kept."""
-        if watermark is None:
-            return EARLIEST
-        return watermark - self._kept + self._longest
+    def earliest(self, evicted: int | None) -> int:
+        """The earliest time at which all rows of the windows of the Spec are kept.
+
+        Args:
+            evicted: The time up to which rows may be gone; None if none are.
+        """
+        return EARLIEST if evicted is None else evicted + self._longest
 
     def ask(self, key: Any, tick: int) -> dict[str, Any] | None:
         """The results over the windows of the Spec; None if they need `answer`.
@@ -134,7 +135,7 @@ class FoldReader:
         """
         if self._question is None:
             return None
-        return self._index.store.ask(self._question, key, tick)
+        return self.index.store.ask(self._question, key, tick)
 
     def answer(
         self,
@@ -145,7 +146,7 @@ class FoldReader:
         expiry: bool,
     ) -> Answers:
         """As in `Reader`. Cost: O(log n) per question, and the ends of its windows."""
-        index, spans = self._index, tuple(windows)
+        index, spans = self.index, tuple(windows)
         plus = None if asked.plus is None else extra_rows(asked, self.query)
         name_row = named_by(asked, self.query)
         results = index.answers(asked.keys, asked.ticks, spans, name_row, plus)
@@ -165,9 +166,9 @@ class FoldReader:
         if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
             return None
         none = self.query.leaf.empty_table()
-        call = self._index.call(windows)
-        answers, _ = self._index.store.query(
-            self._index.keys_of(none), pa.array([], pa.int64()), call.spans, None, False
+        call = self.index.call(windows)
+        answers, _ = self.index.store.query(
+            self.index.keys_of(none), pa.array([], pa.int64()), call.spans, None, False
         )
         results = copy(call).decode(answers, [], None)[0]
         calls, names = call.calls, {}

@@ -17,7 +17,7 @@ waits any more, it is rewritten without the columns that no window needs.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,9 @@ FAN = 8
 # Rows of a log that is not rewritten for its dead rows.
 _FEW = 4096
 _NUMBERS = pa.field(NUMBER, pa.int64())
+
+# Gives the mask of rows with their numbers.
+Mask = Callable[[pa.Table], pa.Array]
 
 
 @dataclass(slots=True)
@@ -98,10 +101,13 @@ class RowLog:
         self.next_row = 0
         # The time up to which rows may go; None before the first eviction.
         self.until: int | None = None
+        # How often rows left other than behind the horizon or by a noted deletion.
+        self.generation = 0
         # Pages of deleted rows, with their count.
         self._deletions: list[tuple[int, int]] = []
         self._deleted: pa.Table | None = None
-        self._alive = 0
+        # The rows after the last compaction.
+        self._compacted = 0
         if state is not None:
             self._read(state)
 
@@ -110,13 +116,17 @@ class RowLog:
         return {
             "next": self.next_row,
             "until": self.until,
+            "generation": self.generation,
+            "compacted": self._compacted,
             "segments": [segment.record() for segment in self.segments],
             "deletions": self._deletions,
         }
 
     def _read(self, state: dict[str, Any]) -> None:
         self.next_row, self.until = state["next"], state["until"]
-        checked_ints(self.next_row, 0 if self.until is None else self.until)
+        self.generation, self._compacted = state["generation"], state["compacted"]
+        checked_ints(self.next_row, self.generation, self._compacted)
+        checked_ints(0 if self.until is None else self.until)
         self.segments = [Segment(*fields) for fields in state["segments"]]
         self._deletions = [(page, count) for page, count in state["deletions"]]
         for page, count in self._deletions:
@@ -131,7 +141,25 @@ class RowLog:
             if type(waits) is not bool:
                 raise TypeError(f"{waits!r} is no bool")
             before = segment.end
-        self._alive = len(self)
+
+    def check(self, pages: Collection[int] | None = None) -> None:
+        """Checks the pages against the directory.
+
+        Args:
+            pages: Those that are checked; by default all.
+
+        Raises:
+            SnapshotError: If one is missing or damaged, or holds other rows.
+        """
+        for segment in self.segments:
+            if pages is None or segment.page in pages:
+                _check(segment, self._stored_rows(segment))
+        for page, count in self._deletions:
+            if pages is None or page in pages:
+                rows = self._pages.read(page, self._deletion_schema)
+                nulls = rows[TIME].null_count + rows[NUMBER].null_count
+                if len(rows) != count or nulls:
+                    raise SnapshotError(f"page {page} has other rows than it should")
 
     def __len__(self) -> int:
         """The number of rows, those included that wait to be left out."""
@@ -188,10 +216,7 @@ class RowLog:
         schema = self._schema(waits=segment.waits)
         if not segment.is_dense:
             schema = schema.append(_NUMBERS)
-        rows = self._pages.read(segment.page, schema)
-        if not self._pages.trusts:
-            _check(segment, rows)
-        return rows
+        return self._pages.read(segment.page, schema)
 
     def alive(self, since: int = 0) -> Iterator[tuple[pa.Table, bool]]:
         """Segment by segment, the rows that are not dead, and whether they may wait.
@@ -242,12 +267,19 @@ class RowLog:
         if not len(rows):
             return
         rows = rows.select(self._deletion_schema.names).combine_chunks()
-        self._deleted = pa.concat_tables([self.deleted, rows]).combine_chunks()
+        self._deleted = pa.concat_tables([self.deleted, rows])
         self._deletions.append((self._pages.add(rows), len(rows)))
-        if len(self._deletions) > FAN and 2 * len(rows) >= self._deletions[-FAN][1]:
-            self._rewrite_deletions()
+        while len(self._deletions) > 1 and (
+            self._deletions[-2][1] < 2 * self._deletions[-1][1]
+        ):
+            pages = [page for page, _ in self._deletions[-2:]]
+            schema = self._deletion_schema
+            both = pa.concat_tables([self._pages.read(page, schema) for page in pages])
+            for page in pages:
+                self._pages.remove(page)
+            self._deletions[-2:] = [(self._pages.add(both), len(both))]
         if len(self._deleted) > len(self) // 4 + _FEW:
-            self.compact(lambda rows: pa.repeat(pa.scalar(True), len(rows)))
+            self.compact()
 
     @property
     def deleted(self) -> pa.Table:
@@ -255,27 +287,13 @@ class RowLog:
         if self._deleted is None:
             schema = self._deletion_schema
             tables = [self._pages.read(page, schema) for page, _ in self._deletions]
-            table = pa.concat_tables([schema.empty_table(), *tables])
-            self._deleted = table.combine_chunks()
+            self._deleted = pa.concat_tables([schema.empty_table(), *tables])
         return self._deleted
 
     @property
     def _deletion_schema(self) -> pa.Schema:
         names = [TIME, *self._query.spec.by]
         return pa.schema([*map(self._query.leaf.field, names), _NUMBERS])
-
-    def _rewrite_deletions(self) -> None:
-        """Writes the deleted rows as one page, without those long gone."""
-        first = self.segments[0].first if self.segments else self.next_row
-        deleted = self.deleted
-        recent = pc.greater_equal(deleted[NUMBER], first)
-        self._deleted = deleted.filter(recent).combine_chunks()
-        for page, _ in self._deletions:
-            self._pages.remove(page)
-        self._deletions = []
-        if len(self._deleted):
-            page = self._pages.add(self._deleted)
-            self._deletions = [(page, len(self._deleted))]
 
     def _without_dead(self, rows: pa.Table) -> pa.Table:
         """Rows without those behind the horizon, and those that were deleted."""
@@ -291,8 +309,8 @@ class RowLog:
     def evict(self, until: int) -> None:
         """Drops segments whose rows are all at or before a time.
 
-        Others lose theirs when they are merged. With windows of `rows(n)` rows go by
-        `compact` alone.
+        Others lose theirs when they are merged, or the log is compacted. With windows
+        of `rows(n)` rows go by `compact` alone.
         """
         self.until = until if self.until is None else max(until, self.until)
         if self._query.rows:
@@ -305,25 +323,29 @@ class RowLog:
                 kept.append(segment)
         self.segments = kept
 
-    def compact_if_sparse(self, is_alive: Callable[[pa.Table], pa.Array]) -> None:
+    def compact_if_sparse(self, is_alive: Mask | None) -> None:
         """Compacts a log that has doubled since it was compacted."""
-        if len(self) > 2 * self._alive + _FEW:
+        if len(self) > 2 * self._compacted + _FEW:
             self.compact(is_alive)
 
-    def compact(self, is_alive: Callable[[pa.Table], pa.Array]) -> None:
-        """Rewrites the log with those rows alone that a mask tells.
+    def compact(self, is_alive: Mask | None = None) -> None:
+        """Rewrites the log without rows behind the horizon and deleted ones.
 
         Args:
-            is_alive: Gives the mask of a table of rows with their numbers.
+            is_alive: Gives the mask of the rows that stay besides; None for all.
         """
         kept: list[Segment] = []
         for segment in self.segments:
-            held = self._without_dead(self.rows(segment))
-            rows = held.filter(is_alive(held)).combine_chunks()
+            rows = self._without_dead(self.rows(segment))
+            if is_alive is not None:
+                rows = rows.filter(is_alive(rows)).combine_chunks()
             kept += self._replaced([segment], rows)
         self.segments = kept
-        self._alive = len(self)
-        self._rewrite_deletions()
+        for page, _ in self._deletions:
+            self._pages.remove(page)
+        self._deletions, self._deleted = [], None
+        self.generation += 1
+        self._compacted = len(self)
         self._merge()
 
     def _replaced(self, segments: list[Segment], rows: pa.Table) -> Iterable[Segment]:

@@ -74,7 +74,8 @@ class Snapshots(Queries):
             self._changed |= pages.keys()
             self._is_ahead = True
             self._directory = shard.commit()
-            shard.pages.trim(0)
+            # What is read from the store shares its memory.
+            shard.pages.drop(pages)
             return result
         except BaseException:
             self._store.restore(pages)
@@ -179,9 +180,9 @@ class Snapshots(Queries):
         head, before = read.head, {page: self._store.get(page) for page in read.changed}
         try:
             self._store.restore(read.changed)
+            shard.pages.drop(read.changed)
             shard.pages.trusts = False
-            shard.follow(read.directory)
-            shard.check_pages()
+            shard.follow(read.directory, read.changed)
         except BaseException as error:
             self._store.restore(before)
             self._shard = self._open(shard.query, self._directory)
@@ -190,7 +191,6 @@ class Snapshots(Queries):
             raise
         finally:
             shard.pages.trusts = True
-        shard.pages.trim(0)
         self._directory, self._checksum = read.directory, read.checksum
         self._largest, self._watermark = head["largest"], head["watermark"]
         self.late_count = head["late"]

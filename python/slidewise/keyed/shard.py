@@ -143,7 +143,6 @@ class Shard(ShardState):
         self.index.store.drop_idle(until)
         self.last.drop_idle(idle.combine_chunks(), self.index, until)
         if len(idle):
-            self.dropped += 1
             self.log.compact(self.index.is_held)
         return len(idle)
 
@@ -154,10 +153,13 @@ class Shard(ShardState):
             return
         known = self.log.until
         if known is None or until - known > self.kept // _SHARE:
-            self.index.store.evict(until, self.query.rows)
+            if self.query.spec.empty:
+                keys = self.index.keys()
+                self.last.note(keys.filter(pc.less_equal(keys[TIME], until)))
+            # First the log: readers see by its bound that entries may be gone.
             self.log.evict(until)
-            if self.query.rows:
-                self.log.compact_if_sparse(self.index.is_held)
+            self.index.store.evict(until, self.query.rows)
+            self.log.compact_if_sparse(self.index.is_held if self.query.rows else None)
 
     # Results as the watermark advances.
 

@@ -7,7 +7,7 @@ then on.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any
 
@@ -66,12 +66,12 @@ class ShardState:
         self._by = list(query.spec.by)
         self.flushed: int | None = None
         self.earliest: int | None = None
-        # How often keys were dropped before their time.
-        self.dropped = 0
         self.pages = Pages(store, trusts=trusts)
         self._read(directory)
-        self._open()
+        if not trusts:
+            self.check_pages()
         self.pages.trusts = True
+        self._open()
 
     def _read(self, directory: bytes | None) -> None:
         """Reads the position of the stream, and where its rows are."""
@@ -87,7 +87,6 @@ class ShardState:
                 self.flushed, self.earliest = state["flushed"], state["earliest"]
                 for time in (self.flushed, self.earliest):
                     checked_ints(0 if time is None else time)
-                self.dropped = checked_ints(state["dropped"])
                 self.pages.next_page = checked_ints(state["page"])
             self.log = RowLog(self.query, self.pages, state.get("log"))
             self.last = LastWindows(self.query, self.pages, state.get("last", []))
@@ -100,34 +99,45 @@ class ShardState:
 
     def _open(self) -> None:
         """Makes the index from the log."""
-        self.index = Index(self.query)
         # Tables of the times and numbers of rows that wait for the watermark.
         self.waiting: list[pa.Table] = []
-        self._enter(0)
+        index = Index(self.query)
+        self._enter(index, 0)
+        # Readers see it when it is complete.
+        self.index = index
 
-    def _enter(self, since: int) -> None:
-        """Takes the rows of the log from a number on into the index."""
+    def _enter(self, index: Index, since: int) -> None:
+        """Takes the rows of the log from a number on into an index."""
         for rows, waits in self.log.alive(since):
             if waits and self.flushed is not None:
                 self.wait(rows.filter(pc.greater(rows[TIME], self.flushed)))
             elif waits:
                 self.wait(rows)
-            self._index(rows.select([*self.query.leaf.names, NUMBER]))
+            self._insert(index, rows.select([*self.query.leaf.names, NUMBER]))
         if self.log.until is not None:
-            self.index.store.evict(self.log.until, self.query.rows)
+            index.store.evict(self.log.until, self.query.rows)
+        reach = self.query.reach
         if self.query.sessions and self.flushed is not None:
-            self.index.store.sessions(self.query.reach, self.flushed - self.query.reach)
+            index.store.sessions(reach, max(self.flushed - reach, EARLIEST))
 
-    def follow(self, directory: bytes) -> None:
+    def follow(self, directory: bytes, changed: Collection[int] = ()) -> None:
         """Takes over what was committed after this state, in another process.
+
+        A log that was compacted since does not tell which rows left: the index is made
+        anew then.
 
         Args:
             directory: A directory that was committed to a state that began as this one.
+            changed: The pages that are checked, as not known to be valid.
+
+        Raises:
+            SnapshotError: If a page is missing or damaged.
         """
-        log, dropped = self.log, self.dropped
+        log = self.log
         known, waiting = log.deleted[NUMBER].combine_chunks(), self.waiting
         self._read(directory)
-        if self.dropped != dropped:
+        self.check_pages(changed)
+        if self.log.generation != log.generation:
             self._open()
             return
         deleted = self.log.deleted
@@ -143,7 +153,7 @@ class ShardState:
             if self.flushed is not None:
                 stays = pc.and_(stays, pc.greater(rows[TIME], self.flushed))
             self.wait(rows.filter(stays))
-        self._enter(log.next_row)
+        self._enter(self.index, log.next_row)
 
     @property
     def no_rows(self) -> pa.Table:
@@ -159,14 +169,16 @@ class ShardState:
             "page": self.pages.next_page,
             "flushed": self.flushed,
             "earliest": self.earliest,
-            "dropped": self.dropped,
             "log": self.log.record(),
             "last": self.last.record(),
         }
         return json.dumps(state, separators=(",", ":")).encode()
 
-    def check_pages(self) -> None:
-        """Checks that all pages of the directory exist, and each is used once.
+    def check_pages(self, pages: Collection[int] | None = None) -> None:
+        """Checks that each page of the directory is used once, and what pages hold.
+
+        Args:
+            pages: Those that are read; by default all.
 
         Raises:
             SnapshotError: If a page is missing, damaged, or used twice.
@@ -176,6 +188,8 @@ class ShardState:
             if page in seen or not 0 <= page < self.pages.next_page:
                 raise SnapshotError(f"page {page} is used twice")
             seen.add(page)
+        self.log.check(pages)
+        self.last.check(pages)
 
     def check(self) -> None:
         """Checks the invariants.
@@ -190,8 +204,10 @@ class ShardState:
     def evicted(self, watermark: int | None) -> int | None:
         """The time up to which rows may be evicted; None if all rows are kept."""
         if watermark is None or self.query.sessions:
-            return None
-        return watermark - self.kept
+            return self.log.until
+        until = watermark - self.kept
+        # A thread may be about to move the watermark.
+        return until if self.log.until is None else max(until, self.log.until)
 
     def hold(self, rows: pa.Table, *, waits: bool) -> None:
         """Takes rows of a batch, sorted, into the log and the index."""
@@ -201,28 +217,31 @@ class ShardState:
         rows = rows.append_column(NUMBER, numbers)
         if waits:
             self.wait(rows)
-        self._index(rows.select([*self.query.leaf.names, NUMBER]))
+        self._insert(self.index, rows.select([*self.query.leaf.names, NUMBER]))
 
     def wait(self, rows: pa.Table) -> None:
         """Notes rows, with their numbers, that wait for the watermark."""
         if len(rows):
             self.waiting.append(rows.select([TIME, NUMBER]).combine_chunks())
 
-    def _index(self, rows: pa.Table) -> None:
-        """Inserts rows into the index, those of equal time in the query's order."""
+    def _insert(self, index: Index, rows: pa.Table) -> None:
+        """Inserts rows into an index, those of equal time in the query's order."""
         query = self.query
         if not query.then_by or query.spec.arrival is not None or not len(rows):
-            self.index.insert(rows)
+            index.insert(rows)
             return
-        held = self.held_at(rows)
+        held = self._held_in(index, rows)
         both = pa.concat_tables([held, rows]).combine_chunks()
-        self.index.insert(query.sort(both), held)
+        index.insert(query.sort(both), held)
 
     def held_at(self, rows: pa.Table) -> pa.Table:
         """The rows that are held with the key and time of one of these."""
+        return self._held_in(self.index, rows)
+
+    def _held_in(self, index: Index, rows: pa.Table) -> pa.Table:
         points = rows.take(self.query.distinct(rows, TIME)).combine_chunks()
         ticks = points.column(TIME).combine_chunks()
-        _, numbers = self.index.numbers(points, ticks, ticks)
+        _, numbers = index.numbers(points, ticks, ticks)
         return self._numbered(numbers)
 
     def _numbered(self, numbers: pa.Array) -> pa.Table:

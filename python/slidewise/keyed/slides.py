@@ -20,7 +20,7 @@ from slidewise.keyed.hop_windows import (
     table_of_windows,
     without_marks,
 )
-from slidewise.keyed.index import LATEST
+from slidewise.keyed.index import EARLIEST, LATEST
 from slidewise.keyed.shard_state import ShardState
 
 __all__ = ["answer", "due"]
@@ -65,7 +65,8 @@ def answer(shard: ShardState, watermark: int) -> pa.Table | None:
     answers = answers.filter(holds_rows)
     if not query.spec.empty:
         return answers
-    closed = windows.append_column(LAST, results[LAST].array).filter(holds_rows)
+    latest = shard.index.last_times(windows)
+    closed = windows.append_column(LAST, latest).filter(holds_rows).combine_chunks()
     return pa.concat_tables([answers, *_empty_between(shard, closed)])
 
 
@@ -88,7 +89,7 @@ def _empty_between(shard: ShardState, closed: pa.Table) -> list[pa.Table]:
     Args:
         shard: The state, which notes the last windows of the keys.
         closed: Keys, with the ends of non-empty windows in `TIME`, and the times of
-            their latest rows in `LAST`.
+            the latest rows of the keys in `LAST`.
     """
     query, by = shard.query, list(shard.query.spec.by)
     closed = closed.select(query.ended.names).cast(query.ended)
@@ -105,9 +106,10 @@ def _empty_between(shard: ShardState, closed: pa.Table) -> list[pa.Table]:
 def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
     """A row per closed session."""
     query = shard.query
-    if shard.earliest is None:
+    until = watermark - query.reach
+    if shard.earliest is None or until < EARLIEST:
         return None
-    numbers = pa.array(shard.index.store.sessions(query.reach, watermark - query.reach))
+    numbers = pa.array(shard.index.store.sessions(query.reach, until))
     if not len(numbers):
         return None
     return answer_sessions(query, shard.log.take(numbers), shard.earliest)
