@@ -12,7 +12,7 @@ __all__ = ["Grid", "Order", "Results", "Scale", "Size", "by_scale", "powers"]
 
 Scale = Literal["quick", "paper"]
 
-# The words of one measurement; the same words are measured once, whoever asks.
+# The words of one measurement; the same words are measured once.
 Order = tuple[tuple[str, str], ...]
 
 # A number, some, or what gives them for an order as far as it is known.

@@ -189,7 +189,7 @@ def test_a_follower_that_was_asked_before_sees_idle_keys_go() -> None:
 def test_a_follower_of_a_log_that_was_rewritten(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which rows left is not told by the pages then."""
+    """The pages do not say then which rows left."""
     monkeypatch.setattr(row_log, "_FEW", 8)
     stream = Stream(7)
     leader, again = leader_of(kind, 0)

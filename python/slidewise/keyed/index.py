@@ -175,16 +175,13 @@ class Index:
         (first,) = self.store.first_times(self.keys_of(keys), ticks, spans, False)
         return pa.array(first)
 
-    def numbers(
-        self, keys: pa.Table, since: pa.Array, until: pa.Array
-    ) -> tuple[pa.Array, pa.Array]:
-        """The rows of keys in closed ranges of times: the range, and the number.
+    def numbers(self, keys: pa.Table, since: pa.Array, until: pa.Array) -> pa.Array:
+        """The numbers of the rows of keys in closed ranges of times.
 
         In order of the ranges; within each in the order of the query.
         """
-        found = self.store.rows(self.keys_of(keys), since, until, None)
-        at, numbers = map(pa.array, found)
-        return at, numbers
+        _, numbers = self.store.rows(self.keys_of(keys), since, until, None)
+        return pa.array(numbers)
 
     def last_times(self, keys: pa.Table) -> pa.Array:
         """The latest time of each key; null for one without rows."""

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.errors import SnapshotError
 from slidewise.keyed.columns import LAST, TIME
 from slidewise.keyed.index import Index
 from slidewise.keyed.pages import Pages
@@ -57,9 +56,7 @@ class LastWindows:
         """
         for page, count in self._parts:
             if pages is None or page in pages:
-                rows = self._pages.read(page, self._query.ended)
-                if len(rows) != count or rows[TIME].null_count:
-                    raise SnapshotError(f"page {page} has other rows than it should")
+                self._pages.check(page, self._query.ended, count)
 
     @property
     def rows(self) -> pa.Table:

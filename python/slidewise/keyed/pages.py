@@ -16,6 +16,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from slidewise.errors import SnapshotError
+from slidewise.keyed.columns import NUMBER, TIME
 
 __all__ = ["MemoryStore", "Pages", "Store"]
 
@@ -81,8 +82,6 @@ class Pages:
         self.trusts = trusts
         self.next_page = 0
         self._tables: dict[int, pa.Table] = {}
-        # Pages whose checksums were found right.
-        self._known: set[int] = set()
         self._written: set[int] = set()
         self._removed: set[int] = set()
         self._traffic = dict.fromkeys(_TRAFFIC, 0)
@@ -108,12 +107,22 @@ class Pages:
                 raise SnapshotError(f"page {page} is missing from the state")
             self._traffic["pages_read"] += 1
             self._traffic["bytes_read"] += len(blob)
-            table = _decode(page, blob, schema, known=page in self._known)
+            table = _decode(page, blob, schema)
             if not self.trusts:
                 table.validate(full=True)
             self._tables[page] = table
-            self._known.add(page)
         return table
+
+    def check(self, page: int, schema: pa.Schema, count: int) -> None:
+        """Reads a page, and checks its number of rows, and that they have times.
+
+        Raises:
+            SnapshotError: If not, or if it is missing or damaged.
+        """
+        rows = self.read(page, schema)
+        needed = [name for name in (TIME, NUMBER) if name in schema.names]
+        if len(rows) != count or any(rows[name].null_count for name in needed):
+            raise SnapshotError(f"page {page} has other rows than it should")
 
     def remove(self, page: int) -> None:
         """Removes a page."""
@@ -127,7 +136,6 @@ class Pages:
         """Drops decoded pages, which the store may have in other versions."""
         for page in pages:
             self._tables.pop(page, None)
-            self._known.discard(page)
 
     @property
     def changed(self) -> set[int]:
@@ -170,9 +178,7 @@ def _encode(table: pa.Table) -> bytes:
     return page
 
 
-def _decode(
-    page: int, blob: bytes | memoryview, schema: pa.Schema, *, known: bool
-) -> pa.Table:
+def _decode(page: int, blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
     try:
         magic, version, _, checksum = _HEADER.unpack_from(blob)
         if magic != _MAGIC or version != _VERSION:
@@ -181,7 +187,7 @@ def _decode(
                 "of slidewise"
             )
         body = memoryview(blob)[_HEADER.size :]
-        if not known and zlib.crc32(body) != checksum:
+        if zlib.crc32(body) != checksum:
             raise SnapshotError(f"page {page} is damaged: its checksum differs")
         rows = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
     except (struct.error, pa.ArrowInvalid, OSError) as error:

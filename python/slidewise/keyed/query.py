@@ -4,6 +4,7 @@ A query defines the columns of the state, their order, and the results from rows
 calls the kernels of tables, so its results are the same.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -311,28 +312,26 @@ class Query:
             on_time = pc.and_(on_time, in_time)
         return on_time
 
-    def without(self, rows: pa.Table, deleted: pa.Table) -> tuple[pa.Table, pa.Table]:
+    def without(self, rows: pa.Table, deleted: pa.Table) -> pa.Table:
         """Removes from rows one with the time and key of each of `deleted`.
 
-        It is the first by `then_by`, otherwise the first in order. Gives the rows that
-        are left, and those of `deleted` without a match.
+        It is the first by `then_by`, otherwise the first in order.
         """
         names = [TIME, *self.spec.by]
         codes = self.codes([rows.select(names), deleted.select(names)])
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
         # Deletions are few, so that a loop over them is fast.
-        wanted: dict[int, list[int]] = {}
-        for at, code in enumerate(theirs.to_pylist()):
-            wanted.setdefault(code, []).append(at)
+        wanted = Counter(theirs.to_pylist())
         near = pc.indices_nonzero(pc.is_in(own, theirs))
         near = near.take(_order(rows.take(near), self.then_by))
-        found = zip(near.to_pylist(), own.take(near).to_pylist(), strict=True)
-        gone, met = set(), set()
-        for at, code in found:
+        gone = []
+        for at, code in zip(near.to_pylist(), own.take(near).to_pylist(), strict=True):
             if wanted[code]:
-                gone.add(at)
-                met.add(wanted[code].pop(0))
-        return _less(rows, gone), _less(deleted, met)
+                gone.append(at)
+                wanted[code] -= 1
+        places = row_numbers(len(rows))
+        stays = pc.invert(pc.is_in(places, pa.array(gone, places.type)))
+        return rows.filter(stays).combine_chunks()
 
     def distinct(self, rows: pa.Table, *names: str) -> pa.Array:
         """The first row of each distinct key, and of these columns besides."""
@@ -455,14 +454,6 @@ def _order(rows: pa.Table, names: Iterable[str]) -> pa.Array:
 
 def _repeated(number: int, times: int) -> pa.Array:
     return pa.repeat(pa.scalar(number, pa.int64()), times)
-
-
-def _less(rows: pa.Table, gone: set[int]) -> pa.Table:
-    """Rows without those of some numbers."""
-    if not gone:
-        return rows
-    present = [at not in gone for at in range(len(rows))]
-    return rows.filter(pa.array(present, pa.bool_())).combine_chunks()
 
 
 def _columns(request: KernelCall, points: QueryPoints | None) -> list[pa.Array]:

@@ -4,8 +4,8 @@ Each row has a number. A batch is appended as a *segment*, a page of up to `SEGM
 bytes, or several. As in a log-structured merge tree, sizes grow by a factor of `FAN`,
 and the last segments are merged when they make one of the next size together. So a row
 is written once per size, O(log n) times, and a batch writes what is in proportion to
-it. Rows that are behind the horizon, or were deleted,
-are left out when their segment is merged; a segment of none but such rows is dropped.
+it. Rows that are behind the horizon, or were deleted, are left out when their segment
+is merged; a segment of none but such rows is dropped.
 
 ```text
 number   0          64         128  136 144 152
@@ -156,10 +156,7 @@ class RowLog:
                 _check(segment, self._stored_rows(segment))
         for page, count in self._deletions:
             if pages is None or page in pages:
-                rows = self._pages.read(page, self._deletion_schema)
-                nulls = rows[TIME].null_count + rows[NUMBER].null_count
-                if len(rows) != count or nulls:
-                    raise SnapshotError(f"page {page} has other rows than it should")
+                self._pages.check(page, self._deletion_schema, count)
 
     def __len__(self) -> int:
         """The number of rows, those included that wait to be left out."""

@@ -103,7 +103,7 @@ class Snapshots(Queries):
         """Gives an incremental snapshot: the pages changed since the last snapshot.
 
         Returns:
-            Bytes for the `changes=` of `from_bytes`.
+            Bytes for `apply`, or for the `changes=` of `from_bytes`.
 
         Raises:
             SpecError: As for `to_bytes`.

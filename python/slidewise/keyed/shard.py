@@ -113,12 +113,10 @@ class Shard(ShardState):
         new = query.sort_batch(rows.append_column(NUMBER, own))
         held = self.held_at(deleted)
         both = pa.concat_tables([held, new.select(held.column_names)]).combine_chunks()
-        rest, _ = query.without(both, deleted)
-        stays = pc.is_in(own, rest[NUMBER].combine_chunks())
-        gone = held.filter(
-            pc.invert(pc.is_in(held[NUMBER], rest[NUMBER].combine_chunks()))
-        ).combine_chunks()
-        self._remove(gone)
+        rest = query.without(both, deleted)[NUMBER].combine_chunks()
+        stays = pc.is_in(own, rest)
+        gone = held.filter(pc.invert(pc.is_in(held[NUMBER], rest)))
+        self._remove(gone.combine_chunks())
         return rows.filter(stays).combine_chunks(), deleted
 
     def _remove(self, rows: pa.Table) -> None:

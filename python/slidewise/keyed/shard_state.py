@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import SnapshotError
-from slidewise.keyed.columns import NUMBER, TIME, int64_view
+from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST, Index
 from slidewise.keyed.last_windows import LastWindows
@@ -26,6 +26,7 @@ from slidewise.keyed.snapshots import BROKEN, checked_ints
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spec.spec import WindowSpec
 from slidewise.table.encoding import row_numbers
+from slidewise.table.time_columns import subtract_clamped
 
 __all__ = ["ShardState"]
 
@@ -109,10 +110,8 @@ class ShardState:
     def _enter(self, index: Index, since: int) -> None:
         """Takes the rows of the log from a number on into an index."""
         for rows, waits in self.log.alive(since):
-            if waits and self.flushed is not None:
-                self.wait(rows.filter(pc.greater(rows[TIME], self.flushed)))
-            elif waits:
-                self.wait(rows)
+            if waits:
+                self.wait(self._unflushed(rows))
             self._insert(index, rows.select([*self.query.leaf.names, NUMBER]))
         if self.log.until is not None:
             index.store.evict(self.log.until, self.query.rows)
@@ -150,10 +149,14 @@ class ShardState:
         self.waiting = []
         for rows in waiting:
             stays = pc.invert(pc.is_in(rows[NUMBER], gone[NUMBER].combine_chunks()))
-            if self.flushed is not None:
-                stays = pc.and_(stays, pc.greater(rows[TIME], self.flushed))
-            self.wait(rows.filter(stays))
+            self.wait(self._unflushed(rows.filter(stays)))
         self._enter(self.index, log.next_row)
+
+    def _unflushed(self, rows: pa.Table) -> pa.Table:
+        """The rows whose results were not emitted yet."""
+        if self.flushed is None:
+            return rows
+        return rows.filter(pc.greater(rows[TIME], self.flushed))
 
     @property
     def no_rows(self) -> pa.Table:
@@ -241,10 +244,7 @@ class ShardState:
     def _held_in(self, index: Index, rows: pa.Table) -> pa.Table:
         points = rows.take(self.query.distinct(rows, TIME)).combine_chunks()
         ticks = points.column(TIME).combine_chunks()
-        _, numbers = index.numbers(points, ticks, ticks)
-        return self._numbered(numbers)
-
-    def _numbered(self, numbers: pa.Array) -> pa.Table:
+        numbers = index.numbers(points, ticks, ticks)
         return self.log.take(numbers).append_column(NUMBER, numbers)
 
     @cached_property
@@ -297,17 +297,16 @@ class ShardState:
             [("time", "min"), ("time", "max"), ("row", "min")]
         )
         keys = points.take(found.column("row_min")).combine_chunks()
-        first = int64_view(found.column("time_min").combine_chunks())
-        last = int64_view(found.column("time_max").combine_chunks())
-        # The index may still have entries whose rows are gone.
-        least = EARLIEST if self.log.until is None else self.log.until + 1
-        whole = bool(self.query.rows)
-        since = [EARLIEST if whole else max(time - before, least) for time in first]
-        until = [min(time + behind, LATEST) for time in last]
-        _, numbers = self.index.numbers(
-            keys, pa.array(since, pa.int64()), pa.array(until, pa.int64())
-        )
-        return numbers
+        first = found.column("time_min").combine_chunks()
+        last = found.column("time_max").combine_chunks()
+        if self.query.rows:
+            since = pa.repeat(pa.scalar(EARLIEST, pa.int64()), len(keys))
+        else:
+            # The index may still have entries whose rows are gone.
+            least = EARLIEST if self.log.until is None else self.log.until + 1
+            since = pc.max_element_wise(subtract_clamped(first, before), least)
+        until = pc.add(pc.min_element_wise(last, LATEST - behind), behind)
+        return self.index.numbers(keys, since, until)
 
     def keys(self, watermark: int | None) -> pa.Table:
         """The keys with rows that a window can hold, each with its latest time."""
