@@ -208,7 +208,7 @@ class KeyedStore:
         arrivals: object,
         windows: Sequence[tuple[str, int, str, int]],
         numbers: object | None = None,
-        fails: bool = False,
+        gone: tuple[Sequence[object], object, object] | None = None,
     ) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
     def query(
         self,
@@ -216,7 +216,6 @@ class KeyedStore:
         times: object,
         windows: Sequence[tuple[str, int, str, int]],
         plus: Sequence[object] | None,
-        fails: bool,
     ) -> tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]]: ...
     def first_times(
         self,

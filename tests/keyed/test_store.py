@@ -114,7 +114,7 @@ def test_entries_are_removed_and_inserted_in_one_step() -> None:
     assert pa.array(numbers) == ints(13)
     held = store.holds([pa.array(["a", "a", "b"])], ints(1, 1, 2), ints(11, 10, 12))
     assert pa.array(held).to_pylist() == [True, False, False]
-    answers, _ = store.query([row], ints(5), [("time", 10, "right", 0)], None, True)
+    answers, _ = store.query([row], ints(5), [("time", 10, "right", 0)], None)
     assert pa.array(answers[0][0]) == ints(10)
     store.check_invariants()
 

@@ -8,10 +8,9 @@ use pyo3::types::{PyDict, PyString};
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, DType};
 use slidewise_core::keyed::{EntryList, Grid, KeyColumn, Points, Rows, Store, answers, store};
-use slidewise_core::rolling::{Length, Overflow, Span};
+use slidewise_core::rolling::{Length, Span};
 
 use crate::arrow::{ArrowArray, Numbers, import};
-use crate::errors::kernel_error;
 use crate::key_bytes::{KeyBytes, decode};
 use crate::native;
 use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg, read_span};
@@ -169,8 +168,7 @@ impl KeyedStore {
         gone: Option<EntryTuple<'_>>,
     ) -> PyResult<()> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
-        let gone = gone.map(|(keys, times, numbers)| self.entries(&keys, &times, &numbers));
-        let gone = gone.transpose()?;
+        let gone = self.gone(gone)?;
         py.detach(|| {
             let gone = gone.as_ref().map(Entries::view).unwrap_or_default();
             self.store.insert(gone, incoming.rows(&incoming.views()));
@@ -178,11 +176,11 @@ impl KeyedStore {
         Ok(())
     }
 
-    /// Inserts rows, and answers each over the windows that end at its time: over the entries
+    /// The same, and answers each row over the windows that end at its time: over the entries
     /// held before and the rows that arrived no later, by `arrivals`, which are ranks. The
-    /// answers are those of `query`; the rows are held even if one does not fit.
+    /// answers are those of `query`.
     #[allow(clippy::too_many_arguments)] // one call, one caller, all of them columns
-    #[pyo3(signature = (keys, times, columns, arrivals, windows, numbers = None, fails = false))]
+    #[pyo3(signature = (keys, times, columns, arrivals, windows, numbers = None, gone = None))]
     fn insert_answering(
         &self,
         py: Python<'_>,
@@ -192,19 +190,20 @@ impl KeyedStore {
         arrivals: &Bound<'_, PyAny>,
         windows: Vec<SpanTuple>,
         numbers: Option<Bound<'_, PyAny>>,
-        fails: bool,
+        gone: Option<EntryTuple<'_>>,
     ) -> PyResult<Exported> {
         let incoming = self.incoming(&keys, times, &columns, numbers.as_ref())?;
+        let gone = self.gone(gone)?;
         let arrivals = Numbers::import_keys(arrivals, "arrivals")?;
         check_length(&arrivals, &incoming.times)?;
         let spans = read_spans(&windows)?;
         let outputs = py.detach(|| {
             let (views, arrivals) = (incoming.views(), arrivals.values());
             let rows = incoming.rows(&views);
-            self.store
-                .insert_answering(rows, arrivals, &spans, overflow(fails))
+            let gone = gone.as_ref().map(Entries::view).unwrap_or_default();
+            self.store.insert_answering(gone, rows, arrivals, &spans)
         });
-        export_all(outputs.map_err(|error| kernel_error(py, error, None))?)
+        export_all(outputs)
     }
 
     /// The answers by window and aggregation at keys and times, as `rolling` gives them.
@@ -216,7 +215,6 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         windows: Vec<SpanTuple>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
-        fails: bool,
     ) -> PyResult<Exported> {
         let times = Numbers::import_keys(times, "times")?;
         let rows = times.values().len();
@@ -233,9 +231,9 @@ impl KeyedStore {
                 times: times.values(),
                 plus: views.as_deref(),
             };
-            self.store.query(&points, &spans, overflow(fails))
+            self.store.query(&points, &spans)
         });
-        export_all(outputs.map_err(|error| kernel_error(py, error, None))?)
+        export_all(outputs)
     }
 
     /// For each window, the time of the first entry in it at keys and times; null where it
@@ -470,6 +468,11 @@ impl KeyedStore {
         })
     }
 
+    fn gone(&self, gone: Option<EntryTuple<'_>>) -> PyResult<Option<Entries>> {
+        gone.map(|(keys, times, numbers)| self.entries(&keys, &times, &numbers))
+            .transpose()
+    }
+
     fn entries(
         &self,
         keys: &[Bound<'_, PyAny>],
@@ -515,13 +518,6 @@ impl KeyedStore {
             return Err(PyValueError::new_err("columns differ in length"));
         }
         Ok(columns)
-    }
-}
-
-fn overflow(fails: bool) -> Overflow {
-    match fails {
-        true => Overflow::Fail,
-        false => Overflow::Null,
     }
 }
 

@@ -138,9 +138,7 @@ class Index:
         call = copy(self.call(windows))
         call.name_row = name_row
         extra = None if plus is None else self._inputs(plus)
-        answers, beyond = self.store.query(
-            self.keys_of(keys), ticks, call.spans, extra, False
-        )
+        answers, beyond = self.store.query(self.keys_of(keys), ticks, call.spans, extra)
         points = QueryPoints(ticks, None, None, None, "query")
         return call.decode(answers, beyond, points)
 

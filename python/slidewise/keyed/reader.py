@@ -168,7 +168,7 @@ class FoldReader:
         none = self.query.leaf.empty_table()
         call = self.index.call(windows)
         answers, _ = self.index.store.query(
-            self.index.keys_of(none), pa.array([], pa.int64()), call.spans, None, False
+            self.index.keys_of(none), pa.array([], pa.int64()), call.spans, None
         )
         results = copy(call).decode(answers, [], None)[0]
         calls, names = call.calls, {}

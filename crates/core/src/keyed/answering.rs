@@ -72,9 +72,8 @@ impl<P> Core<P> {
 /// Answers at times of keys, with memory that serves all of them.
 pub(super) struct Answering<'a, A: Aggregation<i64>> {
     monoid: &'a A,
-    spans: &'a [Span],
-    /// First and last time of each window, and its place.
-    windows: Vec<(i64, i64, usize)>,
+    /// With their places: those with equal ends together, from the shortest on.
+    spans: Vec<(usize, &'a Span)>,
     answers: Vec<Answer<i64>>,
     /// By the place of the window; empty without cores.
     cores: Vec<Core<A::Partial>>,
@@ -82,10 +81,14 @@ pub(super) struct Answering<'a, A: Aggregation<i64>> {
 
 impl<'a, A: Aggregation<i64>> Answering<'a, A> {
     pub fn new(monoid: &'a A, spans: &'a [Span]) -> Self {
+        let mut spans: Vec<(usize, &Span)> = spans.iter().enumerate().collect();
+        spans.sort_by_key(|(_, span)| {
+            let (lo, hi) = span.interval(0, None);
+            (Reverse(hi), Reverse(lo))
+        });
         Self {
             monoid,
             spans,
-            windows: Vec::with_capacity(spans.len()),
             answers: Vec::new(),
             cores: Vec::new(),
         }
@@ -101,11 +104,11 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
 
     /// The answers at a time, by window.
     pub fn answer(&mut self, shard: &Shard<A>, point: &Point<'_, A>, visit: &mut Visit<'_>) {
-        self.place_windows(point.at);
         let mut acc: Option<A::Partial> = None;
         let mut known: Option<(i64, i64)> = None;
-        for place in 0..self.windows.len() {
-            let (lo, hi, span) = self.windows[place];
+        for place in 0..self.spans.len() {
+            let (index, span) = self.spans[place];
+            let (lo, hi) = bounds(span, point.at).unwrap_or((i64::MAX, i64::MIN));
             let is_longer = known.is_some_and(|(_, to)| to == hi) && lo <= hi;
             let end = match known {
                 Some((from, _)) if is_longer => from.saturating_sub(1),
@@ -113,7 +116,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
             };
             let mut older = None;
             if lo <= end && known.is_none_or(|(from, _)| !is_longer || lo < from) {
-                self.fold(shard, point, (lo, end), span, &mut older);
+                self.fold(shard, point, (lo, end), index, &mut older);
             }
             acc = match (older, acc.take().filter(|_| is_longer)) {
                 (Some(older), Some(rest)) => Some(self.monoid.combine(&older, &rest)),
@@ -133,21 +136,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
                     .monoid
                     .answers(&self.monoid.identity(), &mut self.answers),
             }
-            visit(span, &self.answers);
-        }
-    }
-
-    /// The windows at a time: those with equal ends together, from the shortest on.
-    fn place_windows(&mut self, at: i64) {
-        self.windows.clear();
-        let placed = self.spans.iter().enumerate().map(|(index, span)| {
-            let (lo, hi) = bounds(span, at).unwrap_or((i64::MAX, i64::MIN));
-            (lo, hi, index)
-        });
-        self.windows.extend(placed);
-        if self.windows.len() > 1 {
-            self.windows
-                .sort_unstable_by_key(|(lo, hi, index)| (Reverse(*hi), Reverse(*lo), *index));
+            visit(index, &self.answers);
         }
     }
 

@@ -28,7 +28,7 @@ mod tree;
 
 use crate::aggregate::column::Column;
 use crate::aggregate::{AggSpec, Aggregation, Answer, DType, Visitor, plan_few};
-use crate::rolling::{Error, Length, Output, Overflow, Span};
+use crate::rolling::{Length, Output, Span};
 pub use grid::Grid;
 pub use keys::KeyColumn;
 use rows_only::RowsOnly;
@@ -44,23 +44,18 @@ pub trait Store: Send + Sync {
     /// behind those held, in the order given. A reader sees all changes of a key or none.
     /// Entries that are not held are ignored, and keys without entries go.
     fn insert(&self, gone: EntryList<'_>, rows: Rows<'_>);
-    /// Inserts rows, and answers each over the windows that end at its time: over the entries
+    /// The same, and answers each row over the windows that end at its time: over the entries
     /// held before, and the rows of the batch that arrived no later. `arrivals` are ranks.
-    ///
-    /// # Errors
-    /// Like [`Store::query`]; the rows are held all the same.
     fn insert_answering(
         &self,
+        gone: EntryList<'_>,
         rows: Rows<'_>,
         arrivals: &[i64],
         spans: &[Span],
-        overflow: Overflow,
     ) -> Answers;
-    /// The answers at query points, by span and aggregation.
-    ///
-    /// # Errors
-    /// As [`crate::rolling::rolling`] says.
-    fn query(&self, points: &Points<'_>, spans: &[Span], overflow: Overflow) -> Answers;
+    /// The answers at query points, by span and aggregation; integers that int64 cannot hold
+    /// are missing, as [`Output`] lists them.
+    fn query(&self, points: &Points<'_>, spans: &[Span]) -> Answers;
     /// The answers of one key at a time, by span.
     fn ask(&self, key: &[u8], at: i64, spans: &[Span], visit: &mut Visit<'_>);
     /// For each span and query point the time of the first entry of its window, if any.
@@ -114,7 +109,7 @@ pub trait Store: Send + Sync {
 /// Receives the answers over one span.
 pub type Visit<'a> = dyn FnMut(usize, &[Answer<i64>]) + 'a;
 
-pub type Answers = Result<Vec<Vec<Output>>, Error>;
+pub type Answers = Vec<Vec<Output>>;
 
 /// Rows to insert.
 #[derive(Clone, Debug)]

@@ -8,16 +8,18 @@ use hashbrown::DefaultHashBuilder;
 use super::answering::{AHEAD, Answering, Point, bounds};
 use super::grid::Grid;
 use super::keys::KeyColumn;
-use super::shard::{Gone, Incoming, KeyList, Row, Shard, sort_rows};
+use super::shard::{Gone, Hashed, Incoming, KeyList, Placed, Shard};
 use super::{Answers, EntryList, Points, Request, Rows, Store, Visit};
 use crate::aggregate::Aggregation;
 use crate::aggregate::column::Column;
 use crate::monoid::Entry;
-use crate::rolling::{Overflow, Span, fill_columns};
+use crate::rolling::{Put, Span, fill_columns};
 
 const SHARDS: usize = 16;
 /// Rows that a batch inserts at a time while it holds the lock of a shard.
 const ROWS_PER_HOLD: usize = 64;
+/// The number of a key without entries.
+const NO_KEY: u32 = u32::MAX;
 
 pub(super) struct Sharded<A: Aggregation<i64>> {
     aggregation: A,
@@ -63,17 +65,47 @@ impl<A: Aggregation<i64>> Sharded<A> {
     }
 
     /// The rows of each shard.
-    fn by_shard(&self, keys: KeyColumn<'_>) -> Vec<Vec<Row>> {
-        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); SHARDS];
+    fn by_shard(&self, keys: KeyColumn<'_>) -> Vec<Vec<Hashed>> {
+        let mean = keys.len() / SHARDS;
+        let mut rows: Vec<Vec<Hashed>> = Vec::new();
+        rows.resize_with(SHARDS, || Vec::with_capacity(mean + mean / 8));
         for row in 0..keys.len() {
             let hash = self.hasher.hash_one(keys.key(row));
-            rows[shard_of(hash)].push(Row {
-                hash,
-                row: row as u32,
-                key: 0,
-            });
+            let row = row as u32;
+            rows[shard_of(hash)].push(Hashed { hash, row });
         }
         rows
+    }
+
+    /// Places the rows of a shard whose keys are added if they are new.
+    fn place(
+        &self,
+        shard: &RwLock<Shard<A>>,
+        keys: KeyColumn<'_>,
+        times: &[i64],
+        rows: &[Hashed],
+    ) -> Vec<Placed> {
+        let mut placed = Vec::with_capacity(rows.len());
+        // Readers wait for a few rows.
+        for some in rows.chunks(ROWS_PER_HOLD) {
+            write(shard).number(keys, times, some, &mut placed);
+        }
+        placed
+    }
+
+    /// The answers of rows that `fill` gives in this order.
+    fn filled(
+        &self,
+        spans: &[Span],
+        in_order: &[Vec<Placed>],
+        fill: impl FnOnce(&mut Put<'_>),
+    ) -> Answers {
+        let mut ranks = vec![0; in_order.iter().map(Vec::len).sum()];
+        for (rank, row) in (0..).zip(in_order.iter().flatten()) {
+            ranks[row.row()] = rank;
+        }
+        let Request { aggs, dtypes, .. } = &self.request;
+        fill_columns(aggs, dtypes, spans.len(), &ranks, fill)
     }
 
     /// The entries to remove from each shard, by key and in order; they are held, or not.
@@ -81,8 +113,8 @@ impl<A: Aggregation<i64>> Sharded<A> {
         let by_shard = self.by_shard(gone.keys).into_iter().zip(&self.shards);
         let found = by_shard.map(|(rows, shard)| {
             let shard = read(shard);
-            let of_row = |row: Row| {
-                let (hash, row) = (row.hash, row.row as usize);
+            let of_row = |Hashed { hash, row }: Hashed| {
+                let row = row as usize;
                 Some(Gone {
                     hash,
                     key: shard.keys.find(hash, gone.keys.key(row))?,
@@ -117,6 +149,31 @@ impl<A: Aggregation<i64>> Sharded<A> {
     }
 }
 
+/// Key by key, the entries of a shard that go and the rows that come; both are in order.
+struct Changes<'a> {
+    gone: &'a [Gone],
+    rows: &'a [Placed],
+}
+
+impl<'a> Changes<'a> {
+    fn new(gone: &'a [Gone], rows: &'a [Placed]) -> Self {
+        Self { gone, rows }
+    }
+}
+
+impl<'a> Iterator for Changes<'a> {
+    type Item = (&'a [Gone], &'a [Placed]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let of_gone = self.gone.first().map(|gone| gone.key);
+        let of_rows = self.rows.first().map(|row| row.key());
+        let key = of_gone.into_iter().chain(of_rows).min()?;
+        let leaving = take_key(&mut self.gone, |gone| gone.key, key);
+        let coming = take_key(&mut self.rows, |row| row.key(), key);
+        Some((leaving, coming))
+    }
+}
+
 /// Takes the items of the first key off.
 fn take_key<'a, T>(items: &mut &'a [T], key: impl Fn(&T) -> u32, first: u32) -> &'a [T] {
     // Mostly a few, of many.
@@ -132,31 +189,20 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
             batch: self.aggregation.stage_columns(rows.times, rows.columns),
             numbers: rows.numbers,
         };
-        let mut by_shard = self.by_shard(rows.keys);
+        let by_shard = self.by_shard(rows.keys);
         let _all = write(&self.batch);
         let gone = self.gone_by_shard(gone);
-        for ((shard, of_shard), gone) in self.shards.iter().zip(&mut by_shard).zip(&gone) {
-            // Readers wait for a few rows, and for all of a key's.
-            for some in of_shard.chunks_mut(ROWS_PER_HOLD) {
-                write(shard).number(rows.keys, some);
-            }
-            sort_rows(of_shard, &incoming.batch);
-            let (mut rows, mut gone) = (&of_shard[..], &gone[..]);
-            while !rows.is_empty() || !gone.is_empty() {
+        for ((shard, of_shard), gone) in self.shards.iter().zip(&by_shard).zip(&gone) {
+            let mut placed = self.place(shard, rows.keys, &incoming.batch.times, of_shard);
+            placed.sort_unstable();
+            let mut changes = Changes::new(gone, &placed).peekable();
+            while changes.peek().is_some() {
+                // They wait for all rows of a key.
                 let mut shard = write(shard);
                 let mut count = 0;
-                while count < ROWS_PER_HOLD {
-                    let keys = (
-                        rows.first().map(|row| row.key),
-                        gone.first().map(|gone| gone.key),
-                    );
-                    let key = match keys {
-                        (Some(of_rows), Some(of_gone)) => of_rows.min(of_gone),
-                        (Some(key), None) | (None, Some(key)) => key,
-                        (None, None) => break,
-                    };
-                    let leaving = take_key(&mut gone, |gone| gone.key, key);
-                    let coming = take_key(&mut rows, |row| row.key, key);
+                while count < ROWS_PER_HOLD
+                    && let Some((leaving, coming)) = changes.next()
+                {
                     shard.change(&self.aggregation, leaving, coming, &incoming);
                     count += leaving.len() + coming.len();
                 }
@@ -166,91 +212,87 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
 
     fn insert_answering(
         &self,
+        gone: EntryList<'_>,
         rows: Rows<'_>,
         arrivals: &[i64],
         spans: &[Span],
-        overflow: Overflow,
     ) -> Answers {
-        let (aggs, dtypes) = (&self.request.aggs, &self.request.dtypes);
-        let shape = (spans.len(), rows.keys.len());
         let incoming = Incoming {
             batch: self.aggregation.stage_columns(rows.times, rows.columns),
             numbers: rows.numbers,
         };
-        let times = &incoming.batch.times;
-        let mut by_shard = self.by_shard(rows.keys);
+        let by_shard = self.by_shard(rows.keys);
         let _all = write(&self.batch);
-        fill_columns(aggs, dtypes, shape, overflow, |put| {
-            let mut done = Ok(());
+        let in_order = self.shards.iter().zip(&by_shard).map(|(shard, rows_of)| {
+            let mut placed = self.place(shard, rows.keys, &incoming.batch.times, rows_of);
+            placed.sort_unstable_by_key(|row| (row.key(), arrivals[row.row()], *row));
+            placed
+        });
+        let in_order: Vec<Vec<Placed>> = in_order.collect();
+        let gone = self.gone_by_shard(gone);
+        self.filled(spans, &in_order, |put| {
             let mut answering = Answering::new(&self.aggregation, spans);
-            for (shard, of_shard) in self.shards.iter().zip(&mut by_shard) {
-                for some in of_shard.chunks_mut(ROWS_PER_HOLD) {
-                    write(shard).number(rows.keys, some);
-                }
-                let arrival = |row: &Row| arrivals[row.row as usize];
-                of_shard.sort_unstable_by_key(|row| {
-                    (row.key, arrival(row), times[row.row as usize], row.row)
-                });
-                for of_key in of_shard.chunk_by(|a, b| a.key == b.key) {
+            let mut rank = 0;
+            for ((shard, rows), gone) in self.shards.iter().zip(&in_order).zip(&gone) {
+                for (leaving, coming) in Changes::new(gone, rows) {
                     let mut shard = write(shard);
-                    for together in of_key.chunk_by(|a, b| arrival(a) == arrival(b)) {
+                    if coming.is_empty() {
+                        shard.change(&self.aggregation, leaving, coming, &incoming);
+                        continue;
+                    }
+                    shard.remove(&self.aggregation, leaving);
+                    for together in coming.chunk_by(|a, b| arrivals[a.row()] == arrivals[b.row()]) {
                         shard.insert(&self.aggregation, together, &incoming);
                         for row in together {
-                            let at = row.row as usize;
-                            let point = Point::of(Some(row.key), times[at]);
-                            answering.answer(&shard, &point, &mut |span, answers| {
-                                if done.is_ok() {
-                                    done = put(span, at, answers);
-                                }
-                            });
+                            let point = Point::of(Some(row.key()), row.time());
+                            let mut visit = |span, answers: &[_]| put(span, rank, answers);
+                            answering.answer(&shard, &point, &mut visit);
+                            rank += 1;
                         }
                     }
                 }
             }
-            done
         })
     }
 
-    fn query(&self, points: &Points<'_>, spans: &[Span], overflow: Overflow) -> Answers {
-        let (aggs, dtypes) = (&self.request.aggs, &self.request.dtypes);
-        let shape = (spans.len(), points.keys.len());
+    fn query(&self, points: &Points<'_>, spans: &[Span]) -> Answers {
         let _all = (points.keys.len() > 1).then(|| read(&self.batch));
-        fill_columns(aggs, dtypes, shape, overflow, |put| {
-            let mut done = Ok(());
-            let mut answering = Answering::new(&self.aggregation, spans);
-            for (shard, mut rows) in self.shards.iter().zip(self.by_shard(points.keys)) {
-                if rows.is_empty() {
-                    continue;
-                }
+        let by_shard = self.by_shard(points.keys).into_iter().zip(&self.shards);
+        let by_shard = by_shard.filter(|(rows, _)| !rows.is_empty());
+        let (shards, in_order): (Vec<_>, Vec<Vec<Placed>>) = by_shard
+            .map(|(rows, shard)| {
                 let shard = read(shard);
-                for row in &mut rows {
-                    let key = points.keys.key(row.row as usize);
-                    row.key = shard.keys.find(row.hash, key).unwrap_or(u32::MAX);
-                }
-                let time = |row: &Row| points.times[row.row as usize];
-                rows.sort_unstable_by_key(|row| (row.key, time(row), row.row));
-                for of_key in rows.chunk_by(|a, b| a.key == b.key) {
-                    let number = Some(of_key[0].key).filter(|number| *number != u32::MAX);
+                let place = |Hashed { hash, row }| {
+                    let key = shard.keys.find(hash, points.keys.key(row as usize));
+                    Placed::new(key.unwrap_or(NO_KEY), points.times[row as usize], row)
+                };
+                let mut placed: Vec<Placed> = rows.into_iter().map(place).collect();
+                placed.sort_unstable();
+                (shard, placed)
+            })
+            .unzip();
+        self.filled(spans, &in_order, |put| {
+            let mut answering = Answering::new(&self.aggregation, spans);
+            let mut rank = 0;
+            for (shard, rows) in shards.iter().zip(&in_order) {
+                for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
+                    let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
                     answering.begin(of_key.len(), shard.is_tree(number));
                     for (at, row) in of_key.iter().enumerate() {
                         let ahead = of_key.get(at + AHEAD).unwrap_or(&of_key[of_key.len() - 1]);
-                        let row_of = row.row as usize;
-                        let plus = points.plus.map(|columns| self.entry(columns, row_of));
+                        let plus = points.plus.map(|columns| self.entry(columns, row.row()));
                         let point = Point {
                             number,
-                            at: time(row),
-                            ahead: time(ahead),
+                            at: row.time(),
+                            ahead: ahead.time(),
                             plus: plus.as_ref(),
                         };
-                        answering.answer(&shard, &point, &mut |span, answers| {
-                            if done.is_ok() {
-                                done = put(span, row_of, answers);
-                            }
-                        });
+                        let mut visit = |span, answers: &[_]| put(span, rank, answers);
+                        answering.answer(shard, &point, &mut visit);
+                        rank += 1;
                     }
                 }
             }
-            done
         })
     }
 

@@ -204,37 +204,42 @@ pub fn rolling_with_layout(
 }
 
 /// Puts the answers of one row over one span: the span, the row and the answers.
-pub type Put<'a> = dyn FnMut(usize, usize, &[Answer<i64>]) -> Result<(), Error> + 'a;
+pub type Put<'a> = dyn FnMut(usize, usize, &[Answer<i64>]) + 'a;
 
 /// Result columns that `fill` fills, for so many spans and rows; what it does not put is
-/// missing.
+/// missing, and so are integers that int64 cannot hold.
 ///
-/// # Errors
-/// What `fill` gives, and an integer that int64 cannot hold, as `overflow` says.
+/// `ranks` says which of the rows that `fill` puts is each row of the columns: what is put one
+/// behind the other is written so.
 pub fn fill_columns(
     aggs: &[AggSpec],
     dtypes: &[DType],
-    (spans, rows): (usize, usize),
-    overflow: Overflow,
-    fill: impl FnOnce(&mut Put<'_>) -> Result<(), Error>,
-) -> Result<Vec<Vec<Output>>, Error> {
-    let mut columns = Columns::blank(aggs, dtypes, (spans, rows));
-    let sizes = [rows];
+    spans: usize,
+    ranks: &[u32],
+    fill: impl FnOnce(&mut Put<'_>),
+) -> Vec<Vec<Output>> {
+    let sizes = [ranks.len()];
+    let mut columns = Columns::blank(aggs, dtypes, (spans, ranks.len()));
     let mut chunks = columns.chunks(&sizes).remove(0);
     let mut sink = Picked {
         chunks: &mut chunks,
         places: (0..aggs.len()).collect(),
         history: 0,
-        overflow,
+        overflow: Overflow::Null,
         again: false,
     };
-    fill(&mut |span, row, answers| sink.put(span, row, answers))?;
+    fill(&mut |span, row, answers| {
+        let put = sink.put(span, row, answers);
+        put.expect("what does not fit is missing");
+    });
     let marks = vec![into_marks(chunks)];
     let scope = &mut ThreadScope {
         threads: 1,
         proceed: &mut || true,
     };
-    columns.finish(&AnswerPositions::new(None, &sizes), marks, scope)
+    let positions = AnswerPositions::new(Some(ranks), &sizes);
+    let columns = columns.finish(&positions, marks, scope);
+    columns.expect("nothing interrupts it")
 }
 
 /// How an aggregation is answered over a whole table.

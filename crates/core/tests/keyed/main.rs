@@ -12,9 +12,7 @@ use common::script::seeds;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
 use slidewise_core::keyed::{EntryList, KeyColumn, Points, Store, store};
-use slidewise_core::rolling::{
-    Closed, Length, Output, Overflow, QueryPoints, Request, Span, rolling,
-};
+use slidewise_core::rolling::{Closed, Length, Output, QueryPoints, Request, Span, rolling};
 
 /// Rows of all keys, in order of arrival.
 #[derive(Clone, Default)]
@@ -285,7 +283,7 @@ fn answers_are_those_of_a_table() {
             let times: Vec<i64> = (0..count).map(at).collect();
             let of_points = Keys::of(&asked);
             let points = of_points.at(&times, None);
-            let ours = held.query(&points, &spans, Overflow::Fail).expect("fits");
+            let ours = held.query(&points, &spans);
             let theirs = expected(&all, (&asked, &times), aggs, &spans, width);
             compare(&ours, &theirs, &format!("script {script}, {aggs:?}"));
         }
@@ -311,7 +309,7 @@ fn a_row_more_takes_part_last_of_its_time() {
                 let spans = [span(100, closed, 0), span(10, closed, 0)];
                 let (of_points, columns) = (Keys::of(&plus.keys), plus.columns());
                 let points = of_points.at(&plus.times, Some(&columns[..width]));
-                let ours = held.query(&points, &spans, Overflow::Fail).expect("fits");
+                let ours = held.query(&points, &spans);
                 let theirs = expected(&all, (&plus.keys, &plus.times), &aggs, &spans, width);
                 compare(&ours, &theirs, &format!("{closed:?} {aggs:?}"));
             }
@@ -387,7 +385,7 @@ fn removed_keys_come_back_empty() {
     let of_points = Keys::of(&keys);
     let points = of_points.at(&times, None);
     let aggs = [agg(Kind::Collect, 0)];
-    let ours = held.query(&points, &spans, Overflow::Fail).expect("fits");
+    let ours = held.query(&points, &spans);
     let theirs = expected(&all, (&keys, &times), &aggs, &spans, 1);
     compare(&ours, &theirs, "after a removal");
 }
@@ -406,7 +404,7 @@ fn readers_see_whole_batches() {
         let mut latest = 0;
         while latest < BATCHES {
             let points = keys.at(&times, None);
-            let answers = held.query(&points, &spans, Overflow::Fail).expect("fits");
+            let answers = held.query(&points, &spans);
             let Output::I64 { values, .. } = &answers[0][0] else {
                 panic!("counts are integers");
             };

@@ -7,7 +7,7 @@ use super::common::script::seeds;
 use super::{Keys, Rows, batch, expected, requests, span};
 use slidewise_core::aggregate::{AggSpec, DType};
 use slidewise_core::keyed::{EntryList, Grid, KeyColumn, KeyList, Store, store};
-use slidewise_core::rolling::{Closed, Output, Overflow, Span};
+use slidewise_core::rolling::{Closed, Output, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
@@ -231,10 +231,7 @@ impl Script {
         let (keys, columns) = (Keys::of(&rows.keys), rows.columns());
         let columns = &columns[..self.dtypes.len()];
         if self.random.below(4) == 0 {
-            let no_keys = Keys::of(&[]);
-            let none = Rows::default().to_insert(&no_keys, columns, &[]);
-            self.held.insert(gone, none);
-            self.insert_answering(rows, &row_numbers);
+            self.insert_answering(gone, rows, &row_numbers);
         } else {
             self.held
                 .insert(gone, rows.to_insert(&keys, columns, &row_numbers));
@@ -262,7 +259,7 @@ impl Script {
         );
     }
 
-    fn insert_answering(&mut self, rows: &Rows, numbers: &[i64]) {
+    fn insert_answering(&mut self, gone: EntryList<'_>, rows: &Rows, numbers: &[i64]) {
         let ranks = 1 + self.random.below(5);
         let mut rank = || self.random.below(ranks) as i64;
         let arrivals: Vec<i64> = rows.times.iter().map(|_| rank()).collect();
@@ -270,15 +267,8 @@ impl Script {
         let columns = &columns[..self.dtypes.len()];
         // Late rows reach back to what may have been evicted.
         let spans = [40, 7].map(|length| span(length, Closed::Right, 0));
-        let answers = self
-            .held
-            .insert_answering(
-                rows.to_insert(&keys, columns, numbers),
-                &arrivals,
-                &spans,
-                Overflow::Fail,
-            )
-            .expect("fits");
+        let rows_in = rows.to_insert(&keys, columns, numbers);
+        let answers = self.held.insert_answering(gone, rows_in, &arrivals, &spans);
         for arrival in 0..ranks as i64 {
             let together = (0..rows.times.len()).filter(|row| arrivals[*row] == arrival);
             let together: Vec<usize> = together.collect();
@@ -379,11 +369,9 @@ impl Script {
             .filter(|(_, time)| exact(time))
             .unzip();
         let of_exact = Keys::of(&keys);
-        let ours = self
-            .held
-            .query(&of_exact.at(&times, None), &spans, Overflow::Fail);
+        let ours = self.held.query(&of_exact.at(&times, None), &spans);
         let known = self.known(&keys, &times, &spans);
-        super::compare(&ours.expect("fits"), &known, &what);
+        super::compare(&ours, &known, &what);
 
         let from: Vec<i64> = asked
             .iter()

@@ -11,12 +11,35 @@ use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
 pub use scan::KeyList;
 
-/// A row of a batch, and its key.
+/// A row of a batch, and the hash of its key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct Hashed {
     pub hash: u64,
     pub row: u32,
-    pub key: u32,
+}
+
+/// A row of a batch, ordered by key, time and row: all of them in one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Placed(u128);
+
+impl Placed {
+    pub fn new(key: u32, time: i64, row: u32) -> Self {
+        // Negative times before the others.
+        let time = time as u64 ^ 1 << 63;
+        Self(u128::from(key) << 96 | u128::from(time) << 32 | u128::from(row))
+    }
+
+    pub fn key(self) -> u32 {
+        (self.0 >> 96) as u32
+    }
+
+    pub fn time(self) -> i64 {
+        ((self.0 >> 32) as u64 ^ 1 << 63) as i64
+    }
+
+    pub fn row(self) -> usize {
+        self.0 as u32 as usize
+    }
 }
 
 /// An entry that is to go, and its key.
@@ -36,10 +59,10 @@ pub(super) struct Incoming<'a, M: Monoid> {
 }
 
 impl<M: Monoid> Incoming<'_, M> {
-    fn item(&self, row: Row) -> Item<M> {
-        let row = row.row as usize;
+    fn item(&self, placed: Placed) -> Item<M> {
+        let row = placed.row();
         Item {
-            time: self.batch.times[row],
+            time: placed.time(),
             number: self.numbers.get(row).copied().unwrap_or(0),
             entry: entry_of(&self.batch, row),
         }
@@ -87,9 +110,15 @@ impl<M: Monoid> Shard<M> {
     }
 
     /// Gives rows the numbers of their keys, which are added if they are new.
-    pub fn number(&mut self, keys: KeyColumn<'_>, rows: &mut [Row]) {
-        for row in rows {
-            let (number, new) = self.keys.find_or_add(row.hash, keys.key(row.row as usize));
+    pub fn number(
+        &mut self,
+        keys: KeyColumn<'_>,
+        times: &[i64],
+        rows: &[Hashed],
+        placed: &mut Vec<Placed>,
+    ) {
+        for Hashed { hash, row } in rows {
+            let (number, new) = self.keys.find_or_add(*hash, keys.key(*row as usize));
             if new {
                 let head = Head {
                     last: i64::MIN,
@@ -101,16 +130,20 @@ impl<M: Monoid> Shard<M> {
                     None => self.heads.push(head),
                 }
             }
-            row.key = number;
+            placed.push(Placed::new(number, times[*row as usize], *row));
         }
     }
 
     /// Removes entries of a key, then inserts rows; both are in order. A key without entries
     /// goes.
-    pub fn change(&mut self, monoid: &M, gone: &[Gone], rows: &[Row], incoming: &Incoming<'_, M>) {
-        if let Some(first) = gone.first() {
-            self.remove(monoid, first.key, gone);
-        }
+    pub fn change(
+        &mut self,
+        monoid: &M,
+        gone: &[Gone],
+        rows: &[Placed],
+        incoming: &Incoming<'_, M>,
+    ) {
+        self.remove(monoid, gone);
         if !rows.is_empty() {
             self.insert(monoid, rows, incoming);
         } else if let Some(first) = gone.first()
@@ -120,8 +153,12 @@ impl<M: Monoid> Shard<M> {
         }
     }
 
-    fn remove(&mut self, monoid: &M, key: u32, gone: &[Gone]) {
-        let head = &mut self.heads[key as usize];
+    /// Removes entries of a key, which are in order.
+    pub fn remove(&mut self, monoid: &M, gone: &[Gone]) {
+        let Some(first) = gone.first() else {
+            return;
+        };
+        let head = &mut self.heads[first.key as usize];
         let gone: Vec<(i64, i64)> = gone.iter().map(|gone| (gone.time, gone.number)).collect();
         if self.forest.remove(monoid, &mut head.root, &gone) == 0 {
             return;
@@ -139,10 +176,9 @@ impl<M: Monoid> Shard<M> {
     }
 
     /// Inserts the rows of one key, in order of time.
-    pub fn insert(&mut self, monoid: &M, rows: &[Row], incoming: &Incoming<'_, M>) {
-        let time = |row: &Row| incoming.batch.times[row.row as usize];
-        let head = &mut self.heads[rows[0].key as usize];
-        let earliest = time(&rows[0]);
+    pub fn insert(&mut self, monoid: &M, rows: &[Placed], incoming: &Incoming<'_, M>) {
+        let head = &mut self.heads[rows[0].key() as usize];
+        let earliest = rows[0].time();
         if head.root == Root::Empty || earliest < head.closing {
             let first = self.forest.first(head.root, i64::MIN);
             if first.is_none_or(|first| earliest < first) {
@@ -152,11 +188,11 @@ impl<M: Monoid> Shard<M> {
         }
         let mut done = 0;
         while let Some(row) = rows.get(done) {
-            let fits = time(row) >= head.last;
+            let fits = row.time() >= head.last;
             if !fits || !self.forest.append(&mut head.root, incoming.item(*row)) {
                 break;
             }
-            head.last = time(row);
+            head.last = row.time();
             done += 1;
         }
         if done == rows.len() {
@@ -279,11 +315,6 @@ fn leaving<M: Monoid>(
     }
     let kept = forest.time_from_end(root, until, keep_rows - 1)?;
     kept.checked_sub(1)
-}
-
-/// Sorts rows by key and time; those of equal time stay as they are in the batch.
-pub(super) fn sort_rows<M: Monoid>(rows: &mut [Row], batch: &Batch<M>) {
-    rows.sort_unstable_by_key(|row| (row.key, batch.times[row.row as usize], row.row));
 }
 
 fn entry_of<M: Monoid>(batch: &Batch<M>, row: usize) -> Entry<M> {
