@@ -10,6 +10,7 @@ from slidewise.errors import SpecError
 from slidewise.formatting import format_count
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
+from slidewise.keyed.columns import TIME
 from slidewise.keyed.explain import (
     explain_lines,
     format_bytes,
@@ -185,7 +186,8 @@ class KeyedWindows(Snapshots):
 
     def _ingest(self, query: StreamQuery, rows: pa.Table) -> None:
         query.refuse_nan(rows, self._watermark)
-        ticks = query.ticks(rows)
+        rows = query.with_ticks(rows)
+        latest: int | None = pc.max(rows[TIME]).as_py()
         rows, late = query.by_lateness(rows, self._watermark)
 
         def step(shard: Shard) -> None:
@@ -194,10 +196,9 @@ class KeyedWindows(Snapshots):
                 self.late_count += len(late)
                 if self._flags:
                     self._answers.append(query.given_back(late))
-            if len(ticks):
-                largest = pc.max(ticks).as_py()
-                known = largest if self._largest is None else self._largest
-                self._largest = max(largest, known)
+            if latest is not None:
+                known = latest if self._largest is None else self._largest
+                self._largest = max(latest, known)
 
         self._atomically(step)
 
@@ -250,11 +251,11 @@ class KeyedWindows(Snapshots):
         schema = self._query.output
         if self._flags:
             schema = schema.append(pa.field(LATE, pa.bool_()))
-        collected = pa.concat_tables(
-            [schema.empty_table(), *self._answers], promote_options="permissive"
-        )
+        kept = [schema.empty_table(), *self._answers]
         self._answers = []
-        return collected
+        if all(table.schema == schema for table in kept):
+            return pa.concat_tables(kept)
+        return pa.concat_tables(kept, promote_options="permissive")
 
     def _keep_answers(self, answers: pa.Table | None) -> None:
         """Keeps results until `collect`.
@@ -264,12 +265,13 @@ class KeyedWindows(Snapshots):
         """
         if answers is None or self._query is None:
             return
-        waiting = [table.schema for table in self._answers]
+        output = self._query.output
         try:
-            pa.unify_schemas(
-                [self._query.output, *waiting, answers.schema],
-                promote_options="permissive",
-            )
+            if answers.schema != output:
+                kept = [table.schema for table in self._answers]
+                pa.unify_schemas(
+                    [output, *kept, answers.schema], promote_options="permissive"
+                )
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise SpecError(
                 f"results of a custom aggregation changed their type ({error}): give "

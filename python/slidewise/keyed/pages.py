@@ -82,16 +82,17 @@ class Pages:
         self.trusts = trusts
         self.next_page = 0
         self._tables: dict[int, pa.Table] = {}
-        self._written: set[int] = set()
+        # Those that no commit has written yet.
+        self._written: dict[int, bytes] = {}
         self._removed: set[int] = set()
         self._traffic = dict.fromkeys(_TRAFFIC, 0)
 
     def add(self, table: pa.Table) -> int:
-        """Adds a page; gives its number."""
+        """Adds a page; gives its number. It does not share memory with the table."""
         page = self.next_page
         self.next_page += 1
-        self._tables[page] = table.combine_chunks()
-        self._written.add(page)
+        blob = self._written[page] = _encode(table)
+        self._tables[page] = _view(blob, table.schema)
         return page
 
     def read(self, page: int, schema: pa.Schema) -> pa.Table:
@@ -128,7 +129,7 @@ class Pages:
         """Removes a page."""
         self.drop([page])
         if page in self._written:
-            self._written.remove(page)
+            del self._written[page]
         else:
             self._removed.add(page)
 
@@ -140,7 +141,7 @@ class Pages:
     @property
     def changed(self) -> set[int]:
         """The pages that the next commit writes or removes."""
-        return self._written | self._removed
+        return self._written.keys() | self._removed
 
     def traffic(self) -> dict[str, int]:
         """Pages and bytes read and written since the last call."""
@@ -152,7 +153,7 @@ class Pages:
         for page in sorted(self._removed):
             self.store.remove(page)
         for page in sorted(self._written):
-            blob = _encode(self._tables[page])
+            blob = self._written[page]
             self._traffic["pages_written"] += 1
             self._traffic["bytes_written"] += len(blob)
             self.store.put(page, blob)
@@ -170,12 +171,11 @@ class Pages:
 
 
 def _encode(table: pa.Table) -> bytes:
-    batches = table.to_batches()
+    batches = table.combine_chunks().to_batches()
     batch = batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
-    body = batch.serialize().to_pybytes()
+    body = batch.serialize()
     header = _HEADER.pack(_MAGIC, _VERSION, 0, zlib.crc32(body))
-    page: bytes = header + body
-    return page
+    return b"".join((header, body))
 
 
 def _decode(page: int, blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
@@ -189,7 +189,12 @@ def _decode(page: int, blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
         body = memoryview(blob)[_HEADER.size :]
         if zlib.crc32(body) != checksum:
             raise SnapshotError(f"page {page} is damaged: its checksum differs")
-        rows = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+        return _view(blob, schema)
     except (struct.error, pa.ArrowInvalid, OSError) as error:
         raise SnapshotError(f"page {page} is damaged: {error}") from error
-    return pa.Table.from_batches([rows])
+
+
+def _view(blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
+    """The rows of a page, in its memory."""
+    body = pa.py_buffer(memoryview(blob)[_HEADER.size :])
+    return pa.Table.from_batches([pa.ipc.read_record_batch(body, schema)])

@@ -94,8 +94,12 @@ class Query:
 
     @cached_property
     def waiting(self) -> pa.Schema:
-        """The columns of rows that wait for the watermark: all of them."""
-        fields = [pa.field(name, self._plain(name)) for name in self.schema.names]
+        """The columns of rows that wait for the watermark: all of them.
+
+        The column of times is made of the ticks again.
+        """
+        names = [name for name in self.schema.names if name != self.spec.on]
+        fields = [pa.field(name, self._plain(name)) for name in names]
         return pa.schema([pa.field(TIME, pa.int64()), *fields])
 
     def _plain(self, name: str) -> pa.DataType:
@@ -170,8 +174,19 @@ class Query:
         Raises:
             SpecError: If one is missing.
         """
+        if TIME in rows.column_names:
+            known: pa.Array = rows.column(TIME).combine_chunks()
+            return known
         column = rows.column(self.spec.on).combine_chunks()
         return read_times(column, self.spec.on).ticks
+
+    def with_ticks(self, rows: pa.Table) -> pa.Table:
+        """Rows with their ticks in `TIME`, where `ticks` finds them.
+
+        Raises:
+            SpecError: As for `ticks`.
+        """
+        return rows.append_column(TIME, self.ticks(rows))
 
     def tick(self, time: Any) -> int:
         """A single time in ticks.
@@ -187,16 +202,18 @@ class Query:
 
     def timed(self, rows: pa.Table) -> pa.Table:
         """Rows of the state with their column of times."""
+        if self.spec.on in rows.column_names:
+            return rows
         times = self.restore(rows.column(TIME).combine_chunks())
         return rows.append_column(self.spec.on, times)
 
     def arranged(self, rows: pa.Table, ticks: pa.Array) -> pa.Table:
         """Rows in the columns of waiting rows, with their ticks."""
         columns = [ticks]
-        for name in self.schema.names:
-            column = rows.column(name).combine_chunks()
-            plain = self._plain(name)
-            columns.append(column if column.type == plain else column.cast(plain))
+        for field in list(self.waiting)[1:]:
+            column = rows.column(field.name).combine_chunks()
+            same = column.type == field.type
+            columns.append(column if same else column.cast(field.type))
         return pa.Table.from_arrays(columns, schema=self.waiting)
 
     def kept(self, waiting: pa.Table) -> pa.Table:
@@ -213,9 +230,13 @@ class Query:
         return self._sorted(rows, (TIME, *ties))
 
     def sort_batch(self, rows: pa.Table) -> pa.Table:
-        """Sorts rows of one batch by time, then arrival, then `then_by`."""
+        """Brings rows of one batch in the order of those of equal time.
+
+        That of their arrival, then `then_by`; rows without either stay as they are.
+        """
         arrival = () if self.spec.arrival is None else (self.spec.arrival,)
-        return self._sorted(rows, (TIME, *arrival, *self.then_by))
+        names = (*arrival, *self.then_by)
+        return self._sorted(rows, (TIME, *names)) if names else rows
 
     @staticmethod
     def _sorted(rows: pa.Table, names: Iterable[str]) -> pa.Table:
@@ -297,9 +318,12 @@ class Query:
         self, rows: pa.Table, watermark: int | None
     ) -> tuple[pa.Table, pa.Table]:
         """Splits rows into accepted and late ones."""
-        if watermark is None:
-            return rows, rows.slice(0, 0)
+        none = rows.slice(0, 0)
+        if watermark is None or not len(rows):
+            return rows, none
         on_time = self._on_time(rows, watermark)
+        if pc.all(on_time).as_py():
+            return rows, none
         return rows.filter(on_time).combine_chunks(), rows.filter(pc.invert(on_time))
 
     def _on_time(self, rows: pa.Table, watermark: int) -> pa.Array:
@@ -359,7 +383,7 @@ class Query:
 
     def naming(self, rows: pa.Table) -> Callable[[int], str]:
         """A function that names a row in messages, by key and time."""
-        return lambda row: describe_row(rows, row, self.spec_of_points)
+        return lambda row: describe_row(self.timed(rows), row, self.spec_of_points)
 
     @cached_property
     def spec_of_points(self) -> Spec:
@@ -409,6 +433,9 @@ class Query:
         name = self.spec.arrival
         if name is None:
             return _repeated(0, len(rows))
+        if name == self.spec.on:
+            ticks: pa.Array = rows.column(TIME).combine_chunks()
+            return ticks
         return read_times(rows.column(name).combine_chunks(), name).ticks
 
     def marked(self, answers: pa.Table, again: pa.Array | None = None) -> pa.Table:
@@ -421,12 +448,12 @@ class Query:
 
     def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
         """Rows with their results, or keys and times with them."""
-        table = rows.select(
-            [*self.spec.by, self.spec.on] if self.emits_keys else self.schema.names
-        )
-        for name, array in zip(self.spec.results, answers, strict=True):
-            table = table.append_column(name, array)
-        return table
+        names = self.schema.names
+        if self.emits_keys:
+            names = [*self.spec.by, self.spec.on]
+        table = self.timed(rows).select(names)
+        arrays = [*table.columns, *answers]
+        return pa.Table.from_arrays(arrays, names=[*names, *self.spec.results])
 
 
 def later_than(ticks: pa.Array, bound: int) -> pa.Array:

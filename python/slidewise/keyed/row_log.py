@@ -18,7 +18,7 @@ waits any more, it is rewritten without the columns that no window needs.
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -45,7 +45,7 @@ _NUMBERS = pa.field(NUMBER, pa.int64())
 Mask = Callable[[pa.Table], pa.Array]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Segment:
     """Rows of the log, in order of their numbers.
 
@@ -119,7 +119,7 @@ class RowLog:
             "generation": self.generation,
             "compacted": self._compacted,
             "segments": [segment.record() for segment in self.segments],
-            "deletions": self._deletions,
+            "deletions": [*self._deletions],
         }
 
     def _read(self, state: dict[str, Any]) -> None:
@@ -168,17 +168,23 @@ class RowLog:
         yield from (segment.page for segment in self.segments)
         yield from (page for page, _ in self._deletions)
 
-    def append(self, rows: pa.Table, *, waits: bool) -> pa.Array:
-        """Appends rows in the columns of waiting rows; gives their numbers."""
+    def append(self, rows: pa.Table, *, waits: bool) -> list[pa.Table]:
+        """Appends rows in the columns of waiting rows.
+
+        Returns:
+            What is stored of them, in order, in the memory of its pages.
+        """
         first = self.next_row
         self.next_row += len(rows)
-        kept = self._kept(rows, waits=waits)
+        kept, stored = self._kept(rows, waits=waits), []
         most = max(1, len(kept) * SEGMENT // max(1, kept.nbytes))
         for start in range(0, len(kept), most):
             part = kept.slice(start, most)
-            self.segments.append(self._stored(part, first + start, waits=waits))
+            segment = self._stored(part, first + start, waits=waits)
+            self.segments.append(segment)
+            stored.append(self._stored_rows(segment))
         self._merge()
-        return pc.add(row_numbers(len(rows)).cast(pa.int64()), first)
+        return stored
 
     def _kept(self, rows: pa.Table, *, waits: bool) -> pa.Table:
         schema = self._schema(waits=waits)
@@ -357,14 +363,15 @@ class RowLog:
     def release(self, watermark: int) -> None:
         """Drops the columns that only waiting rows need, where none waits."""
         same = self._query.waiting == self._query.leaf
-        for segment in self.segments:
+        for at, segment in enumerate(self.segments):
             if not segment.waits or segment.latest > watermark:
                 continue
             if not same:
                 rows = self._kept(self._stored_rows(segment), waits=False)
                 self._pages.remove(segment.page)
-                segment.page, segment.nbytes = self._pages.add(rows), rows.nbytes
-            segment.waits = False
+                page = self._pages.add(rows)
+                segment = replace(segment, page=page, nbytes=rows.nbytes)
+            self.segments[at] = replace(segment, waits=False)
         self._merge()
 
     def _merge(self) -> None:

@@ -74,8 +74,6 @@ class Snapshots(Queries):
             self._changed |= pages.keys()
             self._is_ahead = True
             self._directory = shard.commit()
-            # What is read from the store shares its memory.
-            shard.pages.drop(pages)
             return result
         except BaseException:
             self._store.restore(pages)

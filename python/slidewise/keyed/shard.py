@@ -11,7 +11,7 @@ from slidewise.keyed import slides, updates
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.corrections import corrected
 from slidewise.keyed.index import EARLIEST, LATEST
-from slidewise.keyed.shard_state import ShardState
+from slidewise.keyed.shard_state import ShardState, without
 from slidewise.table.encoding import row_numbers
 
 __all__ = ["Shard"]
@@ -42,8 +42,7 @@ class Shard(ShardState):
     def due(self) -> int | None:
         """The least watermark at which `advance` emits results, or None."""
         if self.query.emit == "final":
-            firsts = (pc.min(rows[TIME]).as_py() for rows in self.waiting)
-            return min(firsts, default=None)
+            return min((held.earliest for held in self.waiting), default=None)
         if self.query.emit == "slide":
             return slides.due(self)
         return updates.due(self) if self.query.emit == "change" else None
@@ -123,13 +122,11 @@ class Shard(ShardState):
         """Removes rows with their numbers."""
         if not len(rows):
             return
-        numbers = rows.column(NUMBER).combine_chunks()
         self.index.insert(self.no_rows, rows)
         self.log.delete(rows)
-        held, self.waiting = self.waiting, []
-        for waiting in held:
-            gone = pc.is_in(waiting[NUMBER], numbers)
-            self.wait(waiting.filter(pc.invert(gone)))
+        waiting, self.waiting = self.waiting, []
+        for held in waiting:
+            self.wait(without(held.rows, rows))
 
     def evict_idle(self, until: int) -> int:
         """Evicts the keys whose latest row is at or before a time; gives their number.
@@ -180,36 +177,33 @@ class Shard(ShardState):
         return None if answers is None else self.query.marked(answers)
 
     def _answer_final(self, watermark: int) -> pa.Table | None:
-        due = self._take_due(watermark)
-        if due is None:
+        parts, query = self._take_due(watermark), self.query
+        if not parts:
             return None
-        query = self.query
-        rows = self.log.take(due, waiting=True).append_column(NUMBER, due)
-        rows = query.sort(rows)
-        due = rows.column(NUMBER).combine_chunks()
-        rows = rows.drop_columns(NUMBER)
+        rows = query.sort(pa.concat_tables(parts).combine_chunks())
         if query.folds and query.spec.ties == "peers":
             return query.answered(rows, self.answers_at(rows, query.naming(rows)))
+        due = rows.column(NUMBER).combine_chunks()
+        rows = rows.drop_columns(NUMBER)
         numbers = self.numbers_near(rows)
         earlier = numbers.filter(pc.invert(pc.is_in(numbers, due)))
         before = self.log.take(earlier)
         return query.answered(rows, query.answer_final(before, rows))
 
-    def _take_due(self, watermark: int) -> pa.Array | None:
-        """The numbers of the rows that wait for a watermark, which wait no more."""
+    def _take_due(self, watermark: int) -> list[pa.Table]:
+        """The rows that wait for a watermark, which wait no more."""
         due = []
-        held, self.waiting = self.waiting, []
-        for rows in held:
-            if pc.min(rows[TIME]).as_py() > watermark:
-                self.waiting.append(rows)
-                continue
-            is_due = pc.less_equal(rows[TIME], watermark)
-            due.append(rows.filter(is_due))
-            self.wait(rows.filter(pc.invert(is_due)))
-        if not due:
-            return None
-        numbers = pa.concat_tables(due).column(NUMBER).combine_chunks()
-        return numbers.take(pc.sort_indices(numbers))
+        waiting, self.waiting = self.waiting, []
+        for held in waiting:
+            if held.latest <= watermark:
+                due.append(held.rows)
+            elif held.earliest > watermark:
+                self.waiting.append(held)
+            else:
+                is_due = pc.less_equal(held.rows[TIME], watermark)
+                due.append(held.rows.filter(is_due))
+                self.wait(held.rows.filter(pc.invert(is_due)))
+        return due
 
     def _arrive(self, rows: pa.Table) -> list[pa.Array]:
         """Takes new rows; their results, as of their arrival."""
@@ -234,8 +228,8 @@ class Shard(ShardState):
         batch = query.sort_batch(rows.append_column(NUMBER, places))
         places = batch.column(NUMBER).combine_chunks()
         batch = batch.drop_columns(NUMBER)
-        numbers = self.log.append(batch, waits=False)
-        held = batch.select(query.leaf.names).append_column(NUMBER, numbers)
+        held = self._numbered(batch, self.log.next_row)
+        self.log.append(batch, waits=False)
         naming, arrivals = query.naming(batch), query.arrivals(batch)
         found = self.index.insert_answering(held, arrivals, self.windows, naming)
         back = pc.sort_indices(places)

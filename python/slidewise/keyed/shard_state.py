@@ -8,6 +8,7 @@ then on.
 
 import json
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,9 +29,24 @@ from slidewise.spec.spec import WindowSpec
 from slidewise.table.encoding import row_numbers
 from slidewise.table.time_columns import subtract_clamped
 
-__all__ = ["ShardState"]
+__all__ = ["ShardState", "Waiting", "without"]
 
 _FORMAT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Rows that wait for the watermark, in order of their numbers.
+
+    Attributes:
+        rows: The rows; with their numbers if the index has them.
+        earliest: The time of the earliest, in ticks.
+        latest: The time of the latest, in ticks.
+    """
+
+    rows: pa.Table
+    earliest: int
+    latest: int
 
 
 class ShardState:
@@ -100,8 +116,7 @@ class ShardState:
 
     def _open(self) -> None:
         """Makes the index from the log."""
-        # Tables of the times and numbers of rows that wait for the watermark.
-        self.waiting: list[pa.Table] = []
+        self.waiting: list[Waiting] = []
         index = Index(self.query)
         self._enter(index, 0)
         # Readers see it when it is complete.
@@ -112,7 +127,7 @@ class ShardState:
         for rows, waits in self.log.alive(since):
             if waits:
                 self.wait(self._unflushed(rows))
-            self._insert(index, rows.select([*self.query.leaf.names, NUMBER]))
+            self._insert(index, rows)
         if self.log.until is not None:
             index.store.evict(self.log.until, self.query.rows)
         reach = self.query.reach
@@ -147,9 +162,8 @@ class ShardState:
         gone = deleted.filter(new).combine_chunks()
         self.index.insert(self.no_rows, gone)
         self.waiting = []
-        for rows in waiting:
-            stays = pc.invert(pc.is_in(rows[NUMBER], gone[NUMBER].combine_chunks()))
-            self.wait(self._unflushed(rows.filter(stays)))
+        for held in waiting:
+            self.wait(self._unflushed(without(held.rows, gone)))
         self._enter(self.index, log.next_row)
 
     def _unflushed(self, rows: pa.Table) -> pa.Table:
@@ -216,16 +230,28 @@ class ShardState:
         """Takes rows of a batch, sorted, into the log and the index."""
         if not len(rows):
             return
-        numbers = self.log.append(rows, waits=waits)
-        rows = rows.append_column(NUMBER, numbers)
-        if waits:
-            self.wait(rows)
-        self._insert(self.index, rows.select([*self.query.leaf.names, NUMBER]))
+        first = self.log.next_row
+        for part in self.log.append(rows, waits=waits):
+            if waits:
+                self.wait(self._numbered(part, first))
+            first += len(part)
+        rows = self._numbered(rows, self.log.next_row - len(rows))
+        self._insert(self.index, rows)
+
+    def _numbered(self, rows: pa.Table, first: int) -> pa.Table:
+        """Rows with their numbers, if the index has them."""
+        if not self.index.numbered:
+            return rows
+        numbers = pc.add(row_numbers(len(rows)).cast(pa.int64()), first)
+        return rows.append_column(NUMBER, numbers)
 
     def wait(self, rows: pa.Table) -> None:
-        """Notes rows, with their numbers, that wait for the watermark."""
+        """Notes rows that wait for the watermark."""
         if len(rows):
-            self.waiting.append(rows.select([TIME, NUMBER]).combine_chunks())
+            numbers = [NUMBER] if self.query.finds_rows else []
+            rows = rows.select([*self.query.waiting.names, *numbers])
+            ends = pc.min_max(rows[TIME])
+            self.waiting.append(Waiting(rows, ends["min"].as_py(), ends["max"].as_py()))
 
     def _insert(self, index: Index, rows: pa.Table) -> None:
         """Inserts rows into an index, those of equal time in the query's order."""
@@ -233,6 +259,7 @@ class ShardState:
         if not query.then_by or query.spec.arrival is not None or not len(rows):
             index.insert(rows)
             return
+        rows = rows.select([*query.leaf.names, NUMBER])
         held = self._held_in(index, rows)
         both = pa.concat_tables([held, rows]).combine_chunks()
         index.insert(query.sort(both), held)
@@ -329,3 +356,11 @@ class ShardState:
         if last is None or watermark is None or self.query.rows:
             return last is not None
         return bool(last > watermark - self.query.reach)
+
+
+def without(rows: pa.Table, gone: pa.Table) -> pa.Table:
+    """Rows that are not among some, by their numbers."""
+    if not len(gone):
+        return rows
+    numbers = gone[NUMBER].combine_chunks()
+    return rows.filter(pc.invert(pc.is_in(rows[NUMBER], numbers))).combine_chunks()

@@ -9,7 +9,6 @@ import pyarrow as pa
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken
-from slidewise.keyed.columns import TIME
 from slidewise.keyed.hop_windows import answer_none
 from slidewise.keyed.query import Query, flagged
 from slidewise.keyed.validation import check_query
@@ -53,7 +52,8 @@ class StreamQuery(Query):
 
     def given_back(self, late: pa.Table) -> pa.Table:
         """Late rows with null results, for `late_rows="flag"`."""
-        table = self.arranged(late, self.ticks(late)).drop_columns(TIME)
+        rows = self.timed(self.arranged(late, self.ticks(late)))
+        table = rows.select(self.schema.names)
         for name in self.spec.results:
             kind = self.output.field(name).type
             table = table.append_column(name, pa.nulls(len(late), kind))

@@ -254,6 +254,7 @@ class StateTransaction:
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
         """Ingests rows; counts late ones, and returns them if `late_rows="flag"`."""
         self._counts["rows"] += len(rows)
+        rows = self.shard.query.with_ticks(rows)
         rows, late = self.shard.query.by_lateness(rows, watermark)
         self._counts["late"] += len(late)
         if len(late) and self._operator._flags:

@@ -3,8 +3,7 @@
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -103,8 +102,10 @@ class KernelCall:
         self._custom: dict[CustomAggregation, list[list[Any]]] = {}
         self.plans = []
         for _, agg in spec.aggs:
-            with _naming_column_of(agg):
+            try:
                 self.plans.append(plan(agg, self._columns, self._inputs, spec.on))
+            except pa.ArrowNotImplementedError as error:
+                raise _no_function(agg, error) from error
         calls = [call for plan in self.plans for call in self._calls_of(plan)]
         # Aggregations share equal calls.
         self._calls = {call: at for at, call in enumerate(dict.fromkeys(calls))}
@@ -216,13 +217,18 @@ class KernelCall:
                 why = f"{value} does not fit int64"
                 raise self._overflow((window, call, row), history, why)
         aggs = list(zip(self.spec.aggs, self.plans, strict=True))
-        return [
-            {
-                name: self._result(index, agg, plan, columns[index])
-                for (name, agg), plan in aggs
-            }
-            for index in range(len(self.spec.windows))
-        ]
+        never_null = [self._never_null(agg, by) for (_, agg), by in aggs]
+        of_windows = []
+        for index, over in enumerate(self.spec.windows):
+            holds_a_row = self._holds_a_row(over)
+            results = {}
+            for ((name, agg), by), there in zip(aggs, never_null, strict=True):
+                array = self._array(index, agg, by, columns[index])
+                nullable = by.count_call is not None and not (there and holds_a_row)
+                dtype = None if by.source is None else self.source.dtype(by.source)
+                results[name] = Result(array, dtype, by.same_type, nullable)
+            of_windows.append(results)
+        return of_windows
 
     @property
     def calls(self) -> list[Call]:
@@ -287,43 +293,42 @@ class KernelCall:
                 )
                 self._custom[agg] = [of_window[history:] for of_window in answers]
 
-    def _result(
+    def _array(
         self, index: int, agg: Aggregation, plan: Plan, answers: list[pa.Array]
-    ) -> Result:
+    ) -> pa.Array:
         """The result of one aggregation over one window."""
         window = self.spec.windows[index]
         too_few = None
         if self.spec.min_rows and plan.count_call is not None:
             too_few = pc.less(answers[self._calls[plan.count_call]], self.spec.min_rows)
-        with _naming_column_of(agg):
+        raw = [answers[self._calls[call]] for call in plan.calls]
+        try:
             if isinstance(agg, CustomAggregation):
                 array = in_one_type(agg, self._custom[agg][index], agg.functions)
             else:
-                raw = [answers[self._calls[call]] for call in plan.calls]
                 array = plan.decode(raw)
-                if plan.overflow_reason is not None and self.spec.overflow == "raise":
-                    beyond = pc.and_(array.is_null(), raw[0].is_valid())
-                    if too_few is not None:
-                        beyond = pc.and_(beyond, pc.invert(too_few))
-                    row = pc.index(beyond, True).as_py()
-                    if row >= 0:
-                        raise self._overflow_of(agg, window, row, plan.overflow_reason)
-        if too_few is not None:
-            array = with_nulls(array, too_few)
-        has_value = agg.where is None and self._never_null(window, plan)
-        nullable = plan.count_call is not None and not has_value
-        dtype = None if plan.source is None else self.source.dtype(plan.source)
-        return Result(array, dtype, plan.same_type, nullable)
+        except pa.ArrowNotImplementedError as error:
+            raise _no_function(agg, error) from error
+        if plan.overflow_reason is not None and self.spec.overflow == "raise":
+            beyond = pc.and_(array.is_null(), raw[0].is_valid())
+            if too_few is not None:
+                beyond = pc.and_(beyond, pc.invert(too_few))
+            row = pc.index(beyond, True).as_py()
+            if row >= 0:
+                raise self._overflow_of(agg, window, row, plan.overflow_reason)
+        return array if too_few is None else with_nulls(array, too_few)
 
-    def _never_null(self, window: WindowSpec, plan: Plan) -> bool:
-        """Whether every window holds a value, whatever the data."""
+    def _holds_a_row(self, window: WindowSpec) -> bool:
+        """Whether every window holds a row, whatever the data."""
         if self.spec.is_hopping:
-            holds_a_row = not self.spec.empty
-        else:
-            ends_at_row = self.points is None and window.offset == 0
-            holds_a_row = ends_at_row and window.closed in ("right", "both")
+            return not self.spec.empty
+        ends_at_row = self.points is None and window.offset == 0
+        return ends_at_row and window.closed in ("right", "both")
+
+    def _never_null(self, agg: Aggregation, plan: Plan) -> bool:
+        """Whether every window with a row has a result."""
         return (
-            holds_a_row
+            agg.where is None
             and self.spec.overflow == "raise"
             and self.spec.min_rows <= 1
             and all(self.source.never_null(name) for name in plan.reads)
@@ -379,16 +384,12 @@ def _without_history(history: int, answers: pa.Array) -> pa.Array:
     return answers.take(rows)
 
 
-@contextmanager
-def _naming_column_of(agg: Aggregation) -> Iterator[None]:
-    """Names the aggregation whose column Arrow has no function for."""
-    try:
-        yield
-    except pa.ArrowNotImplementedError as error:
-        raise SpecError(
-            f"pyarrow {pa.__version__} cannot compute with the column of {agg!r}: "
-            f"{error}; cast the column to a simpler type"
-        ) from error
+def _no_function(agg: Aggregation, error: Exception) -> SpecError:
+    """An error that names the aggregation whose column Arrow has no function for."""
+    return SpecError(
+        f"pyarrow {pa.__version__} cannot compute with the column of {agg!r}: "
+        f"{error}; cast the column to a simpler type"
+    )
 
 
 def map_lazily(lazy: Any, spec: Spec, answer: Callable[[Any], Any]) -> Any:
