@@ -222,3 +222,28 @@ def test_a_key_with_a_row_between_windows_is_not_idle(min_rows: int) -> None:
     windows.ingest(pa.table({"t": [360], "k": ["a"]}))
     windows.advance(400)
     assert windows.collect()["window_end"].to_pylist() == [364], "it began anew"
+
+
+def test_windows_beyond_the_days_of_date32_are_refused_by_their_row() -> None:
+    """At once, not when the watermark passes them; the other rows go on."""
+    days = pa.array([5, 2**31 - 1], pa.int32()).cast(pa.date32())
+    windows = sw.KeyedWindows(on="t", window="1d", aggs={"n": sw.count()})
+    with pytest.raises(sw.SpecError, match="beyond the times that int32 can hold"):
+        windows.ingest(pa.table({"t": days}))
+    windows.ingest(pa.table({"t": days.slice(0, 1)}))
+    windows.advance()
+    assert windows.collect()["n"].to_pylist() == [1]
+
+
+def test_late_rows_are_corrected_behind_the_last_watermark() -> None:
+    """Which is the latest time of int64."""
+    windows = sw.KeyedWindows(
+        on="t", window=10, aggs={"n": sw.count()}, late_rows="correct"
+    )
+    windows.ingest(pa.table({"t": [2**63 - 20, 2**63 - 9]}))
+    windows.advance(2**63 - 1)
+    windows.ingest(pa.table({"t": [2**63 - 9]}))
+    windows.ingest(pa.table({"t": [2**63 - 10]}))
+    answers = windows.collect()
+    assert answers["n"].to_pylist() == [1, 1, 2, 3]
+    assert answers["_correction"].to_pylist() == [False, False, True, True]

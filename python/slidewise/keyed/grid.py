@@ -16,15 +16,21 @@ class Grid:
     every: int
     offset: int
 
-    def beyond(self, times: pa.ChunkedArray) -> int | None:
-        """A time in a window whose start or end is beyond int64, or None."""
+    def beyond(self, times: pa.ChunkedArray, bits: int = 64) -> int | None:
+        """A time in a window whose start or end is beyond int64, or None.
+
+        Args:
+            times: The times.
+            bits: How many bits the column of times has, if not 64.
+        """
+        limit = 2 ** (bits - 1)
         ends = pc.min_max(times)
         for time in (ends["min"].as_py(), ends["max"].as_py()):
             if time is None:
                 continue
             first = self.end_after(time) - self.length
             last = (time - self.offset) // self.every * self.every + self.offset
-            if first <= time and (first < -(2**63) or last + self.length >= 2**63):
+            if first <= time and (first < -limit or last + self.length >= limit):
                 return int(time)
         return None
 

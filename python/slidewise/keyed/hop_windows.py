@@ -15,6 +15,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import FRESH, ROWS, TIME
+from slidewise.keyed.index import LATEST
 from slidewise.keyed.query import Query
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_window
@@ -166,7 +167,7 @@ def corrected_windows(
     spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = query.request([rows], spec)
     windows = find_windows(request, spec)
-    windows = windows.filter(pc.less_equal(windows.ends, watermark + 1))
+    windows = windows.filter(pc.less_equal(windows.ends, min(watermark + 1, LATEST)))
     table = _table(request, windows)
     late = pc.greater(table[FRESH], 0)
     again = pc.greater(table[ROWS], table[FRESH])

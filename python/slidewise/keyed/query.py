@@ -298,19 +298,20 @@ class Query:
                 ValueColumn(name, column, "raise")
 
     def refuse_beyond(self, rows: pa.Table) -> None:
-        """Checks that the windows of rows on the grid lie within int64.
+        """Checks that the windows of rows on the grid lie within their type.
 
         Raises:
             SpecError: Naming the time.
         """
         if self.emit != "slide" or self.sessions:
             return
-        time = self.grid.beyond(rows.column(TIME))
+        bits = 32 if pa.types.is_date32(self.times.original.type) else 64
+        time = self.grid.beyond(rows.column(TIME), bits)
         if time is not None:
             (window,) = self.spec.windows
             raise SpecError(
                 f"the window of {window.label!r} around the time {time} (ticks of "
-                f"column {self.spec.on!r}) reaches beyond the times that int64 can "
+                f"column {self.spec.on!r}) reaches beyond the times that int{bits} can "
                 "hold: drop the row, or cast the column to a coarser unit"
             )
 
