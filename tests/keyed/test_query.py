@@ -233,6 +233,44 @@ def test_times_are_given_as_advance_takes_them() -> None:
     assert answers["valid_until_1h"].type == kind
 
 
+@pytest.mark.parametrize("agg", [sw.count(), sw.collect("t")], ids=["fold", "rows"])
+def test_keys_that_arrow_infers_no_type_for(agg: sw.Aggregation) -> None:
+    """Integers beyond int64; and NaN is the same key in either width."""
+    keys = pa.array([2**64 - 1, 2**63, 1], pa.uint64())
+    windows = sw.KeyedWindows(on="t", by="k", windows=9, aggs={"n": agg})
+    windows.ingest(pa.table({"t": [1, 2, 3], "k": keys}))
+    for key in keys.to_pylist():
+        assert key in windows
+        assert windows.query(key) == windows.query({"k": key})
+        assert windows.query(key)["n_9"] not in (0, [])
+    assert 2**64 - 2 not in windows
+    with pytest.raises(sw.SpecError, match="is no key of column 'k'"):
+        windows.query(2**64)
+
+    narrow = pa.array([float("nan"), 1.5], pa.float32())
+    windows = sw.KeyedWindows(on="t", by="k", windows=9, aggs={"n": agg})
+    windows.ingest(pa.table({"t": [1, 2], "k": narrow}))
+    assert windows.query(float("nan")) == windows.query((narrow[0].as_py(),))
+    assert windows.query(float("nan"))["n_9"] in (1, [1])
+
+
+def test_times_beyond_those_of_python_are_refused_by_their_column() -> None:
+    """A column of Arrow holds them."""
+    kind = pa.timestamp("s", "UTC")
+    aggs = {"last": sw.max("t")}
+    windows = sw.KeyedWindows(on="t", windows="9s", aggs=aggs, keep="4000000d")
+    windows.ingest(pa.table({"t": pa.array([0, 10**15], pa.int64()).cast(kind)}))
+    with pytest.raises(sw.SpecError, match=r"'last_9s' .* query_many\(\)"):
+        windows.query()
+    asked = windows.query_many(pa.table({"row": [0]}))
+    assert asked["last_9s"].cast(pa.int64()).to_pylist() == [10**15]
+    at = pa.scalar(0, pa.int64()).cast(kind)
+    until = windows.query_many(pa.table({"row": [0]}), at, "4000000d", valid_until=True)
+    assert until["valid_until_4000000d"].cast(pa.int64()).to_pylist() == [345600000000]
+    with pytest.raises(sw.SpecError, match="'valid_until_4000000d'"):
+        windows.query(at=at, windows="4000000d", valid_until=True)
+
+
 # The horizon.
 
 

@@ -241,6 +241,23 @@ def test_keys_of_other_kinds_are_not_the_same(ours, theirs):
         sw.rolling(table, on="t", by="k", windows=3, at=at, aggs={"n": sw.count()})
 
 
+def test_nan_is_the_same_key_in_either_width():
+    keys = pa.array([float("nan"), None, 1.5], pa.float32())
+    table = pa.table({"t": [1, 1, 1], "k": keys})
+    at = pa.table({"t": [1, 1, 1], "k": [None, float("nan"), 1.5]})
+    out = sw.rolling(table, on="t", by="k", windows=3, at=at, aggs={"n": sw.count()})
+    assert out["n_3"].to_pylist() == [1, 1, 1]
+    with pytest.raises(sw.SpecError, match="cast one of them"):
+        sw.rolling(
+            table,
+            on="t",
+            by="k",
+            windows=3,
+            at=pa.table({"t": [1], "k": [0.1]}),
+            aggs={"n": sw.count()},
+        )
+
+
 @pytest.mark.parametrize("other", ["a", pd.Categorical(["a"])[0]])
 def test_categories_as_keys_at_other_rows(other):
     table = pd.DataFrame({"t": [1, 2], "k": pd.Categorical(["a", "b"])})

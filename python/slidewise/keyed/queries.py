@@ -120,7 +120,7 @@ class Queries(Locked):
             None if plus is None else plus_row(query, plus),
         )
         results = self._results(shard, questions, windows, valid_until)
-        return {name: result.array[0].as_py() for name, result in results.items()}
+        return {name: _plain(name, result) for name, result in results.items()}
 
     def query_many(
         self,
@@ -247,6 +247,21 @@ class Queries(Locked):
         return self._shard is not None and self._shard.holds(
             key_table(self._shard.query, key), self._watermark
         )
+
+
+def _plain(name: str, result: Result) -> Any:
+    """The only value of a result.
+
+    Raises:
+        SpecError: If it is a time that Python cannot hold.
+    """
+    try:
+        return result.array[0].as_py()
+    except (OverflowError, ValueError) as error:
+        raise SpecError(
+            f"the result {name!r} ({result.array.type}) is out of the range of "
+            "Python's times: ask by query_many(), which gives a column"
+        ) from error
 
 
 def _is_latest(at: object) -> bool:

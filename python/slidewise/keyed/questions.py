@@ -107,8 +107,10 @@ def _named(by: Sequence[str]) -> str:
 
 
 def _key_array(name: str, value: Any, kind: pa.DataType) -> pa.Array:
+    # Arrow infers no type for these.
+    large = type(value) is int and value >= 2**63
     try:
-        return _as_key(pa.array([value]), kind)
+        return _as_key(pa.array([value], pa.uint64() if large else None), kind)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise SpecError(
             f"{value!r} is no key of column {name!r}, which holds {kind}: {error}"

@@ -389,9 +389,21 @@ def cast_lossless(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if column.type == kind:
         return column
     cast = column.cast(kind)
-    if not cast.cast(column.type).equals(column):
+    if not _is_same(cast.cast(column.type), column):
         raise pa.ArrowInvalid(f"{column.type} does not go into {kind} without loss")
     return cast
+
+
+def _is_same(one: pa.Array, other: pa.Array) -> bool:
+    """Whether two columns of one type have equal values, NaN being equal to NaN."""
+    if one.equals(other) or not pa.types.is_floating(one.type):
+        return bool(one.equals(other))
+    nans = [pc.is_nan(column) for column in (one, other)]
+    rest = [
+        pc.if_else(nan, None, column)
+        for nan, column in zip(nans, (one, other), strict=True)
+    ]
+    return bool(nans[0].equals(nans[1]) and rest[0].equals(rest[1]))
 
 
 def _is_sortable(kind: pa.DataType) -> bool:
