@@ -84,19 +84,23 @@ def with_hints(function: _Function) -> _Function:
         name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY
     ]
     named = [name for name in parameters if name not in leading]
+    is_method = leading[:1] == ["self"]
+    caller = function.__name__
+    if caller == "__init__":
+        caller = function.__qualname__.split(".")[-2]
 
     @functools.wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
         for name in options:
             if name not in parameters:
                 raise TypeError(
-                    f"{function.__name__}() takes no argument {name!r}"
+                    f"{caller}() takes no argument {name!r}"
                     f"{suggest_argument(name, parameters)}"
                 )
         if len(args) > len(leading):
             raise TypeError(
-                f"{function.__name__}() takes the arguments after "
-                f"{' and '.join(leading)} by name: {named[0]}="
+                f"{caller}() takes the arguments after "
+                f"{' and '.join(leading[is_method:])} by name: {named[0]}="
                 f"{args[len(leading)]!r:.60}"
             )
         return function(*args, **options)

@@ -48,6 +48,95 @@ def rows(times, keys="a", values=1.0):
     return pa.table({"t": times, "k": keys, "x": values})
 
 
+TYPES = {"t": pa.int64(), "k": "string", "x": "float64"}
+
+
+def test_a_schema_decides_the_types_before_any_batch():
+    for schema in (
+        TYPES,
+        pa.schema([(name, pa.array([], kind).type) for name, kind in TYPES.items()]),
+    ):
+        keyed = sw.KeyedWindows(**SUMS, emit="update", schema=schema)
+        assert (len(keyed), len(keyed.keys()), len(keyed.collect())) == (0, 0, 0)
+        assert keyed.query("a", at=3) == {"s_5": None}
+        with pytest.raises(sw.SpecError, match="no latest time: give at="):
+            keyed.query("a")
+        keyed.advance()
+        keyed = sw.KeyedWindows.from_bytes(keyed.to_bytes(), **SUMS)
+        nothing = pa.table({"t": [1], "k": pa.nulls(1), "x": pa.nulls(1)})
+        keyed.ingest(nothing)
+        keyed.ingest(pa.table({"x": [1.5], "t": [2], "k": ["a"], "more": [0]}))
+        assert keyed.query("a") == {"s_5": 1.5}
+        answers = keyed.collect()
+        assert answers.schema.field("k").type == pa.string()
+        assert answers["s_5"].to_pylist() == [None, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"t": "int64", "k": "string"}, "no column 'x'"),
+        ({"k": "string", "x": "float64"}, "schema= has no column 't'"),
+        ({**TYPES, "x": "floaty"}, "schema= has 'floaty' for column 'x'"),
+        ({**TYPES, "x": float}, "no Arrow type"),
+        ({**TYPES, 3: "int64"}, "schema= names columns by text, got 3"),
+        (["t", "k", "x"], "schema= takes a mapping"),
+        (pa.schema([("t", pa.int64())] * 2), "schema= has two columns 't'"),
+        ({**TYPES, "t": "string"}, "column 't' holds string, not times"),
+    ],
+)
+def test_wrong_schemas(schema, message):
+    with pytest.raises(sw.SpecError, match=message):
+        sw.KeyedWindows(**SUMS, schema=schema)
+
+
+def test_integers_that_come_into_floats_are_floats():
+    """Unless that changes one: then the batch is refused, and leaves no trace."""
+    keyed = sw.KeyedWindows(**SUMS, emit="update")
+    keyed.ingest(rows([1], values=[0.5]))
+    keyed.ingest(rows([1, 1], values=[2, 2**60]))
+    before = keyed.to_bytes() if keyed.collect() else b""
+    for wrong in (2**53 + 1, 2**63 - 1):
+        with pytest.raises(sw.SpecError, match=r"'x' is int64 .* hold all of its"):
+            keyed.ingest(rows([1], values=[wrong]))
+    assert keyed.to_bytes() == before
+    assert keyed.query("a") == {"s_5": 2**60 + 2.5}
+    integers = sw.KeyedWindows(**SUMS)
+    integers.ingest(rows([1], values=[1]))
+    with pytest.raises(sw.SpecError, match=r"'x' is double .* was int64 before"):
+        integers.ingest(rows([1], values=[0.5]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "wrong"),
+    [
+        (pa.timestamp("us"), pa.timestamp("ns"), 1),
+        (pa.timestamp("ms", "UTC"), pa.timestamp("us", "Europe/Berlin"), 1),
+        (pa.timestamp("ns"), pa.timestamp("s"), 2**62),
+        (pa.int32(), pa.int64(), 2**31),
+        (pa.int64(), pa.uint8(), None),
+    ],
+    ids=str,
+)
+def test_times_in_other_units_are_converted_without_loss(kind, given, wrong):
+    keyed = sw.KeyedWindows(
+        **{**SUMS, "windows": sw.rows(2)}, schema={**TYPES, "t": kind}
+    )
+    keyed.ingest(rows(pa.array([0], pa.uint8()).cast(pa.int64()).cast(given)))
+    assert keyed.query("a") == {"s_2rows": 1.0}
+    if wrong is not None:
+        with pytest.raises(sw.SpecError, match=r"column 't' is .* cast it"):
+            keyed.ingest(rows(pa.array([wrong], pa.int64()).cast(given)))
+    assert keyed.query("a") == {"s_2rows": 1.0}
+
+
+def test_times_without_a_zone_do_not_come_into_those_with_one():
+    keyed = sw.KeyedWindows(**{**SUMS, "windows": "5s"})
+    keyed.ingest(rows(pa.array([0], pa.timestamp("us", "UTC"))))
+    with pytest.raises(sw.SpecError, match=r"'t' is timestamp.*cast it"):
+        keyed.ingest(rows([NOON]))
+
+
 def test_a_number_for_a_window_over_timestamps():
     keyed = sw.KeyedWindows(**SUMS)
     with pytest.raises(

@@ -80,7 +80,7 @@ def test_wrong_batches_change_nothing() -> None:
     with pytest.raises(sw.SpecError, match="no column 'key'"):
         windows.ingest(batch((2, "a")).drop_columns("key"))
     with pytest.raises(sw.SpecError, match="was int64 before"):
-        windows.ingest(batch((2, "a")).set_column(0, "t", pa.array([2], pa.int32())))
+        windows.ingest(batch((2, "a")).set_column(0, "t", pa.array([2.0])))
     missing = pa.Table.from_pylist([{"t": None, "key": "a"}], batch().schema)
     with pytest.raises(sw.SpecError, match="no time in row 0"):
         windows.ingest(missing)

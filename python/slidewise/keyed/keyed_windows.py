@@ -1,15 +1,17 @@
 """`KeyedWindows`: windows of many keys over a stream, in one process."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 from slidewise.formatting import format_count
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
+from slidewise.hints import with_hints
 from slidewise.keyed.columns import TIME
 from slidewise.keyed.explain import (
     explain_lines,
@@ -29,14 +31,16 @@ from slidewise.keyed.stream_query import StreamQuery, cast_to_schema, without_vi
 from slidewise.keyed.validation import (
     check_emit,
     check_late_rows,
+    given_keywords,
     parse_late,
+    parse_schema,
     parse_spec,
     refuse_flag,
     then_columns,
 )
-from slidewise.spec.durations import WindowLike
+from slidewise.spec.durations import Session, WindowLike
 from slidewise.spec.spec import Spec, check_column_name
-from slidewise.table.time_columns import read_times, window_ticks
+from slidewise.table.time_columns import window_ticks
 
 __all__ = ["KeyedWindows"]
 
@@ -92,10 +96,15 @@ class KeyedWindows(Snapshots):
         deletes: A column of booleans. A row where it is true deletes one row with its
             key and time (the first by `then_by`, otherwise the first that arrived), and
             gets no result.
-        **request: The keywords of `rolling` or `hopping`.
+        schema: The columns of the stream with their Arrow types: a mapping such as
+            `{"t": pa.timestamp("us"), "x": "float64"}`, or a `pyarrow.Schema`. Batches
+            may have more columns. By default the first batch has them.
+        on, by, windows, aggs, ...: The keywords of `rolling` or `hopping`.
 
     Raises:
-        SpecError: If an argument is wrong. Columns are checked with the first batch.
+        SpecError: If an argument is wrong. Without `schema=` columns are checked with
+            the first batch.
+        TypeError: If a keyword is unknown.
 
     Cost: O(log n) per row of a batch, with the n rows of its key, whatever the length
     of a window. Holistic aggregations (quantiles and such), aggregations of text and
@@ -111,19 +120,50 @@ class KeyedWindows(Snapshots):
         {'t': [1, 3], 'at': ['A', 'A'], 'n_5': [1, 2]}
     """
 
+    @with_hints
     def __init__(
         self,
         spec: Spec | None = None,
         *,
+        on: str | None = None,
+        by: str | Sequence[str] | None = None,
+        windows: WindowLike | Iterable[WindowLike] | None = None,
+        window: WindowLike | Session | None = None,
+        every: WindowLike | None = None,
+        aggs: Mapping[str, Aggregation] | None = None,
+        closed: str = "right",
+        ties: str = "peers",
+        nan: str = "propagate",
+        arrival: str | None = None,
+        min_rows: int = 0,
+        offset: WindowLike | None = None,
+        empty: bool = False,
+        overflow: str = "raise",
         emit: str | None = None,
         late: WindowLike = 0,
         late_rows: str = "drop",
         keep: WindowLike | None = None,
         then_by: str | Sequence[str] | None = None,
         deletes: str | None = None,
-        **request: Any,
+        schema: pa.Schema | Mapping[str, pa.DataType | str] | None = None,
     ) -> None:
         super().__init__()
+        request = given_keywords(
+            on=on,
+            by=by,
+            windows=windows,
+            window=window,
+            every=every,
+            aggs=aggs,
+            closed=closed,
+            ties=ties,
+            nan=nan,
+            arrival=arrival,
+            min_rows=min_rows,
+            offset=offset,
+            empty=empty,
+            overflow=overflow,
+        )
         self._spec = parse_spec(spec, request)
         hops = "slide" if self._spec.is_hopping else "final"
         self._emit = hops if emit is None else emit
@@ -158,6 +198,10 @@ class KeyedWindows(Snapshots):
         self._checksum: int | None = None
         self._is_ahead = False
         self.late_count = 0
+        columns = parse_schema(schema)
+        if columns is not None:
+            require(frame(columns.empty_table()), [self._spec.on], "schema=")
+            self._begin(columns)
 
     @synchronized
     def ingest(self, batch: Any) -> None:
@@ -165,7 +209,9 @@ class KeyedWindows(Snapshots):
 
         Args:
             batch: A table of any library that `rolling` accepts, with rows in any
-                order. All batches have the same columns.
+                order. All batches have the same columns; integers that come into a
+                column of floats are floats, and other types convert if no value
+                changes.
 
         Raises:
             SpecError: If a column is missing or of a wrong type, a time is missing, or
@@ -409,21 +455,25 @@ class KeyedWindows(Snapshots):
         names = list(source.names) if self._query is None else self._query.schema.names
         require(source, names, "the batch")
         rows = pa.table({name: without_views(source.column(name)) for name in names})
-        if self._query is None:
-            query = self._make_query(rows.schema)
-            times = read_times(
-                rows.column(self._spec.on).combine_chunks(), self._spec.on
-            )
-            late = self._late
-            self._delay = window_ticks(late, times) if late.amount else 0
-            self._kept = kept_ticks(query, self._delay, self._keep)
-            self._query, self._shard = query, self._open(query, None)
-            self._directory = self._shard.commit()
+        query = self._begin(rows.schema) if self._query is None else self._query
         columns = {
             field.name: cast_to_schema(rows.column(field.name), field)
-            for field in self._query.schema
+            for field in query.schema
         }
-        return self._query, pa.table(columns)
+        return query, pa.table(columns)
+
+    def _begin(self, schema: pa.Schema) -> StreamQuery:
+        """Opens the state, once the columns are known.
+
+        Raises:
+            SpecError: If the columns do not suit the arguments.
+        """
+        query, late = self._make_query(schema), self._late
+        self._delay = window_ticks(late, query.times) if late.amount else 0
+        self._kept = kept_ticks(query, self._delay, self._keep)
+        self._query, self._shard = query, self._open(query, None)
+        self._directory = self._shard.commit()
+        return query
 
     def _make_query(self, schema: pa.Schema) -> StreamQuery:
         if self._flags:

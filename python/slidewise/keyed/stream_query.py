@@ -61,15 +61,16 @@ class StreamQuery(Query):
 
 
 def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """A column in the type of the first batch, if that keeps its values.
+    """A column in the type of the stream, if that keeps its values.
 
     Types of one column may differ: pandas and JSON give nulls for a column without
-    values, Arrow has text with offsets of 32 bits and pandas and polars of 64, and the
+    values, and floats or integers as values come; Arrow has text with offsets of 32
+    bits and pandas and polars of 64, these have times in units of their own, and the
     indices of categories have the width that they need. Pages hold categories as
     values.
 
     Raises:
-        SpecError: If the type differs otherwise.
+        SpecError: If the type differs otherwise, or a value is not in the other type.
     """
     kind, before = column.type, field.type
     if kind == before:
@@ -85,11 +86,50 @@ def cast_to_schema(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         or {kind, before} == {pa.binary(), pa.large_binary()}
     ):
         return column.cast(before)
-    fixed = "the first batch fixes it" if pa.types.is_null(before) else "cast it"
-    raise SpecError(
+    refusal = (
         f"column {field.name!r} is {column.type} in this batch, and was {field.type} "
-        f"before: {fixed}"
+        "before"
     )
+    if not is_ordered and _may_fit(kind, before):
+        try:
+            return _exactly(column.cast(kind), before)
+        except pa.ArrowInvalid as error:
+            raise SpecError(
+                f"{refusal}, which cannot hold all of its values ({error}): cast it"
+            ) from error
+    fixed = "cast it"
+    if pa.types.is_null(before):
+        fixed = "the first batch fixes it, if KeyedWindows are made without schema="
+    raise SpecError(f"{refusal}: {fixed}")
+
+
+def _may_fit(kind: pa.DataType, into: pa.DataType) -> bool:
+    """Whether values of a type may be values of another, and mean the same."""
+    types = pa.types
+    if types.is_integer(kind):
+        return bool(types.is_integer(into) or types.is_floating(into))
+    if types.is_floating(kind):
+        return bool(types.is_floating(into) and kind.bit_width < into.bit_width)
+    if types.is_timestamp(kind) and types.is_timestamp(into):
+        return (kind.tz is None) == (into.tz is None)
+    return bool(types.is_decimal(kind) and types.is_decimal(into))
+
+
+def _exactly(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column cast without loss.
+
+    Raises:
+        pyarrow.ArrowInvalid: If a value would change.
+    """
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        # Arrow refuses all large integers, powers of two as well.
+        if not (pa.types.is_integer(column.type) and pa.types.is_float64(kind)):
+            raise
+        if any(int(float(value)) != value for value in column.drop_null().to_pylist()):
+            raise
+        return column.cast(kind, safe=False)
 
 
 def without_views(column: Any) -> Any:

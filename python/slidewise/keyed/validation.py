@@ -24,7 +24,9 @@ __all__ = [
     "check_emit",
     "check_late_rows",
     "check_query",
+    "given_keywords",
     "parse_late",
+    "parse_schema",
     "parse_spec",
     "refuse_flag",
     "then_columns",
@@ -281,6 +283,79 @@ def _spec_from_keywords(request: Mapping[str, Any], caller: str) -> Spec:
                 f"{suggest_argument(name, known)}"
             )
     return make(**request)
+
+
+def given_keywords(**keywords: Any) -> dict[str, Any]:
+    """The keywords of `rolling` or `hopping` that differ from their defaults.
+
+    Example:
+        >>> given_keywords(on="t", every=None, closed="right", ties="rows")
+        {'on': 't', 'ties': 'rows'}
+    """
+    defaults = {
+        name: parameter.default
+        for make in (Spec.make, Spec.make_hopping)
+        for name, parameter in inspect.signature(make).parameters.items()
+        if parameter.default is not parameter.empty
+    }
+
+    def is_default(name: str, value: Any) -> bool:
+        default = defaults.get(name)
+        return type(value) is type(default) and value == default
+
+    return {name: v for name, v in keywords.items() if not is_default(name, v)}
+
+
+def parse_schema(schema: pa.Schema | Mapping[str, Any] | None) -> pa.Schema | None:
+    """The names and types of `schema=`, without all else that a schema may have.
+
+    Raises:
+        SpecError: If it is none, or a name or type is wrong.
+
+    Example:
+        >>> parse_schema({"t": "int64", "x": pa.float64()})
+        t: int64
+        x: double
+    """
+    if schema is None:
+        return None
+    if isinstance(schema, pa.Schema):
+        pairs = [(field.name, field.type) for field in schema]
+    elif isinstance(schema, Mapping):
+        pairs = [(name, _arrow_type(name, kind)) for name, kind in schema.items()]
+    else:
+        raise SpecError(
+            Argument("schema"),
+            " takes a mapping from columns to Arrow types, such as "
+            f"{{'t': pa.timestamp('us')}}, or a pyarrow.Schema; got {schema!r:.60}",
+        )
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(Argument("schema"), f" has two columns {name!r}")
+    return pa.schema([(name, _without_view(kind)) for name, kind in pairs])
+
+
+def _arrow_type(name: object, kind: object) -> pa.DataType:
+    if not isinstance(name, str):
+        raise SpecError(Argument("schema"), f" names columns by text, got {name!r}")
+    if isinstance(kind, pa.DataType):
+        return kind
+    try:
+        return pa.type_for_alias(kind)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SpecError(
+            Argument("schema"),
+            f" has {kind!r} for column {name!r}, which is no Arrow type: give one such "
+            "as pa.float64(), or its name, such as 'float64' or 'timestamp[us]'",
+        ) from error
+
+
+def _without_view(kind: pa.DataType) -> pa.DataType:
+    """The type of `stream_query.without_views` for columns of a type."""
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary_view(kind) else kind
 
 
 def parse_late(late: WindowLike) -> Length:
