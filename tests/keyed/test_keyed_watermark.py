@@ -117,6 +117,9 @@ def test_a_watermark_beyond_datetimes():
     keyed.advance()
     with pytest.raises(sw.SpecError, match="tick 1000000000000000 of column"):
         _ = keyed.watermark
+    later = pa.scalar(2 * 10**15, pa.int64()).cast(SECONDS)
+    with pytest.raises(sw.SpecError, match=r"evict_idle\(tick 2000000000000000\) is"):
+        keyed.evict_idle(later)
 
 
 @pytest.mark.parametrize("emit", ["final", "arrival", "update"])

@@ -493,6 +493,41 @@ def test_keys_are_in_while_windows_hold_their_rows() -> None:
     assert () in whole
 
 
+@pytest.mark.parametrize(
+    ("options", "length", "last"),
+    [
+        ({}, 10, 10),
+        ({"closed": "both"}, 10, 11),
+        ({"keep": 50}, 50, 50),
+        ({"late": 5}, 15, 15),
+        ({"late_rows": "correct"}, 20, 20),
+        ({"offset": 3}, 10, 13),
+    ],
+    ids=str,
+)
+def test_keys_are_in_while_a_query_finds_their_rows(
+    options: dict[str, object], length: int, last: int
+) -> None:
+    """Over the longest window that can be asked for, at the watermark."""
+    for at in range(last + 2):
+        windows = cards((0, "a", 1), windows=10, **options)
+        windows.advance(at)
+        found = windows.query("a", at=at, windows=length)[f"n_{length}"]
+        there = at < last
+        assert bool(found) == (there and at >= options.get("offset", 0))
+        assert ("a" in windows, len(windows), len(windows.keys())) == (there,) * 3
+        assert windows.evict_idle(at) == there
+        assert "a" not in windows
+
+
+def test_idle_keys_without_rows_in_the_horizon_do_not_count() -> None:
+    """Whether the state has them still."""
+    windows = cards((0, "a", 1), (70, "b", 2), windows=10)
+    windows.advance(60)
+    assert windows.keys()["card"].to_pylist() == ["b"]
+    assert windows.evict_idle(60) == 0
+
+
 # What windows tell of themselves.
 
 

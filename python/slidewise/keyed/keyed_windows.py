@@ -336,9 +336,15 @@ class KeyedWindows(Snapshots):
             return None
         return shown_time(self._watermark, self._query.times)
 
+    def _shown_watermark(self) -> str:
+        """The watermark in messages."""
+        if self._watermark is None or self._query is None:
+            return "None"
+        return format_tick(self._watermark, self._query)
+
     @synchronized
     def keys(self) -> pa.Table:
-        """Gives the keys that have rows, each with its latest time.
+        """Gives the keys that have rows in the horizon, each with its latest time.
 
         Returns:
             An Arrow table: the columns of `by=`, and the column of times.
@@ -382,9 +388,9 @@ class KeyedWindows(Snapshots):
         over = _EARLIEST - 1 if self._watermark is None else self._watermark
         if query.emit in ("final", "slide") and tick > over:
             raise SpecError(
-                f"evict_idle({until!r}) is later than the watermark "
-                f"({self.watermark!r}), and rows after it wait for results: advance() "
-                "first"
+                f"evict_idle({format_tick(tick, query)}) is later than the watermark "
+                f"({self._shown_watermark()}), and rows after it wait for results: "
+                "advance() first"
             )
         return self._atomically(lambda shard: shard.evict_idle(tick))
 

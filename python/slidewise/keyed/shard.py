@@ -131,15 +131,17 @@ class Shard(ShardState):
     def evict_idle(self, until: int) -> int:
         """Evicts the keys whose latest row is at or before a time; gives their number.
 
-        None of their rows may wait for the watermark.
+        None of their rows may wait for the watermark. Keys without rows in the horizon,
+        which may be here still, do not count.
         """
+        known = pc.less_equal(self.query.ticks(self.keys(self.flushed)), until)
         found = self.keys(None)
         idle = found.filter(pc.less_equal(self.query.ticks(found), until))
         self.index.store.drop_idle(until)
         self.last.drop_idle(idle.combine_chunks(), self.index, until)
         if len(idle):
             self.log.compact(self.index.is_held)
-        return len(idle)
+        return int(known.true_count)
 
     def _evict(self, watermark: int | None) -> None:
         """Lets rows go that no window can hold, once in a while."""

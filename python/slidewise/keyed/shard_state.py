@@ -336,17 +336,17 @@ class ShardState:
         return self.index.numbers(keys, since, until)
 
     def keys(self, watermark: int | None) -> pa.Table:
-        """The keys with rows that a window can hold, each with its latest time."""
+        """The keys with rows in the horizon, each with its latest time."""
         found = self.index.keys()
         if watermark is not None and not self.query.rows:
-            reached = later_than(found[TIME], watermark - self.query.reach)
+            reached = later_than(found[TIME], watermark - self.kept)
             found = found.filter(reached)
         times = self.query.restore(found.column(TIME).combine_chunks())
         on = self.query.spec.on
         return found.set_column(len(self._by), on, times)
 
     def holds(self, key: pa.Table, watermark: int | None) -> bool:
-        """Whether a key has rows that a window can hold.
+        """Whether a key has rows in the horizon.
 
         Args:
             key: A row in the columns of keys.
@@ -355,7 +355,7 @@ class ShardState:
         last = self.index.last_times(key)[0].as_py()
         if last is None or watermark is None or self.query.rows:
             return last is not None
-        return bool(last > watermark - self.query.reach)
+        return bool(last > watermark - self.kept)
 
 
 def without(rows: pa.Table, gone: pa.Table) -> pa.Table:

@@ -190,7 +190,7 @@ class Stage:
             return
         ways = {
             "column": table.drop_columns("id"),
-            "type": table.set_column(0, "id", table["id"].cast(pa.int32())),
+            "type": table.set_column(0, "id", table["id"].cast(pa.string())),
         }
         place = table.column_names.index("t")
         missing = pa.nulls(len(table), table["t"].type)
