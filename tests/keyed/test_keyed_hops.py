@@ -247,3 +247,22 @@ def test_late_rows_are_corrected_behind_the_last_watermark() -> None:
     answers = windows.collect()
     assert answers["n"].to_pylist() == [1, 1, 2, 3]
     assert answers["_correction"].to_pylist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize("restores", [False, True], ids=["goes on", "is restored"])
+def test_sessions_are_in_the_order_of_their_first_rows(restores: bool) -> None:
+    """Key by key, by batch and time: the state has its keys in an order of its own."""
+    spec = {"on": "t", "by": "k", "window": sw.session(3), "aggs": {"n": sw.count()}}
+    windows = sw.KeyedWindows(**spec)
+    keys = [*"qzafmxbw", None]
+    for start in (0, 20, 40):
+        times = [start + at for at in range(9)]
+        windows.ingest(pa.table({"t": times[::-1], "k": keys[::-1]}))
+        windows.ingest(pa.table({"t": [start + 15], "k": ["a"]}))
+        if restores:
+            windows = sw.KeyedWindows.from_bytes(windows.to_bytes(), **spec)
+    windows.advance(38)
+    answers = windows.collect()
+    assert answers["k"].unique().to_pylist() == keys
+    starts = [0, 20, 1, 21, 2, 15, 22, 35, 3, 23]
+    assert answers["window_start"].to_pylist()[:10] == starts

@@ -287,7 +287,8 @@ class KeyedWindows(Snapshots):
         """Gives the results emitted since the last call.
 
         Returns:
-            An Arrow table; with `emit="final"` in order of time for each `advance`.
+            An Arrow table; with `emit="final"` in order of time for each `advance`,
+            and sessions key by key, by the batch and time of their first rows.
 
         Raises:
             SpecError: If there was no batch yet: the columns are unknown then.

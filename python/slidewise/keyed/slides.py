@@ -21,6 +21,7 @@ from slidewise.keyed.hop_windows import (
     without_marks,
 )
 from slidewise.keyed.index import EARLIEST, LATEST
+from slidewise.keyed.query import Query
 from slidewise.keyed.shard_state import ShardState
 
 __all__ = ["answer", "due"]
@@ -112,4 +113,18 @@ def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
     numbers = pa.array(shard.index.store.sessions(query.reach, until))
     if not len(numbers):
         return None
-    return answer_sessions(query, shard.log.take(numbers), shard.earliest)
+    rows = _by_first_row(query, shard.log.take(numbers), numbers)
+    return answer_sessions(query, rows, shard.earliest)
+
+
+def _by_first_row(query: Query, rows: pa.Table, numbers: pa.Array) -> pa.Table:
+    """Rows key by key, in the order of the first row of each key in the log.
+
+    The index has keys in an order of its own, another one after a restart.
+    """
+    codes = query.codes([rows.select(list(query.spec.by))])
+    spread = pa.table({"code": codes, "number": numbers})
+    first = spread.group_by("code", use_threads=False).aggregate([("number", "min")])
+    first = first.combine_chunks()
+    own = first["number_min"].take(pc.index_in(codes, first["code"]))
+    return rows.take(pc.sort_indices(own)).combine_chunks()
