@@ -524,6 +524,25 @@ def test_clear_begins_anew():
     assert w.insert(2, 20) == [(0, 2, 30)]
 
 
+@pytest.mark.parametrize("algorithm", FINAL)
+def test_nothing_falls_due_behind_the_last_time_of_int64(algorithm):
+    """Neither for a query that is added there, nor after a restore."""
+    last = 2**63 - 1
+    window = sw.SharedWindow(
+        sw.max(), queries=[sw.Query(2, every=1)], algorithm=algorithm
+    )
+    assert window.insert(last - 1, 1) == []
+    assert window.advance(last) == [(0, last - 1, 1), (0, last, 1)]
+    window.check()
+    assert window.add(sw.Query(3, every=1)) == 1
+    window.drop(0)
+    window.check()
+    for again in (window, sw.SharedWindow.from_bytes(window.to_bytes())):
+        assert again.advance(last) == []
+        with pytest.raises(sw.OutOfOrderError):
+            again.insert(last, 1)
+
+
 def test_evicting_is_for_all_queries():
     w = sw.SharedWindow(sw.collect(), queries=[sw.Query(6, 2), sw.Query(3, 3)])
     w.insert_many(range(1, 6), "abcde")

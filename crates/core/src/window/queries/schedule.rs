@@ -153,7 +153,8 @@ impl Schedule {
         self.edge_entries = self.entries.edges.step(&mut self.walk_entries, next);
         self.due_entries = self.next_ends(Unit::Entries, next);
         (self.edge, self.due) = (i64::MAX, Due::new());
-        if let (Some(from), Some(_)) = (self.reached(), self.last) {
+        let over = self.passed == Some(i64::MAX);
+        if !over && let (Some(from), Some(_)) = (self.reached(), self.last) {
             self.walk = self.time.edges.walk(from);
             self.edge = self.time.edges.step(&mut self.walk, from);
             self.due = self.next_ends(Unit::Time, from);
