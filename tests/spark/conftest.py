@@ -49,6 +49,8 @@ def spark() -> Iterator[Any]:
         "spark.default.parallelism": "2",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
         "spark.ui.showConsoleProgress": "false",
+        # Those of tests/spark/test_kills.py are renamed as Spark does by default.
+        **streams.RENAMES,
     }
     if jars := kafka_broker.connector():
         config["spark.jars"] = jars
