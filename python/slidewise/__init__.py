@@ -75,13 +75,14 @@ from slidewise.errors import (
 )
 from slidewise.hints import unknown_name_error
 from slidewise.keyed import KeyedWindows
+from slidewise.spec.data_driven import delta, landmark, until
 from slidewise.spec.durations import rows, session
+from slidewise.spec.query import Query
 from slidewise.spec.spec import Spec
 from slidewise.table.explain import explain
 from slidewise.table.hopping import hopping
 from slidewise.table.rolling import rolling
 from slidewise.window.algorithms import algorithms
-from slidewise.window.queries import Query
 from slidewise.window.shared import SharedWindow
 from slidewise.window.window import Window
 
@@ -125,12 +126,14 @@ __all__ = [
     "count_distinct",
     "count_min",
     "covariance",
+    "delta",
     "explain",
     "first",
     "geometric_mean",
     "heavy_hitters",
     "hopping",
     "kurtosis",
+    "landmark",
     "last",
     "max",
     "max_count",
@@ -151,6 +154,7 @@ __all__ = [
     "sum",
     "sum_of_squares",
     "top_k",
+    "until",
     "variance",
 ]
 

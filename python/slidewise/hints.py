@@ -27,16 +27,16 @@ _ARGUMENTS = {
     "min_samples": ("min_rows",),
     "order_by": ("on",),
     "partition_by": ("by",),
-    "period": ("windows", "window"),
+    "period": ("window", "windows"),
     "window": ("windows",),
-    "window_size": ("windows", "window"),
+    "window_size": ("window", "windows"),
     "windows": ("window",),
 }
 
 # Arguments without an equivalent: an argument that the function needs, and the advice.
 _ADVICE = {
     "center": (
-        "windows",
+        "ties",
         "move the windows by half of their length, such as offset='-30m' with "
         "windows='1h'",
     ),

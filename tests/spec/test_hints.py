@@ -41,7 +41,6 @@ def test_rolling_suggests_arguments(given: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"windows": 5}, "'windows': did you mean window="),
         ({"period": 5}, "'period': did you mean window="),
         ({"min_periods": 1}, "'min_periods': did you mean min_rows="),
         ({"group_by": "x"}, "'group_by': did you mean by="),

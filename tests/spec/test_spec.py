@@ -11,6 +11,8 @@ import slidewise as sw
 from slidewise.spec.spec import Spec
 
 AVG = {"kind": "mean", "of": "km"}
+# The fields that only data-driven windows and slides by rows have.
+PLAIN = ("", "", 0)
 AGGS = {"n": sw.count(), "avg": sw.mean("km")}
 
 
@@ -23,10 +25,10 @@ def make(**changes: Any) -> Spec:
 def test_windows_are_records() -> None:
     spec = make(windows=["90s", timedelta(minutes=90), 3, sw.rows(100)])
     assert [dataclasses.astuple(window) for window in spec.windows] == [
-        ("time", 90 * 10**9, 0, 0, "right", "90s"),
-        ("time", 5_400 * 10**9, 0, 0, "right", "90m"),
-        ("integer", 3, 0, 0, "right", "3"),
-        ("rows", 100, 0, 0, "right", "100rows"),
+        ("time", 90 * 10**9, 0, 0, "right", "90s", *PLAIN),
+        ("time", 5_400 * 10**9, 0, 0, "right", "90m", *PLAIN),
+        ("integer", 3, 0, 0, "right", "3", *PLAIN),
+        ("rows", 100, 0, 0, "right", "100rows", *PLAIN),
     ]
     assert spec.results[:4] == ("n_90s", "avg_90s", "n_90m", "avg_90m")
 
@@ -58,6 +60,8 @@ def test_the_hash_is_that_of_every_release() -> None:
         {"arrival": "seen"},
         {"min_rows": 1},
         {"windows": "1h", "closed": "left"},
+        {"windows": ["1h", sw.landmark("f")]},
+        {"windows": ["1h", sw.delta("km", 3)]},
     ],
 )
 def test_different_specs_have_different_hashes(changes: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 use arrow_array::{Array, Int64Array, UInt32Array};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use slidewise_core::rolling::delta_windows::delta_starts;
 use slidewise_core::rolling::hop_windows::{self, Hop, Refusal, WindowList};
 use slidewise_core::rolling::{QueryPoints, SortLayout as CoreLayout};
 
@@ -164,6 +165,57 @@ impl SortLayout {
         }
         Err(PyValueError::new_err("this is the layout of another table"))
     }
+}
+
+#[pymethods]
+impl SortLayout {
+    /// The position of each row, and the row at each position.
+    fn positions(&self) -> (ArrowArray, ArrowArray) {
+        let positions = self.0.positions();
+        let mut rows = vec![0; positions.len()];
+        for (row, position) in positions.iter().enumerate() {
+            rows[*position as usize] = row as i64;
+        }
+        (
+            ArrowArray::new(Int64Array::from(positions).into()),
+            ArrowArray::new(Int64Array::from(rows).into()),
+        )
+    }
+}
+
+/// Where delta windows begin: positions, for values by position. `begins` has the first
+/// position of each row's group. The message of `ValueError` is the position of a value
+/// that falls.
+#[pyfunction(name = "delta_starts")]
+pub(crate) fn delta_start_column(
+    py: Python<'_>,
+    values: &Bound<'_, PyAny>,
+    begins: &Bound<'_, PyAny>,
+    delta: &Bound<'_, PyAny>,
+) -> PyResult<ArrowArray> {
+    let values = Numbers::import(values)?;
+    let begins = Numbers::import_keys(begins, "positions")?;
+    if values.len() != begins.len() {
+        return Err(PyValueError::new_err(
+            "values and positions differ in length",
+        ));
+    }
+    let begins = &begins.values()[..];
+    let starts = match &values {
+        Numbers::I64(values) => {
+            let delta: u64 = delta.extract()?;
+            let within = |now: i64, then: i64| now.abs_diff(then) <= delta;
+            py.detach(|| delta_starts(values.values(), begins, within))
+        }
+        Numbers::F64(values) => {
+            let delta: f64 = delta.extract()?;
+            // Infinities are no distance from themselves.
+            let within = |now: f64, then: f64| now == then || now - then <= delta;
+            py.detach(|| delta_starts(values.values(), begins, within))
+        }
+    };
+    let starts = starts.map_err(|position| PyValueError::new_err(position))?;
+    Ok(ArrowArray::new(Int64Array::from(starts).into()))
 }
 
 /// Sorts rows by key and time.

@@ -76,6 +76,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(udaf_tables::rolling_udaf_column, module)?)?;
     module.add_function(wrap_pyfunction!(keys::hop_window_columns, module)?)?;
     module.add_function(wrap_pyfunction!(keys::session_window_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::delta_start_column, module)?)?;
     module.add_function(wrap_pyfunction!(keys::rows_are_sorted, module)?)?;
     module.add_function(wrap_pyfunction!(keys::sort_rows, module)?)?;
     module.add_function(wrap_pyfunction!(tables::kernel_kind, module)?)?;

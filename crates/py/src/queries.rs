@@ -38,7 +38,7 @@ impl Access {
                 .call_method1("with_query", (given,))?;
             let queries = plan.getattr("queries")?.cast_into::<PyTuple>()?;
             let ticks = match &known {
-                Some(clock) => given.call_method1("ticks", (clock.object(py),))?,
+                Some(clock) => plan.call_method1("query_ticks", (given, clock.object(py)))?,
                 None => (true, 1, 1).into_pyobject(py)?.into_any(),
             };
             let ticks: QueryTuple = ticks.extract()?;

@@ -18,7 +18,7 @@ from slidewise.hints import suggest_argument
 from slidewise.keyed.columns import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, Query
 from slidewise.spec.durations import Length, WindowLike, parse_offset
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import Spec, refuse_table_only
 
 __all__ = [
     "check_emit",
@@ -245,7 +245,7 @@ def parse_spec(
         TypeError: If a keyword is unknown.
     """
     if spec is None:
-        return _spec_from_keywords(request, caller)
+        spec, request = _spec_from_keywords(request, caller), {}
     if not isinstance(spec, Spec):
         raise SpecError(
             f"{caller} takes a Spec or the keywords of rolling and hopping, such as "
@@ -256,6 +256,7 @@ def parse_spec(
             f"{', '.join(request)} belong in the Spec: give a Spec or keywords, not "
             "both"
         )
+    refuse_table_only(spec, caller)
     return spec
 
 

@@ -9,7 +9,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec.durations import Session, WindowLike
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import Spec, refuse_table_only
 
 __all__ = ["explain", "hopping", "rolling"]
 
@@ -328,6 +328,7 @@ class _Transform:
 
 def _transform(df: DataFrame, spec: Spec, batch: BatchOptions, **stream: Any) -> Any:
     """Returns the DataFrame of results; a function of a DataFrame if `df` is None."""
+    refuse_table_only(spec, "slidewise.spark")
     options = StreamOptions.make(spec, **stream)
     check_order(spec, options.then_by)
     transform = _Transform(spec, options, batch)

@@ -8,13 +8,14 @@ import hashlib
 import json
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, SupportsIndex
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, SupportsIndex, TypeAlias
 
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled
 from slidewise.aggregations.custom import Functions
 from slidewise.errors import Argument, SpecError, describe_value
+from slidewise.spec.data_driven import Delta, Landmark, Until
 from slidewise.spec.durations import (
     Length,
     Rows,
@@ -24,20 +25,30 @@ from slidewise.spec.durations import (
     parse_length,
     parse_offset,
 )
+from slidewise.spec.query import Query
 
 __all__ = [
+    "HoppingLike",
+    "RollingLike",
     "Spec",
     "WindowSpec",
     "check_column_name",
     "one_of",
     "parse_lengths",
+    "refuse_by_position",
     "refuse_duplicates",
+    "refuse_table_only",
 ]
 
 CLOSED = ("right", "left", "both", "neither")
+HOPPING_CLOSED = ("left", "right")
 TIES = ("peers", "rows")
 NAN = ("propagate", "skip", "raise")
 OVERFLOW = ("raise", "null")
+
+# A window of `rolling`, and one of `hopping`.
+RollingLike: TypeAlias = WindowLike | Delta | Landmark
+HoppingLike: TypeAlias = WindowLike | Session | Until
 
 # Part of every hash: a change of meaning changes all hashes.
 _VERSION = 1
@@ -49,14 +60,20 @@ class WindowSpec:
 
     Attributes:
         kind: "time" (a duration), "integer" (in the units of an integer time column),
-            "rows", or "session" and "session_integer", whose length is the gap.
-        length: In nanoseconds, units or rows; always positive.
+            "rows", or "session" and "session_integer", whose length is the gap; or of
+            data-driven windows "until", "landmark", "delta" and "delta_time".
+        length: In nanoseconds, units or rows; positive, but 0 of "until", "landmark"
+            and "delta".
         every: The distance between hopping windows in the units of `length`; 0 for
-            rolling windows, one per row.
+            rolling windows, one per row, and for windows that slide by rows.
         offset: How much earlier a rolling window ends, or how much later than the epoch
             a hopping window begins. In the units of `length`.
         closed: The ends that belong to it: "right", "left", "both" or "neither".
         label: As the user wrote the length; the suffix of result columns' names.
+        column: The column of a data-driven window.
+        width: The width of "delta", as digits.
+        every_rows: The number of rows from one window to the next, if windows slide by
+            rows, else 0.
     """
 
     kind: str
@@ -65,12 +82,15 @@ class WindowSpec:
     offset: int
     closed: str
     label: str
+    column: str = ""
+    width: str = ""
+    every_rows: int = 0
 
     @property
     def as_length(self) -> Length:
         """The length."""
         alone = "gap" if self.is_session else "windows"
-        argument = "window" if self.every else alone
+        argument = "window" if self.is_hop and not self.is_session else alone
         return self._in_units(self.length, argument, self.label)
 
     @property
@@ -88,8 +108,24 @@ class WindowSpec:
         """Whether it is a session window."""
         return self.kind.startswith("session")
 
+    @property
+    def is_hop(self) -> bool:
+        """Whether there is not one per row."""
+        slides = self.every or self.every_rows
+        return bool(slides or self.is_session or self.kind == "until")
+
+    @property
+    def name(self) -> str:
+        """As the column `window` of `hopping` names it."""
+        return f"session_{self.label}" if self.is_session else self.label
+
+    @property
+    def by_position(self) -> bool:
+        """Whether rows are its ends: it begins or ends among rows of equal time."""
+        return bool(self.column or self.every_rows)
+
     def _in_units(self, amount: int, argument: str, label: str = "") -> Length:
-        units = {"session": "time", "session_integer": "integer"}
+        units = {"session": "time", "session_integer": "integer", "delta_time": "time"}
         kind = units.get(self.kind, self.kind)
         written = format_duration(amount) if kind == "time" else str(amount)
         return Length(kind, amount, label or written, argument)
@@ -111,6 +147,7 @@ class Spec:
         arrival: The column of arrival order, or None.
         min_rows: Windows with fewer values are null.
         empty: Whether hopping windows without rows are included.
+        several: Whether there may be several hopping windows, which a column names.
         overflow: "raise" or "null". Not part of `canonical` and `hash`: a stream may
             change it.
 
@@ -130,6 +167,7 @@ class Spec:
     arrival: str | None
     min_rows: int
     empty: bool = False
+    several: bool = False
     overflow: str = field(default="raise", metadata={"canonical": False})
 
     @classmethod
@@ -137,7 +175,7 @@ class Spec:
         cls,
         *,
         on: str,
-        windows: WindowLike | Iterable[WindowLike],
+        windows: RollingLike | Iterable[RollingLike],
         aggs: Mapping[str, Aggregation],
         by: str | Sequence[str] | None = None,
         closed: str = "right",
@@ -173,6 +211,8 @@ class Spec:
         )
         if spec.arrival is None:  # which overrides ties=
             _refuse_idle_ties(ties, closed)
+        else:
+            refuse_by_position(spec, Argument("arrival", arrival))
         refuse_duplicates(spec.results)
         return spec
 
@@ -181,12 +221,14 @@ class Spec:
         cls,
         *,
         on: str,
-        window: WindowLike | Session,
+        window: HoppingLike | None = None,
+        windows: Iterable[HoppingLike | Query] | None = None,
         aggs: Mapping[str, Aggregation],
         every: WindowLike | None = None,
         by: str | Sequence[str] | None = None,
         offset: WindowLike | None = None,
         empty: bool = False,
+        closed: str | None = None,
         nan: str = "propagate",
         min_rows: int = 0,
         overflow: str = "raise",
@@ -208,13 +250,14 @@ class Spec:
         spec = cls(
             on=check_column_name(on, "on"),
             by=_names(by),
-            windows=(_hopping_window(window, every, offset, empty),),
+            windows=_hopping_windows(window, windows, every, offset, empty, closed),
             aggs=_aggs(aggs),
             ties="peers",
             nan=one_of(nan, "nan", NAN),
             arrival=None,
             min_rows=_min_rows(min_rows),
             empty=empty,
+            several=windows is not None,
             overflow=one_of(overflow, "overflow", OVERFLOW),
         )
         refuse_duplicates([*spec.by, *spec.results])
@@ -223,7 +266,7 @@ class Spec:
     @property
     def is_hopping(self) -> bool:
         """Whether windows are hopping or session windows."""
-        return any(window.every or window.is_session for window in self.windows)
+        return any(window.is_hop for window in self.windows)
 
     @property
     def counts_ticks(self) -> bool:
@@ -234,7 +277,9 @@ class Spec:
     def results(self) -> tuple[str, ...]:
         """The names of the result columns, window by window."""
         if self.is_hopping:
-            return ("window_start", "window_end", *(name for name, _ in self.aggs))
+            which = ("window",) if self.several else ()
+            ends = ("window_start", "window_end")
+            return (*which, *ends, *(name for name, _ in self.aggs))
         return tuple(
             f"{name}_{window.label}" for window in self.windows for name, _ in self.aggs
         )
@@ -247,6 +292,7 @@ class Spec:
             names.append(self.arrival)
         for _, agg in self.aggs:
             names += agg.columns
+        names += [window.column for window in self.windows if window.column]
         return tuple(dict.fromkeys(names))
 
     def canonical(self) -> str:
@@ -332,19 +378,27 @@ def parse_lengths(windows: WindowLike | Iterable[WindowLike]) -> list[Length]:
 
 
 def _windows(
-    windows: WindowLike | Iterable[WindowLike], closed: str, offset: WindowLike | None
+    windows: RollingLike | Iterable[RollingLike],
+    closed: str,
+    offset: WindowLike | None,
 ) -> tuple[WindowSpec, ...]:
-    lengths = parse_lengths(windows)
+    if isinstance(windows, Delta | Landmark | Until):
+        windows = [windows]
+    given: Any = windows
+    if isinstance(given, Iterable) and not isinstance(given, str | Mapping):
+        given = list(given)
+        data_driven = [isinstance(one, Delta | Landmark | Until) for one in given]
+        if any(data_driven):
+            return tuple(
+                _data_driven(one, closed, offset)
+                if is_data_driven
+                else _windows([one], closed, offset)[0]
+                for one, is_data_driven in zip(given, data_driven, strict=True)
+            )
+    lengths = parse_lengths(given)
     for length in lengths:
         if length.kind == "rows" and closed != "right":
-            raise SpecError(
-                Argument("closed", closed),
-                " does not apply to ",
-                Argument("windows", Rows(length.amount)),
-                ": leave ",
-                Argument("closed"),
-                " out, or give the rows in a separate call",
-            )
+            raise _does_not_apply(Argument("closed", closed), Rows(length.amount))
     return tuple(
         WindowSpec(
             length.kind,
@@ -358,45 +412,181 @@ def _windows(
     )
 
 
-def _hopping_window(
-    window: WindowLike | Session,
+def _data_driven(
+    window: Delta | Landmark | Until, closed: str, offset: WindowLike | None
+) -> WindowSpec:
+    if isinstance(window, Until):
+        raise SpecError(f"{window!r} closes windows of hopping, not of rolling")
+    if closed != "right":
+        raise _does_not_apply(Argument("closed", closed), window)
+    if offset is not None and parse_offset(offset).amount:
+        raise _does_not_apply(Argument("offset", offset), window)
+    label, column = window.label, window.column
+    if isinstance(window, Landmark):
+        return WindowSpec("landmark", 0, 0, 0, "right", label, column)
+    width = window.width
+    if width.kind == "time":
+        return WindowSpec("delta_time", width.amount, 0, 0, "right", label, column)
+    return WindowSpec("delta", 0, 0, 0, "right", label, column, width.label)
+
+
+def _does_not_apply(given: Argument, window: object) -> SpecError:
+    return SpecError(
+        given,
+        " does not apply to ",
+        Argument("windows", window),
+        ": leave ",
+        Argument(given.name),
+        " out, or give that window in a separate call",
+    )
+
+
+def refuse_by_position(spec: Spec, given: Argument) -> None:
+    """Refuses an argument beside windows that begin or end among equal times.
+
+    Raises:
+        SpecError: Naming the window.
+    """
+    for window in spec.windows:
+        if window.by_position:
+            raise SpecError(
+                given, f" does not apply to the window {_written(window)}: leave it out"
+            )
+
+
+def refuse_table_only(spec: Spec, where: str, *, closed: bool = False) -> None:
+    """Refuses windows that only tables have.
+
+    Args:
+        spec: The spec.
+        where: What does not have them.
+        closed: Whether it has hopping windows that are closed at the right.
+
+    Raises:
+        SpecError: Naming the window.
+    """
+    for window in spec.windows:
+        what = None
+        if window.by_position:
+            what = f"the window {_written(window)}"
+        elif window.every and window.closed == "right" and not closed:
+            what = "hopping windows that are closed='right'"
+        elif spec.several:
+            what = "several hopping windows"
+        if what is not None:
+            raise SpecError(
+                f"{where} does not have {what}: sw.rolling and sw.hopping over tables "
+                "do"
+            )
+
+
+def _written(window: WindowSpec) -> str:
+    """A window by position as in a call."""
+    if window.every_rows:
+        length = window.as_length
+        written = Rows(length.amount) if length.kind == "rows" else length.given.value
+        return f"{written!r} every rows({window.every_rows})"
+    if window.kind == "delta":
+        return f"delta({window.column!r}, {window.width})"
+    if window.kind == "delta_time":
+        return f"delta({window.column!r}, {format_duration(window.length)!r})"
+    return f"{window.kind}({window.column!r})"
+
+
+def _hopping_windows(
+    window: HoppingLike | None,
+    windows: Iterable[HoppingLike | Query] | None,
     every: WindowLike | None,
     offset: WindowLike | None,
     empty: bool,
+    closed: str | None,
+) -> tuple[WindowSpec, ...]:
+    if closed is not None:
+        one_of(closed, "closed", HOPPING_CLOSED)
+    if (window is None) == (windows is None):
+        raise SpecError(
+            "hopping takes either ",
+            Argument("window"),
+            ", such as '1h', or ",
+            Argument("windows"),
+            ", such as ['1h', sw.Query('1d', every='1h')]",
+            "" if window is None else "; both are given",
+        )
+    if window is not None:
+        return (_hopping_window(window, every, offset, empty, closed),)
+    given: Any = windows
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        given = [given]
+    found = []
+    for one in given:
+        length, slide = (one.lengths) if isinstance(one, Query) else (one, every)
+        made = _hopping_window(length, slide, offset, empty, closed)
+        found.append(replace(made, label=one.label) if isinstance(one, Query) else made)
+    if not found:
+        raise SpecError(Argument("windows"), " is empty: give at least one")
+    refuse_duplicates([one.name for one in found], "the window {} is given twice")
+    return tuple(found)
+
+
+def _hopping_window(
+    window: HoppingLike | Length,
+    every: WindowLike | Length | None,
+    offset: WindowLike | None,
+    empty: bool,
+    closed: str | None,
 ) -> WindowSpec:
-    if isinstance(window, Session):
-        for value, argument in ((every, "every"), (offset, "offset"), (empty, "empty")):
+    if isinstance(window, Delta | Landmark):
+        raise SpecError(f"{window!r} is a window of rolling, one per row")
+    no_grid = (("every", every), ("offset", offset), ("empty", empty))
+    if isinstance(window, Session | Until):
+        for argument, value in (*no_grid, ("closed", closed)):
             if value:
                 raise SpecError(
                     Argument(argument),
                     f" does not apply to {window!r}: leave it out",
                 )
+    if isinstance(window, Until):
+        return WindowSpec("until", 0, 0, 0, "both", window.label, window.column)
+    if isinstance(window, Session):
         gap = window.gap
         kind = "session" if gap.kind == "time" else "session_integer"
         return WindowSpec(kind, gap.amount, 0, 0, "both", gap.label)
-    length = parse_length(window)
-    if length.kind == "rows":
-        raise SpecError(
-            f"hopping windows are lengths of time, got {window!r}: for the last rows, "
-            "use rolling(windows=...)"
+    length = _parsed(window, "window")
+    step = length if every is None else _parsed(every, "every")
+    if step.kind == "rows":
+        for argument, value in (*no_grid[1:], ("closed", closed)):
+            if value:
+                raise SpecError(
+                    Argument(argument),
+                    " does not apply to windows that slide by rows: leave it out",
+                )
+        every_rows = min(step.amount, 2**63 - 1)
+        return WindowSpec(
+            length.kind, length.amount, 0, 0, "right", length.label, "", "", every_rows
         )
-    step = length if every is None else parse_length(every, "every")
     if step.kind != length.kind:
+        rows = length.kind == "rows"
         raise SpecError(
-            Argument("window", window),
+            Argument("window", Rows(length.amount) if rows else window),
             " and ",
             Argument("every", every),
-            " differ in kind: give both as durations, or both as ints for an integer "
-            "time column",
+            " differ in kind: a window of rows slides by rows"
+            if rows
+            else " differ in kind: give both as durations, or both as ints for an "
+            "integer time column",
         )
     return WindowSpec(
         length.kind,
         length.amount,
         step.amount,
         _offset(offset, length),
-        "left",
+        closed or "left",
         length.label,
     )
+
+
+def _parsed(given: WindowLike | Length, argument: str) -> Length:
+    return given if isinstance(given, Length) else parse_length(given, argument)
 
 
 def _offset(offset: WindowLike | None, length: Length) -> int:
@@ -489,8 +679,18 @@ def _refuse_idle_ties(ties: str, closed: str) -> None:
         )
 
 
-def refuse_duplicates(names: Iterable[str]) -> None:
+_TWICE = (
+    "the result column {} would occur twice: give each aggregation a different name, "
+    "and each window once"
+)
+
+
+def refuse_duplicates(names: Iterable[str], message: str = _TWICE) -> None:
     """Refuses duplicate result columns.
+
+    Args:
+        names: The names.
+        message: What the error says of the name in its place.
 
     Raises:
         SpecError: Naming the column.
@@ -498,8 +698,5 @@ def refuse_duplicates(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise SpecError(
-                f"the result column {name!r} would occur twice: give each aggregation "
-                "a different name, and each window once"
-            )
+            raise SpecError(message.format(repr(name)))
         seen.add(name)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import Spec, refuse_table_only
 from slidewise.table.batched_rolling import Order, check_rows, run_codes
 from slidewise.table.hopping import Windows, compute_windows, find_windows, hopping_spec
 from slidewise.table.kernel_call import KernelCall
@@ -62,6 +62,7 @@ def hopping_batches(
         >>> pa.concat_tables(parts)["n"].to_pylist()
         [2, 1]
     """
+    refuse_table_only(spec, "a stream of sorted batches", closed=True)
     order = order or Order()
     run = _Hopping(spec, schema, order)
     for batch in batches:
@@ -159,7 +160,8 @@ class _Hopping:
         last = request.times.ticks[-1]
         (window,) = self._spec.windows
         if not window.is_session:
-            return pc.less_equal(ends, last)
+            after = pc.less_equal if window.closed == "left" else pc.less
+            return after(ends, last)
         bound = last.as_py() - window_ticks(window.as_length, request.times)
         if bound < -(2**63):
             return pa.repeat(pa.scalar(False), len(ends))

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import Spec, refuse_table_only
 from slidewise.table.encoding import group_codes, row_numbers, single_group
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.rolling import rolling_spec
@@ -121,6 +121,7 @@ def rolling_batches(
         >>> pa.concat_tables(parts)["s_2"].to_pylist()
         [10, 30, 30]
     """
+    refuse_table_only(spec, "a stream of sorted batches")
     run = _Rolling(spec, schema, order or Order())
     for batch in batches:
         if not run.order.is_checked:

@@ -14,8 +14,10 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
+from slidewise.spec.data_driven import Until
 from slidewise.spec.durations import Session, WindowLike
-from slidewise.spec.spec import Spec, WindowSpec
+from slidewise.spec.query import Query
+from slidewise.spec.spec import HoppingLike, RollingLike, Spec, WindowSpec
 from slidewise.table.kernel_call import KernelCall, resolve_threads
 
 __all__ = ["explain", "explain_spec"]
@@ -60,11 +62,11 @@ def explain(
     *,
     on: str,
     aggs: Mapping[str, Aggregation],
-    windows: WindowLike | Iterable[WindowLike] | None = None,
-    window: WindowLike | Session | None = None,
+    windows: RollingLike | Iterable[RollingLike | HoppingLike | Query] | None = None,
+    window: HoppingLike | None = None,
     every: WindowLike | None = None,
     by: str | Sequence[str] | None = None,
-    closed: str = "right",
+    closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
     arrival: str | None = None,
@@ -76,17 +78,18 @@ def explain(
 ) -> str:
     """Explains how `rolling` or `hopping` computes a table, and estimates the cost.
 
-    Takes the arguments of `rolling` (with `windows=`) or `hopping` (with `window=`).
+    Takes the arguments of `rolling` (with `windows=`) or `hopping` (with `window=`, or
+    with `windows=` where `every=` is given or one is a `Query`, a session or `until`).
 
     Args:
         table: A table that `rolling` takes.
         on: The column of event times.
         aggs: Names and aggregations.
-        windows: The windows of `rolling`.
+        windows: The windows of `rolling`, or several of `hopping`.
         window: The window of `hopping`; give this or `windows`.
         every: The distance between the windows of `hopping`.
         by: The key column, or several.
-        closed: The ends that belong to a window, for `rolling`.
+        closed: The ends that belong to a window.
         ties: Whether rows of equal time see one another, for `rolling`.
         nan: "propagate", "skip" or "raise".
         arrival: The column of arrival order, for `rolling`.
@@ -121,13 +124,13 @@ def explain(
     """
     if (windows is None) == (window is None):
         raise SpecError("give either windows= (rolling) or window= (hopping)")
-    if windows is not None:
+    if windows is not None and every is None and not _are_hopping(windows):
         spec = Spec.make(
             on=on,
-            windows=windows,
+            windows=windows,  # type: ignore[arg-type]
             aggs=aggs,
             by=by,
-            closed=closed,
+            closed=closed or "right",
             ties=ties,
             nan=nan,
             arrival=arrival,
@@ -136,20 +139,27 @@ def explain(
             overflow=overflow,
         )
     else:
-        assert window is not None, "window or windows is given"
         spec = Spec.make_hopping(
             on=on,
             window=window,
+            windows=windows,  # type: ignore[arg-type]
             aggs=aggs,
             every=every,
             by=by,
             offset=offset,
             empty=empty,
+            closed=closed,
             nan=nan,
             min_rows=min_rows,
             overflow=overflow,
         )
     return explain_spec(table, spec, threads=threads)
+
+
+def _are_hopping(windows: object) -> bool:
+    """Whether some of `windows=` are of `hopping` alone."""
+    each = windows if isinstance(windows, Sequence) else ()
+    return any(isinstance(one, Query | Session | Until) for one in each)
 
 
 def explain_spec(table: Any, spec: Spec, *, threads: int | None = None) -> str:
@@ -206,14 +216,19 @@ def _order(request: KernelCall, ordered: bool) -> str:
 
 def _windows(request: KernelCall) -> Iterator[str]:
     spec = request.spec
-    labels = ", ".join(window.label for window in spec.windows)
+    if spec.is_hopping:
+        yield from map(_hopping_windows, spec.windows)
+        return
+    yield from _data_driven_windows(spec.windows)
+    by_time = [window for window in spec.windows if not window.by_position]
+    labels = ", ".join(window.label for window in by_time)
+    if not by_time:
+        return
     if spec.arrival is not None:
         yield (
             f"{labels}: rows enter one FiBA tree per key as they arrive, however late; "
             "each row queries its range of times"
         )
-    elif spec.is_hopping:
-        yield _hopping_windows(spec.windows[0])
     elif any(window.offset for window in spec.windows):
         yield (
             f"{labels}: windows that end earlier than their row are ranges of rows, "
@@ -223,7 +238,22 @@ def _windows(request: KernelCall) -> Iterator[str]:
         yield f"{labels}: every row's window is found once, for all aggregations"
 
 
+def _data_driven_windows(windows: Iterable[WindowSpec]) -> Iterator[str]:
+    for window in windows:
+        if window.kind == "landmark":
+            yield f"{window.label}: from the last row where {window.column!r} is true"
+        elif window.by_position:
+            yield (
+                f"{window.label}: back to the first row whose {window.column!r} is too "
+                "far, in one pass"
+            )
+
+
 def _hopping_windows(window: WindowSpec) -> str:
+    if window.kind == "until":
+        return f"{window.label}: a row where {window.column!r} is true closes a window"
+    if window.every_rows:
+        return f"{window.label}: one window per {window.every_rows} rows of a key"
     if window.is_session:
         return (
             f"session({window.label}): rows at most {window.label} apart are a window"

@@ -3,21 +3,23 @@
 The kernel finds the windows that hold a row; these are evaluated as query points.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.frames.base import Frame, Result, require
+from slidewise.frames.base import Frame, Result, one_array, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
-from slidewise.spec.durations import Session, WindowLike
-from slidewise.spec.spec import Spec
+from slidewise.spec.durations import WindowLike
+from slidewise.spec.query import Query
+from slidewise.spec.spec import HoppingLike, Spec, WindowSpec
 from slidewise.table.batched_rolling import describe_window
 from slidewise.table.kernel_call import (
     KernelCall,
@@ -25,7 +27,7 @@ from slidewise.table.kernel_call import (
     map_lazily,
     resolve_threads,
 )
-from slidewise.table.time_columns import window_ticks
+from slidewise.table.time_columns import subtract_clamped, window_ticks
 
 __all__ = ["Windows", "compute_windows", "find_windows", "hopping", "hopping_spec"]
 
@@ -37,37 +39,48 @@ def hopping(
     table: TableT,
     *,
     on: str,
-    window: WindowLike | Session,
     aggs: Mapping[str, Aggregation],
+    window: HoppingLike | None = None,
+    windows: Iterable[HoppingLike | Query] | None = None,
     every: WindowLike | None = None,
     by: str | Sequence[str] | None = None,
     offset: WindowLike | None = None,
     empty: bool = False,
+    closed: str | None = None,
     nan: str = "propagate",
     min_rows: int = 0,
     overflow: str = "raise",
     threads: int | None = None,
 ) -> TableT:
-    """Aggregates over hopping, tumbling or session windows.
+    """Aggregates over hopping, tumbling or session windows, or those that rows close.
 
     A window holds the rows with start ≤ time < end. Windows begin at every multiple of
     `every` since the epoch (in UTC), plus `offset`; a row is in window / every of them.
 
+    With `every=rows(n)` every n-th row of a key (in order of time, those of equal time
+    as in the table) has a window that ends with it, as in `rolling`: the last rows of
+    `window=rows(m)`, or those later than the row's time less the window's length.
+
     Args:
         table: A table that `rolling` takes, in any order.
         on: The column of event times.
-        window: The length of windows (`"1h"`, a `timedelta`, an int for integer times),
-            or `session("30m")`: windows from the first to the last of rows that follow
-            one another within the gap.
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
+        window: The length of windows (`"1h"`, a `timedelta`, an int for integer times,
+            `rows(n)`); `session("30m")`: windows from the first to the last of rows
+            that follow one another within the gap; or `until("flag")`: windows that
+            rows close. One that no row has closed yet is left out.
+        windows: Several of these instead. `Query` gives one its own slide, such as
+            `["1h", sw.Query("1d", every="1h")]`.
         every: The distance between the starts of windows; by default their length
-            (tumbling windows).
+            (tumbling windows). With `rows(n)` a window ends with every n-th row.
         by: The key column, or several. Null is a key.
         offset: Moves the grid: `window="1d", offset="6h"` for days from 6 to 6 (in UTC;
             `"1d"` is 24 hours, also where clocks change). The epoch was a Thursday, so
             windows of `"1w"` begin on Thursdays: with `offset="4d"` on Mondays.
         empty: Whether to include windows without rows between the first and the last
             window of a key.
+        closed: "left" for windows with start ≤ time < end, which is the default, or
+            "right" for start < time ≤ end.
         nan: As for `rolling`.
         min_rows: Windows with fewer values that are not null give null, except for
             counts.
@@ -76,10 +89,12 @@ def hopping(
 
     Returns:
         A table of the same type with a row per key and window: the key columns,
-        `window_start`, `window_end` (of a session: the times of its first and last
-        row), and a column per aggregation. Both ends have the type of the times, or
-        int64 for integers of any width. Keys are in order of first occurrence, the
-        windows of a key in order of time.
+        `window_start`, `window_end` (of sessions, `until` and `rows(n)`: the times of
+        the first and last row), and a column per aggregation. With `windows=` a column
+        `window` behind the keys names each, such as "1h" or "1d every 1h". Both ends
+        have the type of the times, or int64 for integers of any width. Keys are in
+        order of first occurrence, the windows of a key in order of time; of those that
+        end together, in the order of `windows`.
 
     Raises:
         SpecError: If an argument, a column or a value is wrong; nothing is computed.
@@ -105,15 +120,28 @@ def hopping(
         ...                    aggs={"n": sw.count()})
         >>> [f"{start:%a %d %b}" for start in weeks["window_start"].to_pylist()]
         ['Mon 05 Jan', 'Mon 12 Jan']
+
+        Several windows, up to and including their ends, and the last two rows each time
+        two have come:
+
+        >>> several = sw.hopping(trips, on="t", closed="right", aggs={"n": sw.count()},
+        ...                      windows=[5, sw.Query(10, every=5)])
+        >>> several.drop_columns("window_start").to_pylist()[:2]
+        [{'window': '5', 'window_end': 5, 'n': 2}, {'window': '10 every 5', ...}]
+        >>> twos = sw.hopping(trips, on="t", window=sw.rows(2), aggs={"n": sw.count()})
+        >>> twos.to_pylist()
+        [{'window_start': 1, 'window_end': 4, 'n': 2}]
     """
     spec = Spec.make_hopping(
         on=on,
         window=window,
+        windows=windows,
         aggs=aggs,
         every=every,
         by=by,
         offset=offset,
         empty=empty,
+        closed=closed,
         nan=nan,
         min_rows=min_rows,
         overflow=overflow,
@@ -139,47 +167,105 @@ def hopping_spec(table: TableT, spec: Spec, *, threads: int | None = None) -> Ta
     source = frame(table)
     require(source, spec.columns)
     request = KernelCall(source, spec, threads=resolve_threads(threads))
-    answer: TableT = source.make(compute_windows(request, find_windows(request, spec)))
+    if spec.several:
+        columns = compute_several(request)
+    else:
+        columns = compute_windows(request, find_windows(request, spec))
+    answer: TableT = source.make(columns)
     return answer
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Hopping or session windows, in order of key and time.
+    """Windows of `hopping`, in order of key and time.
 
     Attributes:
         starts: The starts, in ticks of the time column.
         ends: The ends, in ticks.
         groups: The key codes.
         rows: The number of a row with the same key.
+        positions: The first and the last row of each by position, if rows are its ends.
     """
 
     starts: pa.Array
     ends: pa.Array
     groups: pa.Array
     rows: pa.Array
+    positions: tuple[pa.Array, pa.Array] | None = None
 
     def filter(self, mask: pa.Array) -> "Windows":
         """The windows where the mask is true."""
         columns = (self.starts, self.ends, self.groups, self.rows)
-        return Windows(*(column.filter(mask) for column in columns))
+        made = Windows(*(column.filter(mask) for column in columns))
+        if self.positions is None:
+            return made
+        first, last = self.positions
+        return replace(made, positions=(first.filter(mask), last.filter(mask)))
 
 
 def compute_windows(request: KernelCall, windows: Windows) -> dict[str, Result]:
-    """Computes windows: key columns, both ends and results, by name."""
+    """Computes the windows of the only length: key columns, both ends and results."""
+    return _compute(request, 0, windows)
+
+
+def compute_several(request: KernelCall) -> dict[str, Result]:
+    """Computes windows of several lengths, by key, end and length."""
+    spec = request.spec
+    found = [find_windows(request, spec, at) for at in range(len(spec.windows))]
+    parts = [_compute(request, at, windows) for at, windows in enumerate(found)]
+    which = pa.concat_arrays(
+        [
+            pa.repeat(pa.scalar(at), len(windows.ends))
+            for at, windows in enumerate(found)
+        ]
+    )
+    names = ("group", "end", "which")
+    keys = (
+        pa.concat_arrays([windows.groups for windows in found]),
+        pa.concat_arrays([windows.ends for windows in found]),
+        which,
+    )
+    order = pc.sort_indices(
+        pa.table(dict(zip(names, keys, strict=True))),
+        [(name, "ascending") for name in names],
+    )
+    labels = pa.array([window.name for window in spec.windows])
+    label = Result(
+        labels.take(which.take(order)), None, same_type=False, nullable=False
+    )
+    columns = {
+        name: replace(part, array=_concat([each[name].array for each in parts], order))
+        for name, part in parts[0].items()
+    }
+    by = {name: columns.pop(name) for name in spec.by}
+    return {**by, "window": label, **columns}
+
+
+def _concat(arrays: list[pa.Array], order: pa.Array) -> pa.Array:
+    """The arrays as one, in this order. All answers of one may be null, of no type."""
+    tables = [pa.table({"": array}) for array in arrays]
+    whole = pa.concat_tables(tables, promote_options="permissive").column(0)
+    if pa.types.is_dictionary(whole.type):
+        whole = whole.unify_dictionaries()
+    return one_array(whole).take(order)
+
+
+def _compute(request: KernelCall, at: int, windows: Windows) -> dict[str, Result]:
     source, spec = request.source, request.spec
+    starts, ends = windows.positions or (windows.starts, windows.ends)
     points = QueryPoints(
-        ends=windows.ends,
-        starts=windows.starts,
+        ends=ends,
+        starts=starts,
         groups=windows.groups if spec.by else None,
         arrival=None,
         noun="window",
+        by_position=windows.positions is not None,
     )
     keys = [(name, column.take(windows.rows)) for name, column in request.key_columns]
     ends = request.times.window_ends(windows.ends)
     named = pa.table({**dict(keys), "window_end": ends})
     request.name_row = lambda row: describe_window(named, row, spec.by)
-    (answers,) = request.compute(points)
+    answers = request.compute_window(at, points)
     columns = {name: _key_result(source, name, column) for name, column in keys}
     dtype = source.dtype(spec.on)
     starts = request.times.window_ends(windows.starts)
@@ -194,23 +280,30 @@ def _key_result(source: Frame, name: str, column: pa.Array) -> Result:
     return Result(column, source.dtype(name), same_type=True, nullable=nullable)
 
 
-def find_windows(request: KernelCall, spec: Spec) -> Windows:
+def find_windows(request: KernelCall, spec: Spec, at: int = 0) -> Windows:
     """Finds the windows that hold a row, and those between them if `spec.empty`.
+
+    Args:
+        request: The rows.
+        spec: The spec.
+        at: Which of its windows.
 
     Raises:
         SpecError: If there are too many, or one reaches beyond int64.
     """
-    (window,) = spec.windows
+    window = spec.windows[at]
+    if window.by_position:
+        return _closed_by_rows(request, window)
     length = window_ticks(window.as_length, request.times)
     try:
         if window.is_session:
-            found = _core.session_windows(request.rows, request.layout, length)
+            found: tuple[_core.ArrowArray, ...] = _core.session_windows(
+                request.rows, request.layout, length
+            )
         else:
             every = window_ticks(window.as_every, request.times)
             shift = window_ticks(window.as_offset, request.times)
-            found = _core.hop_windows(
-                request.rows, request.layout, length, every, shift % every, spec.empty
-            )
+            found = _hops(request, window, (length, every, shift % every), spec.empty)
     except OverflowError as error:
         raise SpecError(
             f"the window of {window.label!r} around row {error} (counting from 0) "
@@ -224,3 +317,44 @@ def find_windows(request: KernelCall, spec: Spec) -> Windows:
             ", or leave empty= out" if spec.empty else "",
         ) from None
     return Windows(*(pa.array(column) for column in found))
+
+
+def _hops(
+    request: KernelCall, window: WindowSpec, hop: tuple[int, int, int], empty: bool
+) -> tuple[_core.ArrowArray, ...]:
+    """The windows of a grid that hold a row.
+
+    Raises:
+        OverflowError: With a row around which one reaches beyond int64.
+    """
+    length, every, shift = hop
+    if window.closed == "left":
+        return _core.hop_windows(
+            request.rows, request.layout, length, every, shift, empty
+        )
+    # start < t <= end, where start <= t - 1 < end.
+    ticks, groups, _ = request.rows
+    least = pc.index(ticks, -(2**63)).as_py()
+    if least >= 0:
+        raise OverflowError(least)
+    rows = (pc.subtract(ticks, 1), groups, None)
+    layout = _core.sort_rows(rows, request.threads)
+    return _core.hop_windows(rows, layout, length, every, shift, empty)
+
+
+def _closed_by_rows(request: KernelCall, window: WindowSpec) -> Windows:
+    """The windows that rows close."""
+    positions = request.positions
+    last = positions.ends(window)
+    first = positions.starts(window).take(last)
+    rows = positions.rows.take(last)
+    ticks = request.times.ticks
+    starts, ends = ticks.take(positions.rows.take(first)), ticks.take(rows)
+    if window.every_rows and window.kind != "rows":
+        length = window_ticks(window.as_length, request.times)
+        starts = subtract_clamped(ends, length)
+    if request.groups is None:
+        groups = pa.repeat(pa.scalar(0, pa.uint32()), len(rows))
+    else:
+        groups = request.groups.take(rows)
+    return Windows(starts, ends, groups, rows, (first, last))

@@ -3,7 +3,7 @@
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -18,6 +18,7 @@ from slidewise.errors import Argument, ResultOverflowError, SpecError
 from slidewise.frames.base import Frame, Result
 from slidewise.frames.polars import map_lazy
 from slidewise.spec.spec import Spec, WindowSpec
+from slidewise.table.data_driven import Positions
 from slidewise.table.encoding import (
     KernelInputs,
     ValueColumns,
@@ -33,6 +34,7 @@ __all__ = ["KernelCall", "QueryPoints", "map_lazily", "resolve_threads"]
 _MAX_THREADS = 1 << 10
 # Kind, length, closed and offset, in the ticks of the time column.
 _Span = tuple[str, int, str, int]
+_Rows = tuple[pa.Array, pa.Array | None, pa.Array | None]
 _Columns = tuple[pa.Array, pa.Array | None, pa.Array | None, pa.Array | None]
 
 
@@ -46,6 +48,8 @@ class QueryPoints:
         groups: The key codes, as in the table's rows; None without keys.
         arrival: Only rows that arrived by then count; None if all do.
         noun: What messages call a query point.
+        by_position: Whether `ends` and `starts` are positions of the rows in the order
+            of key and time, and both belong to the window.
     """
 
     ends: pa.Array
@@ -53,6 +57,7 @@ class QueryPoints:
     groups: pa.Array | None
     arrival: pa.Array | None
     noun: str
+    by_position: bool = False
 
     @property
     def columns(self) -> "_Columns":
@@ -85,7 +90,7 @@ class KernelCall:
         threads: int = 1,
     ) -> None:
         self._history = history
-        self._threads = _check_threads(threads)
+        self.threads = _check_threads(threads)
         self.name_row = name_row
         self._row_partials = row_partials
         self.source = source
@@ -99,7 +104,7 @@ class KernelCall:
         self.spans = [_span(window, self.times) for window in spec.windows]
         self._inputs = KernelInputs()
         self._columns = ValueColumns(source.column, spec.nan)
-        self._custom: dict[CustomAggregation, list[list[Any]]] = {}
+        self._custom: dict[tuple[CustomAggregation, int], list[Any]] = {}
         self.plans = []
         for _, agg in spec.aggs:
             try:
@@ -127,7 +132,7 @@ class KernelCall:
         return [(name, source.column(name)) for name in self.spec.by]
 
     @property
-    def rows(self) -> tuple[pa.Array, pa.Array | None, pa.Array | None]:
+    def rows(self) -> _Rows:
         """Times, groups and arrival of the rows, for the kernel."""
         arrival = self.arrival and self.arrival.ticks
         return (self.times.ticks, self.groups, arrival)
@@ -135,7 +140,13 @@ class KernelCall:
     @cached_property
     def layout(self) -> _core.SortLayout:
         """The rows sorted by key and time, shared by all passes over them."""
-        return _core.sort_rows(self.rows, self._threads)
+        return _core.sort_rows(self.rows, self.threads)
+
+    @cached_property
+    def positions(self) -> Positions:
+        """The rows in that order."""
+        keys, column = self.key_columns, self.source.column
+        return Positions(self.times, self.groups, self.layout, column, keys)
 
     def kernel_kind(self, kind: str, of: int, number: int) -> str:
         """The kernel that the core chooses for a call."""
@@ -156,30 +167,67 @@ class KernelCall:
                 `min_rows` makes it null.
         """
         self.points = points
+        windows = list(enumerate(self.spec.windows))
+        by_time = [at for at, window in windows if not window.by_position]
+        passes = [(by_time, points)] if by_time else []
+        for at, window in windows:
+            if window.by_position:
+                passes.append(([at], self._ends_at_rows(window)))
+        answered = [self._pass(*each) for each in passes]
+        found = {at: named for each in answered for at, named in each.items()}
+        return [found[at] for at, _ in windows]
+
+    def compute_window(self, at: int, points: QueryPoints) -> dict[str, Result]:
+        """Computes the results by name of one of the windows, at query points.
+
+        Raises:
+            ResultOverflowError: As for `compute`.
+        """
+        self.points = points
+        return self._pass([at], points)[at]
+
+    def _ends_at_rows(self, window: WindowSpec) -> QueryPoints:
+        """The windows that end at each row."""
+        places = self.positions.of_rows
+        return QueryPoints(
+            ends=places,
+            starts=self.positions.starts(window).take(places),
+            groups=self.groups,
+            arrival=None,
+            noun="row",
+            by_position=True,
+        )
+
+    def _pass(
+        self, windows: list[int], points: QueryPoints | None
+    ) -> dict[int, dict[str, Result]]:
+        """One pass of the kernel: the results by name, by window."""
         at = None if points is None else points.columns
         history = self._history if points is None else 0
-        self._compute_custom(at, history)
+        by_position = points is not None and points.by_position
+        rows = (self.positions.of_rows, self.groups, None) if by_position else self.rows
+        self._compute_custom(windows, rows, at, history)
         raises = self.spec.overflow == "raise"
         try:
             answers, beyond = _core.rolling(
-                self.rows,
+                rows,
                 self._inputs.columns,
                 list(self._calls),
-                self.spans,
+                [self.spans[at] for at in windows],
                 self.spec.ties,
                 at,
                 self._inputs.natives,
                 history,
                 self._row_partials,
-                self._threads,
-                self.layout if self.spec.is_hopping else None,
+                self.threads,
+                self.layout if self.spec.is_hopping and not by_position else None,
                 # `min_rows` makes some results null, even if they overflow.
                 raises and self.spec.min_rows <= 1,
             )
         except ResultOverflowError as error:
-            where = (error.window, error.aggregation, error.row)  # type: ignore[attr-defined]
+            where = (windows[error.window], error.aggregation, error.row)  # type: ignore[attr-defined]
             raise self._overflow(where, history, str(error)) from None
-        return self._decode(answers, beyond, history)
+        return self._decode(dict(zip(windows, answers, strict=True)), beyond, history)
 
     def decode(
         self,
@@ -200,34 +248,37 @@ class KernelCall:
             ResultOverflowError: As for `compute`.
         """
         self.points = points
-        return self._decode(answers, beyond, 0)
+        results = self._decode(dict(enumerate(answers)), beyond, 0)
+        return [results[at] for at in range(len(answers))]
 
     def _decode(
         self,
-        answers: Sequence[Sequence[Any]],
+        answers: Mapping[int, Sequence[Any]],
         beyond: Iterable[tuple[int, int, int, int]],
         history: int,
-    ) -> list[dict[str, Result]]:
-        columns = [
-            [_without_history(history, pa.array(column)) for column in window]
-            for window in answers
-        ]
-        for window, call, row, value in beyond if self.spec.overflow == "raise" else ():
+    ) -> dict[int, dict[str, Result]]:
+        columns = {
+            at: [_without_history(history, pa.array(column)) for column in window]
+            for at, window in answers.items()
+        }
+        windows = list(columns)
+        for place, call, row, value in beyond if self.spec.overflow == "raise" else ():
+            window = windows[place]
             if not self._below_min_rows(columns[window], call, row - history):
                 why = f"{value} does not fit int64"
                 raise self._overflow((window, call, row), history, why)
         aggs = list(zip(self.spec.aggs, self.plans, strict=True))
         never_null = [self._never_null(agg, by) for (_, agg), by in aggs]
-        of_windows = []
-        for index, over in enumerate(self.spec.windows):
-            holds_a_row = self._holds_a_row(over)
+        of_windows = {}
+        for index in windows:
+            holds_a_row = self._holds_a_row(self.spec.windows[index])
             results = {}
             for ((name, agg), by), there in zip(aggs, never_null, strict=True):
                 array = self._array(index, agg, by, columns[index])
                 nullable = by.count_call is not None and not (there and holds_a_row)
                 dtype = None if by.source is None else self.source.dtype(by.source)
                 results[name] = Result(array, dtype, by.same_type, nullable)
-            of_windows.append(results)
+            of_windows[index] = results
         return of_windows
 
     @property
@@ -276,22 +327,25 @@ class KernelCall:
             )
         )
 
-    def _compute_custom(self, at: _Columns | None, history: int) -> None:
+    def _compute_custom(
+        self, windows: list[int], rows: _Rows, at: _Columns | None, history: int
+    ) -> None:
         """Computes Python aggregations: per window, the answers at rows or points."""
-        for _, agg in self.spec.aggs:
-            if isinstance(agg, CustomAggregation) and agg not in self._custom:
+        for agg in dict.fromkeys(agg for _, agg in self.spec.aggs):
+            if isinstance(agg, CustomAggregation):
                 assert agg.of is not None, "a Spec does not let this through"
                 values = self._columns.of(agg.of, where=agg.where)
                 answers = _core.rolling_udaf(
-                    self.rows,
+                    rows,
                     values.original.to_pylist(),
                     agg.functions,
-                    self.spans,
+                    [self.spans[at] for at in windows],
                     self.spec.ties,
                     at,
                     history,
                 )
-                self._custom[agg] = [of_window[history:] for of_window in answers]
+                for window, of_window in zip(windows, answers, strict=True):
+                    self._custom[agg, window] = of_window[history:]
 
     def _array(
         self, index: int, agg: Aggregation, plan: Plan, answers: list[pa.Array]
@@ -304,7 +358,7 @@ class KernelCall:
         raw = [answers[self._calls[call]] for call in plan.calls]
         try:
             if isinstance(agg, CustomAggregation):
-                array = in_one_type(agg, self._custom[agg][index], agg.functions)
+                array = in_one_type(agg, self._custom[agg, index], agg.functions)
             else:
                 array = plan.decode(raw)
         except pa.ArrowNotImplementedError as error:
@@ -437,6 +491,8 @@ def _check_threads(threads: object) -> int:
 
 
 def _span(window: WindowSpec, times: TimeColumn) -> _Span:
+    if window.by_position:
+        return "time", 1, "both", 0
     kind = "rows" if window.kind == "rows" else "time"
     length = window_ticks(window.as_length, times)
     # A hopping window's offset moves the grid, not its end.

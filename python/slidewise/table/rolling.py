@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from slidewise.aggregations import Aggregation
+from slidewise.errors import Argument
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import refuse_taken, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import RollingLike, Spec, refuse_by_position
 from slidewise.table.asof import query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
 
@@ -28,7 +29,7 @@ def rolling(
     table: TableT,
     *,
     on: str,
-    windows: WindowLike | Iterable[WindowLike],
+    windows: RollingLike | Iterable[RollingLike],
     aggs: Mapping[str, Aggregation],
     by: str | Sequence[str] | None = None,
     closed: str = "right",
@@ -48,7 +49,7 @@ def rolling(
     table: Any,
     *,
     on: str,
-    windows: WindowLike | Iterable[WindowLike],
+    windows: RollingLike | Iterable[RollingLike],
     aggs: Mapping[str, Aggregation],
     by: str | Sequence[str] | None = None,
     closed: str = "right",
@@ -68,7 +69,7 @@ def rolling(
     table: Any,
     *,
     on: str,
-    windows: WindowLike | Iterable[WindowLike],
+    windows: RollingLike | Iterable[RollingLike],
     aggs: Mapping[str, Aggregation],
     by: str | Sequence[str] | None = None,
     closed: str = "right",
@@ -103,8 +104,10 @@ def rolling(
         on: The column of event times: timestamps of any unit and zone, dates, durations
             or integers.
         windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`
-            (also of pandas or numpy), an int in the units of an integer time column, or
-            `rows(n)`. `"1d"` is 24 hours, also where clocks change.
+            (also of pandas or numpy), an int in the units of an integer time column,
+            `rows(n)`, `landmark("flag")` (everything since the last row with a flag) or
+            `delta("column", 5.0)` (rows whose column is near). `"1d"` is 24 hours, also
+            where clocks change.
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
         by: The key column, or several: each key has its own windows. Null is a key.
         closed: The ends that belong to the window: "right", "left", "both", "neither".
@@ -183,6 +186,8 @@ def rolling_spec(
         >>> rolling_spec(pa.table({"t": [1, 2]}), spec)["n_5"].to_pylist()
         [1, 2]
     """
+    if at is not None:
+        refuse_by_position(spec, Argument("at"))
     if is_lazy(at):
         rows = table.collect() if is_lazy(table) else table
         return map_lazily(

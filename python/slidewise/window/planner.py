@@ -26,7 +26,7 @@ from slidewise.window.algorithms import (
 )
 from slidewise.window.auto_rules import choose, choose_shared, request_kinds
 from slidewise.window.inputs import TIME, InputColumn, InputColumns, columns_read
-from slidewise.window.queries import Queries, Query, record_of
+from slidewise.window.queries import Queries, Query, query_ticks, record_of
 from slidewise.window.time_codec import Clock, clock_for, identify
 
 __all__ = ["HEADER_LIMIT", "WindowPlan", "check_laws", "checked_ties", "make_plan"]
@@ -173,6 +173,14 @@ class WindowPlan:
         """
         assert self.asked_queries is not None, "only windows with queries change them"
         return replace(self, asked_queries=self.asked_queries.plus(query))
+
+    def query_ticks(self, query: Query, clock: Clock) -> tuple[bool, int, int]:
+        """Whether a query counts entries, its range and its slide, in ticks.
+
+        Raises:
+            SpecError: If they do not suit times of that kind.
+        """
+        return query_ticks(query, clock)
 
     @property
     def rows(self) -> int | None:

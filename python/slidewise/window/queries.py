@@ -11,9 +11,9 @@ from slidewise.spec.durations import (
     Rows,
     WindowLike,
     format_duration,
-    parse_length,
     parse_offset,
 )
+from slidewise.spec.query import Query, as_given
 from slidewise.window.time_codec import Clock, ticks_of
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Schedule",
     "from_record",
     "plan_lines",
+    "query_ticks",
     "read_queries",
     "record_of",
 ]
@@ -29,103 +30,6 @@ __all__ = [
 # Offset, lateness, whether empty windows are answered, and of each query whether it
 # counts entries, its range and its slide: in ticks.
 Schedule = tuple[int, int | None, bool, tuple[tuple[bool, int, int] | None, ...]]
-
-
-@dataclass(frozen=True, slots=True, init=False, repr=False)
-class Query:
-    """A query of a `SharedWindow`: a range, answered every slide.
-
-    A query of time has a window (end - range, end] for every `end` that is a multiple
-    of its slide, counted from the epoch, or from `offset=`. One of entries is answered
-    after every slide of entries, over the last range of them.
-
-    A slide longer than the range leaves gaps: entries in them are in no answer.
-
-    Args:
-        range: The length of a window: a duration such as "1h", a timedelta, an int in
-            the units of integer times, or `rows(n)` for entries.
-        every: The slide, of the same kind.
-
-    Raises:
-        SpecError: If one is not a positive length, or one counts entries and the other
-            time.
-
-    Example:
-        >>> import slidewise as sw
-        >>> sw.Query("1h", every="5m")
-        Query('1h', every='5m')
-        >>> sw.Query(sw.rows(6), every=sw.rows(2))
-        Query(rows(6), every=rows(2))
-    """
-
-    lengths: tuple[Length, Length]
-
-    def __init__(self, range: WindowLike | Length, every: WindowLike | Length) -> None:
-        """Checks the arguments, which the class documents."""
-        lengths = (_length(range, "range"), _length(every, "every"))
-        if lengths[0].kind != lengths[1].kind:
-            raise SpecError(
-                f"a query has range={_shown(lengths[0])!r}, {_MEANS[lengths[0].kind]}, "
-                f"and every={_shown(lengths[1])!r}, {_MEANS[lengths[1].kind]}: give "
-                "both as durations, as ints for integer times, or as sw.rows(n)"
-            )
-        object.__setattr__(self, "lengths", lengths)
-
-    @property
-    def range(self) -> str | int | Rows:
-        """The length of its windows."""
-        return _shown(self.lengths[0])
-
-    @property
-    def every(self) -> str | int | Rows:
-        """Its slide."""
-        return _shown(self.lengths[1])
-
-    @property
-    def label(self) -> str:
-        """As `explain` names it."""
-        return " every ".join(length.label for length in self.lengths)
-
-    @property
-    def counts(self) -> bool:
-        """Whether it counts entries."""
-        return self.lengths[0].kind == "rows"
-
-    def ticks(self, clock: Clock) -> tuple[bool, int, int]:
-        """Whether it counts entries, its range and its slide, in ticks.
-
-        Raises:
-            SpecError: If they do not suit times of that kind.
-        """
-        if self.counts:
-            most = 2**63 - 1
-            length, slide = (min(length.amount, most) for length in self.lengths)
-            return True, length, slide
-        length, slide = (
-            ticks_of(length, name, clock.kind, clock.unit)
-            for length, name in zip(self.lengths, ("range", "every"), strict=True)
-        )
-        return False, length, slide
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.range!r}, every={self.every!r})"
-
-
-_MEANS = {
-    "rows": "a number of entries",
-    "integer": "a length of integer times",
-    "time": "a duration",
-}
-
-
-def _length(given: WindowLike | Length, argument: str) -> Length:
-    return given if isinstance(given, Length) else parse_length(given, argument)
-
-
-def _shown(length: Length) -> str | int | Rows:
-    if length.kind == "rows":
-        return Rows(length.amount)
-    return length.amount if length.kind == "integer" else length.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +56,8 @@ class Queries:
         if counted and self.late is not None:
             raise SpecError(
                 f"{counted[0]} counts entries, which needs them in order, but "
-                f"late={_shown(self.late)!r} takes them out of order: leave late= out, "
-                "or give the query a duration"
+                f"late={as_given(self.late)!r} takes them out of order: leave late= "
+                "out, or give the query a duration"
             )
 
     @property
@@ -180,7 +84,9 @@ class Queries:
             None if length is None else ticks_of(length, name, kind, unit)
             for length, name in ((self.late, "late"), (self.offset, "offset"))
         )
-        each = (None if query is None else query.ticks(clock) for query in self.each)
+        each = (
+            None if query is None else query_ticks(query, clock) for query in self.each
+        )
         return offset or 0, late, self.empty, tuple(each)
 
 
@@ -190,7 +96,34 @@ def _checked(query: object) -> Query:
             f"{describe_value(query)} is not a query: give one such as "
             "sw.Query('1h', every='5m')"
         )
+    if query.lengths[0].kind != query.lengths[1].kind:
+        raise SpecError(
+            f"{query!r} slides by rows over a range of time, which sw.hopping over "
+            "tables answers: in a SharedWindow give both as durations, as ints for "
+            "integer times, or as sw.rows(n)"
+        )
     return query
+
+
+def query_ticks(query: Query, clock: Clock) -> tuple[bool, int, int]:
+    """Whether a query counts entries, its range and its slide, in ticks.
+
+    Raises:
+        SpecError: If they do not suit times of that kind.
+
+    Example:
+        >>> query_ticks(Query("1h", every="5m"), Clock("time", "s", None))
+        (False, 3600, 300)
+    """
+    if query.counts:
+        most = 2**63 - 1
+        length, slide = (min(length.amount, most) for length in query.lengths)
+        return True, length, slide
+    length, slide = (
+        ticks_of(length, name, clock.kind, clock.unit)
+        for length, name in zip(query.lengths, ("range", "every"), strict=True)
+    )
+    return False, length, slide
 
 
 def read_queries(

@@ -15,6 +15,7 @@
 //! Answers land in [`Output`] columns in the order of the table.
 
 pub mod as_of;
+pub mod delta_windows;
 pub mod frame_bounds;
 mod holistic;
 pub mod hop_windows;

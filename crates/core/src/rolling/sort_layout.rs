@@ -59,6 +59,14 @@ impl SortLayout {
         self.times.as_deref().unwrap_or(given)
     }
 
+    /// The position of each row.
+    pub fn positions(&self) -> Vec<i64> {
+        match &self.permutation.ranks {
+            Some(ranks) => ranks.iter().map(|rank| i64::from(*rank)).collect(),
+            None => (0..*self.permutation.starts.last().unwrap_or(&0) as i64).collect(),
+        }
+    }
+
     /// The times of each group in turn.
     pub(super) fn groups<'a>(&'a self, given: &'a [i64]) -> impl Iterator<Item = &'a [i64]> {
         let times = self.times(given);

@@ -1,0 +1,217 @@
+"""Windows whose ends are rows: by a flag, a difference or a number of rows.
+
+Rows are numbered in the order of key and time, those of equal time as in the table. In
+these *positions* a window is a range, which kernels answer as a range of times.
+"""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import slidewise._core as _core
+from slidewise.errors import Argument, SpecError
+from slidewise.spec.durations import Length, format_duration
+from slidewise.spec.spec import WindowSpec
+from slidewise.table.decimals import DIGITS
+from slidewise.table.encoding import cast_lossless, decode_dictionary, row_numbers
+from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
+
+__all__ = ["Positions"]
+
+_INT64 = pa.int64()
+_MOST = 2**64 - 1
+# Decimals of so many digits fit int64.
+_INT64_DIGITS = 18
+
+
+class Positions:
+    """The rows of a table in the order of key and time.
+
+    Args:
+        times: The column of event times.
+        groups: The key codes of the rows; None without keys.
+        layout: Their order.
+        column: Gives a column by name.
+        keys: The key columns by name, for messages.
+    """
+
+    def __init__(
+        self,
+        times: TimeColumn,
+        groups: pa.Array | None,
+        layout: _core.SortLayout,
+        column: Callable[[str], pa.Array],
+        keys: Sequence[tuple[str, pa.Array]],
+    ) -> None:
+        self._times = times
+        self._groups = groups
+        self._column = column
+        self._keys = keys
+        # The position of each row, and the row at each position.
+        positions, rows = layout.positions()
+        self.of_rows, self.rows = pa.array(positions), pa.array(rows)
+
+    @cached_property
+    def numbers(self) -> pa.Array:
+        """The positions in turn."""
+        return row_numbers(len(self.rows))
+
+    @cached_property
+    def begins(self) -> pa.Array:
+        """The first position of the key of each position."""
+        if self._groups is None:
+            return pa.repeat(pa.scalar(0, _INT64), len(self.rows))
+        groups = self._groups.take(self.rows)
+        return self._last_where(pc.not_equal(groups, _behind(groups, None)))
+
+    def starts(self, window: WindowSpec) -> pa.Array:
+        """Where the window begins that ends at each position.
+
+        Raises:
+            SpecError: If the column of the window does not suit it.
+        """
+        if window.kind == "landmark":
+            return self._since(self._flags(window.column))
+        if window.kind == "until":
+            return self._since(_behind(self._flags(window.column), False))
+        if window.kind == "rows":
+            first = pc.subtract(self.numbers, min(window.length, len(self.rows)) - 1)
+            return pc.max_element_wise(first, self.begins)
+        if window.column:
+            return self._delta_starts(window)
+        length = window_ticks(window.as_length, self._times)
+        ticks = self._times.ticks.take(self.rows)
+        return pa.array(_core.delta_starts(ticks, self.begins, length - 1))
+
+    def ends(self, window: WindowSpec) -> pa.Array:
+        """The positions at which windows of `hopping` end."""
+        if window.kind == "until":
+            closes = self._flags(window.column)
+        else:
+            count = pc.add(pc.subtract(self.numbers, self.begins), 1)
+            whole = pc.multiply(
+                pc.divide(count, window.every_rows), pa.scalar(window.every_rows)
+            )
+            closes = pc.equal(count, whole)
+        return self.numbers.filter(closes)
+
+    def _since(self, marks: pa.Array) -> pa.Array:
+        """The last position that is marked, or else the first of the key."""
+        return pc.max_element_wise(self._last_where(marks), self.begins)
+
+    def _last_where(self, marks: pa.Array) -> pa.Array:
+        """The last position up to each where the mask is not false; 0 before it."""
+        return pc.cumulative_max(
+            pc.if_else(pc.fill_null(marks, True), self.numbers, pa.scalar(0, _INT64))
+        )
+
+    def _flags(self, name: str) -> pa.Array:
+        """Where a column of booleans is true, by position; null is not true.
+
+        Raises:
+            SpecError: If it is not of booleans.
+        """
+        column = decode_dictionary(self._column(name))
+        if pa.types.is_null(column.type):
+            column = column.cast(pa.bool_())
+        if not pa.types.is_boolean(column.type):
+            raise SpecError(
+                f"column {name!r} holds {column.type}, not booleans: a flag is true, "
+                "false or null, such as the result of a comparison"
+            )
+        return pc.fill_null(column, False).take(self.rows)
+
+    def _delta_starts(self, window: WindowSpec) -> pa.Array:
+        column = decode_dictionary(self._column(window.column))
+        values, width = _comparable(window, column)
+        try:
+            found = _core.delta_starts(values.take(self.rows), self.begins, width)
+        except ValueError as error:
+            raise self._falls(window.column, column, int(str(error))) from None
+        return pa.array(found)
+
+    def _falls(self, name: str, column: pa.Array, position: int) -> SpecError:
+        before, row = (self.rows[at].as_py() for at in (position - 1, position))
+        values = [column[at].as_py() for at in (before, row)]
+        key = ", ".join(f"{name}={keys[row].as_py()!r}" for name, keys in self._keys)
+        return SpecError(
+            f"column {name!r} falls from {values[0]!r} in row {before} to "
+            f"{values[1]!r} in row {row} (counting from 0)"
+            f"{f' of {key}' if key else ''}: sw.delta needs a column that does not "
+            f"fall in order of {self._times.name!r}"
+        )
+
+
+def _behind(column: pa.Array, first: object) -> pa.Array:
+    """Each value one position later."""
+    head = pa.array([first] if len(column) else [], column.type)
+    return pa.concat_arrays([head, column.slice(0, max(len(column) - 1, 0))])
+
+
+def _comparable(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int | float]:
+    """A column as int64 or float64, and the width of the window in the same units.
+
+    Raises:
+        SpecError: If it has nulls or NaN, or the width does not suit it.
+    """
+    name, types = window.column, pa.types
+    if types.is_null(column.type) and not len(column):
+        return column.cast(_INT64), 0
+    numeric = types.is_integer(column.type) or types.is_floating(column.type)
+    if not numeric and not types.is_decimal(column.type):
+        return _of_times(window, column)
+    if window.kind != "delta":
+        raise SpecError(
+            Argument("width", format_duration(window.length)),
+            f" is a duration, but column {name!r} holds {column.type}: give a number",
+        )
+    missing = column.is_null(nan_is_null=True)
+    row = pc.index(missing, True).as_py()
+    if row >= 0:
+        what = "no value" if column[row].as_py() is None else "NaN"
+        raise SpecError(
+            f"column {name!r} has {what} in row {row} (counting from 0): sw.delta "
+            "needs one in every row; drop the others, or fill them in"
+        )
+    if types.is_floating(column.type):
+        return column.cast(pa.float64()), float(window.width)
+    width = Fraction(window.width)
+    if types.is_decimal(column.type):
+        width *= Fraction(10) ** column.type.scale
+        column = _unscaled(name, column)
+    elif types.is_uint64(column.type):
+        # Its order and differences, around zero.
+        column = pc.bit_wise_xor(column.view(_INT64), pa.scalar(-(2**63), _INT64))
+    return column.cast(_INT64), min(width.numerator // width.denominator, _MOST)
+
+
+def _unscaled(name: str, column: pa.Array) -> pa.Array:
+    """The integers of decimals, which are those times a power of ten."""
+    kind = pa.decimal128(_INT64_DIGITS, column.type.scale)
+    try:
+        column = cast_lossless(column, kind).cast(pa.decimal128(DIGITS, kind.scale))
+    except pa.ArrowInvalid as error:
+        raise SpecError(
+            f"column {name!r} holds decimals of more than {_INT64_DIGITS} digits, "
+            "which sw.delta does not compare: cast it to float64"
+        ) from error
+    words = pa.Array.from_buffers(
+        _INT64, 2 * len(column), [None, column.buffers()[1]], offset=2 * column.offset
+    )
+    return words.take(pc.multiply(row_numbers(len(column)), 2))
+
+
+def _of_times(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int]:
+    times = read_times(column, window.column)
+    if window.kind == "delta":
+        raise SpecError(
+            Argument("width", window.width),
+            f" is a number, but column {window.column!r} holds {column.type}: give a "
+            "duration such as '5m'",
+        )
+    label = format_duration(window.length)
+    length = Length("time", window.length, label, "width")
+    return times.ticks, window_ticks(length, times)
