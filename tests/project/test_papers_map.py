@@ -15,7 +15,7 @@ ELSEWHERE = {
     ".md": DESIGN,
 }
 PAPERS = ["FiBA", "Bulk FiBA", "DABA", "Reactive Aggregator", "SlickDeque", "Others"]
-FOLDERS = ("bench/", "crates/", "docs/", "python/", "tests/")
+FOLDERS = ("bench/", "crates/", "docs/", "examples/", "python/", "tests/")
 
 # `path` or `path: item, item`.
 REFERENCE = re.compile(r"`([\w./]+\.(?:rs|py|md))(?:: ([\w, ]+))?`")
