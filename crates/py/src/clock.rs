@@ -51,7 +51,7 @@ impl Clock {
             last: object.getattr("last")?.extract()?,
             latency: object.getattr("latency")?.extract()?,
             reaches: reaches.collect(),
-            schedule: schedule.map(read_schedule),
+            schedule: schedule.map(read_schedule).transpose()?,
             granularity: granularity.max(1),
             certain: first..=last,
             object: object.unbind(),

@@ -39,9 +39,9 @@ impl Access {
             let queries = plan.getattr("queries")?.cast_into::<PyTuple>()?;
             let ticks = match &known {
                 Some(clock) => plan.call_method1("query_ticks", (given, clock.object(py)))?,
-                None => (true, 1, 1).into_pyobject(py)?.into_any(),
+                None => ("rows", 1, 1, 0).into_pyobject(py)?.into_any(),
             };
-            let ticks: QueryTuple = ticks.extract()?;
+            let ticks = query(ticks.extract::<QueryTuple>()?)?;
             let mut state = self.lock(py)?;
             let Some(planning) = state.window.planning() else {
                 return Err(internal_error("a window without queries"));
@@ -52,7 +52,7 @@ impl Access {
             {
                 continue;
             }
-            let number = planning.add(query(ticks));
+            let number = planning.add(ticks);
             state.queries = Some(queries.unbind());
             state.collect_due();
             drop(state);

@@ -1,11 +1,13 @@
 //! Queries as Python gives them, in ticks, and what they share.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use slidewise_core::window::queries::data_driven::MAX_FLAGS;
 use slidewise_core::window::queries::plan::{Axis, Query, Technique, Unit};
 use slidewise_core::window::queries::schedule::{Schedule, Terms};
 
-/// Whether it counts entries, range and slide.
-pub(crate) type QueryTuple = (bool, i64, i64);
+/// What ends its windows, range, slide, and the number of its flag.
+pub(crate) type QueryTuple = (String, i64, i64, u32);
 
 /// The schedule of a clock: offset, lateness, whether empty windows are answered, queries.
 pub(crate) type ScheduleTuple = (i64, Option<i64>, bool, Vec<Option<QueryTuple>>);
@@ -13,27 +15,44 @@ pub(crate) type ScheduleTuple = (i64, Option<i64>, bool, Vec<Option<QueryTuple>>
 /// The composite slide, the technique, and the edges of each technique.
 type AxisTuple = (Option<i64>, &'static str, Vec<(&'static str, Option<i64>)>);
 
-pub(crate) fn query((counted, range, slide): QueryTuple) -> Query {
-    let unit = if counted { Unit::Entries } else { Unit::Time };
-    Query { unit, range, slide }
+pub(crate) fn query((kind, range, slide, flag): QueryTuple) -> PyResult<Query> {
+    let unit = match kind.as_str() {
+        "time" => Unit::Time,
+        "rows" => Unit::Entries,
+        "session" => Unit::Session,
+        "until" => Unit::Until(flag),
+        "landmark_time" => Unit::LandmarkTime(flag),
+        "landmark_rows" => Unit::LandmarkEntries(flag),
+        _ => return Err(PyValueError::new_err("a query of no kind")),
+    };
+    if flag >= MAX_FLAGS {
+        return Err(PyValueError::new_err("too many flags"));
+    }
+    Ok(Query { unit, range, slide })
 }
 
-pub(crate) fn read_schedule((offset, late, empty, queries): ScheduleTuple) -> Schedule {
+pub(crate) fn read_schedule((offset, late, empty, queries): ScheduleTuple) -> PyResult<Schedule> {
     let terms = Terms {
         offset,
         late,
         empty,
     };
-    let queries = queries.into_iter().map(|known| known.map(query));
-    Schedule::new(terms, queries.collect())
+    let queries = queries
+        .into_iter()
+        .map(|known| known.map(query).transpose());
+    Ok(Schedule::new(terms, queries.collect::<PyResult<_>>()?))
 }
 
 /// What queries share: for those of time and those of entries the composite slide, the
 /// technique, and the edges per composite slide by each technique. None of what is
 /// beyond int64, or too much to list.
 #[pyfunction]
-pub(crate) fn query_plan(queries: Vec<QueryTuple>, offset: i64) -> Vec<Option<AxisTuple>> {
-    let queries: Vec<Query> = queries.into_iter().map(query).collect();
+pub(crate) fn query_plan(queries: Vec<(bool, i64, i64)>, offset: i64) -> Vec<Option<AxisTuple>> {
+    let read = |(counted, range, slide)| {
+        let unit = if counted { Unit::Entries } else { Unit::Time };
+        Query { unit, range, slide }
+    };
+    let queries: Vec<Query> = queries.into_iter().map(read).collect();
     let units = [(Unit::Time, offset), (Unit::Entries, 0)].into_iter();
     let axes = units.map(|(unit, offset)| {
         let of = queries.iter().filter(|query| query.unit == unit);

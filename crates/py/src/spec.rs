@@ -46,6 +46,8 @@ pub(crate) struct Spec {
     pub(crate) places: Vec<usize>,
     /// How many queries a window is made with; `None` for windows without queries.
     pub(crate) queries: Option<usize>,
+    /// The inputs that are not null in entries with each flag.
+    pub(crate) flags: Vec<usize>,
     /// `last=rows(n)`.
     pub(crate) rows: Option<usize>,
     /// The user-defined aggregations.
@@ -107,6 +109,7 @@ impl Spec {
             ranges: plan.getattr("range_count")?.extract()?,
             places: plan.getattr("places")?.extract()?,
             queries: plan.getattr("query_count")?.extract()?,
+            flags: plan.getattr("flags")?.extract()?,
             rows: plan.getattr("rows")?.extract()?,
             int_clock: OnceLock::new(),
         };
@@ -131,6 +134,7 @@ impl Spec {
             && self.places.iter().all(|place| *place < self.ranges)
             && self.aggs.len() == self.timed.len()
             && self.aggs.len() == self.finished.len()
+            && self.flags.iter().all(|flag| *flag < self.inputs.len())
             && self.names.as_ref().map_or(1, Vec::len) == self.aggs.len()
             && self
                 .inputs

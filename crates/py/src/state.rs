@@ -37,6 +37,8 @@ pub(crate) struct State {
     answers: Vec<Answer<Object>>,
     /// The latency bound in ticks, once there is a clock.
     latency: Option<i64>,
+    /// The inputs that are not null in entries with each flag of the queries.
+    flags: Vec<usize>,
     /// The queries of the caller, once some were added or dropped.
     pub(crate) queries: Option<Py<PyTuple>>,
     /// Answers that fell due and have not been returned. No snapshot holds them.
@@ -63,6 +65,7 @@ impl State {
             dtypes,
             answers: Vec::new(),
             latency,
+            flags: spec.flags.clone(),
             queries: None,
             due: Vec::new(),
         }
@@ -195,8 +198,34 @@ impl State {
         self.resume(schedule);
     }
 
+    /// Tells the queries which of the rows that come next have flags.
+    #[cold]
+    fn announce(&mut self, times: &[i64], is_flagged: impl Fn(usize, usize) -> bool) {
+        let flags = |row: usize| {
+            let set = self.flags.iter().enumerate();
+            let set = set.filter(|(_, input)| is_flagged(row, **input));
+            set.fold(0_u64, |set, (flag, _)| set | 1 << flag)
+        };
+        let mut rows: Vec<usize> = (0..times.len()).collect();
+        if !times.is_sorted() {
+            rows.sort_by_key(|row| times[*row]);
+        }
+        let flagged = rows.iter().enumerate();
+        let flagged: Vec<_> = flagged
+            .map(|(place, row)| (place, flags(*row)))
+            .filter(|(_, flags)| *flags != 0)
+            .collect();
+        if let Some(planning) = self.window.planning() {
+            planning.announce(&flagged);
+        }
+    }
+
     #[inline]
     pub(crate) fn insert(&mut self, time: i64, row: &[Cell<Object>]) -> Granted<()> {
+        if !self.flags.is_empty() {
+            self.window.admits(time)?;
+            self.announce(&[time], |_, input| !matches!(row[input], Cell::Null));
+        }
         self.window.insert(time, row)?;
         if let Some(log) = &mut self.log {
             log.insert(time, row.iter().cloned());
@@ -214,6 +243,10 @@ impl State {
 
     /// Inserts entries that [`State::admits`].
     pub(crate) fn insert_many(&mut self, times: &[i64], columns: &[Column<'_, Object>]) {
+        if !self.flags.is_empty() {
+            let is_flagged = |row, input: usize| !matches!(columns[input].cell(row), Cell::Null);
+            self.announce(times, is_flagged);
+        }
         if let Some(log) = &mut self.log {
             for (row, time) in times.iter().enumerate() {
                 log.insert(*time, columns.iter().map(|column| column.cell(row)));
@@ -358,6 +391,7 @@ impl State {
             log: self.log.clone(),
             answers: Vec::new(),
             latency: self.latency,
+            flags: self.flags.clone(),
             queries: self.queries.as_ref().map(|now| now.clone_ref(py)),
             due: self.due.clone(),
         }

@@ -78,7 +78,7 @@ _EXPONENTS = 400
 
 
 def until(flag: str) -> Until:
-    """Windows that rows close: for `hopping`.
+    """Windows that rows close: for `hopping`, and for a `Query` of a `SharedWindow`.
 
     A row whose `flag` is true is the last one of its window; the next row (of the same
     key) begins another. Null is not true. Rows are in order of time, those of equal
@@ -88,7 +88,7 @@ def until(flag: str) -> Until:
         flag: The column of booleans.
 
     Returns:
-        A window for `window=`.
+        A window for `window=` or `Query`.
 
     Raises:
         SpecError: If `flag` is not the name of a column.
@@ -109,7 +109,7 @@ def until(flag: str) -> Until:
 
 
 def landmark(flag: str) -> Landmark:
-    """Everything since the last landmark: for `rolling`.
+    """Everything since the last landmark: for `rolling`, and for a `Query`.
 
     The window of a row begins with the last row (of the same key) whose `flag` is true,
     that row included, and ends with the row itself. Before the first landmark it begins
@@ -120,7 +120,7 @@ def landmark(flag: str) -> Landmark:
         flag: The column of booleans.
 
     Returns:
-        A window for `windows=`.
+        A window for `windows=` or `Query`.
 
     Raises:
         SpecError: If `flag` is not the name of a column.

@@ -173,7 +173,7 @@ def rows(n: int) -> Rows:
 
 
 def session(gap: DurationLike) -> Session:
-    """Session windows, which end where a gap begins: for `hopping` and `KeyedWindows`.
+    """Session windows, which end where a gap begins: of `hopping`, streams, `Query`.
 
     A row belongs to the session of the previous row (of the same key) if it comes at
     most `gap` later; otherwise it begins a new session.
@@ -183,7 +183,7 @@ def session(gap: DurationLike) -> Session:
             a `timedelta`, or an int in the units of an integer time column.
 
     Returns:
-        A window for `window=`.
+        A window for `window=` or `Query`.
 
     Raises:
         SpecError: If `gap` is not a positive length of time.

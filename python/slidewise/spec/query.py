@@ -1,76 +1,129 @@
-"""A query: a range and a slide."""
+"""A query: a range and a slide, or a data-driven window."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from slidewise.errors import SpecError
-from slidewise.spec.durations import Length, Rows, WindowLike, parse_length
+from slidewise.spec.data_driven import Delta, Landmark, Until
+from slidewise.spec.durations import Length, Rows, Session, WindowLike, parse_length
 
 __all__ = ["Query", "as_given"]
+
+_Range: TypeAlias = Length | Session | Until | Landmark
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Query:
     """A range and a slide: of a `SharedWindow`, or one of `windows=` in `hopping`.
 
-    In a `SharedWindow` a query of time has a window (end - range, end] for every `end`
-    that is a multiple of its slide, counted from the epoch, or from `offset=`. One of
-    entries is answered after every slide of entries, over the last range of them.
+    In a `SharedWindow`:
+
+    - A query of time has a window (end - range, end] for every `end` that is a multiple
+      of its slide, counted from the epoch, or from `offset=`. One of entries is
+      answered after every slide of entries, over the last range of them. Without
+      `every`, windows tumble: the slide is the range.
+    - `session("30m")` is answered when no entry can come any more within the gap; `end`
+      is the time of the last one.
+    - `until("flag")` is answered with the entry whose `flag` is true, over the entries
+      since the one before, that one excluded; `end` is its time.
+    - `landmark("flag")` is answered every slide, over the entries from the last one
+      whose `flag` is true on. Ends of time without new entries since the end before are
+      left out, unless `empty=True`.
 
     A slide longer than the range leaves gaps: entries in them are in no answer.
 
     Args:
         range: The length of a window: a duration such as "1h", a timedelta, an int in
-            the units of integer times, or `rows(n)` for entries.
+            the units of integer times, or `rows(n)` for entries; or one of the above.
         every: The slide, of the same kind; in `hopping` also `rows(n)` beside a range
-            of time.
+            of time. Sessions and `until` have none.
 
     Raises:
         SpecError: If one is not a positive length, or their kinds do not go together.
 
     Example:
         >>> import slidewise as sw
-        >>> sw.Query("1h", every="5m")
-        Query('1h', every='5m')
+        >>> sw.Query("1h", every="5m"), sw.Query("1h")
+        (Query('1h', every='5m'), Query('1h', every='1h'))
         >>> sw.Query(sw.rows(6), every=sw.rows(2))
         Query(rows(6), every=rows(2))
+        >>> sw.Query(sw.session("30m")), sw.Query(sw.landmark("reset"), every="5m")
+        (Query(session(30m)), Query(landmark('reset'), every='5m'))
     """
 
-    lengths: tuple[Length, Length]
+    window: _Range
+    slide: Length | None
 
-    def __init__(self, range: WindowLike | Length, every: WindowLike | Length) -> None:
+    def __init__(
+        self,
+        range: WindowLike | _Range,
+        every: WindowLike | Length | None = None,
+    ) -> None:
         """Checks the arguments, which the class documents."""
-        lengths = (_length(range, "range"), _length(every, "every"))
-        if lengths[1].kind not in (lengths[0].kind, "rows"):
-            kinds = (_MEANS[length.kind] for length in lengths)
-            raise SpecError(
-                f"a query has range={as_given(lengths[0])!r}, {next(kinds)}, and "
-                f"every={as_given(lengths[1])!r}, {next(kinds)}: give "
-                "both as durations, as ints for integer times, or as sw.rows(n)"
-            )
-        object.__setattr__(self, "lengths", lengths)
+        window, slide = _read(range, every)
+        object.__setattr__(self, "window", window)
+        object.__setattr__(self, "slide", slide)
 
     @property
-    def range(self) -> str | int | Rows:
-        """The length of its windows."""
-        return as_given(self.lengths[0])
+    def range(self) -> str | int | Rows | Session | Until | Landmark:
+        """The length of its windows, or what they are."""
+        return as_given(self.window) if isinstance(self.window, Length) else self.window
 
     @property
-    def every(self) -> str | int | Rows:
-        """Its slide."""
-        return as_given(self.lengths[1])
+    def every(self) -> str | int | Rows | None:
+        """Its slide; None of sessions and `until`."""
+        return None if self.slide is None else as_given(self.slide)
 
     @property
     def label(self) -> str:
         """As `explain` names it."""
-        return " every ".join(length.label for length in self.lengths)
+        if isinstance(self.window, Session):
+            name = f"session_{self.window.gap.label}"
+        else:
+            name = self.window.label
+        return name if self.slide is None else f"{name} every {self.slide.label}"
+
+    @property
+    def flag(self) -> str | None:
+        """The column whose flags end or begin its windows."""
+        data_driven = isinstance(self.window, Until | Landmark)
+        return self.window.column if data_driven else None  # type: ignore[union-attr]
 
     @property
     def counts(self) -> bool:
-        """Whether it counts entries."""
-        return self.lengths[0].kind == "rows"
+        """Whether it slides by entries."""
+        return self.slide is not None and self.slide.kind == "rows"
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.range!r}, every={self.every!r})"
+        every = "" if self.slide is None else f", every={self.every!r}"
+        return f"{type(self).__name__}({self.range!r}{every})"
+
+
+def _read(
+    range: WindowLike | _Range, every: WindowLike | Length | None
+) -> tuple[_Range, Length | None]:
+    if isinstance(range, Delta):
+        raise SpecError(
+            f"{range!r} is a window of rolling, one per row: not of a Query"
+        )
+    if isinstance(range, Session | Until):
+        if every is not None:
+            raise SpecError(f"every= does not apply to {range!r}: leave it out")
+        return range, None
+    slide = None if every is None else _length(every, "every")
+    if isinstance(range, Landmark):
+        if slide is None:
+            raise SpecError(f"a query of {range!r} needs every=, such as every='5m'")
+        return range, slide
+    length = _length(range, "range")
+    slide = length if slide is None else slide
+    if slide.kind not in (length.kind, "rows"):
+        raise SpecError(
+            f"a query has range={as_given(length)!r}, {_MEANS[length.kind]}, and "
+            f"every={as_given(slide)!r}, {_MEANS[slide.kind]}: give both as "
+            "durations, as ints for integer times, or as sw.rows(n)"
+        )
+    return length, slide
 
 
 _MEANS = {

@@ -519,9 +519,13 @@ def _hopping_windows(
         given = [given]
     found = []
     for one in given:
-        length, slide = (one.lengths) if isinstance(one, Query) else (one, every)
+        length: Any = one
+        slide: WindowLike | Length | None = every
+        if isinstance(one, Query):
+            length, slide = one.window, one.slide
         made = _hopping_window(length, slide, offset, empty, closed)
-        found.append(replace(made, label=one.label) if isinstance(one, Query) else made)
+        slides = isinstance(one, Query) and one.slide is not None
+        found.append(replace(made, label=one.label) if slides else made)
     if not found:
         raise SpecError(Argument("windows"), " is empty: give at least one")
     refuse_duplicates([one.name for one in found], "the window {} is given twice")

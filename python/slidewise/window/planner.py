@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import slidewise._core as _core
-from slidewise.aggregations import HOLISTIC, PAIRS, Aggregation, Sketch
+from slidewise.aggregations import HOLISTIC, PAIRS, Aggregation, Sketch, count
 from slidewise.aggregations.compiled import Compiled, NativeAggregation
 from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
@@ -26,7 +26,13 @@ from slidewise.window.algorithms import (
 )
 from slidewise.window.auto_rules import choose, choose_shared, request_kinds
 from slidewise.window.inputs import TIME, InputColumn, InputColumns, columns_read
-from slidewise.window.queries import Queries, Query, query_ticks, record_of
+from slidewise.window.queries import (
+    Queries,
+    Query,
+    QueryTicks,
+    query_ticks,
+    record_of,
+)
 from slidewise.window.time_codec import Clock, clock_for, identify
 
 __all__ = ["HEADER_LIMIT", "WindowPlan", "check_laws", "checked_ties", "make_plan"]
@@ -69,6 +75,7 @@ class WindowPlan:
         ranges: The ranges of a shared window, or None for a window.
         latency: The value of `latency=`, or None.
         asked_queries: The queries of a shared window that has some.
+        flags: The input columns that are not null in entries with each flag.
         objects: The columns that hold objects because their first value is one.
     """
 
@@ -91,6 +98,7 @@ class WindowPlan:
     objects: tuple[int, ...] = ()
     latency: Length | None = None
     asked_queries: Queries | None = None
+    flags: tuple[int, ...] = ()
 
     def initial_algorithm(self, dtypes: Sequence[str | None]) -> str:
         """The algorithm that a window with columns of these types begins with."""
@@ -174,13 +182,14 @@ class WindowPlan:
         assert self.asked_queries is not None, "only windows with queries change them"
         return replace(self, asked_queries=self.asked_queries.plus(query))
 
-    def query_ticks(self, query: Query, clock: Clock) -> tuple[bool, int, int]:
-        """Whether a query counts entries, its range and its slide, in ticks.
+    def query_ticks(self, query: Query, clock: Clock) -> QueryTicks:
+        """What the core knows of a query.
 
         Raises:
-            SpecError: If they do not suit times of that kind.
+            SpecError: If its lengths do not suit times of that kind.
         """
-        return query_ticks(query, clock)
+        assert self.asked_queries is not None, "only windows with queries have some"
+        return query_ticks(query, clock, self.asked_queries.flags)
 
     @property
     def rows(self) -> int | None:
@@ -332,7 +341,8 @@ def make_plan(
         ((0, 'number', (), -1),)
     """
     named = _aggregations(aggs)
-    columns = _columns(named)
+    names = () if queries is None else queries.flags
+    columns = _columns(named, names)
     kept = None if last is None else parse_length(last, "last")
     rounded = None if granularity is None else _granularity(granularity)
     checked_type = _dtype(dtype)
@@ -352,6 +362,7 @@ def make_plan(
     )
     inputs = InputColumns(named, columns, checked_type, own, natives, objects)
     requests = tuple(inputs.request(agg) for _, agg in named)
+    flags = tuple(inputs.request(count(where=name))[1] for name in names)
     lengths = None if ranges is None else _ranges(ranges)
     shared = lengths is not None or queries is not None
     checked_algorithm = checked_name(algorithm, shared, queries is not None)
@@ -385,6 +396,7 @@ def make_plan(
         objects=objects,
         latency=durations.get("latency"),
         asked_queries=queries,
+        flags=flags,
     )
     check_laws(plan)
     return plan
@@ -479,11 +491,17 @@ def _custom_functions(aggs: Iterable[Aggregation]) -> tuple[Functions, ...]:
 
 
 def _columns(
-    aggs: tuple[tuple[str | None, Aggregation], ...],
+    aggs: tuple[tuple[str | None, Aggregation], ...], flags: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """The columns that are aggregated, or None where entries are single values."""
-    columns = tuple(dict.fromkeys(name for _, agg in aggs for name in agg.columns))
+    """The columns that are read, or None where entries are single values."""
+    read = [name for _, agg in aggs for name in agg.columns]
+    columns = tuple(dict.fromkeys([*read, *flags]))
     for _, agg in aggs:
+        if flags and not read and agg.kind != "count":
+            raise SpecError(
+                f"{agg!r} names no column, but queries= read the flag {flags[0]!r}, so "
+                f"values are mappings: name one, such as sw.{agg.kind}('x')"
+            )
         if agg.kind in PAIRS or (columns and agg.kind in ("arg_min", "arg_max")):
             agg.check_columns()
         elif columns and agg.of is None and agg.kind != "count":

@@ -6,9 +6,11 @@ from typing import Any
 
 import slidewise._core as _core
 from slidewise.errors import SnapshotError, SpecError, describe_value
+from slidewise.spec.data_driven import Landmark, Until
 from slidewise.spec.durations import (
     Length,
     Rows,
+    Session,
     WindowLike,
     format_duration,
     parse_offset,
@@ -27,9 +29,12 @@ __all__ = [
     "record_of",
 ]
 
-# Offset, lateness, whether empty windows are answered, and of each query whether it
-# counts entries, its range and its slide: in ticks.
-Schedule = tuple[int, int | None, bool, tuple[tuple[bool, int, int] | None, ...]]
+# What ends its windows, its range and its slide in ticks, and the number of its flag.
+QueryTicks = tuple[str, int, int, int]
+# Offset, lateness, whether empty windows are answered, and each query: in ticks.
+Schedule = tuple[int, int | None, bool, tuple[QueryTicks | None, ...]]
+# The flags of an entry are a set in one word.
+_MAX_FLAGS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,7 @@ class Queries:
         late: How late entries may be; None if they come in order.
         offset: An end of every query of time; None for the epoch.
         empty: Whether windows without entries are answered.
+        flags: The columns whose flags end or begin windows.
     """
 
     each: tuple[Query | None, ...]
@@ -49,16 +55,23 @@ class Queries:
     late: Length | None = None
     offset: Length | None = None
     empty: bool = False
+    flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses queries of entries where entries may be late."""
-        counted = [query for query in self.live if query.counts]
-        if counted and self.late is not None:
-            raise SpecError(
-                f"{counted[0]} counts entries, which needs them in order, but "
-                f"late={as_given(self.late)!r} takes them out of order: leave late= "
-                "out, or give the query a duration"
-            )
+        """Refuses queries that need entries in order, where they may be late."""
+        for query in self.live if self.late is not None else ():
+            if query.counts or query.flag is not None:
+                assert self.late is not None, "or there are none to look at"
+                why = (
+                    "counts entries, which needs them in order"
+                    if query.counts
+                    else "reads flags, which needs entries in order"
+                )
+                raise SpecError(
+                    f"{query} {why}, but "
+                    f"late={as_given(self.late)!r} takes them out of order: leave "
+                    "late= out, or give the query a duration"
+                )
 
     @property
     def live(self) -> Iterator[Query]:
@@ -71,7 +84,14 @@ class Queries:
         Raises:
             SpecError: If it is no query, or one that does not suit the window.
         """
-        return replace(self, each=(*self.each, _checked(query)))
+        checked = _checked(query)
+        if checked.flag is not None and checked.flag not in self.flags:
+            known = ", ".join(map(repr, self.flags)) or "none"
+            raise SpecError(
+                f"{checked!r} reads the column {checked.flag!r}, but of flags the "
+                f"window keeps {known}: give such a query when the window is made"
+            )
+        return replace(self, each=(*self.each, checked))
 
     def schedule(self, kind: str, unit: str) -> Schedule:
         """The queries in the ticks of a clock.
@@ -85,7 +105,8 @@ class Queries:
             for length, name in ((self.late, "late"), (self.offset, "offset"))
         )
         each = (
-            None if query is None else query_ticks(query, clock) for query in self.each
+            None if query is None else query_ticks(query, clock, self.flags)
+            for query in self.each
         )
         return offset or 0, late, self.empty, tuple(each)
 
@@ -96,7 +117,8 @@ def _checked(query: object) -> Query:
             f"{describe_value(query)} is not a query: give one such as "
             "sw.Query('1h', every='5m')"
         )
-    if query.lengths[0].kind != query.lengths[1].kind:
+    of_time = isinstance(query.window, Length) and query.window.kind != "rows"
+    if of_time and query.counts:
         raise SpecError(
             f"{query!r} slides by rows over a range of time, which sw.hopping over "
             "tables answers: in a SharedWindow give both as durations, as ints for "
@@ -105,25 +127,37 @@ def _checked(query: object) -> Query:
     return query
 
 
-def query_ticks(query: Query, clock: Clock) -> tuple[bool, int, int]:
-    """Whether a query counts entries, its range and its slide, in ticks.
+def query_ticks(query: Query, clock: Clock, flags: tuple[str, ...]) -> QueryTicks:
+    """What the core knows of a query.
+
+    Args:
+        query: The query.
+        clock: The clock of the window.
+        flags: The columns of its flags.
 
     Raises:
-        SpecError: If they do not suit times of that kind.
+        SpecError: If its lengths do not suit times of that kind.
 
     Example:
-        >>> query_ticks(Query("1h", every="5m"), Clock("time", "s", None))
-        (False, 3600, 300)
+        >>> query_ticks(Query("1h", every="5m"), Clock("datetime", "s", None), ())
+        ('time', 3600, 300, 0)
     """
-    if query.counts:
-        most = 2**63 - 1
-        length, slide = (min(length.amount, most) for length in query.lengths)
-        return True, length, slide
-    length, slide = (
-        ticks_of(length, name, clock.kind, clock.unit)
-        for length, name in zip(query.lengths, ("range", "every"), strict=True)
-    )
-    return False, length, slide
+
+    def ticks(length: Length, name: str) -> int:
+        if length.kind == "rows":
+            return min(length.amount, 2**63 - 1)
+        return ticks_of(length, name, clock.kind, clock.unit)
+
+    flag = 0 if query.flag is None else flags.index(query.flag)
+    if isinstance(query.window, Session):
+        return "session", ticks(query.window.gap, "gap"), 1, 0
+    if query.slide is None:
+        return "until", 1, 1, flag
+    kind = "rows" if query.counts else "time"
+    if isinstance(query.window, Length):
+        return kind, ticks(query.window, "range"), ticks(query.slide, "every"), 0
+    slide = ticks(query.slide, "every")
+    return f"landmark_{kind}", slide, slide, flag
 
 
 def read_queries(
@@ -163,7 +197,10 @@ def read_queries(
     if lateness is not None and lateness.amount < 0:
         raise SpecError(f"late={late!r} is negative: give a length, or leave it out")
     start = None if offset is None else _signed(offset, "offset")
-    return Queries(each, len(each), lateness, start, empty)
+    flags = tuple(dict.fromkeys(query.flag for query in each if query.flag is not None))
+    if len(flags) > _MAX_FLAGS:
+        raise SpecError(f"queries= read {len(flags)} flags: {_MAX_FLAGS} at most")
+    return Queries(each, len(each), lateness, start, empty, flags)
 
 
 def _signed(given: WindowLike | Length, argument: str) -> Length:
@@ -176,16 +213,27 @@ def _signed(given: WindowLike | Length, argument: str) -> Length:
 
 def record_of(queries: Queries) -> dict[str, Any]:
     """The queries as JSON."""
+    flags = {"flags": list(queries.flags)} if queries.flags else {}
     return {
+        **flags,
         "each": [
-            None if query is None else [_record(length) for length in query.lengths]
-            for query in queries.each
+            None if query is None else _query_record(query) for query in queries.each
         ],
         "empty": queries.empty,
         "late": None if queries.late is None else _record(queries.late),
         "made": queries.made,
         "offset": None if queries.offset is None else _record(queries.offset),
     }
+
+
+def _query_record(query: Query) -> list[object]:
+    slide = None if query.slide is None else _record(query.slide)
+    if isinstance(query.window, Length):
+        return [_record(query.window), slide]
+    if isinstance(query.window, Session):
+        return [["session", _record(query.window.gap)], slide]
+    kind = "until" if isinstance(query.window, Until) else "landmark"
+    return [[kind, query.window.column], slide]
 
 
 def _record(length: Length) -> list[object]:
@@ -207,22 +255,39 @@ def from_record(record: object) -> Queries | None:
             "late": late,
             "made": int(made),
             "offset": offset,
+            **rest,
         }:
+            flags = rest.get("flags", [])
+            if not isinstance(flags, list) or len(flags) > _MAX_FLAGS:
+                raise SnapshotError(f"{str(flags)[:60]!r} are no flags")
             lengths = (None if one is None else _of(one) for one in (late, offset))
             lateness, start = lengths
             if 0 <= made <= len(each) and (lateness is None or lateness.amount >= 0):
                 found = tuple(None if one is None else _query_of(one) for one in each)
-                return Queries(found, made, lateness, start, empty)
+                read = {query.flag for query in found if query is not None} - {None}
+                if read <= set(flags) and all(isinstance(of, str) for of in flags):
+                    return Queries(found, made, lateness, start, empty, tuple(flags))
     raise SnapshotError(f"{str(record)[:60]!r} are no queries")
 
 
 def _query_of(record: object) -> Query:
     match record:
+        case [["session", gap], None]:
+            return Query(Session(_positive(gap)))
+        case [["until", str(column)], None]:
+            return Query(Until(column))
+        case [["landmark", str(column)], slide]:
+            return Query(Landmark(column), _positive(slide))
         case [length, slide]:
-            lengths = (_of(length), _of(slide))
-            if min(one.amount for one in lengths) > 0:
-                return Query(*lengths)
+            return Query(_positive(length), _positive(slide))
     raise SnapshotError(f"{str(record)[:60]!r} is no query")
+
+
+def _positive(record: object) -> Length:
+    length = _of(record)
+    if length.amount <= 0:
+        raise SnapshotError(f"{str(record)[:60]!r} is no length")
+    return length
 
 
 def _of(record: object) -> Length:
@@ -241,7 +306,15 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
         algorithm: The name of the final aggregator.
         slices: How many slices there are.
     """
-    lines = []
+    lines: list[str] = []
+    for query in queries.live:
+        if isinstance(query.window, Session):
+            gap = query.window.gap.label
+            lines.append(f"{query!r}: due when no entry can come within {gap}")
+        elif isinstance(query.window, Until):
+            lines.append(f"{query!r}: due with the entry whose flag is true")
+        elif isinstance(query.window, Landmark):
+            lines.append(f"{query!r}: from the last entry whose flag is true")
     for name, axis, kind in _axes(queries):
         composite, technique, counts = axis
         chosen = dict(counts)[technique]
@@ -270,21 +343,25 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
 
 
 def _axes(queries: Queries) -> Iterator[tuple[str, Any, str]]:
-    timed = [query for query in queries.live if not query.counts]
-    counted = [query for query in queries.live if query.counts]
-    for name, of in (("time", timed), ("entries", counted)):
+    sliding = [query for query in queries.live if query.slide is not None]
+    for name in ("time", "entries"):
+        of = [query for query in sliding if query.counts == (name == "entries")]
         amounts = [(name == "entries", *_amounts(query)) for query in of]
         offset = 0 if queries.offset is None else queries.offset.amount
         most = max((max(amount[1:]) for amount in amounts), default=0)
         if amounts and most < 2**63 and abs(offset) < 2**63:
             axes = _core.query_plan(amounts, offset)
             axis = axes[0] if name == "time" else axes[1]
-            yield name, axis, of[0].lengths[1].kind
+            slide = of[0].slide
+            assert slide is not None, "filtered above"
+            yield name, axis, slide.kind
 
 
 def _amounts(query: Query) -> tuple[int, int]:
-    length, slide = query.lengths
-    return length.amount, slide.amount
+    slide = query.slide
+    assert slide is not None, "filtered by the caller"
+    window = query.window if isinstance(query.window, Length) else slide
+    return window.amount, slide.amount
 
 
 def _amount(composite: int | None, kind: str) -> str:

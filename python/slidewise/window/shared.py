@@ -50,6 +50,9 @@ class SharedWindow(_core.Window):
     - A query of entries falls due after every slide of entries, counted from the first
       entry, and covers the last range of them, fewer at the beginning. Its `end` is the
       time of the last one.
+    - `Query` also takes `session("30m")`, and `until("flag")` and `landmark("flag")`,
+      whose flags are columns of the values, true, false or null: then values are
+      mappings, and entries come in order.
     - `add` and `drop` change the queries while the stream runs.
 
     In both cases:

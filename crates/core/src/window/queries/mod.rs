@@ -17,6 +17,7 @@
 //! 1. Entries that wait are younger than all that were passed on.
 //! 2. While `loading`, entries are in no slice; nothing falls due.
 
+pub mod data_driven;
 pub mod final_aggregator;
 pub mod plan;
 pub mod schedule;
@@ -60,6 +61,9 @@ pub trait Planning {
     fn advance(&mut self, time: i64);
     /// How many slices there are, the open one included.
     fn slice_count(&self) -> usize;
+    /// Says which of the entries that come next have flags: their places in order of
+    /// time, rising, each with the set of its flags.
+    fn announce(&mut self, flagged: &[(usize, u64)]);
 }
 
 pub struct QueryWindow<M: Monoid> {
@@ -152,7 +156,8 @@ impl<M: Monoid> QueryWindow<M> {
                     let calm = usize::try_from(self.schedule.calm_entries());
                     let most = calm.unwrap_or(usize::MAX).min(times.len() - at);
                     let until = self.schedule.calm_until();
-                    times[at..at + most].partition_point(|time| *time <= until)
+                    let run = times[at..at + most].partition_point(|time| *time <= until);
+                    run.max(1) // the first of a session
                 }
             };
             let mut together = Batch::with_capacity(run);
@@ -201,15 +206,35 @@ impl<M: Monoid> QueryWindow<M> {
             self.answer(end, &numbers);
         }
         self.numbers = numbers;
+        self.close_sessions(limit);
         self.schedule.pass(limit);
+    }
+
+    /// Answers the sessions that no entry can extend any more.
+    fn close_sessions(&mut self, limit: i64) {
+        let Some(last) = self.schedule.last else {
+            return;
+        };
+        let over = self.schedule.data_driven.over(last, limit);
+        if !over.is_empty() {
+            self.window.structure_mut().cut();
+            self.answer(last, &over);
+            self.schedule.data_driven.end_sessions(&over, last);
+        }
     }
 
     /// Ends the slice and answers queries that fall due by the number of entries.
     fn close_entries(&mut self, time: i64) {
-        if self.schedule.cuts_entries() {
+        let mut numbers = std::mem::take(&mut self.numbers);
+        let flags = self.schedule.flags_of_last(&mut numbers);
+        if self.schedule.cuts_entries() || flags != 0 {
             self.window.structure_mut().cut();
         }
-        let mut numbers = std::mem::take(&mut self.numbers);
+        if flags != 0 {
+            self.answer(time, &numbers);
+            let count = self.schedule.count;
+            self.schedule.data_driven.pass_flags(flags, count);
+        }
         self.schedule.due_entries(&mut numbers);
         self.answer(time, &numbers);
         self.numbers = numbers;
@@ -219,11 +244,13 @@ impl<M: Monoid> QueryWindow<M> {
     #[inline]
     fn shed(&mut self) {
         let len = self.window.times().len();
+        let data_driven = &self.schedule.data_driven;
         let longest = self.schedule.entries.longest;
+        let longest = longest.max(data_driven.longest(self.schedule.count));
         let beyond = len - usize::try_from(longest).map_or(len, |longest| longest.min(len));
         if self.schedule.time.longest == 0 {
             self.window.evict_oldest(beyond);
-            if self.may_be_late() && self.waiting.len() > 0 {
+            if self.may_be_late() && !data_driven.has_sessions() && self.waiting.len() > 0 {
                 self.waiting = self.waiting.fresh();
             }
             return;
@@ -236,7 +263,10 @@ impl<M: Monoid> QueryWindow<M> {
             let outlived = len - self.count_behind(Some(bound));
             self.window.evict_oldest(outlived.min(beyond));
         }
-        if self.may_be_late() && self.waiting.oldest().is_some_and(|oldest| oldest <= bound) {
+        if self.may_be_late()
+            && !self.schedule.data_driven.has_sessions()
+            && self.waiting.oldest().is_some_and(|oldest| oldest <= bound)
+        {
             self.waiting.evict_until(bound);
         }
     }
@@ -271,6 +301,30 @@ impl<M: Monoid> QueryWindow<M> {
         }
     }
 
+    /// How many of the youngest entries are one session.
+    fn session_held(&self, gap: i64) -> i64 {
+        let times = self.window.times();
+        let (head, tail) = (times.head(), times.tail());
+        let far = |at: &usize| times.get(*at).abs_diff(*times.get(at - 1)) > gap.unsigned_abs();
+        let begin = (head + 1..tail).rev().find(far).unwrap_or(head);
+        (tail - begin) as i64
+    }
+
+    /// When the last session begins, if with an entry that waits.
+    fn session_that_waits(&mut self, number: usize, gap: i64) -> Option<i64> {
+        let open = self.count_of(number) > 0;
+        let mut before = self.schedule.last.filter(|_| open);
+        let mut begin = None;
+        self.waiting.for_each(&mut |time, _| {
+            let near = |before: i64| time.abs_diff(before) <= gap.unsigned_abs();
+            if !before.is_some_and(near) {
+                begin = Some(time);
+            }
+            before = Some(time);
+        });
+        begin
+    }
+
     // -- answers -------------------------------------------------------------------------
 
     /// Answers the queries of those numbers, which rise.
@@ -281,6 +335,14 @@ impl<M: Monoid> QueryWindow<M> {
             let count = match query.unit {
                 Unit::Time => self.count_behind(end.checked_sub(query.range)),
                 Unit::Entries => self.count_last(query.range),
+                // Without new entries the answer is that of the end before.
+                Unit::LandmarkTime(_)
+                    if !self.schedule.terms.empty
+                        && self.count_behind(end.checked_sub(query.slide)) == 0 =>
+                {
+                    0
+                }
+                _ => self.count_of(*number),
             };
             if count > 0 || self.schedule.terms.empty {
                 wanted.push((self.schedule.range_of(*number), count, *number));
@@ -293,6 +355,12 @@ impl<M: Monoid> QueryWindow<M> {
             end,
             answer,
         }));
+    }
+
+    /// How many entries the open window of a data-driven query has.
+    fn count_of(&self, number: usize) -> usize {
+        let schedule = &self.schedule;
+        self.count_last(schedule.data_driven.held(number, schedule.count))
     }
 
     /// How many of the last `range` entries are still there.
@@ -421,6 +489,10 @@ impl<M: Monoid> Planning for QueryWindow<M> {
         }
         self.settle(true);
         let number = self.schedule.add(query);
+        if query.unit == Unit::Session {
+            let held = self.session_held(query.range);
+            self.schedule.begin_session(number, held);
+        }
         self.slice_anew();
         number
     }
@@ -446,6 +518,14 @@ impl<M: Monoid> Planning for QueryWindow<M> {
     fn slice_count(&self) -> usize {
         let slices = self.window.structure();
         slices.slice_count() + usize::from(slices.open().is_some())
+    }
+
+    fn announce(&mut self, flagged: &[(usize, u64)]) {
+        if !self.loading {
+            self.schedule
+                .data_driven
+                .announce(flagged, self.schedule.count);
+        }
     }
 }
 
@@ -519,15 +599,22 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         let now = self.schedule.now();
         let mut wanted = Vec::new();
         let mut bounds = Vec::new();
-        for (number, query) in self.schedule.live() {
-            let bound = match query.unit {
+        let live: Vec<_> = self.schedule.live().collect();
+        for (number, query) in live {
+            let mut bound = match query.unit {
                 Unit::Time => now.and_then(|now| now.checked_sub(query.range)),
-                Unit::Entries => None,
+                _ => None,
             };
-            let count = match query.unit {
+            let mut count = match query.unit {
                 Unit::Time => self.count_behind(bound),
                 Unit::Entries => self.count_last(query.range),
+                _ => self.count_of(number),
             };
+            if query.unit == Unit::Session
+                && let Some(begin) = self.session_that_waits(number, query.range)
+            {
+                (bound, count) = (begin.checked_sub(1), 0);
+            }
             wanted.push((self.schedule.range_of(number), count, number));
             bounds.push(bound);
         }

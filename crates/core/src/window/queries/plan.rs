@@ -21,11 +21,41 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// What ranges and slides count.
+/// What ranges and slides count; or what ends the windows of a data-driven query, whose
+/// flags are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     Time,
     Entries,
+    /// Windows between gaps longer than the range; the slide is 1.
+    Session,
+    /// Windows that an entry with the flag closes; range and slide are 1.
+    Until(u32),
+    /// From the last entry with the flag on, every slide of time; the range is the slide.
+    LandmarkTime(u32),
+    /// The same every slide of entries.
+    LandmarkEntries(u32),
+}
+
+impl Unit {
+    /// The axis of its slides: time, or if false entries. None if it has none.
+    pub fn slides_by_time(self) -> Option<bool> {
+        match self {
+            Self::Time | Self::LandmarkTime(_) => Some(true),
+            Self::Entries | Self::LandmarkEntries(_) => Some(false),
+            Self::Session | Self::Until(_) => None,
+        }
+    }
+
+    /// The number of its flag.
+    pub fn flag(self) -> Option<u32> {
+        match self {
+            Self::Until(flag) | Self::LandmarkTime(flag) | Self::LandmarkEntries(flag) => {
+                Some(flag)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A query: for every multiple e of `slide`, what is in (e − range, e]. Both are positive.

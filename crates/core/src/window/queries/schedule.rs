@@ -12,6 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use super::data_driven::{DataDriven, MAX_FLAGS};
 use super::plan::{Axis, Multiples, Query, Unit, Walk};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -56,6 +57,8 @@ pub struct Schedule {
     edge_entries: i64,
     walk: Walk,
     walk_entries: Walk,
+    /// Where the windows of data-driven queries begin.
+    pub data_driven: DataDriven,
 }
 
 impl Schedule {
@@ -78,6 +81,7 @@ impl Schedule {
             edge_entries: i64::MAX,
             walk: Walk::default(),
             walk_entries: Walk::default(),
+            data_driven: DataDriven::default(),
         };
         new.plan();
         new
@@ -121,13 +125,13 @@ impl Schedule {
     }
 
     fn plan(&mut self) {
-        let of = |unit| {
+        let of = |by_time| {
             self.live()
                 .map(|(_, query)| query)
-                .filter(move |query| query.unit == unit)
+                .filter(move |query| query.unit.slides_by_time() == Some(by_time))
         };
-        let timed: Vec<Query> = of(Unit::Time).collect();
-        let counted: Vec<Query> = of(Unit::Entries).collect();
+        let timed: Vec<Query> = of(true).collect();
+        let counted: Vec<Query> = of(false).collect();
         let mut ranges = HashMap::new();
         let mut range_of = vec![0; self.queries.len()];
         for (number, query) in self.live() {
@@ -137,6 +141,7 @@ impl Schedule {
         (self.range_count, self.range_of) = (ranges.len(), range_of);
         self.time = Axis::new(&timed, self.terms.offset);
         self.entries = Axis::new(&counted, 0);
+        self.data_driven.plan(&self.queries);
         self.line_up();
     }
 
@@ -151,27 +156,30 @@ impl Schedule {
         let next = self.count + 1;
         self.walk_entries = self.entries.edges.walk(next);
         self.edge_entries = self.entries.edges.step(&mut self.walk_entries, next);
-        self.due_entries = self.next_ends(Unit::Entries, next);
+        self.due_entries = self.next_ends(false, next);
         (self.edge, self.due) = (i64::MAX, Due::new());
         let over = self.passed == Some(i64::MAX);
         if !over && let (Some(from), Some(_)) = (self.reached(), self.last) {
             self.walk = self.time.edges.walk(from);
             self.edge = self.time.edges.step(&mut self.walk, from);
-            self.due = self.next_ends(Unit::Time, from);
+            self.due = self.next_ends(true, from);
         }
     }
 
-    /// The first end at or behind a position of each query of a unit.
-    fn next_ends(&self, unit: Unit, from: i64) -> Due {
-        let of = self.live().filter(|(_, query)| query.unit == unit);
+    /// The first end at or behind a position of each query that slides by time, or by
+    /// entries.
+    fn next_ends(&self, by_time: bool, from: i64) -> Due {
+        let of = self
+            .live()
+            .filter(|(_, query)| query.unit.slides_by_time() == Some(by_time));
         of.filter_map(|(number, query)| Some(Reverse((self.ends(query).next(from)?, number))))
             .collect()
     }
 
     fn ends(&self, query: Query) -> Multiples {
-        let from = match query.unit {
-            Unit::Time => self.terms.offset,
-            Unit::Entries => 0,
+        let from = match query.unit.slides_by_time() {
+            Some(true) => self.terms.offset,
+            _ => 0,
         };
         Multiples::new(query.slide, from.into())
     }
@@ -204,21 +212,21 @@ impl Schedule {
     /// Whether an edge or an end lies before an entry of this time.
     #[inline]
     pub fn wakes(&self, time: i64) -> bool {
-        let end = self.due.peek().map_or(i64::MAX, |Reverse((end, _))| *end);
-        time > self.edge.min(end)
+        time > self.calm_until()
     }
 
     /// The last time up to which entries go into the open slice, without answers.
     pub fn calm_until(&self) -> i64 {
         let end = self.due.peek().map_or(i64::MAX, |Reverse((end, _))| *end);
-        self.edge.min(end)
+        self.edge.min(end).min(self.data_driven.calm_until)
     }
 
-    /// How many entries there are up to the next that is an edge, or an end.
+    /// How many entries there are up to the next that is an edge, an end or flagged.
     pub fn calm_entries(&self) -> i64 {
         let end = self.due_entries.peek();
         let end = end.map_or(i64::MAX, |Reverse((end, _))| *end);
-        self.edge_entries.min(end) - self.count
+        let flagged = self.data_driven.next_flagged;
+        self.edge_entries.min(end).min(flagged) - self.count
     }
 
     /// Passes entries on, the last of which has this time.
@@ -227,6 +235,9 @@ impl Schedule {
         let first = self.last.is_none();
         self.last = Some(time);
         self.count += count;
+        if self.data_driven.has_sessions() {
+            self.data_driven.pass(time, self.count - count + 1);
+        }
         if first {
             self.line_up_first(time, count);
         }
@@ -265,6 +276,34 @@ impl Schedule {
             if let Some(next) = end.checked_add(slide) {
                 self.due_entries.push(Reverse((next, number)));
             }
+        }
+    }
+
+    /// The flags of the last entry, and the queries whose windows it closes.
+    pub fn flags_of_last(&mut self, closed: &mut Vec<usize>) -> u64 {
+        let flags = self.data_driven.flags_of(self.count);
+        closed.clear();
+        let closes = |unit| matches!(unit, Unit::Until(flag) if flags & (1 << flag) != 0);
+        closed.extend(
+            self.live()
+                .filter(|(_, query)| closes(query.unit))
+                .map(|(number, _)| number),
+        );
+        flags
+    }
+
+    /// Begins the session of a query that was added, with so many entries that are there.
+    pub fn begin_session(&mut self, number: usize, held: i64) {
+        let Some(last) = self.last.filter(|_| held > 0) else {
+            return;
+        };
+        self.data_driven
+            .begin_session(number, self.count - held + 1, last);
+        let over = self
+            .passed
+            .map(|passed| self.data_driven.over(last, passed));
+        if over.is_some_and(|over| over.contains(&number)) {
+            self.data_driven.end_sessions(&[number], last);
         }
     }
 
@@ -349,7 +388,18 @@ impl Schedule {
             match query {
                 None => 0_u8.write(out),
                 Some(Query { unit, range, slide }) => {
-                    (1 + u8::from(*unit == Unit::Entries)).write(out);
+                    let tag: u8 = match unit {
+                        Unit::Time => 1,
+                        Unit::Entries => 2,
+                        Unit::Session => 3,
+                        Unit::Until(_) => 4,
+                        Unit::LandmarkTime(_) => 5,
+                        Unit::LandmarkEntries(_) => 6,
+                    };
+                    tag.write(out);
+                    if let Some(flag) = unit.flag() {
+                        flag.write(out);
+                    }
                     out.all(&[*range, *slide]);
                 }
             }
@@ -358,6 +408,7 @@ impl Schedule {
             write_option(time, out);
         }
         self.count.write(out);
+        self.data_driven.write(out);
     }
 
     pub fn read(input: &mut Reader<'_>) -> Result<Self> {
@@ -373,12 +424,20 @@ impl Schedule {
         for _ in 0..count {
             queries.push(match u8::read(input)? {
                 0 => None,
-                tag @ (1 | 2) => {
+                tag @ 1..=6 => {
+                    let unit = match tag {
+                        1 => Unit::Time,
+                        2 => Unit::Entries,
+                        3 => Unit::Session,
+                        4 => Unit::Until(u32::read(input)?),
+                        5 => Unit::LandmarkTime(u32::read(input)?),
+                        _ => Unit::LandmarkEntries(u32::read(input)?),
+                    };
                     let (range, slide) = (i64::read(input)?, i64::read(input)?);
-                    if range < 1 || slide < 1 {
+                    let flag = unit.flag().unwrap_or(0);
+                    if range < 1 || slide < 1 || flag >= MAX_FLAGS {
                         return damaged(format!("a query of range {range} and slide {slide}"));
                     }
-                    let unit = if tag == 1 { Unit::Time } else { Unit::Entries };
                     Some(Query { unit, range, slide })
                 }
                 tag => return damaged(format!("a query of kind {tag}")),
@@ -399,6 +458,8 @@ impl Schedule {
         if late || new.last > new.youngest || !(0..i64::MAX).contains(&new.count) {
             return damaged(format!("a stream at {:?} of {:?}", new.last, new.youngest));
         }
+        let (last, count) = (new.last, new.count);
+        new.data_driven.read(input, last, count)?;
         new.line_up();
         Ok(new)
     }

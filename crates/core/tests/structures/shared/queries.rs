@@ -56,6 +56,7 @@ impl<P: Clone + Debug> Model<P> {
                 last.reverse();
                 last
             }
+            other => unreachable!("{other:?} is modelled in tests/window"),
         };
         (!held.is_empty() || self.terms.empty).then(|| fold(monoid, held))
     }
