@@ -15,7 +15,7 @@ import pytest
 import slidewise as sw
 from slidewise.spec.spec import Spec
 from slidewise.table.batched_hopping import hopping_batches
-from slidewise.table.batched_rolling import rolling_batches
+from slidewise.table.batched_rolling import Order, rolling_batches
 
 Rows = list[dict[str, Any]]
 JOINED = sw.aggregation(
@@ -520,20 +520,6 @@ def test_a_window_at_the_end_of_int64_is_refused() -> None:
         sw.hopping(table, on="t", window=5, closed="right", aggs={"n": sw.count()})
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_batches_of_windows_closed_at_the_right(seed: int) -> None:
-    rng = random.Random(seed)
-    table = as_arrow(made(rng)).sort_by([("k", "ascending"), ("t", "ascending")])
-    spec = Spec.make_hopping(
-        on="t", by="k", window=9, every=4, closed="right", aggs={"n": sw.count()}
-    )
-    parts = hopping_batches(table.to_batches(max_chunksize=3), spec, table.schema)
-    whole = sw.hopping(
-        table, on="t", by="k", window=9, every=4, closed="right", aggs={"n": sw.count()}
-    )
-    assert [row for part in parts for row in part.to_pylist()] == whole.to_pylist()
-
-
 ONE: dict[str, Any] = {"on": "t", "aggs": {"n": sw.count()}}
 ELSEWHERE: list[tuple[Spec, str]] = [
     (Spec.make(windows=["1h", sw.delta("km", 5.0)], **ONE), r"delta\('km', 5.0\)"),
@@ -548,12 +534,41 @@ ELSEWHERE: list[tuple[Spec, str]] = [
 
 @pytest.mark.parametrize(("spec", "named"), ELSEWHERE)
 def test_streams_refuse_what_only_tables_have(spec: Spec, named: str) -> None:
-    message = f"does not have .*{named}.*: sw.rolling and sw.hopping over tables do"
-    with pytest.raises(sw.SpecError, match=f"KeyedWindows {message}"):
+    message = f"KeyedWindows does not have .*{named}.*: sw.rolling and sw.hopping over"
+    with pytest.raises(sw.SpecError, match=message):
         sw.KeyedWindows(spec, late="1h")
-    batches = hopping_batches if spec.is_hopping else rolling_batches
-    with pytest.raises(sw.SpecError, match=f"sorted batches {message}"):
-        list(batches([], spec, pa.schema([("t", pa.int64())])))
+
+
+WINDOWS: list[dict[str, Any]] = [
+    {"windows": [sw.landmark("f"), sw.delta("d", 9), 5]},
+    {"window": sw.until("f")},
+    {"window": sw.rows(3), "every": sw.rows(2)},
+    {"window": 9, "every": sw.rows(4)},
+    {"windows": [5, sw.until("f"), sw.Query(9, every=sw.rows(2))], "min_rows": 1},
+    {"windows": [5, sw.Query(9, every=2)], "closed": "right"},
+    {"window": 9, "every": 4, "closed": "right", "empty": True},
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("by", [[], ["k"]], ids=str)
+@pytest.mark.parametrize("seed", range(8))
+def test_batches_answer_as_the_table(
+    seed: int, by: list[str], window: dict[str, Any]
+) -> None:
+    rng = random.Random(seed)
+    table = as_arrow(made(rng))
+    table = table.sort_by([(name, "ascending") for name in [*by, "t"]])
+    typed = {name: agg for name, agg in AGGS.items() if agg is not AGGS["own"]}
+    request: dict[str, Any] = {"on": "t", "by": by, "aggs": typed, **window}
+    rolls = len(window) == 1 and "windows" in window
+    make = Spec.make if rolls else Spec.make_hopping
+    compute = rolling_batches if rolls else hopping_batches
+    order = Order(min_rows=rng.choice([1, 30]))
+    batches = table.to_batches(max_chunksize=rng.choice([1, 7]))
+    parts = list(compute(batches, make(**request), table.schema, order))
+    whole = (sw.rolling if rolls else sw.hopping)(table, **request)
+    assert [row for part in parts for row in part.to_pylist()] == whole.to_pylist()
 
 
 def test_streams_refuse_windows_closed_at_the_right() -> None:

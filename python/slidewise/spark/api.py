@@ -8,8 +8,9 @@ from typing import Any
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
-from slidewise.spec.durations import Session, WindowLike
-from slidewise.spec.spec import Spec, refuse_table_only
+from slidewise.spec.durations import WindowLike
+from slidewise.spec.query import Query
+from slidewise.spec.spec import HoppingLike, RollingLike, Spec, refuse_table_only
 
 __all__ = ["explain", "hopping", "rolling"]
 
@@ -20,7 +21,7 @@ def rolling(
     df: DataFrame = None,
     *,
     on: str,
-    windows: WindowLike | Iterable[WindowLike],
+    windows: RollingLike | Iterable[RollingLike],
     aggs: Mapping[str, Aggregation],
     by: str | Sequence[str] | None = None,
     closed: str = "right",
@@ -52,7 +53,8 @@ def rolling(
         on: str, the column of event times: timestamps, dates, durations or integers; a
             stream needs timestamps with a time zone.
         windows: One window or several: `"90s"`, `"1h"`, `"7d"`, a timedelta, an int in
-            the units of an integer time column, or `slidewise.rows(n)`.
+            the units of an integer time column, or `slidewise.rows(n)`. Of batch
+            DataFrames also `slidewise.landmark("flag")` and `slidewise.delta("km", 5)`.
         aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
         by: str or list of str, the key columns; each key has its own windows.
         closed: `"right"`, `"left"`, `"both"` or `"neither"`: which ends of a window
@@ -157,12 +159,14 @@ def hopping(
     df: DataFrame = None,
     *,
     on: str,
-    window: WindowLike | Session,
     aggs: Mapping[str, Aggregation],
+    window: HoppingLike | None = None,
+    windows: Iterable[HoppingLike | Query] | None = None,
     every: WindowLike | None = None,
     by: str | Sequence[str] | None = None,
     offset: WindowLike | None = None,
     empty: bool = False,
+    closed: str | None = None,
     nan: str = "propagate",
     min_rows: int = 0,
     overflow: str = "raise",
@@ -187,12 +191,16 @@ def hopping(
         df: DataFrame, batch or streaming; without it, the call returns a function.
         on: str, the column of event times.
         window: The length of windows: `"1h"`, a timedelta, an int for integer times; or
-            `slidewise.session("30m")`, whose windows end at a gap.
+            `slidewise.session("30m")`, whose windows end at a gap. Of batch DataFrames
+            also `slidewise.rows(n)` and `slidewise.until("flag")`.
+        windows: Several of these instead, of batch DataFrames.
         aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
         every: The distance between the starts of windows, by default their length.
         by: str or list of str, the key columns; each key has its own windows.
         offset: A window length by which the starts of windows are moved.
         empty: bool; also returns windows without rows between a key's first and last.
+        closed: `"left"`, or of batch DataFrames also `"right"`: which end of a window
+            belongs to it.
         nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
         min_rows: int; a window with fewer values that are not null gives null.
         overflow: `"raise"` or `"null"`, as for `rolling`.
@@ -229,11 +237,13 @@ def hopping(
     spec = Spec.make_hopping(
         on=on,
         window=window,
+        windows=windows,
         aggs=aggs,
         every=every,
         by=by,
         offset=offset,
         empty=empty,
+        closed=closed,
         nan=nan,
         min_rows=min_rows,
         overflow=overflow,
@@ -279,7 +289,8 @@ def explain(df: DataFrame, **arguments: Any) -> str:
         >>> print(explain(df, on="t", windows="1h",
         ...               aggs={"n": sw.count()}))  # doctest: +SKIP
     """
-    transform = hopping(**arguments) if "window" in arguments else rolling(**arguments)
+    is_hopping = "window" in arguments or "every" in arguments
+    transform = hopping(**arguments) if is_hopping else rolling(**arguments)
     assert isinstance(transform, _Transform), "no DataFrame is among the arguments"
     return transform.explain(df)
 
@@ -299,6 +310,7 @@ class _Transform:
         _check_frame(df)
         if df.isStreaming:
             check_streams()
+            refuse_table_only(self.spec, "a streaming DataFrame")
             self.stream.check_stream()
             from slidewise.spark.stream import transform_stream
 
@@ -320,6 +332,7 @@ class _Transform:
         _check_frame(df)
         if df.isStreaming:
             check_streams()
+            refuse_table_only(self.spec, "a streaming DataFrame")
             return explanation.explain_stream(df, self.spec, self.stream)
         check_batch()
         self.stream.check_batch(self.spec)
@@ -328,7 +341,6 @@ class _Transform:
 
 def _transform(df: DataFrame, spec: Spec, batch: BatchOptions, **stream: Any) -> Any:
     """Returns the DataFrame of results; a function of a DataFrame if `df` is None."""
-    refuse_table_only(spec, "slidewise.spark")
     options = StreamOptions.make(spec, **stream)
     check_order(spec, options.then_by)
     transform = _Transform(spec, options, batch)

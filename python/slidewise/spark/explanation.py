@@ -13,6 +13,7 @@ from slidewise.spark.skew import why_unsplit
 from slidewise.spark.sort_key import KEY_GROUPS
 from slidewise.spec.durations import parse_length
 from slidewise.spec.spec import Spec
+from slidewise.table.whole_keys import needs_whole_keys
 
 __all__ = ["explain_batch", "explain_stream"]
 
@@ -189,8 +190,10 @@ def _task_memory(plan: BatchPlan) -> str:
     spec = plan.spec
     if spec.arrival is not None:
         return "all rows of one key, or of its split: a later row may need any of them"
-    longest = max(spec.windows, key=lambda window: window.length)
     holder = "a key group" if plan.by_sort_key else "one key"
+    if needs_whole_keys(spec):
+        return f"all rows of {holder}: its windows may begin at any of them"
+    longest = max(spec.windows, key=lambda window: window.length)
     if longest.is_session:
         return f"one batch, and the longest session of {holder}"
     return f"one batch, and about twice the rows of {holder} within {longest.label}"

@@ -79,8 +79,15 @@ class _SkewedKey:
 
 def why_unsplit(spec: Spec) -> str | None:
     """Returns why keys of a query cannot be split by time; None if they can."""
+    for window in spec.windows:
+        if window.by_position:
+            return f"the window {window.label!r} may begin at any earlier row"
+    if spec.several:
+        return "several hopping windows need all rows of a key"
     if spec.is_hopping:
         (window,) = spec.windows
+        if window.closed == "right":
+            return "a split holds windows that are closed at the left"
         if window.is_session:
             return "the bounds of a session depend on all rows before it"
         if spec.empty:

@@ -454,13 +454,12 @@ def refuse_by_position(spec: Spec, given: Argument) -> None:
             )
 
 
-def refuse_table_only(spec: Spec, where: str, *, closed: bool = False) -> None:
-    """Refuses windows that only tables have.
+def refuse_table_only(spec: Spec, where: str) -> None:
+    """Refuses windows that streams do not have.
 
     Args:
         spec: The spec.
         where: What does not have them.
-        closed: Whether it has hopping windows that are closed at the right.
 
     Raises:
         SpecError: Naming the window.
@@ -469,14 +468,14 @@ def refuse_table_only(spec: Spec, where: str, *, closed: bool = False) -> None:
         what = None
         if window.by_position:
             what = f"the window {_written(window)}"
-        elif window.every and window.closed == "right" and not closed:
+        elif window.every and window.closed == "right":
             what = "hopping windows that are closed='right'"
         elif spec.several:
             what = "several hopping windows"
         if what is not None:
             raise SpecError(
                 f"{where} does not have {what}: sw.rolling and sw.hopping over tables "
-                "do"
+                "and slidewise.spark over batch DataFrames do"
             )
 
 

@@ -11,11 +11,18 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
-from slidewise.spec.spec import Spec, refuse_table_only
-from slidewise.table.batched_rolling import Order, check_rows, run_codes
+from slidewise.spec.spec import Spec
+from slidewise.table.batched_rolling import (
+    Order,
+    check_rows,
+    checked_batches,
+    open_run,
+    run_codes,
+)
 from slidewise.table.hopping import Windows, compute_windows, find_windows, hopping_spec
 from slidewise.table.kernel_call import KernelCall
 from slidewise.table.time_columns import window_ticks
+from slidewise.table.whole_keys import needs_whole_keys, whole_keys
 
 __all__ = ["hopping_batches", "hopping_schema"]
 
@@ -62,8 +69,16 @@ def hopping_batches(
         >>> pa.concat_tables(parts)["n"].to_pylist()
         [2, 1]
     """
-    refuse_table_only(spec, "a stream of sorted batches", closed=True)
     order = order or Order()
+    if needs_whole_keys(spec):
+        yield from whole_keys(
+            checked_batches(batches, spec, order),
+            lambda rows: hopping_spec(rows, spec, threads=1),
+            lambda rows: open_run(rows, spec.by if order.runs is None else order.runs),
+            hopping_schema(spec, schema),
+            order.min_rows,
+        )
+        return
     run = _Hopping(spec, schema, order)
     for batch in batches:
         if not order.is_checked:

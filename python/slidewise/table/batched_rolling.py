@@ -27,11 +27,12 @@ import pyarrow.compute as pc
 
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
-from slidewise.spec.spec import Spec, refuse_table_only
+from slidewise.spec.spec import Spec
 from slidewise.table.encoding import group_codes, row_numbers, single_group
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 from slidewise.table.rolling import rolling_spec
 from slidewise.table.time_columns import read_times
+from slidewise.table.whole_keys import needs_whole_keys, whole_keys
 
 __all__ = [
     "AFTER",
@@ -40,8 +41,10 @@ __all__ = [
     "Order",
     "Reach",
     "check_rows",
+    "checked_batches",
     "describe_row",
     "describe_window",
+    "open_run",
     "result_schema",
     "rolling_batches",
     "run_codes",
@@ -121,8 +124,17 @@ def rolling_batches(
         >>> pa.concat_tables(parts)["s_2"].to_pylist()
         [10, 30, 30]
     """
-    refuse_table_only(spec, "a stream of sorted batches")
-    run = _Rolling(spec, schema, order or Order())
+    order = order or Order()
+    if needs_whole_keys(spec):
+        yield from whole_keys(
+            checked_batches(batches, spec, order),
+            lambda rows: rolling_spec(rows, spec, threads=1),
+            lambda rows: open_run(rows, spec.by if order.runs is None else order.runs),
+            result_schema(spec, schema),
+            order.min_rows,
+        )
+        return
+    run = _Rolling(spec, schema, order)
     for batch in batches:
         if not run.order.is_checked:
             check_rows(batch, spec)
@@ -139,6 +151,16 @@ def rolling_batches(
             if run.enough:
                 yield from run.emit_ready()
     yield from run.emit_ready(done=True)
+
+
+def checked_batches(
+    batches: Iterable[pa.RecordBatch], spec: Spec, order: Order
+) -> Iterator[pa.RecordBatch]:
+    """The batches, with `check_rows` unless the order says that they have passed it."""
+    for batch in batches:
+        if not order.is_checked:
+            check_rows(batch, spec)
+        yield batch
 
 
 class _Rolling:
@@ -198,7 +220,7 @@ class _Rolling:
             self._ahead = []
         keep = end
         if not done and end:
-            start = _open_run(seen, self._runs)
+            start = open_run(seen, self._runs)
             ready = max(history, self._ready(seen, start))
             keep = self._kept(seen, start, ready)
         else:
@@ -331,7 +353,7 @@ def run_codes(rows: pa.Table, runs: Iterable[str]) -> pa.Array:
     return single_group(len(rows)) if codes is None else codes
 
 
-def _open_run(rows: pa.Table, runs: Iterable[str]) -> int:
+def open_run(rows: pa.Table, runs: Iterable[str]) -> int:
     """Where the last run begins."""
     columns = [_column(rows, name) for name in runs]
     last = _key_at(columns, len(rows) - 1)

@@ -1,0 +1,115 @@
+"""Windows whose ends are rows, on batch DataFrames; streaming ones refuse them."""
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import slidewise as sw
+from slidewise.spark import explain, hopping, rolling
+
+AGGS = {"n": sw.count(), "all": sw.collect("x"), "top": sw.max("x")}
+
+
+def made(seed: int) -> pa.Table:
+    """Rows in any order; `d` rises over all of them in order of time."""
+    rng = random.Random(seed)
+    count = 120
+    times = [rng.randrange(60) for _ in range(count)]
+    risen = {}
+    value = 0
+    for row in sorted(range(count), key=lambda row: times[row]):
+        value += rng.choice([0, 1, 3])
+        risen[row] = value
+    return pa.table(
+        {
+            "row": range(count),
+            "t": pc.multiply(pa.array(times), 1000).cast(pa.timestamp("us", "UTC")),
+            "k": [rng.choice(["a", "b", None]) for _ in times],
+            "x": [rng.choice([None, *range(9)]) for _ in times],
+            "f": [rng.choice([None, False, False, True]) for _ in times],
+            "d": [float(risen[row]) for row in range(count)],
+        }
+    )
+
+
+def in_spark(spark: Any, table: pa.Table) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return spark.createDataFrame(table, from_arrow_schema(table.schema, True))
+
+
+@pytest.mark.parametrize("by", [None, "k"])
+def test_rolling_is_that_of_the_table(spark: Any, by: Any) -> None:
+    table = made(1)
+    windows = [sw.landmark("f"), sw.delta("d", 5.0), "9ms", sw.rows(4)]
+    call: dict[str, Any] = {"on": "t", "by": by, "windows": windows, "aggs": AGGS}
+    frame = rolling(in_spark(spark, table), then_by="row", **call)
+    got = frame.toArrow().sort_by("row")
+    assert got.to_pylist() == sw.rolling(table, **call).cast(got.schema).to_pylist()
+
+
+WINDOWS: list[dict[str, Any]] = [
+    {"window": sw.until("f")},
+    {"window": sw.rows(5), "every": sw.rows(3)},
+    {"window": "9ms", "every": sw.rows(2)},
+    {"window": "9ms", "every": "4ms", "closed": "right"},
+    {
+        "windows": [
+            "9ms",
+            sw.until("f"),
+            sw.Query("20ms", every="5ms"),
+            sw.session("3ms"),
+        ]
+    },
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_hopping_is_that_of_the_table(spark: Any, window: dict[str, Any]) -> None:
+    table = made(2)
+    call: dict[str, Any] = {"on": "t", "by": "k", "aggs": AGGS, **window}
+    frame = hopping(in_spark(spark, table), then_by="row", **call)
+    got = frame.toArrow()
+    expected = sw.hopping(table, **call).cast(got.schema)
+    assert sorted(map(str, got.to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+
+def test_the_order_of_equal_times_is_asked_for() -> None:
+    with pytest.raises(sw.SpecError, match="window 'until_f' depends on the order"):
+        hopping(on="t", window=sw.until("f"), aggs={"n": sw.count()})
+
+
+def test_explain_says_that_keys_are_held(spark: Any) -> None:
+    frame = in_spark(spark, made(3))
+    call: dict[str, Any] = {"on": "t", "by": "k", "aggs": AGGS, "then_by": "row"}
+    said = explain(frame, windows=sw.landmark("f"), **call)
+    assert "all rows of one key: its windows may begin at any of them" in said
+    assert "the window 'landmark_f' may begin at any earlier row" in said
+
+
+REFUSED: list[tuple[Any, dict[str, Any], str]] = [
+    (rolling, {"windows": sw.landmark("f")}, r"the window landmark\('f'\)"),
+    (rolling, {"windows": sw.delta("d", 5.0)}, r"the window delta\('d', 5.0\)"),
+    (hopping, {"window": sw.until("f")}, r"the window until\('f'\)"),
+    (hopping, {"window": "9ms", "closed": "right"}, "closed='right'"),
+    (hopping, {"windows": ["9ms", "1s"]}, "several hopping windows"),
+]
+
+
+@pytest.mark.parametrize(("call", "window", "named"), REFUSED)
+def test_streams_refuse_them(
+    spark: Any, call: Any, window: dict[str, Any], named: str
+) -> None:
+    stream = spark.readStream.format("rate").load()
+    stream = stream.selectExpr(
+        "timestamp AS t", "value AS row", "true AS f", "0.0 AS d"
+    )
+    transform = call(on="t", aggs={"n": sw.count()}, then_by="row", late="1s", **window)
+    message = (
+        f"a streaming DataFrame does not have .*{named}.* over batch DataFrames do"
+    )
+    with pytest.raises(sw.SpecError, match=message):
+        transform(stream)
