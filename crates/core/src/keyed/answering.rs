@@ -1,73 +1,54 @@
 //! The answers of a key at some times, over several windows.
 //!
 //! Windows that end together share their folds: from the shortest on, each adds the entries
-//! before those of the one before. Many times of one key, in order, share more: each fold
-//! keeps a *core*, which the windows of the next times hold too, and only the entries before
-//! and behind it are folded for each of them.
+//! before those of the one before. Many times of one key, in order, share more, as in the
+//! Two-Stacks algorithm: what all their windows hold is folded once, the entries before it
+//! from the last time back, and those behind it from the first time on.
 //!
 //! ```text
-//! window now             |-----------------------|
-//! window some times on          |------------------------|
-//! core                          |----------------|
+//! window at the first time   |-----------------------|
+//! window at the last time           |------------------------|
+//! in all of them                    |----------------|
+//! folded back                |------|
+//! folded on                                          |-------|
 //! ```
 
 use std::cmp::Reverse;
 
 use super::Visit;
 use super::blocks::absorb;
-use super::shard::Shard;
+use super::shard::{Placed, Shard};
 use crate::aggregate::{Aggregation, Answer};
 use crate::monoid::Entry;
 use crate::rolling::Span;
 
-/// A core serves so many times.
-pub(super) const AHEAD: usize = 64;
-/// Times of one key for which cores are kept.
-const FEW: usize = 16;
+/// So many times share their folds.
+const TOGETHER: usize = 64;
+/// Fewer do not.
+const FEW: usize = 4;
 
 /// A time of a key to answer at.
 #[derive(Debug)]
 pub(super) struct Point<'a, A: Aggregation<i64>> {
     pub number: Option<u32>,
     pub at: i64,
-    /// A later time of the same key, up to which a core should serve.
-    pub ahead: i64,
     /// A row that takes part as if it had arrived, last of its time.
     pub plus: Option<&'a Entry<A>>,
 }
 
-impl<A: Aggregation<i64>> Point<'_, A> {
-    pub fn of(number: Option<u32>, at: i64) -> Self {
-        Self {
-            number,
-            at,
-            ahead: at,
-            plus: None,
-        }
-    }
-}
-
-/// The fold of the entries with `from <= time <= to`; of none before the first.
+/// A window at some times in order: the folds of its entries that they share.
 #[derive(Debug)]
-struct Core<P> {
-    from: i64,
-    to: i64,
-    fold: Option<P>,
+struct Slide<P> {
+    /// By time, the fold of the entries before those in all windows.
+    before: Vec<Option<P>>,
+    /// Of those in all windows, and behind them up to the time that is answered.
+    rest: Option<P>,
+    /// Where the window at the time before ended.
+    end: i64,
 }
 
-impl<P> Core<P> {
-    fn none() -> Self {
-        Self {
-            from: i64::MAX,
-            to: i64::MIN,
-            fold: None,
-        }
-    }
-
-    fn serves(&self, (lo, hi): (i64, i64)) -> bool {
-        self.from <= self.to && lo <= self.from && self.to <= hi
-    }
-}
+/// Receives the place of the time, and what [`Visit`] does.
+pub(super) type VisitEach<'a> = dyn FnMut(usize, usize, &[Answer<i64>]) + 'a;
 
 /// Answers at times of keys, with memory that serves all of them.
 pub(super) struct Answering<'a, A: Aggregation<i64>> {
@@ -75,8 +56,8 @@ pub(super) struct Answering<'a, A: Aggregation<i64>> {
     /// With their places: those with equal ends together, from the shortest on.
     spans: Vec<(usize, &'a Span)>,
     answers: Vec<Answer<i64>>,
-    /// By the place of the window; empty without cores.
-    cores: Vec<Core<A::Partial>>,
+    /// As the spans; none for a window that shares nothing.
+    slides: Vec<Option<Slide<A::Partial>>>,
 }
 
 impl<'a, A: Aggregation<i64>> Answering<'a, A> {
@@ -90,15 +71,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
             monoid,
             spans,
             answers: Vec::new(),
-            cores: Vec::new(),
-        }
-    }
-
-    /// Begins another key, with so many times, whose entries do not change meanwhile.
-    pub fn begin(&mut self, times: usize, is_tree: bool) {
-        self.cores.clear();
-        if is_tree && times >= FEW {
-            self.cores.extend(self.spans.iter().map(|_| Core::none()));
+            slides: Vec::new(),
         }
     }
 
@@ -108,7 +81,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         let mut known: Option<(i64, i64)> = None;
         for place in 0..self.spans.len() {
             let (index, span) = self.spans[place];
-            let (lo, hi) = bounds(span, point.at).unwrap_or((i64::MAX, i64::MIN));
+            let (lo, hi) = bounds(span, point.at);
             let is_longer = known.is_some_and(|(_, to)| to == hi) && lo <= hi;
             let end = match known {
                 Some((from, _)) if is_longer => from.saturating_sub(1),
@@ -116,7 +89,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
             };
             let mut older = None;
             if lo <= end && known.is_none_or(|(from, _)| !is_longer || lo < from) {
-                self.fold(shard, point, (lo, end), index, &mut older);
+                shard.fold(self.monoid, point.number, (lo, end), &mut older);
             }
             acc = match (older, acc.take().filter(|_| is_longer)) {
                 (Some(older), Some(rest)) => Some(self.monoid.combine(&older, &rest)),
@@ -129,63 +102,153 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
                 absorb(self.monoid, &mut acc, plus);
             }
             known = (lo <= hi).then_some((lo, hi));
-            self.answers.clear();
-            match &acc {
-                Some(partial) => self.monoid.answers(partial, &mut self.answers),
-                None => self
-                    .monoid
-                    .answers(&self.monoid.identity(), &mut self.answers),
-            }
-            visit(index, &self.answers);
+            self.visit(acc.as_ref(), |answers| visit(index, answers));
         }
     }
 
-    /// Folds the entries with `lo <= time <= hi`; the core is that of a window.
-    #[inline]
-    fn fold(
+    /// The answers of a key at times in order, by time and window.
+    pub fn answer_all(
         &mut self,
         shard: &Shard<A>,
-        point: &Point<'_, A>,
-        (lo, hi): (i64, i64),
-        window: usize,
-        acc: &mut Option<A::Partial>,
+        number: Option<u32>,
+        times: &[Placed],
+        visit: &mut VisitEach<'_>,
     ) {
-        let (monoid, number) = (self.monoid, point.number);
-        let Some(core) = self.cores.get_mut(window) else {
-            return shard.fold(monoid, number, (lo, hi), acc);
-        };
-        if !core.serves((lo, hi)) {
-            // The window some times on begins there.
-            let from = i128::from(lo) + i128::from(point.ahead) - i128::from(point.at);
-            let from = i64::try_from(from).unwrap_or(i64::MAX);
-            if from == lo || from > hi {
-                return shard.fold(monoid, number, (lo, hi), acc);
+        for (chunk, together) in times.chunks(TOGETHER).enumerate() {
+            let first = chunk * TOGETHER;
+            if together.len() >= FEW {
+                self.slide(shard, number, together, &mut |at, span, answers| {
+                    visit(first + at, span, answers);
+                });
+                continue;
             }
-            let mut fold = None;
-            shard.fold(monoid, number, (from, hi), &mut fold);
-            *core = Core { from, to: hi, fold };
+            for (at, time) in together.iter().enumerate() {
+                let point = Point {
+                    number,
+                    at: time.time(),
+                    plus: None,
+                };
+                self.answer(shard, &point, &mut |span, answers| {
+                    visit(first + at, span, answers);
+                });
+            }
         }
-        if lo < core.from {
-            shard.fold(monoid, number, (lo, core.from - 1), acc);
+    }
+
+    /// The same for a few times, which share folds.
+    fn slide(
+        &mut self,
+        shard: &Shard<A>,
+        number: Option<u32>,
+        times: &[Placed],
+        visit: &mut VisitEach<'_>,
+    ) {
+        let mut slides = std::mem::take(&mut self.slides);
+        slides.clear();
+        let begun = self.spans.iter();
+        slides.extend(begun.map(|(_, span)| self.begin(shard, number, times, span)));
+        for (at, time) in times.iter().enumerate() {
+            // The entries that windows with equal ends take in.
+            let mut taken: Option<(i64, i64, Option<A::Partial>)> = None;
+            for (place, slide) in slides.iter_mut().enumerate() {
+                let (index, span) = self.spans[place];
+                let (lo, hi) = bounds(span, time.time());
+                let Some(slide) = slide else {
+                    let mut whole = None;
+                    shard.fold(self.monoid, number, (lo, hi), &mut whole);
+                    self.visit(whole.as_ref(), |answers| visit(at, index, answers));
+                    continue;
+                };
+                if slide.end < hi {
+                    let range = (slide.end + 1, hi);
+                    if taken
+                        .as_ref()
+                        .is_none_or(|(from, to, _)| (*from, *to) != range)
+                    {
+                        let mut new = None;
+                        shard.fold(self.monoid, number, range, &mut new);
+                        taken = Some((range.0, range.1, new));
+                    }
+                    if let Some((_, _, Some(new))) = &taken {
+                        self.join(&mut slide.rest, new);
+                    }
+                    slide.end = hi;
+                }
+                match (slide.before[at].take(), &slide.rest) {
+                    (Some(older), Some(rest)) => {
+                        let whole = self.monoid.combine(&older, rest);
+                        self.visit(Some(&whole), |answers| visit(at, index, answers));
+                    }
+                    (Some(whole), None) => {
+                        self.visit(Some(&whole), |answers| visit(at, index, answers));
+                    }
+                    (None, rest) => {
+                        self.visit(rest.as_ref(), |answers| visit(at, index, answers));
+                    }
+                }
+            }
         }
-        if let Some(fold) = &core.fold {
-            *acc = Some(match acc.take() {
-                Some(older) => monoid.combine(&older, fold),
-                None => fold.clone(),
-            });
+        self.slides = slides;
+    }
+
+    /// What the windows of a span at times in order share, if they all overlap.
+    fn begin(
+        &self,
+        shard: &Shard<A>,
+        number: Option<u32>,
+        times: &[Placed],
+        span: &Span,
+    ) -> Option<Slide<A::Partial>> {
+        let last = times.len() - 1;
+        let (_, end) = bounds(span, times[0].time());
+        let (mut from, _) = bounds(span, times[last].time());
+        if from > end {
+            return None;
         }
-        if core.to < hi {
-            shard.fold(monoid, number, (core.to + 1, hi), acc);
+        let mut rest = None;
+        shard.fold(self.monoid, number, (from, end), &mut rest);
+        let mut before = vec![None; times.len()];
+        for at in (0..last).rev() {
+            let (lo, _) = bounds(span, times[at].time());
+            let mut older = None;
+            if lo < from {
+                shard.fold(self.monoid, number, (lo, from - 1), &mut older);
+            }
+            from = lo;
+            before[at] = match (older, &before[at + 1]) {
+                (Some(older), Some(younger)) => Some(self.monoid.combine(&older, younger)),
+                (older, younger) => older.or_else(|| younger.clone()),
+            };
         }
+        Some(Slide { before, rest, end })
+    }
+
+    /// Combines a partial behind another.
+    fn join(&self, acc: &mut Option<A::Partial>, new: &A::Partial) {
+        *acc = Some(match acc.take() {
+            Some(older) => self.monoid.combine(&older, new),
+            None => new.clone(),
+        });
+    }
+
+    fn visit(&mut self, fold: Option<&A::Partial>, visit: impl FnOnce(&[Answer<i64>])) {
+        self.answers.clear();
+        match fold {
+            Some(partial) => self.monoid.answers(partial, &mut self.answers),
+            None => self
+                .monoid
+                .answers(&self.monoid.identity(), &mut self.answers),
+        }
+        visit(&self.answers);
     }
 }
 
-/// The first and the last time of a window, if there can be any entry in it.
-pub(super) fn bounds(span: &Span, at: i64) -> Option<(i64, i64)> {
+/// The first and the last time of a window; they cross if there can be no entry in it.
+pub(super) fn bounds(span: &Span, at: i64) -> (i64, i64) {
     let (lo, hi) = span.interval(at, None);
     let bound = |end: i128| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
     match lo > i64::MAX.into() || hi < i64::MIN.into() {
-        true => None,
-        false => Some((bound(lo), bound(hi))),
+        true => (i64::MAX, i64::MIN),
+        false => (bound(lo), bound(hi)),
     }
 }

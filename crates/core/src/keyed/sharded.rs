@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use hashbrown::DefaultHashBuilder;
 
-use super::answering::{AHEAD, Answering, Point, bounds};
+use super::answering::{Answering, Point, bounds};
 use super::grid::Grid;
 use super::keys::KeyColumn;
 use super::shard::{Gone, Hashed, Incoming, KeyList, Placed, Shard};
@@ -244,7 +244,11 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
                     for together in coming.chunk_by(|a, b| arrivals[a.row()] == arrivals[b.row()]) {
                         shard.insert(&self.aggregation, together, &incoming);
                         for row in together {
-                            let point = Point::of(Some(row.key()), row.time());
+                            let point = Point {
+                                number: Some(row.key()),
+                                at: row.time(),
+                                plus: None,
+                            };
                             let mut visit = |span, answers: &[_]| put(span, rank, answers);
                             answering.answer(&shard, &point, &mut visit);
                             rank += 1;
@@ -277,15 +281,18 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
             for (shard, rows) in shards.iter().zip(&in_order) {
                 for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
                     let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
-                    answering.begin(of_key.len(), shard.is_tree(number));
-                    for (at, row) in of_key.iter().enumerate() {
-                        let ahead = of_key.get(at + AHEAD).unwrap_or(&of_key[of_key.len() - 1]);
-                        let plus = points.plus.map(|columns| self.entry(columns, row.row()));
+                    let Some(plus) = points.plus else {
+                        answering.answer_all(shard, number, of_key, &mut |at, span, answers| {
+                            put(span, rank + at, answers);
+                        });
+                        rank += of_key.len();
+                        continue;
+                    };
+                    for row in of_key {
                         let point = Point {
                             number,
                             at: row.time(),
-                            ahead: ahead.time(),
-                            plus: plus.as_ref(),
+                            plus: Some(&self.entry(plus, row.row())),
                         };
                         let mut visit = |span, answers: &[_]| put(span, rank, answers);
                         answering.answer(shard, &point, &mut visit);
@@ -300,16 +307,16 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let hash = self.hasher.hash_one(key);
         let shard = read(&self.shards[shard_of(hash)]);
         let number = shard.keys.find(hash, key);
-        Answering::new(&self.aggregation, spans).answer(&shard, &Point::of(number, at), visit);
+        let plus = None;
+        let point = Point { number, at, plus };
+        Answering::new(&self.aggregation, spans).answer(&shard, &point, visit);
     }
 
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>> {
         let mut firsts = vec![vec![None; points.keys.len()]; spans.len()];
         self.each_key(points.keys, |row, shard, number| {
             for (span, of) in spans.iter().enumerate() {
-                let Some((lo, hi)) = bounds(of, points.times[row]) else {
-                    continue;
-                };
+                let (lo, hi) = bounds(of, points.times[row]);
                 let mut first = shard.first(number, lo).filter(|first| *first <= hi);
                 if points.plus.is_some() && (lo..=hi).contains(&points.times[row]) {
                     first = Some(first.unwrap_or(points.times[row]));

@@ -214,11 +214,6 @@ impl<M: Monoid> Shard<M> {
         self.run = run;
     }
 
-    /// Whether a key has more entries than a block.
-    pub fn is_tree(&self, number: Option<u32>) -> bool {
-        number.is_some_and(|number| matches!(self.heads[number as usize].root, Root::Tree { .. }))
-    }
-
     #[inline]
     pub fn fold(
         &self,
