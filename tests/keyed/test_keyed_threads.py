@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -93,6 +94,77 @@ def test_queries_see_whole_batches_in_order() -> None:
     assert windows.query(0, 9_999)["n_10000"] == sum(
         rows_of(0, batch)["k"].to_pylist().count(0) for batch in range(60)
     )
+
+
+@pytest.mark.parametrize(
+    ("emit", "options"),
+    [
+        ("update", {}),
+        ("update", {"then_by": "x"}),
+        ("final", {}),
+        ("arrival", {}),
+        ("arrival", {"arrival": "a"}),
+    ],
+)
+def test_queries_see_deletions_with_the_rows_of_their_batch(
+    emit: str, options: dict[str, str]
+) -> None:
+    """Each batch replaces the only row, so that there is one row at any time."""
+    windows = sw.KeyedWindows(
+        **{**OPTIONS, "aggs": {"n": sw.count()}},
+        emit=emit,
+        late=100,
+        deletes="gone",
+        **options,
+    )
+
+    def batch(x: int, *gone: bool) -> pa.Table:
+        rows = {"t": 5, "k": 0, "x": x, "a": x}
+        return pa.Table.from_pylist([{**rows, "gone": which} for which in gone])
+
+    windows.ingest(batch(0, False))
+
+    def feed() -> None:
+        for x in range(1, 150):
+            windows.ingest(batch(x, False, True))
+
+    read_beside(feed, lambda: windows.query(0, 5) == {"n_50": 1})
+    windows.check()
+
+
+@pytest.mark.parametrize("emit", ["update", "final"])
+def test_queries_see_late_rows_with_the_others_of_their_batch(emit: str) -> None:
+    windows = sw.KeyedWindows(
+        **{**OPTIONS, "windows": 1_000, "aggs": {"n": sw.count()}},
+        emit=emit,
+        late_rows="correct",
+    )
+    windows.ingest(pa.table({"t": [0, 100], "k": [0, 0]}))
+    windows.advance()
+
+    def feed() -> None:
+        for _ in range(150):
+            windows.ingest(pa.table({"t": [50, 200], "k": [0, 0]}))
+
+    read_beside(feed, lambda: windows.query(0, 500)["n_1000"] % 2 == 0)
+    assert windows.query(0, 500) == {"n_1000": 302}
+
+
+def read_beside(feed: Callable[[], None], holds: Callable[[], bool]) -> None:
+    """Asks whether something holds, again and again while another thread works."""
+    done = threading.Event()
+
+    def write() -> None:
+        try:
+            feed()
+        finally:
+            done.set()
+
+    def read() -> None:
+        while not done.is_set():
+            assert holds()
+
+    together([write, read])
 
 
 def test_use_from_within_its_own_functions_is_refused() -> None:

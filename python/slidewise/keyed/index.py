@@ -72,13 +72,16 @@ class Index:
             rows: The rows.
             gone: Rows with their numbers that are removed in the same step.
         """
-        removed = None
-        if gone is not None and len(gone):
-            removed = (self.keys_of(gone), _column(gone, TIME), _column(gone, NUMBER))
         numbers = _column(rows, NUMBER) if self.numbered else None
         ticks = _column(rows, TIME)
-        inputs = self._inputs(rows)
+        inputs, removed = self._inputs(rows), self._entries(gone)
         self.store.insert(self.keys_of(rows), ticks, inputs, numbers, removed)
+
+    def _entries(self, rows: pa.Table | None) -> tuple[Any, ...] | None:
+        """What makes the entries of rows known; None for none."""
+        if rows is None or not len(rows):
+            return None
+        return self.keys_of(rows), _column(rows, TIME), _column(rows, NUMBER)
 
     def insert_answering(
         self,
@@ -86,6 +89,7 @@ class Index:
         arrivals: pa.Array,
         windows: tuple[WindowSpec, ...],
         name_row: Callable[[int], str],
+        gone: pa.Table,
     ) -> list[Any]:
         """Inserts rows in order of arrival; gives the results of each as of then.
 
@@ -94,16 +98,24 @@ class Index:
             arrivals: When each arrived; equal ones have arrived together.
             windows: Windows of time, which end at the times of the rows.
             name_row: Names a row in messages.
+            gone: As for `insert`.
 
         Raises:
             ResultOverflowError: As for `rolling`.
         """
         call = copy(self.call(windows))
         call.name_row = name_row
+        removed = self._entries(gone)
         numbers = _column(rows, NUMBER) if self.numbered else None
         ticks = _column(rows, TIME)
         answers, beyond = self.store.insert_answering(
-            self.keys_of(rows), ticks, self._inputs(rows), arrivals, call.spans, numbers
+            self.keys_of(rows),
+            ticks,
+            self._inputs(rows),
+            arrivals,
+            call.spans,
+            numbers,
+            removed,
         )
         return call.decode(answers, beyond, None)
 

@@ -25,6 +25,7 @@ from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.query import LATE, flagged
 from slidewise.keyed.saved import Snapshots
 from slidewise.keyed.shard import Shard
+from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory
 from slidewise.keyed.single_times import shown_time
 from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, read_all
 from slidewise.keyed.stream_query import StreamQuery, cast_to_schema, without_views
@@ -187,7 +188,7 @@ class KeyedWindows(Snapshots):
         # In ticks, as `late=` and `keep=` say, once the columns are known.
         self._delay, self._kept = 0, 0
         self._store = MemoryStore()
-        self._directory: bytes | None = None
+        self._directory: Directory | None = None
         self._shard: Shard | None = None
         self._reader = None
         self._largest: int | None = None
@@ -408,7 +409,7 @@ class KeyedWindows(Snapshots):
         pages = sum(map(len, self._store.blobs.values()))
         waiting: int = sum(table.nbytes for table in self._answers)
         index = 0 if self._shard is None else self._shard.index.store.nbytes
-        return pages + len(self._directory or b"") + waiting + index
+        return pages + len(encode_directory(self._directory)) + waiting + index
 
     @synchronized
     def __repr__(self) -> str:
@@ -540,9 +541,10 @@ class KeyedWindows(Snapshots):
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(head["schema"])))
         windows._query = windows._make_query(schema)
         windows._store.blobs.update(read.pages)
-        windows._directory, windows._checksum = read.directory, read.checksum
+        windows._directory = decode_directory(read.directory)
+        windows._checksum = read.checksum
         windows._delay, windows._kept = head["delay"], head["kept"]
-        shard = windows._open(windows._query, read.directory, trusts=False)
+        shard = windows._open(windows._query, windows._directory, trusts=False)
         shard.check()
         windows._shard = shard
         windows._largest = head["largest"]

@@ -41,7 +41,7 @@ class LastWindows:
 
     def record(self) -> list[tuple[int, int]]:
         """The pages and their rows, for JSON."""
-        return self._parts
+        return [*self._parts]
 
     @property
     def page_numbers(self) -> Iterator[int]:

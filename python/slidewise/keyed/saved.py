@@ -10,6 +10,7 @@ from slidewise.keyed.locked import synchronized
 from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.queries import Queries
 from slidewise.keyed.shard import Shard
+from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory
 from slidewise.keyed.snapshots import (
     BROKEN,
     damaged,
@@ -36,7 +37,7 @@ class Snapshots(Queries):
     """
 
     _store: MemoryStore
-    _directory: bytes | None
+    _directory: Directory | None
     _answers: list[pa.Table]
     _changed: set[int]
     _checksum: int | None
@@ -53,7 +54,7 @@ class Snapshots(Queries):
         return self._shard
 
     def _open(
-        self, query: StreamQuery, directory: bytes | None, *, trusts: bool = True
+        self, query: StreamQuery, directory: Directory | None, *, trusts: bool = True
     ) -> Shard:
         """The state in the store, as a directory describes it."""
         return Shard(query, self._store, directory, self._kept, trusts=trusts)
@@ -117,7 +118,7 @@ class Snapshots(Queries):
     ) -> bytes:
         if self._answers:
             raise SpecError("results wait: collect() them before a snapshot")
-        query, directory = self._require_shard().query, self._directory or b""
+        query, directory = self._require_shard().query, self._directory
         head = {
             "spec": query.spec.hash,
             "emit": query.emit,
@@ -132,7 +133,7 @@ class Snapshots(Queries):
             "schema": query.schema.serialize().to_pybytes().hex(),
             "follows": follows,
         }
-        blob, self._checksum = pack(head, directory, pages)
+        blob, self._checksum = pack(head, encode_directory(directory), pages)
         self._changed, self._is_ahead = set(), False
         return blob
 
@@ -175,12 +176,15 @@ class Snapshots(Queries):
                 "these windows have taken rows or a watermark of their own since the "
                 "snapshot: changes apply to windows that only follow"
             )
+        directory = decode_directory(read.directory)
+        if directory is None:
+            raise SnapshotError("the changes have no directory: they are damaged")
         head, before = read.head, {page: self._store.get(page) for page in read.changed}
         try:
             self._store.restore(read.changed)
             shard.pages.drop(read.changed)
             shard.pages.trusts = False
-            shard.follow(read.directory, read.changed)
+            shard.follow(directory, read.changed)
         except BaseException as error:
             self._store.restore(before)
             self._shard = self._open(shard.query, self._directory)
@@ -189,6 +193,6 @@ class Snapshots(Queries):
             raise
         finally:
             shard.pages.trusts = True
-        self._directory, self._checksum = read.directory, read.checksum
+        self._directory, self._checksum = directory, read.checksum
         self._largest, self._watermark = head["largest"], head["watermark"]
         self.late_count = head["late"]

@@ -26,6 +26,7 @@ class Shard(ShardState):
     def load(self, rows: pa.Table) -> None:
         """Inserts rows whose results were emitted before."""
         self.hold(self.query.sort_batch(self._arrange(rows)), waits=False)
+        self.enter()
 
     def _arrange(self, rows: pa.Table) -> pa.Table:
         """Checks rows, and gives them in the columns of waiting rows.
@@ -49,8 +50,11 @@ class Shard(ShardState):
 
     def ingest(self, rows: pa.Table, watermark: int | None) -> pa.Table | None:
         """Ingests accepted rows; gives the results to emit at once."""
-        query = self.query
-        arranged, deleted = self._apply_deletes(self._arrange(rows))
+        query, arranged = self.query, self._arrange(rows)
+        before = None
+        if query.emits_keys and query.corrects:
+            before = updates.latest(self, arranged)
+        arranged, deleted = self._apply_deletes(arranged)
         corrections = None
         if query.emit in ("final", "slide"):
             arranged, corrections = self._correct(arranged, watermark)
@@ -58,10 +62,8 @@ class Shard(ShardState):
         if query.emit == "arrival":
             answers = query.marked(query.answered(arranged, self._arrive(arranged)))
         elif query.emits_keys:
-            before = None
-            if query.corrects:
-                before = updates.latest(self, arranged)
             self.hold(query.sort_batch(arranged), waits=False)
+            self.enter()
             answers = updates.answer(self, arranged, deleted, watermark)
             if before is not None:
                 again = updates.were_given(self, answers, before)
@@ -70,6 +72,7 @@ class Shard(ShardState):
             if query.emit == "slide" and len(arranged):
                 self._note_earliest(pc.min(arranged[TIME]).as_py())
             self.hold(query.sort_batch(arranged), waits=query.emit == "final")
+        self.enter()
         self._evict(watermark)
         return answers
 
@@ -122,7 +125,7 @@ class Shard(ShardState):
         """Removes rows with their numbers."""
         if not len(rows):
             return
-        self.index.insert(self.no_rows, rows)
+        self.leaving = rows
         self.log.delete(rows)
         waiting, self.waiting = self.waiting, []
         for held in waiting:
@@ -213,6 +216,7 @@ class Shard(ShardState):
         batch = query.sort_batch(rows)
         if query.folds and query.spec.arrival is None:
             self.hold(batch, waits=False)
+            self.enter()
             return self.answers_at(rows, query.naming(rows))
         if query.folds:
             return self._arrive_in_order(rows)
@@ -233,7 +237,8 @@ class Shard(ShardState):
         held = self._numbered(batch, self.log.next_row)
         self.log.append(batch, waits=False)
         naming, arrivals = query.naming(batch), query.arrivals(batch)
-        found = self.index.insert_answering(held, arrivals, self.windows, naming)
+        gone, self.leaving = self.leaving, self.no_rows
+        found = self.index.insert_answering(held, arrivals, self.windows, naming, gone)
         back = pc.sort_indices(places)
         return [
             result.array.take(back) for window in found for result in window.values()

@@ -29,9 +29,43 @@ from slidewise.spec.spec import WindowSpec
 from slidewise.table.encoding import row_numbers
 from slidewise.table.time_columns import subtract_clamped
 
-__all__ = ["ShardState", "Waiting", "without"]
+__all__ = [
+    "Directory",
+    "ShardState",
+    "Waiting",
+    "decode_directory",
+    "encode_directory",
+    "without",
+]
 
 _FORMAT = 4
+
+# The position of a stream, and where its rows are: what JSON can hold.
+Directory = dict[str, Any]
+
+
+def encode_directory(directory: Directory | None) -> bytes:
+    """A directory as bytes; of an empty state none."""
+    if directory is None:
+        return b""
+    return json.dumps(directory, separators=(",", ":")).encode()
+
+
+def decode_directory(blob: bytes) -> Directory | None:
+    """The directory that `encode_directory` made bytes of.
+
+    Raises:
+        SnapshotError: If the bytes are damaged.
+    """
+    if not blob:
+        return None
+    try:
+        directory = json.loads(blob)
+    except ValueError as error:
+        raise SnapshotError(f"the directory of a state is damaged: {error}") from error
+    if not isinstance(directory, dict):
+        raise SnapshotError("the directory of a state is damaged: it is no mapping")
+    return directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +107,7 @@ class ShardState:
         self,
         query: StreamQuery,
         store: Store,
-        directory: bytes | None = None,
+        directory: Directory | None = None,
         kept: int = 0,
         *,
         trusts: bool = True,
@@ -90,12 +124,11 @@ class ShardState:
         self.pages.trusts = True
         self._open()
 
-    def _read(self, directory: bytes | None) -> None:
+    def _read(self, directory: Directory | None) -> None:
         """Reads the position of the stream, and where its rows are."""
-        state: dict[str, Any] = {}
+        state = directory or {}
         try:
             if directory is not None:
-                state = json.loads(directory)
                 if state["format"] != _FORMAT:
                     raise SnapshotError(
                         f"the state has format {state['format']}, and this version of "
@@ -117,6 +150,9 @@ class ShardState:
     def _open(self) -> None:
         """Makes the index from the log."""
         self.waiting: list[Waiting] = []
+        # Of the batch that is ingested, until it enters the index in one step.
+        self.coming: list[pa.Table] = []
+        self.leaving = self.no_rows
         index = Index(self.query)
         self._enter(index, 0)
         # Readers see it when it is complete.
@@ -134,7 +170,7 @@ class ShardState:
         if self.query.sessions and self.flushed is not None:
             index.store.sessions(reach, max(self.flushed - reach, EARLIEST))
 
-    def follow(self, directory: bytes, changed: Collection[int] = ()) -> None:
+    def follow(self, directory: Directory, changed: Collection[int] = ()) -> None:
         """Takes over what was committed after this state, in another process.
 
         A log that was compacted since does not tell which rows left: the index is made
@@ -178,10 +214,10 @@ class ShardState:
         numbered = self.query.leaf.append(pa.field(NUMBER, pa.int64()))
         return numbered.empty_table()
 
-    def commit(self) -> bytes:
+    def commit(self) -> Directory:
         """Writes the changed pages; gives the directory, to be stored with them."""
         self.pages.commit()
-        state = {
+        return {
             "format": _FORMAT,
             "page": self.pages.next_page,
             "flushed": self.flushed,
@@ -189,7 +225,6 @@ class ShardState:
             "log": self.log.record(),
             "last": self.last.record(),
         }
-        return json.dumps(state, separators=(",", ":")).encode()
 
     def check_pages(self, pages: Collection[int] | None = None) -> None:
         """Checks that each page of the directory is used once, and what pages hold.
@@ -227,7 +262,7 @@ class ShardState:
         return until if self.log.until is None else max(until, self.log.until)
 
     def hold(self, rows: pa.Table, *, waits: bool) -> None:
-        """Takes rows of a batch, sorted, into the log and the index."""
+        """Takes rows of a batch into the log; the index takes them by `enter`."""
         if not len(rows):
             return
         first = self.log.next_row
@@ -235,8 +270,15 @@ class ShardState:
             if waits:
                 self.wait(self._numbered(part, first))
             first += len(part)
-        rows = self._numbered(rows, self.log.next_row - len(rows))
-        self._insert(self.index, rows)
+        self.coming.append(self._numbered(rows, self.log.next_row - len(rows)))
+
+    def enter(self) -> None:
+        """Applies a batch to the index: readers see all of it or nothing."""
+        coming, self.coming = self.coming, []
+        gone, self.leaving = self.leaving, self.no_rows
+        if coming or len(gone):
+            rows = pa.concat_tables(coming or [self.no_rows]).combine_chunks()
+            self._insert(self.index, rows, gone)
 
     def _numbered(self, rows: pa.Table, first: int) -> pa.Table:
         """Rows with their numbers, if the index has them."""
@@ -253,25 +295,37 @@ class ShardState:
             ends = pc.min_max(rows[TIME])
             self.waiting.append(Waiting(rows, ends["min"].as_py(), ends["max"].as_py()))
 
-    def _insert(self, index: Index, rows: pa.Table) -> None:
-        """Inserts rows into an index, those of equal time in the query's order."""
+    def _insert(
+        self, index: Index, rows: pa.Table, gone: pa.Table | None = None
+    ) -> None:
+        """Inserts rows into an index, those of equal time in the query's order.
+
+        Args:
+            index: The index.
+            rows: The rows; with their numbers if the index has them.
+            gone: Rows with their numbers that are removed in the same step.
+        """
         query = self.query
         if not query.then_by or query.spec.arrival is not None or not len(rows):
-            index.insert(rows)
+            index.insert(rows, gone)
             return
         rows = rows.select([*query.leaf.names, NUMBER])
-        held = self._held_in(index, rows)
+        held = self._held_in(index, rows, gone)
         both = pa.concat_tables([held, rows]).combine_chunks()
+        if gone is not None:
+            held = pa.concat_tables([held, gone.select(held.column_names)])
         index.insert(query.sort(both), held)
 
     def held_at(self, rows: pa.Table) -> pa.Table:
         """The rows that are held with the key and time of one of these."""
         return self._held_in(self.index, rows)
 
-    def _held_in(self, index: Index, rows: pa.Table) -> pa.Table:
+    def _held_in(
+        self, index: Index, rows: pa.Table, gone: pa.Table | None = None
+    ) -> pa.Table:
         points = rows.take(self.query.distinct(rows, TIME)).combine_chunks()
         ticks = points.column(TIME).combine_chunks()
-        numbers = index.numbers(points, ticks, ticks)
+        numbers = _apart(index.numbers(points, ticks, ticks), gone)
         return self.log.take(numbers).append_column(NUMBER, numbers)
 
     @cached_property
@@ -333,7 +387,7 @@ class ShardState:
             least = EARLIEST if self.log.until is None else self.log.until + 1
             since = pc.max_element_wise(subtract_clamped(first, before), least)
         until = pc.add(pc.min_element_wise(last, LATEST - behind), behind)
-        return self.index.numbers(keys, since, until)
+        return _apart(self.index.numbers(keys, since, until), self.leaving)
 
     def keys(self, watermark: int | None) -> pa.Table:
         """The keys with rows in the horizon, each with its latest time."""
@@ -364,3 +418,10 @@ def without(rows: pa.Table, gone: pa.Table) -> pa.Table:
         return rows
     numbers = gone[NUMBER].combine_chunks()
     return rows.filter(pc.invert(pc.is_in(rows[NUMBER], numbers))).combine_chunks()
+
+
+def _apart(numbers: pa.Array, gone: pa.Table | None) -> pa.Array:
+    """Numbers without those of some rows, which the index has still."""
+    if gone is None or not len(gone):
+        return numbers
+    return numbers.filter(pc.invert(pc.is_in(numbers, gone[NUMBER].combine_chunks())))

@@ -215,16 +215,15 @@ class StateTransaction:
         is_current = cached is not None and cached.token == self._token
         self._pages = cached.pages if cached and is_current else self._open_pages()
         self._store = CachedStore(StatePages(operator._pages), self._pages)
-        directory: str = head.get("shard", "")
+        directory: dict[str, Any] | None = head.get("shard")
         if cached is None:
-            known = directory.encode() if directory else None
-            self.shard = Shard(operator._query, self._store, known)
+            self.shard = Shard(operator._query, self._store, directory)
             return
         self.shard = cached.shard
         self.shard.pages.store = self._store
         self._counts["cached"] = 1
-        if not is_current:
-            self.shard.follow(directory.encode())
+        if not is_current and directory is not None:
+            self.shard.follow(directory)
 
     def _cached(self) -> CachedShard | None:
         """The shard in this process, if it is of this query and of no later state.
@@ -282,7 +281,7 @@ class StateTransaction:
         head: dict[str, Any] = {"token": token, "timer": self._set_timer(watermark)}
         head["earlier"] = [self._token, *self._earlier][:_TOKENS]
         head["guard"] = operator._guard.decode()
-        head["shard"] = directory.decode()
+        head["shard"] = directory
         operator._head.update((json.dumps(head).encode(),))
         self._counts["shelved"] = self._store.hits
         self._store.commit(self._token, token)
