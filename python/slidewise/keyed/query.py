@@ -125,7 +125,7 @@ class Query:
                     lengths[-1] += window_ticks(window.as_offset, self.times)
         return max(lengths)
 
-    @property
+    @cached_property
     def sessions(self) -> bool:
         """Whether there are sessions."""
         return any(window.is_session for window in self.spec.windows)

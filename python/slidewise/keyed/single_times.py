@@ -4,7 +4,7 @@ A time becomes a column of one row and is read as the times of `at=` are: exactl
 raises.
 """
 
-from datetime import timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from sys import modules
 from typing import Any
 
@@ -19,6 +19,8 @@ __all__ = ["shown_time", "tick_of"]
 
 # Units of numpy that Arrow lacks; each is a number of seconds.
 _COARSE = ("W", "h", "m")
+_EPOCH, _EPOCH_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
+_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 def tick_of(time: Any, times: TimeColumn) -> int:
@@ -40,7 +42,11 @@ def tick_of(time: Any, times: TimeColumn) -> int:
         >>> tick_of(datetime(1970, 1, 1, 0, 1), seconds)
         60
     """
-    column, kind = _column_of(time), times.original.type
+    kind = times.original.type
+    known = _plain_tick(time, kind)
+    if known is not None:
+        return known
+    column = _column_of(time)
     if column.null_count:
         raise SpecError(f"the time is missing ({time}): give one")
     if not same_kind(column.type, kind):
@@ -55,6 +61,26 @@ def tick_of(time: Any, times: TimeColumn) -> int:
             f"{time!r} is not a whole number of the units of column {times.name!r} "
             f"({kind}), or beyond its range: round it first"
         ) from error
+
+
+def _plain_tick(time: object, kind: pa.DataType) -> int | None:
+    """The tick of an int or a datetime; None where a column of one row must tell.
+
+    It is what services ask with: microseconds less than by a column.
+    """
+    if type(time) is int and pa.types.is_integer(kind):
+        return time if -(2**63) <= time < 2**63 else None
+    if type(time) is not datetime or not pa.types.is_timestamp(kind):
+        return None
+    if (kind.tz is None) != (time.tzinfo is None):
+        return None
+    since = time - (_EPOCH if kind.tz is None else _EPOCH_UTC)
+    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    if kind.unit == "ns":
+        tick, rest = micros * 1_000, 0
+    else:
+        tick, rest = divmod(micros, _MICROS[kind.unit])
+    return None if rest or not -(2**63) <= tick < 2**63 else tick
 
 
 def _column_of(time: Any) -> pa.Array:
