@@ -23,7 +23,12 @@ pub const OTHER: u64 = 10;
 /// The seeds of a test: `percent` of 1,200, or of `SLIDEWISE_SCRIPTS`. They change
 /// daily, unless `SLIDEWISE_SEED` is the first. A test that fails prints how to repeat it.
 pub fn seeds(percent: u64) -> Seeds {
-    let scripts = setting("SLIDEWISE_SCRIPTS").unwrap_or(1_200);
+    seeds_of(percent, 1_200)
+}
+
+/// Those of which a day has another number than 1,200.
+pub fn seeds_of(percent: u64, a_day: u64) -> Seeds {
+    let scripts = setting("SLIDEWISE_SCRIPTS").unwrap_or(a_day);
     let first = setting("SLIDEWISE_SEED").unwrap_or_else(today);
     Seeds {
         left: first..first + (scripts * percent / 100).max(1),

@@ -1,6 +1,6 @@
 //! The costs promised on fiba's card, asserted by counting combines.
 //!
-//! Every test runs window sizes from 2⁰ to 2¹⁵ (2²⁰ in `make test-long`) and a non-
+//! Every test runs window sizes from 2⁰ to 2¹³ (2²⁰ in `make test-long`) and a non-
 //! commutative monoid that is queried after every single operation, so that nothing can be
 //! put off. Leaves of `L` and arity `F` enter the bounds as the constants they are:
 //! refolding a leaf takes L − 1 combines, refolding a node F − 1.

@@ -1,5 +1,5 @@
 //! The costs promised on the cards of the first-in first-out structures, asserted by
-//! counting combines and inverses, on all paths of `drive.rs`: sizes from 2⁰ to 2¹⁵, and
+//! counting combines and inverses, on all paths of `drive.rs`: sizes from 2⁰ to 2¹³, and
 //! 2²⁰ in `make test-long`.
 
 use crate::common::monoids::{Affine, take_combines, take_inverses};

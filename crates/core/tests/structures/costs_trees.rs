@@ -1,5 +1,5 @@
 //! The costs promised on the cards of btree and fiba_published, asserted by counting
-//! combines: window sizes from 2⁰ to 2¹⁵ (2²⁰ in `make test-long`), a non-commutative
+//! combines: window sizes from 2⁰ to 2¹³ (2²⁰ in `make test-long`), a non-commutative
 //! monoid, a query after every operation.
 //!
 //! Refolding a node of arity a takes up to 2a − 2 combines, and on a spine one more: with

@@ -174,7 +174,7 @@ where
     M: Monoid<In = Seq<Tracked>>,
     W: Window<M>,
 {
-    for seed in 0..60 {
+    for seed in 0..30 {
         let mut random = Random(seed);
         let mut window = make();
         let mut alive: Vec<(i64, Arc<Mutex<i64>>)> = Vec::new();

@@ -202,7 +202,7 @@ fn threads_share_many_groups() {
 
 #[test]
 fn threads_share_groups_of_few_rows() {
-    answers_do_not_depend_on_the_number_of_threads(100_000, false);
+    answers_do_not_depend_on_the_number_of_threads(8_000, false);
 }
 
 #[test]

@@ -157,9 +157,16 @@ fn check(seed: u64) {
 
 #[test]
 fn running_sums_are_those_of_every_window() {
-    for seed in 0..500 {
+    let first = first_seed();
+    for seed in first..first + 100 {
         check(seed);
     }
+}
+
+/// Another one each day: `make test` sets it.
+fn first_seed() -> u64 {
+    let seed = std::env::var("SLIDEWISE_SEED").unwrap_or_default();
+    seed.parse().unwrap_or_default()
 }
 
 /// Groups that are one after the other in a column answer as if each were alone.

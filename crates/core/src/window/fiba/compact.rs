@@ -101,7 +101,7 @@ mod tests {
 
     type Sums = Fiba<SumF64, 64, 32>;
 
-    const FILLED: i64 = 1 << 20;
+    const FILLED: i64 = 1 << 17;
     const LEFT: i64 = 1000;
 
     /// Numbers that look drawn at random.
@@ -185,13 +185,13 @@ mod tests {
     fn nodes_that_move_stay_what_they_are() {
         for seed in 0..4 {
             let mut draw = draws(seed);
-            let arrived = (0..40_000).map(|time| time - (draw(9) * draw(900)) as i64);
+            let arrived = (0..10_000).map(|time| time - (draw(9) * draw(900)) as i64);
             let mut window = filled(arrived);
             // Never moves its nodes: it has not seen itself larger than a few entries more.
             let mut twin = restored(&window);
             let mut step = 0;
             while window.len() > 40 && twin.len() > 40 {
-                let picked = draw(40_000) as i64;
+                let picked = draw(10_000) as i64;
                 for window in [&mut window, &mut twin] {
                     match step % 3 {
                         0 => assert!(window.evict().is_some()),
