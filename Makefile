@@ -100,7 +100,7 @@ test-nightly: ## the long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, 
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 test-release: dev ## the tests of the package on the optimised build
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
+	SLIDEWISE_DAMAGE=all $(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
 
 # Scripts of fiba per kind of partial; a tenth of that for each other structure.
 SCRIPTS ?= 1000000

@@ -19,7 +19,7 @@ import slidewise as sw
 from slidewise import aggregations
 from slidewise.window.algorithms import ALGORITHMS, LAWS
 
-SCRIPTS = int(os.environ.get("SLIDEWISE_SCRIPTS", "100"))
+SCRIPTS = int(os.environ.get("SLIDEWISE_SCRIPTS", "60"))
 DEFAULT = ("auto", "fiba")
 STEPS = 16
 

@@ -20,7 +20,7 @@ from seeds import SEED
 import slidewise as sw
 from slidewise.aggregations import KINDS
 
-COUNT = int(os.environ.get("SLIDEWISE_QUERY_SCRIPTS", "32"))
+COUNT = int(os.environ.get("SLIDEWISE_QUERY_SCRIPTS", "16"))
 PARTS = 8
 UTC = dt.UTC
 

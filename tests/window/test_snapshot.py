@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import os
 import pickle
 import random
 import struct
@@ -16,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+from seeds import SEED
 
 import slidewise as sw
 
@@ -357,12 +359,21 @@ def test_every_truncation_and_bit_flip():
     assert damaged >= 100_000
 
 
+# `make test-release` sets it.
+EVERYWHERE = os.environ.get("SLIDEWISE_DAMAGE") == "all"
+
+
+def some(places):
+    """A fourth of the places, others each day; or all of them."""
+    return places if EVERYWHERE else places[random.Random(SEED).randrange(4) :: 4]
+
+
 def test_every_bit_flip_with_a_checksum_that_fits():
     """What a checksum cannot see must be refused, or be a window in good order."""
     forgeries = taken = 0
     for make in CORPUS.values():
         blob = make().to_bytes()
-        for at in range(8, len(blob) - 4):
+        for at in some(range(8, len(blob) - 4)):
             for bit in range(8):
                 flipped = bytearray(blob)
                 flipped[at] ^= 1 << bit
@@ -370,12 +381,12 @@ def test_every_bit_flip_with_a_checksum_that_fits():
                 forgeries += 1
     for make in LARGE.values():
         blob = make().to_bytes()
-        for at in range(8, len(blob) - 4, 5):
+        for at in some(range(8, len(blob) - 4, 5)):
             flipped = bytearray(blob)
             flipped[at] ^= 1 << (at % 8)
             taken += not refused(resealed(bytes(flipped)))
             forgeries += 1
-    assert forgeries >= 50_000
+    assert forgeries >= (50_000 if EVERYWHERE else 12_000)
     assert taken < forgeries / 2
 
 
@@ -400,7 +411,7 @@ def test_lengths_at_extremes():
     for make in [*CORPUS.values(), *LARGE.values()]:
         header, payload = parts(make().to_bytes())
         step = 1 if len(payload) < 500 else 41
-        for at in range(0, len(payload) - 7, step):
+        for at in some(range(0, len(payload) - 7, step)):
             for value in EXTREMES:
                 changed = bytearray(payload)
                 struct.pack_into("<Q", changed, at, value)
@@ -566,7 +577,7 @@ def test_damage_allocates_little():
     strings = filled(sw.collect(), [(t, "x" * 20) for t in range(5_000)])
     measured = 0
     for window in (ints, deviations, strings, CORPUS["objects"](), CORPUS["columns"]()):
-        for blob in claiming(window, 40):
+        for blob in claiming(window, 40 if EVERYWHERE else 10):
             measured += refused_within(blob, 2 * len(blob) + (1 << 20))
         for blob in claiming(window, 4):
             tracemalloc.start()
@@ -574,7 +585,7 @@ def test_damage_allocates_little():
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             assert not was_refused or peak <= 2 * len(blob) + (1 << 20)
-    assert measured > 500
+    assert measured > (500 if EVERYWHERE else 250)
 
 
 @pytest.mark.skipif(
