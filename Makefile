@@ -35,7 +35,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 
 .DEFAULT_GOAL := help
-.PHONY: help dev dev-tools build-dev rust demo demo-spark test test-core test-package \
+.PHONY: help dev dev-tools core-dev build-dev rust demo demo-spark test test-core test-package \
         test-spark test-nightly test-release test-long test-matrix test-matrix-long test-faults \
         test-keyed-pairs test-queries test-threads test-streams test-crash-recovery \
         test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri fuzz \
@@ -54,7 +54,8 @@ dev: rust $(UV) ## a virtual environment in .venv with slidewise and all tools i
 
 # Tests run on this build: with those of the core over tables it shares the profile, and it
 # checks assertions and overflow. What asks for `dev` next has the optimised one again.
-build-dev: dev-tools ## the extension for tests: built sooner, runs slower; then .venv/bin/pytest
+build-dev: rust $(UV) ## the extension for tests: built sooner, runs slower; then .venv/bin/pytest
+	@$(MAKE) --no-print-directory -j 2 dev-tools core-dev
 	@touch $(VENV)/.build-dev
 	@MAKEFLAGS= $(BIN)/maturin develop --uv --locked --quiet
 
@@ -261,6 +262,10 @@ clean: ## remove everything that was built
 # The tools without slidewise, for what need not wait until it is built.
 dev-tools: rust $(UV)
 	@$(SYNC) --tools --all-extras
+
+# What of the extension needs no Python, compiled while the tools are fetched.
+core-dev: rust
+	@$(CARGO) build --quiet --locked -p slidewise-core --profile dev
 
 # rustup installs what rust-toolchain.toml names, unless it is told not to.
 rust: $(FETCHED)
