@@ -26,7 +26,8 @@ from slidewise.errors import (
 )
 from slidewise.hints import suggest_name
 from slidewise.spec.durations import WindowLike, rows
-from slidewise.spec.spec import CLOSED, NAN, OVERFLOW, TIES, Spec
+from slidewise.spec.spec import NAN, OVERFLOW, TIES, Spec
+from slidewise.spec.windows import CLOSED
 from slidewise.window.algorithms import algorithms
 
 __all__ = ["main", "parse_aggregation", "parse_window"]

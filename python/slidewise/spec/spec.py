@@ -8,24 +8,26 @@ import hashlib
 import json
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, SupportsIndex, TypeAlias
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, SupportsIndex
 
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled
 from slidewise.aggregations.custom import Functions
 from slidewise.errors import Argument, SpecError, describe_value
-from slidewise.spec.data_driven import Delta, Landmark, Until
-from slidewise.spec.durations import (
-    Length,
-    Rows,
-    Session,
-    WindowLike,
-    format_duration,
-    parse_length,
-    parse_offset,
-)
+from slidewise.spec.arguments import check_column_name, one_of, refuse_duplicates
+from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
+from slidewise.spec.windows import (
+    CLOSED,
+    HoppingLike,
+    RollingLike,
+    WindowSpec,
+    hopping_windows,
+    parse_lengths,
+    rolling_windows,
+    written,
+)
 
 __all__ = [
     "HoppingLike",
@@ -40,95 +42,12 @@ __all__ = [
     "refuse_table_only",
 ]
 
-CLOSED = ("right", "left", "both", "neither")
-HOPPING_CLOSED = ("left", "right")
 TIES = ("peers", "rows")
 NAN = ("propagate", "skip", "raise")
 OVERFLOW = ("raise", "null")
 
-# A window of `rolling`, and one of `hopping`.
-RollingLike: TypeAlias = WindowLike | Delta | Landmark
-HoppingLike: TypeAlias = WindowLike | Session | Until
-
 # Part of every hash: a change of meaning changes all hashes.
 _VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class WindowSpec:
-    """One window: the rows that a result is computed from.
-
-    Attributes:
-        kind: "time" (a duration), "integer" (in the units of an integer time column),
-            "rows", or "session" and "session_integer", whose length is the gap; or of
-            data-driven windows "until", "landmark", "delta" and "delta_time".
-        length: In nanoseconds, units or rows; positive, but 0 of "until", "landmark"
-            and "delta".
-        every: The distance between hopping windows in the units of `length`; 0 for
-            rolling windows, one per row, and for windows that slide by rows.
-        offset: How much earlier a rolling window ends, or how much later than the epoch
-            a hopping window begins. In the units of `length`.
-        closed: The ends that belong to it: "right", "left", "both" or "neither".
-        label: As the user wrote the length; the suffix of result columns' names.
-        column: The column of a data-driven window.
-        width: The width of "delta", as digits.
-        every_rows: The number of rows from one window to the next, if windows slide by
-            rows, else 0.
-    """
-
-    kind: str
-    length: int
-    every: int
-    offset: int
-    closed: str
-    label: str
-    column: str = ""
-    width: str = ""
-    every_rows: int = 0
-
-    @property
-    def as_length(self) -> Length:
-        """The length."""
-        alone = "gap" if self.is_session else "windows"
-        argument = "window" if self.is_hop and not self.is_session else alone
-        return self._in_units(self.length, argument, self.label)
-
-    @property
-    def as_every(self) -> Length:
-        """The distance between hopping windows."""
-        return self._in_units(self.every, "every")
-
-    @property
-    def as_offset(self) -> Length:
-        """The offset."""
-        return self._in_units(self.offset, "offset")
-
-    @property
-    def is_session(self) -> bool:
-        """Whether it is a session window."""
-        return self.kind.startswith("session")
-
-    @property
-    def is_hop(self) -> bool:
-        """Whether there is not one per row."""
-        slides = self.every or self.every_rows
-        return bool(slides or self.is_session or self.kind == "until")
-
-    @property
-    def name(self) -> str:
-        """As the column `window` of `hopping` names it."""
-        return f"session_{self.label}" if self.is_session else self.label
-
-    @property
-    def by_position(self) -> bool:
-        """Whether rows are its ends: it begins or ends among rows of equal time."""
-        return bool(self.column or self.every_rows)
-
-    def _in_units(self, amount: int, argument: str, label: str = "") -> Length:
-        units = {"session": "time", "session_integer": "integer", "delta_time": "time"}
-        kind = units.get(self.kind, self.kind)
-        written = format_duration(amount) if kind == "time" else str(amount)
-        return Length(kind, amount, label or written, argument)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +120,7 @@ class Spec:
         spec = cls(
             on=check_column_name(on, "on"),
             by=_names(by),
-            windows=_windows(windows, one_of(closed, "closed", CLOSED), offset),
+            windows=rolling_windows(windows, one_of(closed, "closed", CLOSED), offset),
             aggs=_aggs(aggs),
             ties=one_of(ties, "ties", TIES),
             nan=one_of(nan, "nan", NAN),
@@ -250,7 +169,7 @@ class Spec:
         spec = cls(
             on=check_column_name(on, "on"),
             by=_names(by),
-            windows=_hopping_windows(window, windows, every, offset, empty, closed),
+            windows=hopping_windows(window, windows, every, offset, empty, closed),
             aggs=_aggs(aggs),
             ties="peers",
             nan=one_of(nan, "nan", NAN),
@@ -325,19 +244,6 @@ def _record(value: Any) -> Any:
     }
 
 
-def check_column_name(value: object, argument: str) -> str:
-    """Returns the name of a column.
-
-    Raises:
-        SpecError: If it is not a str.
-    """
-    if not isinstance(value, str):
-        raise SpecError(
-            Argument(argument), f" takes the name of a column, got {value!r}"
-        )
-    return value
-
-
 def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
     if by is None:
         return ()
@@ -349,98 +255,6 @@ def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check_column_name(name, "by") for name in names))
 
 
-def parse_lengths(windows: WindowLike | Iterable[WindowLike]) -> list[Length]:
-    """The lengths of `windows=`: one or several.
-
-    Raises:
-        SpecError: If one is no length, or there is none.
-
-    Example:
-        >>> [length.label for length in parse_lengths(["1h", Rows(3)])]
-        ['1h', '3rows']
-    """
-    if isinstance(windows, Mapping):
-        raise SpecError(
-            Argument("windows"),
-            " takes one length or a list of them, such as ['1h', '7d'], not a mapping; "
-            f"got {windows!r}",
-        )
-    if isinstance(windows, str | Rows) or not isinstance(windows, Iterable):
-        windows = [windows]
-    lengths = [parse_length(window, "windows") for window in windows]
-    if not lengths:
-        raise SpecError(
-            Argument("windows"),
-            " is empty: give at least one, such as ",
-            Argument("windows", "1h"),
-        )
-    return lengths
-
-
-def _windows(
-    windows: RollingLike | Iterable[RollingLike],
-    closed: str,
-    offset: WindowLike | None,
-) -> tuple[WindowSpec, ...]:
-    if isinstance(windows, Delta | Landmark | Until):
-        windows = [windows]
-    given: Any = windows
-    if isinstance(given, Iterable) and not isinstance(given, str | Mapping):
-        given = list(given)
-        data_driven = [isinstance(one, Delta | Landmark | Until) for one in given]
-        if any(data_driven):
-            return tuple(
-                _data_driven(one, closed, offset)
-                if is_data_driven
-                else _windows([one], closed, offset)[0]
-                for one, is_data_driven in zip(given, data_driven, strict=True)
-            )
-    lengths = parse_lengths(given)
-    for length in lengths:
-        if length.kind == "rows" and closed != "right":
-            raise _does_not_apply(Argument("closed", closed), Rows(length.amount))
-    return tuple(
-        WindowSpec(
-            length.kind,
-            length.amount,
-            0,
-            _offset(offset, length),
-            closed,
-            length.label,
-        )
-        for length in lengths
-    )
-
-
-def _data_driven(
-    window: Delta | Landmark | Until, closed: str, offset: WindowLike | None
-) -> WindowSpec:
-    if isinstance(window, Until):
-        raise SpecError(f"{window!r} closes windows of hopping, not of rolling")
-    if closed != "right":
-        raise _does_not_apply(Argument("closed", closed), window)
-    if offset is not None and parse_offset(offset).amount:
-        raise _does_not_apply(Argument("offset", offset), window)
-    label, column = window.label, window.column
-    if isinstance(window, Landmark):
-        return WindowSpec("landmark", 0, 0, 0, "right", label, column)
-    width = window.width
-    if width.kind == "time":
-        return WindowSpec("delta_time", width.amount, 0, 0, "right", label, column)
-    return WindowSpec("delta", 0, 0, 0, "right", label, column, width.label)
-
-
-def _does_not_apply(given: Argument, window: object) -> SpecError:
-    return SpecError(
-        given,
-        " does not apply to ",
-        Argument("windows", window),
-        ": leave ",
-        Argument(given.name),
-        " out, or give that window in a separate call",
-    )
-
-
 def refuse_by_position(spec: Spec, given: Argument) -> None:
     """Refuses an argument beside windows that begin or end among equal times.
 
@@ -450,7 +264,7 @@ def refuse_by_position(spec: Spec, given: Argument) -> None:
     for window in spec.windows:
         if window.by_position:
             raise SpecError(
-                given, f" does not apply to the window {_written(window)}: leave it out"
+                given, f" does not apply to the window {written(window)}: leave it out"
             )
 
 
@@ -467,7 +281,7 @@ def refuse_table_only(spec: Spec, where: str) -> None:
     for window in spec.windows:
         what = None
         if window.by_position:
-            what = f"the window {_written(window)}"
+            what = f"the window {written(window)}"
         elif window.every and window.closed == "right":
             what = "hopping windows that are closed='right'"
         elif spec.several:
@@ -477,143 +291,6 @@ def refuse_table_only(spec: Spec, where: str) -> None:
                 f"{where} does not have {what}: sw.rolling and sw.hopping over tables "
                 "and slidewise.spark over batch DataFrames do"
             )
-
-
-def _written(window: WindowSpec) -> str:
-    """A window by position as in a call."""
-    if window.every_rows:
-        length = window.as_length
-        written = Rows(length.amount) if length.kind == "rows" else length.given.value
-        return f"{written!r} every rows({window.every_rows})"
-    if window.kind == "delta":
-        return f"delta({window.column!r}, {window.width})"
-    if window.kind == "delta_time":
-        return f"delta({window.column!r}, {format_duration(window.length)!r})"
-    return f"{window.kind}({window.column!r})"
-
-
-def _hopping_windows(
-    window: HoppingLike | None,
-    windows: Iterable[HoppingLike | Query] | None,
-    every: WindowLike | None,
-    offset: WindowLike | None,
-    empty: bool,
-    closed: str | None,
-) -> tuple[WindowSpec, ...]:
-    if closed is not None:
-        one_of(closed, "closed", HOPPING_CLOSED)
-    if (window is None) == (windows is None):
-        raise SpecError(
-            "hopping takes either ",
-            Argument("window"),
-            ", such as '1h', or ",
-            Argument("windows"),
-            ", such as ['1h', sw.Query('1d', every='1h')]",
-            "" if window is None else "; both are given",
-        )
-    if window is not None:
-        return (_hopping_window(window, every, offset, empty, closed),)
-    given: Any = windows
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        given = [given]
-    found = []
-    for one in given:
-        length: Any = one
-        slide: WindowLike | Length | None = every
-        if isinstance(one, Query):
-            length, slide = one.window, one.slide
-        made = _hopping_window(length, slide, offset, empty, closed)
-        slides = isinstance(one, Query) and one.slide is not None
-        found.append(replace(made, label=one.label) if slides else made)
-    if not found:
-        raise SpecError(Argument("windows"), " is empty: give at least one")
-    refuse_duplicates([one.name for one in found], "the window {} is given twice")
-    return tuple(found)
-
-
-def _hopping_window(
-    window: HoppingLike | Length,
-    every: WindowLike | Length | None,
-    offset: WindowLike | None,
-    empty: bool,
-    closed: str | None,
-) -> WindowSpec:
-    if isinstance(window, Delta | Landmark):
-        raise SpecError(f"{window!r} is a window of rolling, one per row")
-    no_grid = (("every", every), ("offset", offset), ("empty", empty))
-    if isinstance(window, Session | Until):
-        for argument, value in (*no_grid, ("closed", closed)):
-            if value:
-                raise SpecError(
-                    Argument(argument),
-                    f" does not apply to {window!r}: leave it out",
-                )
-    if isinstance(window, Until):
-        return WindowSpec("until", 0, 0, 0, "both", window.label, window.column)
-    if isinstance(window, Session):
-        gap = window.gap
-        kind = "session" if gap.kind == "time" else "session_integer"
-        return WindowSpec(kind, gap.amount, 0, 0, "both", gap.label)
-    length = _parsed(window, "window")
-    step = length if every is None else _parsed(every, "every")
-    if step.kind == "rows":
-        for argument, value in (*no_grid[1:], ("closed", closed)):
-            if value:
-                raise SpecError(
-                    Argument(argument),
-                    " does not apply to windows that slide by rows: leave it out",
-                )
-        every_rows = min(step.amount, 2**63 - 1)
-        return WindowSpec(
-            length.kind, length.amount, 0, 0, "right", length.label, "", "", every_rows
-        )
-    if step.kind != length.kind:
-        rows = length.kind == "rows"
-        raise SpecError(
-            Argument("window", Rows(length.amount) if rows else window),
-            " and ",
-            Argument("every", every),
-            " differ in kind: a window of rows slides by rows"
-            if rows
-            else " differ in kind: give both as durations, or both as ints for an "
-            "integer time column",
-        )
-    return WindowSpec(
-        length.kind,
-        length.amount,
-        step.amount,
-        _offset(offset, length),
-        closed or "left",
-        length.label,
-    )
-
-
-def _parsed(given: WindowLike | Length, argument: str) -> Length:
-    return given if isinstance(given, Length) else parse_length(given, argument)
-
-
-def _offset(offset: WindowLike | None, length: Length) -> int:
-    if offset is None:
-        return 0
-    shift = parse_offset(offset)
-    if shift.amount == 0:
-        return 0
-    if length.kind == "rows":
-        raise SpecError(
-            Argument("offset", offset),
-            " does not apply to ",
-            Argument("windows", Rows(length.amount)),
-            ": leave ",
-            Argument("offset"),
-            " out, or give the rows in a separate call",
-        )
-    if shift.kind != length.kind:
-        raise SpecError(
-            Argument("offset", offset),
-            f" and the window {length.label!r} differ in kind: give both as durations, "
-            "or both as ints for an integer time column",
-        )
-    return shift.amount
 
 
 def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...]:
@@ -643,23 +320,6 @@ def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...
     return tuple(aggs.items())
 
 
-def one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
-    """Returns the value of an argument that takes one of some words.
-
-    Raises:
-        SpecError: If it is another one.
-
-    Example:
-        >>> one_of("skip", "nan", ("propagate", "skip", "raise"))
-        'skip'
-    """
-    if value not in allowed:
-        raise SpecError(
-            Argument(argument), f" is one of {', '.join(allowed)}; got {value!r}"
-        )
-    return value
-
-
 def _min_rows(value: Any) -> int:
     whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
     if not whole or not 0 <= operator.index(value) < 2**63:
@@ -680,26 +340,3 @@ def _refuse_idle_ties(ties: str, closed: str) -> None:
             "same time, give ",
             Argument("closed", "right"),
         )
-
-
-_TWICE = (
-    "the result column {} would occur twice: give each aggregation a different name, "
-    "and each window once"
-)
-
-
-def refuse_duplicates(names: Iterable[str], message: str = _TWICE) -> None:
-    """Refuses duplicate result columns.
-
-    Args:
-        names: The names.
-        message: What the error says of the name in its place.
-
-    Raises:
-        SpecError: Naming the column.
-    """
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise SpecError(message.format(repr(name)))
-        seen.add(name)
