@@ -214,7 +214,7 @@ pub(crate) fn delta_start_column(
             py.detach(|| delta_starts(values.values(), begins, within))
         }
     };
-    let starts = starts.map_err(|position| PyValueError::new_err(position))?;
+    let starts = starts.map_err(PyValueError::new_err)?;
     Ok(ArrowArray::new(Int64Array::from(starts).into()))
 }
 
