@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
@@ -385,6 +386,11 @@ WIDTHS: list[tuple[pa.Array, Any, list[int]]] = [
     (pa.array([timedelta(hours=1), timedelta(hours=3)]), timedelta(hours=2), [1, 2]),
     (pa.array([1, 3, 4]).dictionary_encode(), 1, [1, 1, 2]),
     (pa.array([], pa.null()), 1, []),
+    (pa.array([], pa.decimal128(20, 2)), 1, []),
+    (pa.array([0.0, 0.25, 0.5]), Fraction(1, 3), [1, 2, 2]),
+    (pa.array([0.0, 1e308]), 10**400, [1, 2]),
+    (pa.array([0.0, 1.0, 4.0]).cast(pa.float16()), 1, [1, 2, 1]),
+    (pa.array([0.0, 1.0, 4.0], pa.float32()), 3, [1, 2, 2]),
 ]
 
 
@@ -431,7 +437,9 @@ REFUSED: list[tuple[pa.Array, Any, str]] = [
     (pa.array([1, 2]), "5m", "width='5m' is a duration, but column 'km' holds int64"),
     (pa.array([date(2026, 1, 1)] * 2), 5.0, "width='5.0' is a number, but column"),
     (pa.array([date(2026, 1, 1)] * 2), "5m", "width='5m' is not a whole number of"),
-    (pa.array(["a", "b"]), 1, "column 'km' holds string, not times"),
+    (pa.array(["a", "b"]), 1, "column 'km' holds string: sw.delta takes integers"),
+    (pa.array([True, True]), 1, "column 'km' holds bool: sw.delta takes integers"),
+    (pa.array([None, None]), 1, "column 'km' holds null: sw.delta takes integers"),
     (pa.array([Decimal(10**20)] * 2), 1, "decimals of more than 18 digits"),
 ]
 

@@ -4,6 +4,7 @@ Rows are numbered in the order of key and time, those of equal time as in the ta
 these *positions* a window is a range, which kernels answer as a range of times.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +16,7 @@ import slidewise._core as _core
 from slidewise.errors import Argument, SpecError
 from slidewise.spec.durations import Length, format_duration
 from slidewise.spec.spec import WindowSpec
-from slidewise.table.decimals import DIGITS
+from slidewise.table.decimals import DIGITS, can_sum
 from slidewise.table.encoding import cast_lossless, decode_dictionary, row_numbers
 from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
 
@@ -157,32 +158,37 @@ def _comparable(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int | f
     Raises:
         SpecError: If it has nulls or NaN, or the width does not suit it.
     """
-    name, types = window.column, pa.types
-    if types.is_null(column.type) and not len(column):
+    name, types, held = window.column, pa.types, column.type
+    if types.is_null(held) and not len(column):
         return column.cast(_INT64), 0
-    numeric = types.is_integer(column.type) or types.is_floating(column.type)
-    if not numeric and not types.is_decimal(column.type):
+    if types.is_temporal(held) and not types.is_time(held):
         return _of_times(window, column)
+    if not (types.is_integer(held) or types.is_floating(held) or can_sum(held)):
+        raise SpecError(
+            f"column {name!r} holds {held}: sw.delta takes integers, floats, decimals, "
+            "timestamps, dates and durations"
+        )
     if window.kind != "delta":
         raise SpecError(
             Argument("width", format_duration(window.length)),
-            f" is a duration, but column {name!r} holds {column.type}: give a number",
+            f" is a duration, but column {name!r} holds {held}: give a number",
         )
-    missing = column.is_null(nan_is_null=True)
-    row = pc.index(missing, True).as_py()
+    if types.is_floating(held):
+        column = column.cast(pa.float64())
+    row = pc.index(column.is_null(nan_is_null=True), True).as_py()
     if row >= 0:
-        what = "no value" if column[row].as_py() is None else "NaN"
+        what = "NaN" if column[row].is_valid else "no value"
         raise SpecError(
             f"column {name!r} has {what} in row {row} (counting from 0): sw.delta "
             "needs one in every row; drop the others, or fill them in"
         )
-    if types.is_floating(column.type):
-        return column.cast(pa.float64()), float(window.width)
     width = Fraction(window.width)
-    if types.is_decimal(column.type):
-        width *= Fraction(10) ** column.type.scale
+    if types.is_floating(held):
+        return column, float(min(width, Fraction(sys.float_info.max)))
+    if types.is_decimal(held):
+        width *= Fraction(10) ** held.scale
         column = _unscaled(name, column)
-    elif types.is_uint64(column.type):
+    elif types.is_uint64(held):
         # Its order and differences, around zero.
         column = pc.bit_wise_xor(column.view(_INT64), pa.scalar(-(2**63), _INT64))
     return column.cast(_INT64), min(width.numerator // width.denominator, _MOST)
@@ -198,6 +204,8 @@ def _unscaled(name: str, column: pa.Array) -> pa.Array:
             f"column {name!r} holds decimals of more than {_INT64_DIGITS} digits, "
             "which sw.delta does not compare: cast it to float64"
         ) from error
+    if not len(column):
+        return pa.array([], _INT64)
     words = pa.Array.from_buffers(
         _INT64, 2 * len(column), [None, column.buffers()[1]], offset=2 * column.offset
     )
