@@ -132,7 +132,7 @@ class KeyedWindows(Snapshots):
         window: WindowLike | Session | None = None,
         every: WindowLike | None = None,
         aggs: Mapping[str, Aggregation] | None = None,
-        closed: str = "right",
+        closed: str | None = None,
         ties: str = "peers",
         nan: str = "propagate",
         arrival: str | None = None,

@@ -290,7 +290,7 @@ def given_keywords(**keywords: Any) -> dict[str, Any]:
     """The keywords of `rolling` or `hopping` that differ from their defaults.
 
     Example:
-        >>> given_keywords(on="t", every=None, closed="right", ties="rows")
+        >>> given_keywords(on="t", every=None, closed=None, ties="rows")
         {'on': 't', 'ties': 'rows'}
     """
     defaults = {
