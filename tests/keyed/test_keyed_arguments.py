@@ -3,6 +3,7 @@
 from datetime import date, datetime
 from decimal import Decimal
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -128,6 +129,12 @@ def test_times_in_other_units_are_converted_without_loss(kind, given, wrong):
         with pytest.raises(sw.SpecError, match=r"column 't' is .* cast it"):
             keyed.ingest(rows(pa.array([wrong], pa.int64()).cast(given)))
     assert keyed.query("a") == {"s_2rows": 1.0}
+
+
+def test_a_lazy_frame_is_a_batch():
+    keyed = sw.KeyedWindows(**SUMS, emit="update")
+    keyed.ingest(pl.from_arrow(rows([1])).lazy())
+    assert keyed.collect()["s_5"].to_pylist() == [1.0]
 
 
 def test_times_without_a_zone_do_not_come_into_those_with_one():

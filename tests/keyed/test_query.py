@@ -146,6 +146,38 @@ def test_an_extra_row_is_the_last_of_its_time_and_is_not_stored() -> None:
     assert windows.query("z", at=8, plus={"x": 5})["sum_10"] == 5
 
 
+HALF_PAST = dt.datetime(2026, 1, 1, 0, 30, 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "held", "fits", "others"),
+    [
+        (pa.int64(), 1, [2, 2.0, np.int32(2), None], [1.5, np.float64(0.5), True]),
+        (pa.uint8(), 1, [255], [256, -1, 0.5, float("nan")]),
+        (pa.float64(), 1.0, [2, 0.5, None], [2**53 + 1, True, np.True_, "1"]),
+        (pa.timestamp("s"), 0, [HALF_PAST.replace(microsecond=0)], [HALF_PAST]),
+        (pa.timestamp("s"), 0, [pd.NaT, None], [5, "2026"]),
+        (pa.timestamp("us"), 0, [HALF_PAST], [HALF_PAST.replace(tzinfo=UTC)]),
+        (pa.timestamp("us", "UTC"), 0, [HALF_PAST.replace(tzinfo=UTC)], [HALF_PAST]),
+        (pa.duration("s"), 0, [dt.timedelta(1), None], [dt.timedelta(0, 0, 5), 5]),
+        (pa.date32(), 0, [HALF_PAST.date()], [HALF_PAST]),
+    ],
+    ids=str,
+)
+def test_values_of_an_extra_row_are_taken_as_they_are_or_not_at_all(
+    kind: pa.DataType, held: object, fits: list[object], others: list[object]
+) -> None:
+    """No fraction is cut, and no unit."""
+    windows = sw.KeyedWindows(on="t", windows=9, aggs={"x": sw.collect("x")})
+    windows.ingest(pa.table({"t": [1], "x": pa.array([held], kind)}))
+    for value in fits:
+        found = windows.query(plus={"x": value})["x_9"]
+        assert found[1:] == ([] if pd.isna(value) else [value])
+    for value in others:
+        with pytest.raises(sw.SpecError, match=r"plus\['x'\] .* which does not fit"):
+            windows.query(plus={"x": value})
+
+
 @pytest.mark.parametrize("emit", ["final", "arrival"])
 def test_rows_of_equal_time_are_in_the_order_of_then_by(emit: str) -> None:
     """Whichever batch they came in, and whether or not they wait."""

@@ -11,6 +11,7 @@ from slidewise.errors import SpecError
 from slidewise.formatting import format_count
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
+from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.keyed.columns import TIME
 from slidewise.keyed.explain import (
@@ -459,7 +460,7 @@ class KeyedWindows(Snapshots):
 
     def _read_batch(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
         """The columns of a batch as a table; those of the first batch are required."""
-        source = frame(batch)
+        source = frame(batch.collect() if is_lazy(batch) else batch)
         names = list(source.names) if self._query is None else self._query.schema.names
         require(source, names, "the batch")
         rows = pa.table({name: without_views(source.column(name)) for name in names})

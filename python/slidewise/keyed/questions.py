@@ -16,7 +16,12 @@ from slidewise.keyed.columns import NUMBER
 from slidewise.keyed.query import Query
 from slidewise.keyed.stream_query import without_views
 from slidewise.table.asof import cast_key, same_kind
-from slidewise.table.encoding import ValueColumn, decode_dictionary, row_numbers
+from slidewise.table.encoding import (
+    ValueColumn,
+    cast_lossless,
+    decode_dictionary,
+    row_numbers,
+)
 from slidewise.table.time_columns import TimeColumn, ticks_in_unit_of
 
 __all__ = [
@@ -198,12 +203,36 @@ def plus_row(query: Query, plus: Mapping[str, Any]) -> pa.Table:
     for name, value in plus.items():
         kind = _plus_type(query, name)
         try:
-            columns[name] = pa.array([value], kind, from_pandas=False)
+            columns[name] = _plus_array(value, kind)
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
             raise SpecError(
                 f"plus[{name!r}] is {value!r}, which does not fit {kind}: {error}"
             ) from error
     return _plus_table(query, columns, 1)
+
+
+def _plus_array(value: Any, kind: pa.DataType) -> pa.Array:
+    """A value in a type, which must hold it: Arrow itself cuts fractions and units.
+
+    Raises:
+        pyarrow.ArrowInvalid: If it would change.
+        OverflowError, TypeError, ValueError: If Arrow cannot convert it.
+    """
+    types = pa.types
+    if types.is_temporal(kind) and not types.is_time(kind):
+        given = pa.array([value], from_pandas=True)
+        if types.is_null(given.type):
+            return given.cast(kind)
+        if not same_kind(given.type, kind):
+            raise pa.ArrowInvalid("they are of different kinds")
+        return cast_lossless(given, kind)
+    array = pa.array([value], kind, from_pandas=False)
+    is_bool = isinstance(value, bool) or getattr(value, "dtype", None) == "bool"
+    if is_bool and not types.is_boolean(kind):
+        raise pa.ArrowInvalid("they are of different kinds")
+    if types.is_integer(kind) and value is not None and array[0].as_py() != value:
+        raise pa.ArrowInvalid("it is not a whole number")
+    return array
 
 
 def plus_of(
