@@ -80,6 +80,11 @@ class Model:
         marks = [at for at, row in enumerate(rows) if row[flag]]
         return rows[marks[-1] if marks else 0 :]
 
+    def recent(self, upto: int, length: int) -> list[Row]:
+        """Of the first so many rows, those within a length of the last one."""
+        end = self.entries[upto - 1][0]
+        return [row for time, row in self.entries[:upto] if time > end - length]
+
     def answers(self, index: int) -> list[tuple[int, list[Row]]]:
         query = self.queries[index]
         kind = type(query.range).__name__
@@ -104,6 +109,8 @@ class Model:
             places = range(slide, len(self.entries) + 1, slide)
             if kind == "Landmark":
                 each = [(at, self.since(at, query.flag)) for at in places]
+            elif kind == "int":
+                each = [(at, self.recent(at, query.range)) for at in places]
             else:
                 length = query.range.n
                 each = [
@@ -152,6 +159,7 @@ QUERIES = [
     sw.Query(sw.until("reset")),
     sw.Query(10, every=5),
     sw.Query(sw.rows(4), every=sw.rows(3)),
+    sw.Query(7, every=sw.rows(3)),
     sw.Query(8),
 ]
 

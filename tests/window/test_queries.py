@@ -575,10 +575,6 @@ def test_slices_are_few():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: sw.SharedWindow(sw.sum(), queries=[sw.Query(9, every=sw.rows(2))]),
-            "slides by rows over a range of time",
-        ),
         (lambda: sw.Query(sw.rows(2), every="1h"), "a number of entries, and every="),
         (lambda: sw.Query("1h", every=5), "a duration, and every=5, a length of int"),
         (lambda: sw.Query("0s", every="5m"), "range='0s' must be longer than zero"),

@@ -19,6 +19,7 @@ pub(crate) fn query((kind, range, slide, flag): QueryTuple) -> PyResult<Query> {
     let unit = match kind.as_str() {
         "time" => Unit::Time,
         "rows" => Unit::Entries,
+        "time_by_rows" => Unit::TimeByEntries,
         "session" => Unit::Session,
         "until" => Unit::Until(flag),
         "landmark_time" => Unit::LandmarkTime(flag),

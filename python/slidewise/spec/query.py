@@ -20,8 +20,9 @@ class Query:
 
     - A query of time has a window (end - range, end] for every `end` that is a multiple
       of its slide, counted from the epoch, or from `offset=`. One of entries is
-      answered after every slide of entries, over the last range of them. Without
-      `every`, windows tumble: the slide is the range.
+      answered after every slide of entries, over the last range of them. A range of
+      time may slide by entries, too: then windows end with the entry. Without `every`,
+      windows tumble: the slide is the range.
     - `session("30m")` is answered when no entry can come any more within the gap; `end`
       is the time of the last one.
     - `until("flag")` is answered with the entry whose `flag` is true, over the entries
@@ -35,8 +36,8 @@ class Query:
     Args:
         range: The length of a window: a duration such as "1h", a timedelta, an int in
             the units of integer times, or `rows(n)` for entries; or one of the above.
-        every: The slide, of the same kind; in `hopping` also `rows(n)` beside a range
-            of time. Sessions and `until` have none.
+        every: The slide, of the same kind, or `rows(n)`; sessions and `until` have
+            none.
 
     Raises:
         SpecError: If one is not a positive length, or their kinds do not go together.

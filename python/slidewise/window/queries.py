@@ -117,13 +117,6 @@ def _checked(query: object) -> Query:
             f"{describe_value(query)} is not a query: give one such as "
             "sw.Query('1h', every='5m')"
         )
-    of_time = isinstance(query.window, Length) and query.window.kind != "rows"
-    if of_time and query.counts:
-        raise SpecError(
-            f"{query!r} slides by rows over a range of time, which sw.hopping over "
-            "tables answers: in a SharedWindow give both as durations, as ints for "
-            "integer times, or as sw.rows(n)"
-        )
     return query
 
 
@@ -155,6 +148,8 @@ def query_ticks(query: Query, clock: Clock, flags: tuple[str, ...]) -> QueryTick
         return "until", 1, 1, flag
     kind = "rows" if query.counts else "time"
     if isinstance(query.window, Length):
+        of_time = query.counts and query.window.kind != "rows"
+        kind = "time_by_rows" if of_time else kind
         return kind, ticks(query.window, "range"), ticks(query.slide, "every"), 0
     slide = ticks(query.slide, "every")
     return f"landmark_{kind}", slide, slide, flag
@@ -361,7 +356,7 @@ def _amounts(query: Query) -> tuple[int, int]:
     slide = query.slide
     assert slide is not None, "filtered by the caller"
     window = query.window if isinstance(query.window, Length) else slide
-    return window.amount, slide.amount
+    return (window if window.kind == slide.kind else slide).amount, slide.amount
 
 
 def _amount(composite: int | None, kind: str) -> str:

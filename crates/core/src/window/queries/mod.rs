@@ -333,7 +333,7 @@ impl<M: Monoid> QueryWindow<M> {
         for number in numbers {
             let query = self.schedule.queries()[*number].expect("only live queries fall due");
             let count = match query.unit {
-                Unit::Time => self.count_behind(end.checked_sub(query.range)),
+                Unit::Time | Unit::TimeByEntries => self.count_behind(end.checked_sub(query.range)),
                 Unit::Entries => self.count_last(query.range),
                 // Without new entries the answer is that of the end before.
                 Unit::LandmarkTime(_)
@@ -602,11 +602,13 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         let live: Vec<_> = self.schedule.live().collect();
         for (number, query) in live {
             let mut bound = match query.unit {
-                Unit::Time => now.and_then(|now| now.checked_sub(query.range)),
+                Unit::Time | Unit::TimeByEntries => {
+                    now.and_then(|now| now.checked_sub(query.range))
+                }
                 _ => None,
             };
             let mut count = match query.unit {
-                Unit::Time => self.count_behind(bound),
+                Unit::Time | Unit::TimeByEntries => self.count_behind(bound),
                 Unit::Entries => self.count_last(query.range),
                 _ => self.count_of(number),
             };

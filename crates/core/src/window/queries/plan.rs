@@ -27,6 +27,8 @@ use std::collections::binary_heap::PeekMut;
 pub enum Unit {
     Time,
     Entries,
+    /// A range of time, which slides by entries.
+    TimeByEntries,
     /// Windows between gaps longer than the range; the slide is 1.
     Session,
     /// Windows that an entry with the flag closes; range and slide are 1.
@@ -42,7 +44,7 @@ impl Unit {
     pub fn slides_by_time(self) -> Option<bool> {
         match self {
             Self::Time | Self::LandmarkTime(_) => Some(true),
-            Self::Entries | Self::LandmarkEntries(_) => Some(false),
+            Self::Entries | Self::TimeByEntries | Self::LandmarkEntries(_) => Some(false),
             Self::Session | Self::Until(_) => None,
         }
     }

@@ -130,8 +130,19 @@ impl Schedule {
                 .map(|(_, query)| query)
                 .filter(move |query| query.unit.slides_by_time() == Some(by_time))
         };
+        let of_time = |query: &Query| query.unit == Unit::TimeByEntries;
+        let reach = self.live().map(|(_, query)| query).filter(of_time);
+        let reach = reach.map(|query| query.range).max().unwrap_or(0);
         let timed: Vec<Query> = of(true).collect();
-        let counted: Vec<Query> = of(false).collect();
+        // Where windows of time begin among the entries is not planned.
+        let planned = |query: Query| match query.unit {
+            Unit::TimeByEntries => Query {
+                range: query.slide,
+                ..query
+            },
+            _ => query,
+        };
+        let counted: Vec<Query> = of(false).map(planned).collect();
         let mut ranges = HashMap::new();
         let mut range_of = vec![0; self.queries.len()];
         for (number, query) in self.live() {
@@ -140,6 +151,7 @@ impl Schedule {
         }
         (self.range_count, self.range_of) = (ranges.len(), range_of);
         self.time = Axis::new(&timed, self.terms.offset);
+        self.time.longest = self.time.longest.max(reach);
         self.entries = Axis::new(&counted, 0);
         self.data_driven.plan(&self.queries);
         self.line_up();
@@ -395,6 +407,7 @@ impl Schedule {
                         Unit::Until(_) => 4,
                         Unit::LandmarkTime(_) => 5,
                         Unit::LandmarkEntries(_) => 6,
+                        Unit::TimeByEntries => 7,
                     };
                     tag.write(out);
                     if let Some(flag) = unit.flag() {
@@ -424,13 +437,14 @@ impl Schedule {
         for _ in 0..count {
             queries.push(match u8::read(input)? {
                 0 => None,
-                tag @ 1..=6 => {
+                tag @ 1..=7 => {
                     let unit = match tag {
                         1 => Unit::Time,
                         2 => Unit::Entries,
                         3 => Unit::Session,
                         4 => Unit::Until(u32::read(input)?),
                         5 => Unit::LandmarkTime(u32::read(input)?),
+                        7 => Unit::TimeByEntries,
                         _ => Unit::LandmarkEntries(u32::read(input)?),
                     };
                     let (range, slide) = (i64::read(input)?, i64::read(input)?);
