@@ -118,7 +118,7 @@ def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
 
 
 def _by_first_row(query: Query, rows: pa.Table, numbers: pa.Array) -> pa.Table:
-    """Rows key by key, in the order of the first row of each key in the log.
+    """Rows key by key, in the order in which the first row of each key came.
 
     The index has keys in an order of its own, another one after a restart.
     """
