@@ -224,7 +224,14 @@ class KeyedStore:
         keys: Sequence[object],
         times: object,
         windows: Sequence[tuple[str, int, str, int]],
-        plus: bool,
+    ) -> list[ArrowArray]: ...
+    def first_changes(
+        self,
+        keys: Sequence[object],
+        times: object,
+        windows: Sequence[tuple[str, int, str, int]],
+        plus: Sequence[object] | None,
+        compared: int,
     ) -> list[ArrowArray]: ...
     def ask(
         self, question: Question, key: object, at: int

@@ -100,7 +100,9 @@ class Script(Stage):
             lengths = [self._length(span) for span in spans]
             given["windows"] = lengths[0] if len(lengths) == 1 else lengths
         plus = draw.random() < 0.4
-        until = draw.random() < 0.4
+        # With `min_rows=`, when a count of values changes is known, too.
+        counts = self._folds and bool(self.plan.request.get("min_rows"))
+        until = draw.random() < 0.4 and not counts
         if until:
             given["valid_until"] = True
         if any(row.tick < floor for row in asked):
@@ -254,18 +256,42 @@ class Script(Stage):
         return found
 
     def _until(self, asked: Row, span: Span, plus: bool) -> int | None:
-        """When the earliest row of a window leaves it."""
+        """When the answers change since rows leave the window.
+
+        Where they are not folded, when its earliest row leaves it.
+        """
         if span[0] == "rows":
             return None
-        rows = (
-            self.model.ordered(asked.key).ticks if asked.key in self.model.held else []
-        )
-        ticks = [*rows, asked.tick] if plus else rows
-        held = [tick for tick in ticks if self._holds(tick, asked.tick, span)]
-        if not held:
+        held = self.model.held
+        rows = [*self.model.ordered(asked.key).rows] if asked.key in held else []
+        if plus:
+            values = dict.fromkeys(asked.values) | {
+                name: asked.values[name] for name in self._extra
+            }
+            rows.append(Row(asked.at, asked.tick, asked.key, asked.keys, values))
+        rows = [row for row in rows if self._holds(row.tick, asked.tick, span)]
+        ticks = sorted({row.tick for row in rows})
+        if self._folds:
+            types, whole = self.types, self._values(rows, asked, span)
+            left = ([row for row in rows if row.tick > tick] for tick in ticks)
+            pairs = zip(ticks, left, strict=True)
+            ticks = [
+                tick for tick, of in pairs if self._values(of, asked, span) != whole
+            ]
+            self.types = types
+        if not ticks:
             return None
-        until = min(held) + span[1] + self.plan.offset
-        return until if not self._holds(min(held), until, span) else until + 1
+        until = ticks[0] + span[1] + self.plan.offset
+        return until if not self._holds(ticks[0], until, span) else until + 1
+
+    @property
+    def _folds(self) -> bool:
+        shard = self.windows._shard
+        return shard is not None and shard.query.folds
+
+    def _values(self, rows: list[Row], asked: Row, span: Span) -> str:
+        found = repr(plain_columns(self._rolled(rows, [asked], [span])))
+        return found.replace("-0.0", "0.0")
 
     def _holds(self, tick: int, at: int, span: Span) -> bool:
         end = at - self.plan.offset

@@ -74,6 +74,29 @@ impl Incoming {
     }
 }
 
+/// Keys and times that are asked, likewise.
+struct Asked {
+    keys: KeyBytes,
+    times: Int64Array,
+    spans: Vec<Span>,
+    plus: Option<Vec<Numbers>>,
+}
+
+impl Asked {
+    fn views(&self) -> Option<Vec<Column<'_, i64>>> {
+        let plus = self.plus.as_ref()?;
+        Some(plus.iter().map(Numbers::column).collect())
+    }
+
+    fn points<'a>(&'a self, plus: Option<&'a [Column<'a, i64>]>) -> Points<'a> {
+        Points {
+            keys: self.keys.view(),
+            times: self.times.values(),
+            plus,
+        }
+    }
+}
+
 /// Windows and the names of their answers: what `KeyedStore.ask` needs again and again.
 #[pyclass(frozen, module = "slidewise._core")]
 pub(crate) struct Question {
@@ -216,22 +239,11 @@ impl KeyedStore {
         windows: Vec<SpanTuple>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Exported> {
-        let times = Numbers::import_keys(times, "times")?;
-        let rows = times.values().len();
-        let keys = KeyBytes::read(&keys, rows)?;
-        let spans = read_spans(&windows)?;
-        let plus = plus.map(|plus| self.check(read_columns(&plus)?, rows));
-        let plus = plus.transpose()?;
+        let question = self.question(&keys, times, &windows, plus)?;
         let outputs = py.detach(|| {
-            let views: Option<Vec<Column<'_, i64>>> = plus
-                .as_ref()
-                .map(|columns| columns.iter().map(Numbers::column).collect());
-            let points = Points {
-                keys: keys.view(),
-                times: times.values(),
-                plus: views.as_deref(),
-            };
-            self.store.query(&points, &spans)
+            let views = question.views();
+            let points = question.points(views.as_deref());
+            self.store.query(&points, &question.spans)
         });
         export_all(outputs)
     }
@@ -244,23 +256,35 @@ impl KeyedStore {
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
         windows: Vec<SpanTuple>,
-        plus: bool,
     ) -> PyResult<Vec<ArrowArray>> {
-        let times = Numbers::import_keys(times, "times")?;
-        let keys = KeyBytes::read(&keys, times.values().len())?;
-        let spans = read_spans(&windows)?;
+        let question = self.question(&keys, times, &windows, None)?;
         let firsts = py.detach(|| {
-            let points = Points {
-                keys: keys.view(),
-                times: times.values(),
-                plus: plus.then_some(&[]),
-            };
-            self.store.first_times(&points, &spans)
+            let views = question.views();
+            let points = question.points(views.as_deref());
+            self.store.first_times(&points, &question.spans)
         });
-        let columns = firsts.into_iter();
-        Ok(columns
-            .map(|first| ArrowArray::new(Int64Array::from(first).into()))
-            .collect())
+        Ok(export_times(firsts))
+    }
+
+    /// For each window, the time of the first entry in it without which, and without those
+    /// before it, one of the first `compared` answers at keys and times is another; null if
+    /// none ever is. `plus` as for `query`.
+    fn first_changes(
+        &self,
+        py: Python<'_>,
+        keys: Vec<Bound<'_, PyAny>>,
+        times: &Bound<'_, PyAny>,
+        windows: Vec<SpanTuple>,
+        plus: Option<Vec<Bound<'_, PyAny>>>,
+        compared: usize,
+    ) -> PyResult<Vec<ArrowArray>> {
+        let question = self.question(&keys, times, &windows, plus)?;
+        let firsts = py.detach(|| {
+            let views = question.views();
+            let points = question.points(views.as_deref());
+            self.store.first_changes(&points, &question.spans, compared)
+        });
+        Ok(export_times(firsts))
     }
 
     /// The answers for one key, by name; `None` if Arrow must convert its values first, or an
@@ -468,6 +492,23 @@ impl KeyedStore {
         })
     }
 
+    fn question(
+        &self,
+        keys: &[Bound<'_, PyAny>],
+        times: &Bound<'_, PyAny>,
+        windows: &[SpanTuple],
+        plus: Option<Vec<Bound<'_, PyAny>>>,
+    ) -> PyResult<Asked> {
+        let times = Numbers::import_keys(times, "times")?;
+        let plus = plus.map(|plus| self.check(read_columns(&plus)?, times.len()));
+        Ok(Asked {
+            keys: KeyBytes::read(keys, times.len())?,
+            spans: read_spans(windows)?,
+            plus: plus.transpose()?,
+            times,
+        })
+    }
+
     fn gone(&self, gone: Option<EntryTuple<'_>>) -> PyResult<Option<Entries>> {
         gone.map(|(keys, times, numbers)| self.entries(&keys, &times, &numbers))
             .transpose()
@@ -519,6 +560,11 @@ impl KeyedStore {
         }
         Ok(columns)
     }
+}
+
+fn export_times(times: Vec<Vec<Option<i64>>>) -> Vec<ArrowArray> {
+    let columns = times.into_iter().map(Int64Array::from);
+    columns.map(|times| ArrowArray::new(times.into())).collect()
 }
 
 fn check_length(column: &Int64Array, rows: &Int64Array) -> PyResult<()> {

@@ -167,22 +167,38 @@ class Index:
         return call
 
     def first_times(
+        self, keys: pa.Table, ticks: pa.Array, windows: tuple[WindowSpec, ...]
+    ) -> list[pa.Array]:
+        """Per window, the time of its first row at keys and times; null without one."""
+        spans = self.call(windows).spans
+        firsts = self.store.first_times(self.keys_of(keys), ticks, spans)
+        return [pa.array(first) for first in firsts]
+
+    def first_changes(
         self,
         keys: pa.Table,
         ticks: pa.Array,
         windows: tuple[WindowSpec, ...],
-        *,
-        plus: bool,
+        plus: pa.Table | None,
     ) -> list[pa.Array]:
-        """Per window, the time of its first row at keys and times; null without one."""
-        spans = self.call(windows).spans
-        firsts = self.store.first_times(self.keys_of(keys), ticks, spans, plus)
+        """Per window, the time of the first row without which the results are others.
+
+        The rows before it are gone then, too; null if they never are. As for `answers`.
+        """
+        extra = None if plus is None else self._inputs(plus)
+        call = self.call(windows)
+        # The Spec's own answers come before that of `spec_of_points`.
+        plans = call.plans[: len(self.query.spec.aggs)]
+        own = len({each for plan in plans for each in call.calls_of(plan)})
+        firsts = self.store.first_changes(
+            self.keys_of(keys), ticks, call.spans, extra, own
+        )
         return [pa.array(first) for first in firsts]
 
     def first_since(self, keys: pa.Table, ticks: pa.Array, length: int) -> pa.Array:
         """The time of the first row in (tick − length, tick] of each key, or null."""
         spans = [("time", length, "right", 0)]
-        (first,) = self.store.first_times(self.keys_of(keys), ticks, spans, False)
+        (first,) = self.store.first_times(self.keys_of(keys), ticks, spans)
         return pa.array(first)
 
     def numbers(self, keys: pa.Table, since: pa.Array, until: pa.Array) -> pa.Array:

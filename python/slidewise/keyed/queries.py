@@ -76,8 +76,9 @@ class Queries(Locked):
                 time, after all others of the key. It is not stored. Columns that are
                 left out are null.
             valid_until: Also gives `valid_until_<window>` per window: the first time at
-                which a row that is in the window leaves it, if nothing arrives. None if
-                there is no such row or time, as for `rows(n)`.
+                which the results change since rows leave it, if nothing arrives. None
+                if they never do, as for `rows(n)`. Where all rows of a window are read
+                (see below), it is the time at which the first row leaves it.
 
         Returns:
             The results by column, such as `{"n_1h": 3}`, in the order of the windows.

@@ -152,8 +152,7 @@ class FoldReader:
         results = index.answers(asked.keys, asked.ticks, spans, name_row, plus)
         until = None
         if expiry:
-            held = plus is not None
-            earliest = index.first_times(asked.keys, asked.ticks, spans, plus=held)
+            earliest = index.first_changes(asked.keys, asked.ticks, spans, plus)
             until = [
                 expiry_of(first, window, horizon)
                 for first, window in zip(earliest, windows, strict=True)

@@ -115,7 +115,7 @@ def _expiring(shard: ShardState) -> tuple[pa.Table, pa.Array]:
     ticks = keys.column(TIME).combine_chunks()
     first = pa.nulls(len(keys), pa.int64())
     if len(keys) and windows:
-        earliest = shard.index.first_times(keys, ticks, windows, plus=False)
+        earliest = shard.index.first_times(keys, ticks, windows)
         for window, times in zip(windows, earliest, strict=True):
             first = pc.min_element_wise(first, expiry_of(times, window, horizon))
         for delay in {horizon.entering(window) for window in windows} - {0}:

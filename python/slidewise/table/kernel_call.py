@@ -111,7 +111,7 @@ class KernelCall:
                 self.plans.append(plan(agg, self._columns, self._inputs, spec.on))
             except pa.ArrowNotImplementedError as error:
                 raise _no_function(agg, error) from error
-        calls = [call for plan in self.plans for call in self._calls_of(plan)]
+        calls = [call for plan in self.plans for call in self.calls_of(plan)]
         # Aggregations share equal calls.
         self._calls = {call: at for at, call in enumerate(dict.fromkeys(calls))}
 
@@ -154,7 +154,8 @@ class KernelCall:
         integer = of >= 0 and pa.types.is_integer(self._inputs.columns[of].type)
         return "whole sums" if chosen == "sums" and integer else chosen
 
-    def _calls_of(self, plan: Plan) -> tuple[Call, ...]:
+    def calls_of(self, plan: Plan) -> tuple[Call, ...]:
+        """The kernel calls of an aggregation."""
         if self.spec.min_rows and plan.count_call is not None:
             return (*plan.calls, plan.count_call)
         return plan.calls
@@ -393,7 +394,7 @@ class KernelCall:
         wanted = list(self._calls)[call]
         plans = zip(self.spec.aggs, self.plans, strict=True)
         return next(
-            (agg, plan) for (_, agg), plan in plans if wanted in self._calls_of(plan)
+            (agg, plan) for (_, agg), plan in plans if wanted in self.calls_of(plan)
         )
 
     def _below_min_rows(self, answers: list[pa.Array], call: int, row: int) -> bool:

@@ -191,6 +191,44 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         self.slides = slides;
     }
 
+    /// The time of the first entry of a window without which, and without those before it, the
+    /// first `compared` answers are others; none if they never are.
+    pub fn first_change(
+        &mut self,
+        shard: &Shard<A>,
+        point: &Point<'_, A>,
+        span: &Span,
+        compared: usize,
+    ) -> Option<i64> {
+        let (lo, hi) = bounds(span, point.at);
+        let holds_plus = point.plus.is_some() && (lo..=hi).contains(&point.at);
+        let mut before: Option<Vec<Answer<i64>>> = None;
+        let mut from = lo;
+        loop {
+            let mut fold = None;
+            if from <= hi {
+                shard.fold(self.monoid, point.number, (from, hi), &mut fold);
+            }
+            // The row that takes part leaves as one of its time does.
+            if let Some(plus) = point.plus.filter(|_| holds_plus && from <= point.at) {
+                absorb(self.monoid, &mut fold, plus);
+            }
+            self.visit(fold.as_ref(), |_| ());
+            self.answers.truncate(compared);
+            match &before {
+                None => before = Some(self.answers.clone()),
+                Some(before) if !same(before, &self.answers) => return Some(from - 1),
+                Some(_) => {}
+            }
+            let first = (from <= hi)
+                .then(|| shard.first(point.number, from))
+                .flatten();
+            let first = first.filter(|first| *first <= hi);
+            let own = (holds_plus && from <= point.at).then_some(point.at);
+            from = first.into_iter().chain(own).min()?.checked_add(1)?;
+        }
+    }
+
     /// What the windows of a span at times in order share, if they all overlap.
     fn begin(
         &self,
@@ -241,6 +279,16 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         }
         visit(&self.answers);
     }
+}
+
+/// Whether answers are the same, NaN too.
+fn same(a: &[Answer<i64>], b: &[Answer<i64>]) -> bool {
+    let pairs = a.iter().zip(b);
+    a.len() == b.len()
+        && pairs.into_iter().all(|pair| match pair {
+            (Answer::F64(a), Answer::F64(b)) => a == b || (a.is_nan() && b.is_nan()),
+            (a, b) => a == b,
+        })
 }
 
 /// The first and the last time of a window; they cross if there can be no entry in it.

@@ -317,11 +317,29 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         self.each_key(points.keys, |row, shard, number| {
             for (span, of) in spans.iter().enumerate() {
                 let (lo, hi) = bounds(of, points.times[row]);
-                let mut first = shard.first(number, lo).filter(|first| *first <= hi);
-                if points.plus.is_some() && (lo..=hi).contains(&points.times[row]) {
-                    first = Some(first.unwrap_or(points.times[row]));
-                }
-                firsts[span][row] = first;
+                firsts[span][row] = shard.first(number, lo).filter(|first| *first <= hi);
+            }
+        });
+        firsts
+    }
+
+    fn first_changes(
+        &self,
+        points: &Points<'_>,
+        spans: &[Span],
+        compared: usize,
+    ) -> Vec<Vec<Option<i64>>> {
+        let mut firsts = vec![vec![None; points.keys.len()]; spans.len()];
+        let mut answering = Answering::new(&self.aggregation, &[]);
+        self.each_key(points.keys, |row, shard, number| {
+            let plus = points.plus.map(|columns| self.entry(columns, row));
+            let point = Point {
+                number,
+                at: points.times[row],
+                plus: plus.as_ref(),
+            };
+            for (firsts, span) in firsts.iter_mut().zip(spans) {
+                firsts[row] = answering.first_change(shard, &point, span, compared);
             }
         });
         firsts

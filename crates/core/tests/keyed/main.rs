@@ -334,6 +334,29 @@ fn the_first_entry_of_a_window_is_known() {
 }
 
 #[test]
+fn the_first_entry_that_changes_an_answer_is_known() {
+    let held = store(&[agg(Kind::Max, 0)], &[DType::I64], false);
+    let mut rows = Rows::default();
+    for (time, value) in [(10, Some(5)), (20, Some(9)), (20, None), (30, Some(7))] {
+        rows.push(0, time, value, 0.0);
+    }
+    rows.push(2, 30, None, 0.0);
+    insert(&*held, &rows, 1);
+    let of_points = Keys::of(&[0, 0, 1, 2]);
+    let times = [30, 15, 30, 30];
+    let spans = [span(100, Closed::Right, 0), span(10, Closed::Right, 0)];
+    let changes = held.first_changes(&of_points.at(&times, None), &spans, 1);
+    assert_eq!(changes[0], [Some(20), Some(10), None, None]);
+    assert_eq!(changes[1], [Some(30), Some(10), None, None]);
+    let (values, validity) = ([9, 5, 1, 1], None);
+    let values = Values::I64(&values);
+    let plus = [Column { values, validity }];
+    let changes = held.first_changes(&of_points.at(&times, Some(&plus)), &spans, 1);
+    assert_eq!(changes[0], [Some(30), Some(15), Some(30), Some(30)]);
+    assert_eq!(changes[1], [Some(30), Some(15), Some(30), Some(30)]);
+}
+
+#[test]
 fn keys_without_rows_go() {
     let held = store(&[agg(Kind::Sum, 0)], &[DType::I64], false);
     for round in 0..50_i64 {
