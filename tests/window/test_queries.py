@@ -362,6 +362,23 @@ def test_an_end_at_the_time_of_an_entry_has_it():
     assert w.insert(6, 4) == [(0, 5, 3)]
 
 
+def test_a_gap_of_too_many_empty_windows_is_refused():
+    """And leaves the window as it was."""
+    w = sw.SharedWindow(sw.sum(), queries=[sw.Query(1, every=1)], empty=True)
+    w.insert(0, 1)
+    for call in (
+        lambda: w.insert(2**62, 1),
+        lambda: w.insert_many([1, 2**62], [1, 1]),
+        lambda: w.advance(2**62),
+    ):
+        with pytest.raises(sw.SpecError, match=r"windows fall due .* empty=True"):
+            call()
+    assert w.insert(3, 5) == [(0, 0, 1), (0, 1, None), (0, 2, None)]
+    w = sw.SharedWindow(sw.sum(), queries=[sw.Query(1, every=1)])
+    w.insert(0, 1)
+    assert w.insert(2**62, 1) == [(0, 0, 1)]
+
+
 def test_empty_windows():
     queries = [sw.Query(2, every=2), sw.Query(5, every=4)]
     aggs = {"n": sw.count(), "sum": sw.sum()}

@@ -104,6 +104,10 @@ impl Access {
         let mut state = self.lock(py)?;
         self.keep_clock(&mut state, new)?;
         if let Some(planning) = state.window.planning() {
+            if let Err(refused) = planning.admits_advance(ticks) {
+                drop(state);
+                return Err(self.refusal(py, refused));
+            }
             planning.advance(ticks);
         }
         state.collect_due();

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use slidewise_core::window::Refused;
 use slidewise_core::window::algorithm::ALGORITHMS;
 
-use crate::errors::OutOfOrderError;
+use crate::errors::{OutOfOrderError, spec_error};
 use crate::locking::Access;
 
 impl Access {
@@ -15,6 +15,7 @@ impl Access {
             Refused::Late { time, youngest } => self.late(py, time, youngest),
             Refused::Inner { time, oldest } => self.inner(py, time, oldest),
             Refused::Range { lo, hi } => self.part(py, lo, hi),
+            Refused::Many { time, ends } => self.many(py, time, ends),
         };
         made.unwrap_or_else(|error| error)
     }
@@ -50,6 +51,15 @@ impl Access {
         Ok(OutOfOrderError::new_err(times))
     }
 
+    fn many(&self, py: Python<'_>, time: i64, ends: i64) -> PyResult<PyErr> {
+        let at = self.restore(py, time)?;
+        Ok(spec_error(format!(
+            "up to {} {ends} windows fall due at once, nearly all of them empty: leave out \
+             empty=True, give a longer every=, or drop an entry that is too far ahead",
+            at.str()?
+        )))
+    }
+
     fn inner(&self, py: Python<'_>, time: i64, oldest: i64) -> PyResult<PyErr> {
         let (time, oldest) = (self.restore(py, time)?, self.restore(py, oldest)?);
         let (at, begin) = (time.str()?, oldest.str()?);
@@ -77,7 +87,7 @@ impl Access {
             "the whole window only"
         };
         let (lo, hi) = (self.restore(py, lo)?.str()?, self.restore(py, hi)?.str()?);
-        Ok(crate::errors::spec_error(format!(
+        Ok(spec_error(format!(
             "'{name}' answers for {answered}, not for {lo} to {hi}; algorithms that answer \
              for any part of it are {}",
             answering_ranges(&name),
@@ -101,6 +111,8 @@ impl Access {
                 Some(("inner", restored(time)?, restored(oldest)?))
             }
             Some(Refused::Range { lo, hi }) => Some(("range", bound(lo)?, bound(hi)?)),
+            // Only windows of queries refuse so, and they go over to nothing.
+            Some(Refused::Many { .. }) => None,
         })
     }
 }

@@ -235,9 +235,17 @@ impl State {
 
     /// Whether entries may be inserted at these times.
     pub(crate) fn admits(&mut self, times: &[i64]) -> Granted<()> {
-        match times.iter().min() {
-            Some(first) => self.window.admits(*first),
-            None => Ok(()),
+        let ends = times.iter().fold(None, |ends: Option<(i64, i64)>, time| {
+            let (first, last) = ends.unwrap_or((*time, *time));
+            Some((first.min(*time), last.max(*time)))
+        });
+        let Some((first, last)) = ends else {
+            return Ok(());
+        };
+        self.window.admits(first)?;
+        match last == first {
+            true => Ok(()),
+            false => self.window.admits(last),
         }
     }
 

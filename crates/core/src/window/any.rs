@@ -303,8 +303,9 @@ where
     fn insert_many(&mut self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Granted<()> {
         let mut batch = self.window.monoid().stage_columns(times, columns);
         batch.sort();
-        if let Some(first) = batch.times.first() {
+        if let (Some(first), Some(last)) = (batch.times.first(), batch.times.last()) {
             self.window.admits(*first)?;
+            self.window.admits(*last)?;
         }
         batch.combine_ties(self.window.monoid(), self.ties);
         self.window.insert_batch(batch);

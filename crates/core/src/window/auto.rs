@@ -152,7 +152,8 @@ impl<T: Element> AnyWindow<T> for Auto<T> {
 
 fn write_cause(cause: Option<Refused>, out: &mut Writer) {
     let (tag, a, b) = match cause {
-        None => return 0_u8.write(out),
+        // Windows of queries alone refuse for many ends, and do not go over.
+        None | Some(Refused::Many { .. }) => return 0_u8.write(out),
         Some(Refused::Late { time, youngest }) => (1_u8, time, youngest),
         Some(Refused::Inner { time, oldest }) => (2, time, oldest),
         Some(Refused::Range { lo, hi }) => (3, lo, hi),

@@ -53,6 +53,9 @@ pub enum Refused {
     Inner { time: i64, oldest: i64 },
     /// A query over a part of the window, where only the whole is known.
     Range { lo: i64, hi: i64 },
+    /// An entry, or an end of the wait for some, with which more empty windows fall due than
+    /// can be answered.
+    Many { time: i64, ends: i64 },
 }
 
 /// A window over entries ordered by time.

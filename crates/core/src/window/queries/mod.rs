@@ -57,6 +57,11 @@ pub trait Planning {
     fn add(&mut self, query: Query) -> usize;
     /// Drops a query; false if there is none of that number.
     fn drop_query(&mut self, number: usize) -> bool;
+    /// Whether so few ends fall due up to a time that all can be answered.
+    ///
+    /// # Errors
+    /// [`Refused::Many`].
+    fn admits_advance(&self, time: i64) -> std::result::Result<(), Refused>;
     /// Says that no entries come up to a time: ends up to it fall due.
     fn advance(&mut self, time: i64);
     /// How many slices there are, the open one included.
@@ -506,6 +511,10 @@ impl<M: Monoid> Planning for QueryWindow<M> {
         found
     }
 
+    fn admits_advance(&self, time: i64) -> std::result::Result<(), Refused> {
+        self.schedule.admits(time, time)
+    }
+
     fn advance(&mut self, time: i64) {
         if self.loading {
             return;
@@ -536,7 +545,11 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
                 time,
                 youngest: closed.saturating_add(1),
             }),
-            _ => Ok(()),
+            _ if self.loading => Ok(()),
+            _ => {
+                let late = self.schedule.terms.late.unwrap_or(0);
+                self.schedule.admits(time, time.saturating_sub(late))
+            }
         }
     }
 

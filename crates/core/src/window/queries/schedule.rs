@@ -15,6 +15,10 @@ use std::collections::{BinaryHeap, HashMap};
 use super::data_driven::{DataDriven, MAX_FLAGS};
 use super::plan::{Axis, Multiples, Query, Unit, Walk};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
+use crate::window::Refused;
+
+/// The most windows that fall due at once, where empty ones do.
+pub const MOST_ENDS: i64 = 1 << 22;
 
 /// Ends that are to come, each with its query, the earliest first.
 type Due = BinaryHeap<Reverse<(i64, usize)>>;
@@ -358,6 +362,38 @@ impl Schedule {
             return self.ends(query).next(limit.checked_add(1)?);
         }
         Some(next)
+    }
+
+    /// Whether few enough ends fall due up to a limit, where windows without entries are
+    /// answered, too: a gap has as many of them as slides fit.
+    ///
+    /// # Errors
+    /// [`Refused::Many`], with the time that is asked about.
+    pub fn admits(&self, time: i64, limit: i64) -> std::result::Result<(), Refused> {
+        let far = self.passed.max(self.last).is_some_and(|passed| {
+            let gap = i128::from(limit) - i128::from(passed);
+            gap.saturating_mul(self.due.len() as i128) > MOST_ENDS.into()
+        });
+        if !self.terms.empty || !far {
+            return Ok(());
+        }
+        let of_query = |Reverse((end, number)): &Reverse<(i64, usize)>| {
+            let slide = self.queries[*number].map_or(1, |query| query.slide);
+            let left = i128::from(limit) - i128::from(*end);
+            if left < 0 {
+                0
+            } else {
+                left / i128::from(slide) + 1
+            }
+        };
+        let ends: i128 = self.due.iter().map(of_query).sum();
+        match ends > MOST_ENDS.into() {
+            true => Err(Refused::Many {
+                time,
+                ends: i64::try_from(ends).unwrap_or(i64::MAX),
+            }),
+            false => Ok(()),
+        }
     }
 
     /// Up to where ends have been answered.
