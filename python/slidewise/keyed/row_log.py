@@ -235,14 +235,13 @@ class RowLog:
                 rows = rows.filter(pc.greater_equal(rows[NUMBER], since))
             yield rows.combine_chunks(), segment.waits
 
-    def take(self, numbers: pa.Array, *, waiting: bool = False) -> pa.Table:
+    def take(self, numbers: pa.Array) -> pa.Table:
         """The rows of some numbers, in their order.
 
         Args:
             numbers: Numbers of rows that are alive.
-            waiting: Whether to give all columns; the rows wait then.
         """
-        schema = self._schema(waits=waiting)
+        schema = self._query.leaf
         order = pc.sort_indices(numbers)
         wanted = numbers.take(order)
         sought, start, parts = int64_view(wanted), 0, [schema.empty_table()]
