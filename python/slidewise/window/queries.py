@@ -23,6 +23,7 @@ __all__ = [
     "Query",
     "Schedule",
     "from_record",
+    "length_from_record",
     "plan_lines",
     "query_ticks",
     "read_queries",
@@ -268,17 +269,22 @@ def from_record(record: object) -> Queries | None:
 def _query_of(record: object) -> Query:
     match record:
         case [["session", gap], None]:
-            return Query(Session(_positive(gap)))
+            return Query(Session(length_from_record(gap)))
         case [["until", str(column)], None]:
             return Query(Until(column))
         case [["landmark", str(column)], slide]:
-            return Query(Landmark(column), _positive(slide))
+            return Query(Landmark(column), length_from_record(slide))
         case [length, slide]:
-            return Query(_positive(length), _positive(slide))
+            return Query(length_from_record(length), length_from_record(slide))
     raise SnapshotError(f"{str(record)[:60]!r} is no query")
 
 
-def _positive(record: object) -> Length:
+def length_from_record(record: object) -> Length:
+    """A length above zero from JSON.
+
+    Raises:
+        SnapshotError: If the record is not of one.
+    """
     length = _of(record)
     if length.amount <= 0:
         raise SnapshotError(f"{str(record)[:60]!r} is no length")

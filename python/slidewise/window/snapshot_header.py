@@ -18,7 +18,7 @@ from slidewise.window.planner import (
     checked_ties,
     make_plan,
 )
-from slidewise.window.queries import from_record
+from slidewise.window.queries import from_record, length_from_record
 from slidewise.window.scalar_codec import zone_of_record
 from slidewise.window.time_codec import SIZES, Clock
 
@@ -173,13 +173,7 @@ def _defined(reference: object) -> CustomAggregation | NativeAggregation:
 
 
 def _read_length(record: object) -> Length | None:
-    match record:
-        case None:
-            return None
-        case [("time" | "integer" | "rows") as kind, int(amount), str(label)]:
-            if 0 < amount < 2**80 and not isinstance(amount, bool):
-                return Length(kind, amount, label)
-    raise SnapshotError(f"{str(record)[:60]!r} is no length")
+    return None if record is None else length_from_record(record)
 
 
 def _read_clock(plan: WindowPlan, record: object) -> Clock | None:
