@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import TaskContext
-from streams import LATE, ROLLING, read
+from streams import LATE, ROLLING, WORKERS, read
 
 from slidewise.keyed.index import Index
 from slidewise.spark import operator, rolling, session, stream
@@ -124,6 +124,7 @@ def main() -> None:
         config={
             "spark.sql.shuffle.partitions": "2",
             "spark.ui.showConsoleProgress": "false",
+            **WORKERS,
         },
     )
     pids = [spark.sparkContext._gateway.proc.pid, os.getpid()]

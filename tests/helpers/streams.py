@@ -62,6 +62,8 @@ RENAMES = {
         "FileSystemBasedCheckpointFileManager"
     )
 }
+# Forks Python workers with their imports done; of tests/helpers/spark_workers.
+WORKERS = {"spark.python.daemon.module": "warm_workers"}
 
 
 class Feed:

@@ -42,7 +42,8 @@ def spark() -> Iterator[Any]:
 
     # Workers import what tests define where tests lie.
     helpers = Path(__file__).parents[1] / "helpers"
-    paths = [str(helpers), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    paths = [str(helpers / "spark_workers"), str(helpers), str(Path(__file__).parent)]
+    paths.append(os.environ.get("PYTHONPATH", ""))
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     config = {
         PARTITIONS: "3",
@@ -51,6 +52,7 @@ def spark() -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         # Those of tests/spark/test_kills.py are renamed as Spark does by default.
         **streams.RENAMES,
+        **streams.WORKERS,
     }
     if jars := kafka_broker.connector():
         config["spark.jars"] = jars
