@@ -245,7 +245,7 @@ TestFiba.settings = settings(
     suppress_health_check=list(HealthCheck),
 )
 TestRecalculate = RecalculateMachine.TestCase
-TestRecalculate.settings = settings(TestFiba.settings, max_examples=60)
+TestRecalculate.settings = settings(TestFiba.settings, max_examples=25)
 
 
 SINGLE = {

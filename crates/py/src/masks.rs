@@ -44,7 +44,7 @@ fn holds(value: &Bound<'_, PyAny>, mask: Mask, nan: Nan) -> PyResult<bool> {
         return value.is_truthy();
     }
     Err(spec_error(format!(
-        "where= takes a column of booleans, and {} is none",
+        "{} is not a boolean: columns of where= and of flags hold true, false or null",
         described(&value)
     )))
 }
