@@ -58,6 +58,7 @@ class Script(Stage):
         # Hopping windows are asked as rolling ones.
         self.declared: list[Span] = list(plan.spans)
         if plan.case["windows"] in HOPPING:
+            self.closed = "right"
             self.declared = [("time", plan.grid[0], str(plan.request["window"]))]
         # Of the answers of the last question, by column.
         self.types: dict[str, pa.DataType] = {}

@@ -29,6 +29,27 @@ def test_sessions_are_answered_once_they_are_over(
 
 
 @pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
+@pytest.mark.parametrize("grid", [(60, 10, 0), (60, 7, 3), (5, 5, -1), (4, 9, 1)])
+@pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_windows_that_include_their_end_wait_for_it(
+    page: int,
+    seed: int,
+    by: list[str],
+    grid: tuple[int, int, int],
+    aggs: dict[str, object],
+) -> None:
+    """A watermark at the end closes them, no earlier one does."""
+    length, every, offset = grid
+    spec: dict[str, object] = {"on": "t", "by": by, "window": length, "every": every}
+    spec |= {"offset": offset, "closed": "right", "aggs": aggs}
+    rows, answers, watermark = stream_of(seed * 1000 + page + 9, spec)
+    expected = sw.hopping(rows, **spec)
+    over = pc.less_equal(expected["window_end"], watermark)
+    assert_same(answers, expected.filter(over), [*by, "window_end"])
+
+
+@pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
 @pytest.mark.parametrize("grid", [(60, 10, 0), (60, 7, 3), (5, 5, 0), (4, 9, 1)])
 @pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
 @pytest.mark.parametrize("seed", SEEDS)
@@ -155,6 +176,18 @@ def test_a_tumbling_sum_goes_on_beyond_a_page() -> None:
         windows.ingest(table.slice(start, 1000))
         windows.advance()
     windows.advance(10_000)
+    assert_same(windows.collect(), sw.hopping(table, **spec), ["window_end"])
+
+
+def test_the_least_time_is_in_no_window_that_includes_its_end() -> None:
+    """Its start would be before all times, as over a table."""
+    spec = {"on": "t", "window": 5, "closed": "right", "aggs": {"n": sw.count()}}
+    windows = sw.KeyedWindows(**spec)
+    with pytest.raises(sw.SpecError, match="beyond the times"):
+        windows.ingest(pa.table({"t": [-(2**63), 0]}))
+    table = pa.table({"t": [-(2**63) + 9, 0, 2**63 - 9]})
+    windows.ingest(table)
+    windows.advance(2**63 - 1)
     assert_same(windows.collect(), sw.hopping(table, **spec), ["window_end"])
 
 

@@ -579,11 +579,6 @@ def test_batches_answer_as_the_table(
     assert [row for part in parts for row in part.to_pylist()] == whole.to_pylist()
 
 
-def test_streams_refuse_windows_closed_at_the_right() -> None:
-    with pytest.raises(sw.SpecError, match="closed='right'"):
-        sw.KeyedWindows(window=5, closed="right", late=1, **ONE)
-
-
 @pytest.mark.parametrize("window", [sw.landmark("f"), sw.delta("km", 1)], ids=repr)
 def test_as_of_answers_have_no_rows_to_end_at(window: Any) -> None:
     table = pa.table({"t": [1], "f": [True], "km": [1], "a": [1]})

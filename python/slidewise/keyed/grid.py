@@ -10,14 +10,34 @@ __all__ = ["Grid"]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Windows that begin at `offset` and every `every` from there, in ticks."""
+    """Windows that begin at `offset` and every `every` from there, in ticks.
+
+    A window holds the times from its start up to one before its *stop*, which is its
+    end, or the tick behind it if the end belongs to it.
+
+    Attributes:
+        length: The length.
+        every: The distance between starts.
+        offset: A start.
+        step: How far the stop of a window lies behind its end: 0, or 1 if the end
+            belongs to the window and the start does not.
+    """
 
     length: int
     every: int
     offset: int
+    step: int = 0
+
+    def ends(self, stops: pa.Array) -> pa.Array:
+        """The ends of windows, as results name them."""
+        return pc.subtract(stops, self.step) if self.step else stops
+
+    def closed(self, watermark: int) -> int:
+        """The latest end of a window that a watermark closes."""
+        return watermark + 1 - self.step
 
     def beyond(self, times: pa.ChunkedArray, bits: int = 64) -> int | None:
-        """A time in a window whose start or end is beyond int64, or None.
+        """A time in a window whose start or stop is beyond int64, or None.
 
         Args:
             times: The times.
@@ -28,13 +48,13 @@ class Grid:
         for time in (ends["min"].as_py(), ends["max"].as_py()):
             if time is None:
                 continue
-            first = self.end_after(time) - self.length
+            first = self.stop_after(time) - self.length - self.step
             last = (time - self.offset) // self.every * self.every + self.offset
             if first <= time and (first < -limit or last + self.length >= limit):
                 return int(time)
         return None
 
-    def end_after(self, time: int) -> int:
-        """The earliest window end that is later than a time."""
+    def stop_after(self, time: int) -> int:
+        """The earliest stop of a window that is later than a time."""
         since = time - self.offset - self.length
         return (since // self.every + 1) * self.every + self.offset + self.length

@@ -43,24 +43,24 @@ def answer_windows(
     Args:
         query: The query.
         rows: The rows of the windows, and maybe others.
-        windows: Keys, with the ends of windows in `TIME`.
+        windows: Keys, with the stops of windows in `TIME`.
     """
     _, request = query.request([rows])
     request.name_row = naming_windows(query, windows)
-    stops = windows.column(TIME).combine_chunks()
+    ends = query.grid.ends(windows.column(TIME).combine_chunks())
     keys = windows.select(list(query.spec.by))
-    points = keys.append_column(query.spec.on, query.restore(stops))
+    points = keys.append_column(query.spec.on, query.restore(ends))
     found = query_points_of(frame(points), request, query.spec_of_points)
-    starts = pc.subtract(stops, query.grid.length)
+    starts = pc.subtract(ends, query.grid.length)
     (results,) = request.compute(replace(found, starts=starts))
     return results
 
 
 def naming_windows(query: Query, windows: pa.Table) -> Callable[[int], str]:
     """A function that names a window in messages, by key and end."""
-    stops = windows.column(TIME).combine_chunks()
+    ends = query.grid.ends(windows.column(TIME).combine_chunks())
     ended = windows.select(list(query.spec.by)).append_column(
-        "window_end", query.times.window_ends(stops)
+        "window_end", query.times.window_ends(ends)
     )
     return lambda row: describe_window(ended, row, query.spec.by)
 
@@ -72,18 +72,18 @@ def table_of_windows(
 
     Those of `spec_of_points` that are not in the Spec keep their names.
     """
-    stops = windows.column(TIME).combine_chunks()
-    starts = pc.subtract(stops, query.grid.length)
+    ends = query.grid.ends(windows.column(TIME).combine_chunks())
+    starts = pc.subtract(ends, query.grid.length)
     table = windows.select(list(query.spec.by))
     table = table.append_column("window_start", query.times.window_ends(starts))
-    table = table.append_column("window_end", query.times.window_ends(stops))
+    table = table.append_column("window_end", query.times.window_ends(ends))
     for name, _ in query.spec_of_points.aggs:
         table = table.append_column(name, results[name].array)
     return table
 
 
 def answer_empty(query: Query, windows: pa.Table) -> pa.Table:
-    """Results of empty windows: keys, with their ends in `TIME`."""
+    """Results of empty windows: keys, with their stops in `TIME`."""
     results = answer_windows(query, query.leaf.empty_table(), windows)
     table = table_of_windows(query, windows, results)
     return without_marks(table)
@@ -96,11 +96,11 @@ def without_marks(windows: pa.Table) -> pa.Table:
 
 
 def ends_between(query: Query, keys: pa.Table) -> pa.Table:
-    """The ends of the empty windows between the non-empty ones of each key.
+    """The stops of the empty windows between the non-empty ones of each key.
 
     Args:
         query: The query.
-        keys: Keys, with the ends of their non-empty windows in `TIME`.
+        keys: Keys, with the stops of their non-empty windows in `TIME`.
 
     Raises:
         SpecError: If there are too many.
@@ -161,13 +161,14 @@ def corrected_windows(
     Args:
         query: The query.
         rows: All rows of these windows, sorted; late ones are marked in `FRESH`.
-        watermark: Windows that end before it are closed.
+        watermark: Windows without times behind it are closed.
     """
     spec = query.spec_of_points
     spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = query.request([rows], spec)
     windows = find_windows(request, spec)
-    windows = windows.filter(pc.less_equal(windows.ends, min(watermark + 1, LATEST)))
+    closed = min(query.grid.closed(watermark), LATEST)
+    windows = windows.filter(pc.less_equal(windows.ends, closed))
     table = _table(request, windows)
     late = pc.greater(table[FRESH], 0)
     again = pc.greater(table[ROWS], table[FRESH])

@@ -221,9 +221,9 @@ class Index:
         return self._table(columns, times)
 
     def windows(self, since: int | None, until: int) -> pa.Table:
-        """The keys of the non-empty hopping windows that end in (since, until].
+        """The keys of the non-empty hopping windows with a stop in (since, until].
 
-        The end of each is in `TIME`.
+        The stop of each is in `TIME`.
         """
         grid = self.query.grid
         found = self.store.windows(grid.length, grid.every, grid.offset, since, until)

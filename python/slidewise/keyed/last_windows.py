@@ -19,7 +19,9 @@ __all__ = ["LastWindows"]
 
 
 class LastWindows:
-    """The last emitted window of each key: its end in `TIME`; the latest row in `LAST`.
+    """The last emitted window of each key.
+
+    Its stop is in `TIME`, the time of the latest row in `LAST`.
 
     What changed is written as a page of its own, until these have more rows than there
     are keys; then all is written as one page.

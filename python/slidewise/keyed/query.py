@@ -145,10 +145,13 @@ class Query:
     def grid(self) -> Grid:
         """The grid of the hopping window."""
         (window,) = self.spec.windows
+        every = window_ticks(window.as_every, self.times)
+        step = 1 if window.closed == "right" else 0
         return Grid(
             length=window_ticks(window.as_length, self.times),
-            every=window_ticks(window.as_every, self.times),
-            offset=window_ticks(window.as_offset, self.times),
+            every=every,
+            offset=window_ticks(window.as_offset, self.times) % every + step,
+            step=step,
         )
 
     @property

@@ -89,7 +89,7 @@ def _empty_between(shard: ShardState, closed: pa.Table) -> list[pa.Table]:
 
     Args:
         shard: The state, which notes the last windows of the keys.
-        closed: Keys, with the ends of non-empty windows in `TIME`, and the times of
+        closed: Keys, with the stops of non-empty windows in `TIME`, and the times of
             the latest rows of the keys in `LAST`.
     """
     query, by = shard.query, list(shard.query.spec.by)

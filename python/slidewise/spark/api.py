@@ -199,8 +199,7 @@ def hopping(
         by: str or list of str, the key columns; each key has its own windows.
         offset: A window length by which the starts of windows are moved.
         empty: bool; also returns windows without rows between a key's first and last.
-        closed: `"left"`, or of batch DataFrames also `"right"`: which end of a window
-            belongs to it.
+        closed: `"left"` or `"right"`: which end of a window belongs to it.
         nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
         min_rows: int; a window with fewer values that are not null gives null.
         overflow: `"raise"` or `"null"`, as for `rolling`.

@@ -282,8 +282,6 @@ def refuse_table_only(spec: Spec, where: str) -> None:
         what = None
         if window.by_position:
             what = f"the window {written(window)}"
-        elif window.every and window.closed == "right":
-            what = "hopping windows that are closed='right'"
         elif spec.several:
             what = "several hopping windows"
         if what is not None:

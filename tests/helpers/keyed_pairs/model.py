@@ -98,6 +98,8 @@ class Model:
         self.watermark: int | None = None
         self.late = 0
         self.corrects = self.case["late_rows"] == "correct"
+        # By how much the times of a window on the grid are later than [start, end).
+        self.step = int(self.case["closed"] == "right")
         # Of each key the start of its last window with rows; when keys were answered.
         self.starts: dict[Key, int] = {}
         self.given: set[tuple[Any, ...]] = set()
@@ -182,9 +184,10 @@ class Model:
         for key in {row.key for row in late}:
             ordered = self.ordered(key)
             for start, end in self._hops(key):
-                low, high = _between(ordered, start, end - 1)
+                last = end - 1 + self.step
+                low, high = _between(ordered, start + self.step, last)
                 fresh = ordered.fresh[high] - ordered.fresh[low]
-                if end - 1 <= (self.watermark or 0) and fresh:
+                if last <= (self.watermark or 0) and fresh:
                     yield _window(key, start, end, corrects=fresh < high - low)
 
     def _updates(self, new: list[Row], deletions: list[Row]) -> Iterator[Due]:
@@ -244,7 +247,7 @@ class Model:
             due = [
                 (start, end)
                 for start, end in self._hops(key)
-                if before < end - 1 <= self.watermark
+                if before < end - 1 + self.step <= self.watermark
             ]
             for start, end in due:
                 if self.case["empty"]:
@@ -260,8 +263,9 @@ class Model:
         length, every, offset = self.plan.grid
         found = set()
         for row in self.held[key]:
-            start = (row.tick - offset) // every * every + offset
-            while start + length > row.tick:
+            tick = row.tick - self.step
+            start = (tick - offset) // every * every + offset
+            while start + length > tick:
                 found.add((start, start + length))
                 start -= every
         return sorted(found)
@@ -297,7 +301,9 @@ class Model:
         kind, length, _ = window
         if due.ends is not None:
             first, last = due.ends
-            return _between(ordered, first, last - (case["windows"] != "session"))
+            if case["windows"] == "session":
+                return _between(ordered, first, last)
+            return _between(ordered, first + self.step, last - 1 + self.step)
         if kind == "rows":
             until = len(ordered.rows)
             if case["emit"] == "final":

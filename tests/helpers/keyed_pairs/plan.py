@@ -145,7 +145,7 @@ class Plan:
         self.grid = (length * self.scale, every * self.scale, offset)
         request["window"] = self.length(self.grid[0])
         request["every"] = self.length(self.grid[1])
-        request["empty"] = case["empty"]
+        request |= {"empty": case["empty"], "closed": case["closed"]}
         if offset:
             request["offset"] = self.length(offset)
 
