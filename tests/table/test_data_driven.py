@@ -533,9 +533,6 @@ ELSEWHERE: list[tuple[Spec, str]] = [
     (Spec.make(windows=["1h", sw.delta("km", 5.0)], **ONE), r"delta\('km', 5.0\)"),
     (Spec.make(windows=sw.delta("at", "5m"), **ONE), r"delta\('at', '5m'\)"),
     (Spec.make(windows=sw.landmark("f"), **ONE), r"landmark\('f'\)"),
-    (Spec.make_hopping(window=sw.until("f"), **ONE), r"until\('f'\)"),
-    (Spec.make_hopping(window=sw.rows(5), **ONE), r"rows\(5\) every rows\(5\)"),
-    (Spec.make_hopping(window=7, every=sw.rows(5), **ONE), r"7 every rows\(5\)"),
     (Spec.make_hopping(windows=["1h", "2h"], **ONE), "several hopping windows"),
 ]
 

@@ -9,6 +9,7 @@ from slidewise.keyed.query import Query
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.single_times import shown_time
 from slidewise.spec.spec import Spec
+from slidewise.spec.windows import written
 from slidewise.table.kernel_call import KernelCall
 
 __all__ = ["explain_lines", "format_bytes", "format_tick", "format_windows"]
@@ -55,7 +56,10 @@ def format_windows(spec: Spec) -> str:
         >>> format_windows(spec)
         'rolling 1h, 1d over t'
     """
-    labels = ", ".join(window.label for window in spec.windows)
+    labels = ", ".join(
+        written(window) if window.by_position else window.label
+        for window in spec.windows
+    )
     kind = "hopping" if spec.is_hopping else "rolling"
     if any(window.is_session for window in spec.windows):
         kind = "sessions with a gap of"
@@ -89,8 +93,9 @@ def _how(query: Query) -> str:
     """What the results of a window are computed from."""
     if query.folds:
         return "folds of the entries of a key"
-    if query.sessions or query.rows:
+    if query.sessions or query.closing or query.rows:
         what = "a session" if query.sessions else "windows of rows(n)"
+        what = written(query.closing) if query.closing else what
         return f"from all rows of a key: {what} may begin at any of them"
     _, call = query.request([])
     names = ", ".join(_not_folded(call))
@@ -108,8 +113,9 @@ def _not_folded(call: KernelCall) -> list[str]:
 
 def _queries(shard: Shard, watermark: int | None) -> str:
     """Which windows can be asked for, and at which times."""
-    if shard.query.sessions:
-        return "query: not for sessions, which have no length"
+    if shard.query.sessions or shard.query.until:
+        what = "sessions" if shard.query.sessions else "windows that a flag closes"
+        return f"query: not for {what}, which have no length"
     evicted = shard.evicted(watermark)
     horizon = Horizon(shard.query, shard.kept, evicted)
     text = f"query: any window up to {horizon.label}"

@@ -136,12 +136,12 @@ def ends_between(query: Query, keys: pa.Table) -> pa.Table:
 
 
 def answer_sessions(query: Query, rows: pa.Table, since: int) -> pa.Table:
-    """Results of sessions.
+    """Results of sessions, or of windows that rows close.
 
     Args:
         query: The query.
-        rows: All rows of some sessions.
-        since: Results are given only for sessions that end at or after this time.
+        rows: All rows of some of them.
+        since: Results are given only for those that end at or after this time.
     """
     _, request = query.request([rows])
     windows = find_windows(request, query.spec)
@@ -178,6 +178,6 @@ def corrected_windows(
 def answer_none(query: Query) -> pa.Table:
     """An empty table of results."""
     rows = query.leaf.empty_table()
-    if query.sessions:
+    if query.sessions or query.closing:
         return answer_sessions(query, rows, 0)
     return answer_empty(query, query.ended.empty_table())

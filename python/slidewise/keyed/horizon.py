@@ -18,6 +18,7 @@ from slidewise.spec.durations import (
     parse_offset,
 )
 from slidewise.spec.spec import Spec, WindowSpec, parse_lengths
+from slidewise.spec.windows import written
 from slidewise.table.time_columns import TimeColumn, window_ticks
 
 __all__ = ["Horizon", "kept_ticks", "parse_keep", "refuse_sessions"]
@@ -27,16 +28,18 @@ _LARGEST = 2**63 - 1
 
 
 def refuse_sessions(spec: Spec) -> None:
-    """Refuses sessions, which have no length.
+    """Refuses windows without a length: sessions, and those that a flag closes.
 
     Raises:
         SpecError: If there are some.
     """
-    if any(window.is_session for window in spec.windows):
-        raise SpecError(
-            "a session has no length, so that no query can end it at any time: ask "
-            "for windows of a length, by KeyedWindows of their own"
-        )
+    for window in spec.windows:
+        if window.is_session or window.column:
+            what = "a session" if window.is_session else f"the window {written(window)}"
+            raise SpecError(
+                f"{what} has no length, so that no query can end it at any time: ask "
+                "for windows of a length, by KeyedWindows of their own"
+            )
 
 
 def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
@@ -50,8 +53,9 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
     length = parse_offset(keep, "keep")
     given = Argument("keep", keep)
     for window in spec.windows:
-        if window.is_session:
-            raise SpecError(given, " does not apply to sessions: leave it out")
+        if window.is_session or window.column:
+            what = "sessions" if window.is_session else f"the window {written(window)}"
+            raise SpecError(given, f" does not apply to {what}: leave it out")
         if window.kind == "rows":
             continue
         if window.kind != length.kind:
@@ -218,8 +222,8 @@ class Horizon:
 
 
 def _as_rolling(window: WindowSpec) -> WindowSpec:
-    """A rolling window as long as a window on the grid: (end − length, end]."""
-    if not window.every:
+    """A rolling window as long as one that slides: (end − length, end]."""
+    if not (window.every or window.every_rows):
         return window
     return WindowSpec(window.kind, window.length, 0, 0, "right", window.label)
 

@@ -206,8 +206,14 @@ class Index:
 
         In order of the ranges; within each in the order of the query.
         """
-        _, numbers = self.store.rows(self.keys_of(keys), since, until, None)
-        return pa.array(numbers)
+        return self.numbers_by_key(keys, since, until)[1]
+
+    def numbers_by_key(
+        self, keys: pa.Table, since: pa.Array, until: pa.Array
+    ) -> tuple[pa.Array, pa.Array]:
+        """As `numbers`, and before them which of the ranges each is in."""
+        points, numbers = self.store.rows(self.keys_of(keys), since, until, None)
+        return pa.array(points), pa.array(numbers)
 
     def last_times(self, keys: pa.Table) -> pa.Array:
         """The latest time of each key; null for one without rows."""

@@ -40,8 +40,8 @@ from slidewise.keyed.validation import (
     refuse_flag,
     then_columns,
 )
-from slidewise.spec.durations import Session, WindowLike
-from slidewise.spec.spec import Spec, check_column_name
+from slidewise.spec.durations import WindowLike
+from slidewise.spec.spec import HoppingLike, Spec, check_column_name
 from slidewise.table.time_columns import window_ticks
 
 __all__ = ["KeyedWindows"]
@@ -65,7 +65,8 @@ class KeyedWindows(Snapshots):
       leaves one of its windows: the windows at the watermark. So a table with the last
       result of each key is never behind the watermark.
     - "slide": per key and hopping window, when the watermark passes its end. A session
-      is emitted when the watermark passes its last row by the gap. Empty windows
+      is emitted when the watermark passes its last row by the gap, a window that a row
+      closes (`until("flag")`, `every=rows(k)`) when it passes that row. Empty windows
       (`empty=True`) are emitted with the key's next non-empty one.
 
     Rows of one batch have arrived together, unless `arrival=` orders them.
@@ -88,7 +89,7 @@ class KeyedWindows(Snapshots):
             `_correction` true, so that the last results are those of the whole table;
             rows are kept for twice the longest window for that, and rows that are later
             still are treated as by "flag". "correct" supports neither sessions, nor
-            `empty=True`, nor `rows(n)` alone.
+            windows that rows close, nor `empty=True`, nor `rows(n)` alone.
         keep: For how long rows are kept behind the watermark at least, as `late`: the
             horizon of `query`. Default: the longest window and `late`.
         then_by: A column, or several, to order rows of equal time: values, then NaN,
@@ -130,7 +131,7 @@ class KeyedWindows(Snapshots):
         on: str | None = None,
         by: str | Sequence[str] | None = None,
         windows: WindowLike | Iterable[WindowLike] | None = None,
-        window: WindowLike | Session | None = None,
+        window: HoppingLike | None = None,
         every: WindowLike | None = None,
         aggs: Mapping[str, Aggregation] | None = None,
         closed: str | None = None,
@@ -370,8 +371,8 @@ class KeyedWindows(Snapshots):
         """Evicts all keys whose latest row is at or before a time.
 
         Keys are evicted without it once no window can hold their rows, except where
-        there are windows of `rows(n)`. Hopping windows and sessions of these keys that
-        are still open are dropped, too.
+        there are windows of `rows(n)`, or that rows close. Hopping windows and sessions
+        of these keys that are still open are dropped, too.
 
         Args:
             until: A time, as for `advance`. With `emit="final"` or "slide", at most the

@@ -194,7 +194,7 @@ class Queries(Locked):
             SpecError: If there were no rows yet, or there are sessions.
         """
         shard = self._shard
-        if shard is None or shard.query.sessions:
+        if shard is None or shard.query.sessions or shard.query.until:
             refuse_sessions(self._spec)
             raise SpecError(f"there are no rows yet: ingest some before {call}")
         return shard

@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from slidewise.aggregations import count
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
-from slidewise.keyed.columns import ARRIVAL, LAST, ROWS, TIME
+from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.single_times import tick_of
-from slidewise.spec.spec import Spec
+from slidewise.spec.spec import Spec, WindowSpec
 from slidewise.table.asof import query_points_of
 from slidewise.table.batched_rolling import describe_row
 from slidewise.table.encoding import (
@@ -82,7 +82,8 @@ class Query:
         if self.corrects and self.emit == "final":
             return tuple(name for name in self.schema.names if name != self.spec.on)
         aggregated = (name for _, agg in self.spec.aggs for name in agg.columns)
-        names = dict.fromkeys([*self.spec.by, *aggregated, *self.then_by])
+        flags = (window.column for window in self.spec.windows if window.column)
+        names = dict.fromkeys([*self.spec.by, *aggregated, *flags, *self.then_by])
         return tuple(name for name in names if name != self.spec.on)
 
     @cached_property
@@ -119,7 +120,7 @@ class Query:
         """The length of the longest window of time, with its offset, in ticks."""
         lengths = [0]
         for window in self.spec.windows:
-            if window.kind != "rows":
+            if window.kind != "rows" and not window.column:
                 lengths.append(window_ticks(window.as_length, self.times))
                 if window.offset and not window.every:
                     lengths[-1] += window_ticks(window.as_offset, self.times)
@@ -129,6 +130,30 @@ class Query:
     def sessions(self) -> bool:
         """Whether there are sessions."""
         return any(window.is_session for window in self.spec.windows)
+
+    @cached_property
+    def closing(self) -> WindowSpec | None:
+        """The window that rows close, if there is one."""
+        windows = self.spec.windows if self.spec.is_hopping else ()
+        return next((window for window in windows if window.by_position), None)
+
+    @cached_property
+    def until(self) -> str | None:
+        """The column of flags, if these close windows."""
+        return None if self.closing is None else self.closing.column or None
+
+    def closers(self, rows: pa.Table) -> pa.Table:
+        """A copy of the rows that may close a window, by key, time and number."""
+        places = row_numbers(len(rows))
+        if self.until is not None:
+            flags = rows[self.until].cast(pa.bool_()).combine_chunks()
+            places = places.filter(pc.fill_null(flags, False))
+        return rows.select([TIME, *self.spec.by, NUMBER]).take(places).combine_chunks()
+
+    @property
+    def lasts(self) -> bool:
+        """Whether rows may be kept for as long as their key is."""
+        return bool(self.rows or self.until)
 
     @cached_property
     def ended(self) -> pa.Schema:
@@ -162,7 +187,7 @@ class Query:
     @cached_property
     def folds(self) -> bool:
         """Whether results are folds of entries, so that no rows are needed."""
-        whole = self.rows or self.sessions
+        whole = self.rows or self.sessions or self.closing
         return not whole and self.request([])[1].folds
 
     @cached_property
@@ -306,7 +331,7 @@ class Query:
         Raises:
             SpecError: Naming the time.
         """
-        if self.emit != "slide" or self.sessions:
+        if self.emit != "slide" or self.sessions or self.closing:
             return
         bits = 32 if pa.types.is_date32(self.times.original.type) else 64
         time = self.grid.beyond(rows.column(TIME), bits)
@@ -395,7 +420,7 @@ class Query:
 
         For hopping windows it counts rows, too, to find the non-empty windows.
         """
-        counted = self.emit == "slide" and not self.sessions
+        counted = self.emit == "slide" and not (self.sessions or self.closing)
         rows = ((ROWS, count()),) if counted else ()
         return replace(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
 

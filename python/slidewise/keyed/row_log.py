@@ -327,8 +327,13 @@ class RowLog:
 
     def compact_if_sparse(self, is_alive: Mask | None) -> None:
         """Compacts a log that has doubled since it was compacted."""
-        if len(self) > 2 * self._compacted + _FEW:
+        if self.is_sparse:
             self.compact(is_alive)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it has doubled since it was compacted."""
+        return len(self) > 2 * self._compacted + _FEW
 
     def compact(self, is_alive: Mask | None = None) -> None:
         """Rewrites the log without rows behind the horizon and deleted ones.

@@ -11,6 +11,7 @@ from slidewise.keyed import slides, updates
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.corrections import corrected
 from slidewise.keyed.index import EARLIEST, LATEST
+from slidewise.keyed.row_ends import surplus_rows
 from slidewise.keyed.shard_state import ShardState, without
 from slidewise.table.encoding import row_numbers
 
@@ -151,6 +152,12 @@ class Shard(ShardState):
         until = self.evicted(watermark)
         if until is None or until < EARLIEST:
             return
+        if self.query.closing:
+            if self.log.is_sparse:
+                gone = surplus_rows(self.query, self.index, self.log, until)
+                self.index.insert(self.no_rows, gone)
+                self.log.compact(self.index.is_held)
+            return
         known = self.log.until
         if known is None or until - known > self.kept // _SHARE:
             if self.query.spec.empty:
@@ -176,13 +183,13 @@ class Shard(ShardState):
         self.flushed = max(known, watermark)
         if self.query.emit == "final":
             self.log.release(self.flushed)
-        if self.query.sessions:
+        if self.query.sessions or self.query.until:
             self.log.compact_if_sparse(self.index.is_held)
         self._evict(watermark)
         return None if answers is None else self.query.marked(answers)
 
     def _answer_final(self, watermark: int) -> pa.Table | None:
-        parts, query = self._take_due(watermark), self.query
+        parts, query = self.take_due(watermark), self.query
         if not parts:
             return None
         rows = query.sort(pa.concat_tables(parts).combine_chunks())
@@ -194,21 +201,6 @@ class Shard(ShardState):
         earlier = numbers.filter(pc.invert(pc.is_in(numbers, due)))
         before = self.log.take(earlier)
         return query.answered(rows, query.answer_final(before, rows))
-
-    def _take_due(self, watermark: int) -> list[pa.Table]:
-        """The rows that wait for a watermark, which wait no more."""
-        due = []
-        waiting, self.waiting = self.waiting, []
-        for held in waiting:
-            if held.latest <= watermark:
-                due.append(held.rows)
-            elif held.earliest > watermark:
-                self.waiting.append(held)
-            else:
-                is_due = pc.less_equal(held.rows[TIME], watermark)
-                due.append(held.rows.filter(is_due))
-                self.wait(held.rows.filter(pc.invert(is_due)))
-        return due
 
     def _arrive(self, rows: pa.Table) -> list[pa.Array]:
         """Takes new rows; their results, as of their arrival."""

@@ -7,7 +7,7 @@ then on.
 """
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from slidewise.keyed.index import EARLIEST, LATEST, Index
 from slidewise.keyed.last_windows import LastWindows
 from slidewise.keyed.pages import Pages, Store
 from slidewise.keyed.query import later_than
+from slidewise.keyed.row_ends import closed_rows
 from slidewise.keyed.row_log import RowLog
 from slidewise.keyed.snapshots import BROKEN, checked_ints
 from slidewise.keyed.stream_query import StreamQuery
@@ -161,7 +162,9 @@ class ShardState:
     def _enter(self, index: Index, since: int) -> None:
         """Takes the rows of the log from a number on into an index."""
         for rows, waits in self.log.alive(since):
-            if waits:
+            if self.query.closing:
+                self.wait(self._unflushed(self.query.closers(rows)))
+            elif waits:
                 self.wait(self._unflushed(rows))
             self._insert(index, rows)
         if self.log.until is not None:
@@ -169,6 +172,32 @@ class ShardState:
         reach = self.query.reach
         if self.query.sessions and self.flushed is not None:
             index.store.sessions(reach, max(self.flushed - reach, EARLIEST))
+        if self.query.until and self.flushed is not None:
+            self.close(index, self.take_due(self.flushed))
+
+    def close(self, index: Index, ends: Sequence[pa.Table]) -> pa.Table:
+        """Removes the windows of `until` that some rows close; gives their rows."""
+        if not ends:
+            return self.no_rows
+        ended = pa.concat_tables(ends).combine_chunks()
+        rows = closed_rows(self.query, index, self.log, ended)
+        index.insert(self.no_rows, rows)
+        return rows
+
+    def take_due(self, watermark: int) -> list[pa.Table]:
+        """The rows that wait for a watermark, which wait no more."""
+        due = []
+        waiting, self.waiting = self.waiting, []
+        for held in waiting:
+            if held.latest <= watermark:
+                due.append(held.rows)
+            elif held.earliest > watermark:
+                self.waiting.append(held)
+            else:
+                is_due = pc.less_equal(held.rows[TIME], watermark)
+                due.append(held.rows.filter(is_due))
+                self.wait(held.rows.filter(pc.invert(is_due)))
+        return due
 
     def follow(self, directory: Directory, changed: Collection[int] = ()) -> None:
         """Takes over what was committed after this state, in another process.
@@ -203,8 +232,11 @@ class ShardState:
         self._enter(self.index, log.next_row)
 
     def _unflushed(self, rows: pa.Table) -> pa.Table:
-        """The rows whose results were not emitted yet."""
-        if self.flushed is None:
+        """The rows whose results were not emitted yet.
+
+        All rows where flags close windows: `close` leaves out what was emitted.
+        """
+        if self.flushed is None or self.query.until:
             return rows
         return rows.filter(pc.greater(rows[TIME], self.flushed))
 
@@ -255,7 +287,7 @@ class ShardState:
 
     def evicted(self, watermark: int | None) -> int | None:
         """The time up to which rows may be evicted; None if all rows are kept."""
-        if watermark is None or self.query.sessions:
+        if watermark is None or self.query.sessions or self.query.until:
             return self.log.until
         until = watermark - self.kept
         # A thread may be about to move the watermark.
@@ -270,7 +302,10 @@ class ShardState:
             if waits:
                 self.wait(self._numbered(part, first))
             first += len(part)
-        self.coming.append(self._numbered(rows, self.log.next_row - len(rows)))
+        numbered = self._numbered(rows, self.log.next_row - len(rows))
+        self.coming.append(numbered)
+        if self.query.closing:
+            self.wait(self.query.closers(numbered))
 
     def enter(self) -> None:
         """Applies a batch to the index: readers see all of it or nothing."""
@@ -290,8 +325,9 @@ class ShardState:
     def wait(self, rows: pa.Table) -> None:
         """Notes rows that wait for the watermark."""
         if len(rows):
-            numbers = [NUMBER] if self.query.finds_rows else []
-            rows = rows.select([*self.query.waiting.names, *numbers])
+            if not self.query.closing:
+                numbers = [NUMBER] if self.query.finds_rows else []
+                rows = rows.select([*self.query.waiting.names, *numbers])
             ends = pc.min_max(rows[TIME])
             self.waiting.append(Waiting(rows, ends["min"].as_py(), ends["max"].as_py()))
 
@@ -392,7 +428,7 @@ class ShardState:
     def keys(self, watermark: int | None) -> pa.Table:
         """The keys with rows in the horizon, each with its latest time."""
         found = self.index.keys()
-        if watermark is not None and not self.query.rows:
+        if watermark is not None and not self.query.lasts:
             reached = later_than(found[TIME], watermark - self.kept)
             found = found.filter(reached)
         times = self.query.restore(found.column(TIME).combine_chunks())
@@ -407,7 +443,7 @@ class ShardState:
             watermark: The watermark, or None.
         """
         last = self.index.last_times(key)[0].as_py()
-        if last is None or watermark is None or self.query.rows:
+        if last is None or watermark is None or self.query.lasts:
             return last is not None
         return bool(last > watermark - self.kept)
 

@@ -1,16 +1,17 @@
-"""Closes hopping windows and sessions that the watermark passes.
+"""Closes hopping windows, sessions and windows of rows that the watermark passes.
 
 A hopping window is closed when the watermark passes its end. Results are emitted for
 non-empty windows and, with `empty=True`, for the empty ones since the last emitted
 window of the key. A session is closed when the watermark passes its last row by the
-gap, since no row may join it then; its rows are evicted.
+gap, since no row may join it then; its rows are evicted. A window that a row closes is
+emitted when the watermark passes this row.
 """
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.frames.base import Result
-from slidewise.keyed.columns import LAST, ROWS, TIME
+from slidewise.keyed.columns import LAST, NUMBER, ROWS, TIME
 from slidewise.keyed.hop_windows import (
     answer_empty,
     answer_sessions,
@@ -22,6 +23,7 @@ from slidewise.keyed.hop_windows import (
 )
 from slidewise.keyed.index import EARLIEST, LATEST
 from slidewise.keyed.query import Query
+from slidewise.keyed.row_ends import due_rows
 from slidewise.keyed.shard_state import ShardState
 
 __all__ = ["answer", "due"]
@@ -38,6 +40,9 @@ def due(shard: ShardState) -> int | None:
     since = _since(shard)
     if since is None:
         return None
+    if query.closing:
+        ends = (held.earliest for held in shard.waiting)
+        return None if shard.earliest is None else min(ends, default=None)
     grid = query.grid
     end = store.next_window(grid.length, grid.every, grid.offset, since)
     return None if end is None else int(end) - 1
@@ -53,6 +58,8 @@ def answer(shard: ShardState, watermark: int) -> pa.Table | None:
     query = shard.query
     if query.sessions:
         return _answer_sessions(shard, watermark)
+    if query.closing:
+        return _answer_closed_by_rows(shard, watermark)
     since = _since(shard)
     if since is None:
         return None
@@ -115,6 +122,23 @@ def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
         return None
     rows = _by_first_row(query, shard.log.take(numbers), numbers)
     return answer_sessions(query, rows, shard.earliest)
+
+
+def _answer_closed_by_rows(shard: ShardState, watermark: int) -> pa.Table | None:
+    """A row per window that a row closes."""
+    query, since = shard.query, shard.earliest
+    if since is None or not (due := shard.take_due(watermark)):
+        return None
+    if query.until:
+        rows = shard.close(shard.index, due)
+    else:
+        passed = pa.concat_tables(due).combine_chunks()
+        rows = due_rows(query, shard.index, shard.log, passed)
+        since = max(since, pc.min(passed[TIME]).as_py())
+    if not len(rows):
+        return None
+    rows = _by_first_row(query, rows, rows[NUMBER].combine_chunks())
+    return answer_sessions(query, rows.drop_columns(NUMBER), since)
 
 
 def _by_first_row(query: Query, rows: pa.Table, numbers: pa.Array) -> pa.Table:

@@ -19,6 +19,7 @@ from slidewise.keyed.columns import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, Query
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec, refuse_table_only
+from slidewise.spec.windows import written
 
 __all__ = [
     "check_emit",
@@ -214,6 +215,18 @@ def _check_correctable(query: Query) -> None:
             _CORRECT,
             " sends results again, but a late row may join two sessions that were "
             "emitted, and one of them could not be retracted: use ",
+            Argument("late_rows", "drop"),
+            ", a larger ",
+            Argument("late"),
+            ", or windows on a grid",
+        )
+    if query.closing is not None:
+        raise SpecError(
+            _CORRECT,
+            " sends results again, but a late row of the window ",
+            written(query.closing),
+            " changes where those behind it begin and end, and results that were "
+            "emitted could not be retracted: use ",
             Argument("late_rows", "drop"),
             ", a larger ",
             Argument("late"),

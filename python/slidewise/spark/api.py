@@ -191,11 +191,12 @@ def hopping(
         df: DataFrame, batch or streaming; without it, the call returns a function.
         on: str, the column of event times.
         window: The length of windows: `"1h"`, a timedelta, an int for integer times; or
-            `slidewise.session("30m")`, whose windows end at a gap. Of batch DataFrames
-            also `slidewise.rows(n)` and `slidewise.until("flag")`.
+            `slidewise.session("30m")`, whose windows end at a gap; `slidewise.rows(n)`;
+            or `slidewise.until("flag")`, whose windows a row with the flag closes.
         windows: Several of these instead, of batch DataFrames.
         aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
-        every: The distance between the starts of windows, by default their length.
+        every: The distance between the starts of windows, by default their length. With
+            `slidewise.rows(k)` a window ends with every k-th row of a key.
         by: str or list of str, the key columns; each key has its own windows.
         offset: A window length by which the starts of windows are moved.
         empty: bool; also returns windows without rows between a key's first and last.

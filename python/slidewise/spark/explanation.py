@@ -92,10 +92,15 @@ def _state(query: StreamQuery) -> list[str]:
     kept = [] if reach is None else [f"for {twice}{reach.label} behind the watermark"]
     if query.sessions:
         kept = ["until their session is over"]
+    if query.until:
+        kept = ["until a flag closes their window"]
     if query.spec.empty:
         kept.append("the end of the last window of each key for ever")
     if query.rows:
         kept.append(f"the last {query.rows} of each key for ever")
+    if query.closing and not query.until:
+        more = query.closing.every_rows - 1
+        kept.append(f"up to {more} more of each key, to count them")
     widths = [_width(field.type) for field in query.leaf]
     unknown = " and its text" if None in widths else ""
     each = sum(width or 4 for width in widths)
@@ -113,7 +118,7 @@ def _state(query: StreamQuery) -> list[str]:
             "  nothing is folded: a micro-batch reads all rows in the windows of its "
             "keys, as some aggregation needs them"
         )
-    if reach is not None and not query.sessions:
+    if reach is not None and not (query.sessions or query.until):
         seconds = reach.length / 1e9 * (2 if query.corrects else 1)
         lines.append(
             "  with 1,000 rows a second that are about "

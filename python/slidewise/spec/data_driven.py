@@ -78,11 +78,13 @@ _EXPONENTS = 400
 
 
 def until(flag: str) -> Until:
-    """Windows that rows close: for `hopping`, and for a `Query` of a `SharedWindow`.
+    """Windows that rows close: for `hopping`, streams, and a `Query`.
 
     A row whose `flag` is true is the last one of its window; the next row (of the same
     key) begins another. Null is not true. Rows are in order of time, those of equal
-    time as in the table.
+    time as in the table. In `KeyedWindows` and streaming DataFrames these are in order
+    of arrival or `then_by`, and a window is emitted when the watermark passes its last
+    row.
 
     Args:
         flag: The column of booleans.

@@ -280,7 +280,7 @@ def refuse_table_only(spec: Spec, where: str) -> None:
     """
     for window in spec.windows:
         what = None
-        if window.by_position:
+        if window.by_position and not window.is_hop:
             what = f"the window {written(window)}"
         elif spec.several:
             what = "several hopping windows"

@@ -12,7 +12,11 @@ HOPPING = {
     "uneven hop": (20, 7),
     "gaps": (4, 9),
     "session": (3, 0),
+    "until": (0, 0),
+    "rows by rows": (5, 3),
+    "range by rows": (20, 3),
 }
+BY_ROWS = ("until", "rows by rows", "range by rows")
 ROLLING: dict[str, list[tuple[str, int]]] = {
     "short": [("time", 7)],
     "long": [("time", 40)],
@@ -75,16 +79,17 @@ def fits(case: Case) -> bool:
     late_rows = case.get("late_rows", "drop")
     hopping = windows in HOPPING
     counted = windows in ("rows", "rows and time")
+    no_grid = windows == "session" or windows in BY_ROWS
     refused = [
         windows and emit and hopping != (emit == "slide"),
         case.get("arrival") and emit not in (None, "arrival"),
         late_rows == "flag" and emit in ("update", "slide"),
-        late_rows == "correct" and windows in ("session", "rows"),
+        late_rows == "correct" and (no_grid or windows == "rows"),
         late_rows == "correct" and case.get("empty"),
-        case.get("empty") and windows and (not hopping or windows == "session"),
-        case.get("closed", "right") != "right" and (windows == "session" or counted),
+        case.get("empty") and windows and (not hopping or no_grid),
+        case.get("closed", "right") != "right" and (no_grid or counted),
         case.get("closed") in ("both", "neither") and hopping,
-        case.get("offset") and (counted or windows == "session"),
+        case.get("offset") and (counted or no_grid),
         case.get("ties") == "rows" and hopping,
         case.get("ties") == "rows" and case.get("closed") in ("left", "neither"),
     ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from keyed_pairs.factors import BY_ROWS, HOPPING
 from keyed_pairs.plan import Plan
 from keyed_pairs.stream import Row
 
@@ -26,6 +27,7 @@ class Due:
         tick: The time of its row.
         row: The row that is answered, if one is.
         ends: The window's own ends, for windows at a distance from one another.
+        places: From where to where its rows are, if rows are its ends.
         corrects: What `_correction` is, or None where the words leave it open.
         late: Whether it is a late row that is given back.
         must: Whether it may not be left out.
@@ -36,6 +38,7 @@ class Due:
     tick: int
     row: Row | None = None
     ends: tuple[int, int] | None = None
+    places: tuple[int, int] | None = None
     corrects: bool | None = False
     late: bool = False
     must: bool = True
@@ -244,6 +247,11 @@ class Model:
                     if before < last + gap <= self.watermark:
                         yield _window(key, first, last)
                 continue
+            if self.case["windows"] in BY_ROWS:
+                for places, start, end in self._ended_by_rows(key):
+                    if before < end <= self.watermark:
+                        yield Due((key, start, end), key, end, None, None, places)
+                continue
             due = [
                 (start, end)
                 for start, end in self._hops(key)
@@ -269,6 +277,23 @@ class Model:
                 found.add((start, start + length))
                 start -= every
         return sorted(found)
+
+    def _ended_by_rows(self, key: Key) -> Iterator[tuple[tuple[int, int], int, int]]:
+        """From where to where they are, and between which times."""
+        ordered, begin = self.ordered(key), 0
+        length, every = HOPPING[self.case["windows"]]
+        for at, row in enumerate(ordered.rows):
+            first, until = ordered.rows[begin].tick, at + 1
+            if self.case["windows"] == "until":
+                if row.values["b"] is True:
+                    yield (begin, until), first, row.tick
+                    begin = until
+            elif until % every == 0 and self.case["windows"] == "rows by rows":
+                low = max(0, until - length)
+                yield (low, until), ordered.ticks[low], row.tick
+            elif until % every == 0:
+                start = row.tick - self.plan.grid[0]
+                yield (bisect_right(ordered.ticks, start), until), start, row.tick
 
     def _sessions(self, key: Key) -> Iterator[tuple[int, int]]:
         """From the first to the last of rows that follow one another in the gap."""
@@ -299,6 +324,8 @@ class Model:
         """From where to where a window reaches, among the ordered rows of its key."""
         ordered, case = self.ordered(due.key), self.case
         kind, length, _ = window
+        if due.places is not None:
+            return due.places
         if due.ends is not None:
             first, last = due.ends
             if case["windows"] == "session":
@@ -354,4 +381,4 @@ def _back(row: Row) -> Due:
 
 
 def _window(key: Key, start: int, end: int, corrects: bool = False) -> Due:
-    return Due((key, start, end), key, end, None, (start, end), corrects)
+    return Due((key, start, end), key, end, None, (start, end), corrects=corrects)

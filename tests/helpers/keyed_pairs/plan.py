@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import slidewise as sw
-from keyed_pairs.factors import CATALOGUE, HOPPING, ROLLING, Case, is_heavy
+from keyed_pairs.factors import BY_ROWS, CATALOGUE, HOPPING, ROLLING, Case, is_heavy
 
 _ZONE = "Europe/Berlin"
 _WORDS = ["", "a", "bb", "ccc", "ä"]
@@ -61,7 +61,8 @@ class Plan:
         then_by: Those that order rows of equal time.
         columns: All columns with their types.
         spans: Per window its kind ("time" or "rows"), length, and label.
-        grid: Length, distance and offset of hops; a session's distance is 0.
+        grid: Length, distance and offset of hops; a session's distance is 0, as is that
+            of windows that rows end.
         late: In ticks.
         offset: In ticks, of rolling windows.
         reach: How far the longest window of time reaches back.
@@ -111,6 +112,7 @@ class Plan:
             kinds["k2"] = pa.int32()
         names = [*self.then_by, *(["came"] if self.case["arrival"] else [])]
         names += ["gone"] if self.case["deletes"] else []
+        names += ["b"] if self.case["windows"] == "until" else []
         for agg in self.case["aggs"]:
             names += [name for name in CATALOGUE[agg].columns if name != "t"]
         return kinds | {name: TYPES[name] for name in dict.fromkeys(names)}
@@ -141,6 +143,9 @@ class Plan:
             self.grid = (length, 0, 0)
             request["window"] = sw.session(self.length(length))
             return
+        if case["windows"] in BY_ROWS:
+            self._hopping_by_rows(length, every)
+            return
         offset = case["offset"] * self.scale
         self.grid = (length * self.scale, every * self.scale, offset)
         request["window"] = self.length(self.grid[0])
@@ -148,6 +153,15 @@ class Plan:
         request |= {"empty": case["empty"], "closed": case["closed"]}
         if offset:
             request["offset"] = self.length(offset)
+
+    def _hopping_by_rows(self, length: int, every: int) -> None:
+        if self.case["windows"] == "until":
+            self.request["window"] = sw.until("b")
+            return
+        self.request |= {"window": sw.rows(length), "every": sw.rows(every)}
+        if self.case["windows"] == "range by rows":
+            self.grid = (length * self.scale, 0, 0)
+            self.request["window"] = self.length(self.grid[0])
 
     def _rolling(self) -> None:
         case, request = self.case, self.request

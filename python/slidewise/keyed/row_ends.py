@@ -1,0 +1,131 @@
+"""Windows that rows close: `until`, and slides by rows.
+
+The rows of a key have an order, and the watermark fixes those up to it. So a window is
+closed when the watermark passes the row that ends it. Rows that may end one wait for
+that: those with a flag, or all where every k-th row ends one.
+
+The rows of a closed `until` leave the index, as those of a session do. Where every k-th
+row ends a window, the first rows of a key leave by multiples of k: so how many rows it
+had, modulo k, is how many it has, and nothing is stored besides rows.
+"""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.keyed.columns import NUMBER, TIME
+from slidewise.keyed.index import EARLIEST, Index
+from slidewise.keyed.query import Query
+from slidewise.keyed.row_log import RowLog
+from slidewise.table.encoding import row_numbers
+from slidewise.table.time_columns import subtract_clamped
+
+__all__ = ["closed_rows", "due_rows", "surplus_rows"]
+
+
+def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.Table:
+    """The rows of the windows of `until` that some rows close, key by key, in order.
+
+    Args:
+        query: The query.
+        index: The index.
+        log: The log.
+        ends: Rows with a flag, by key, time and number: of each of their keys all that
+            are held up to the latest.
+    """
+    keys = query.latest(ends).combine_chunks()
+    until = keys.column(TIME).combine_chunks()
+    points, numbers = index.numbers_by_key(keys, _always(len(keys)), until)
+    is_end = pc.is_in(numbers, ends[NUMBER].combine_chunks())
+    places = row_numbers(len(numbers)).cast(pa.int64())
+    # The end of the window of each row: the next row with a flag, if it is of its key.
+    end = pc.fill_null_backward(pc.if_else(is_end, places, None))
+    closed = pc.fill_null(pc.equal(points.take(end), points), False)
+    return _taken(log, numbers.filter(closed))
+
+
+def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table:
+    """Rows of the windows that every k-th row of a key ends, key by key, in order.
+
+    As many rows of a key are left out before the first as make whole slides.
+
+    Args:
+        query: The query.
+        index: The index.
+        log: The log.
+        due: The rows that a watermark passes, by key, time and number. Windows that end
+            with an earlier row are of no interest.
+    """
+    window = query.closing
+    assert window is not None, "slides.answer looked at it"
+    codes = query.codes([due.select(list(query.spec.by))])
+    spread = {"code": codes, "time": due[TIME], "row": row_numbers(len(due))}
+    grouped = pa.table(spread).group_by("code", use_threads=False)
+    calls = [("time", "min"), ("time", "max"), ("row", "min"), ("row", "count")]
+    found = grouped.aggregate(calls).combine_chunks()
+    keys = due.take(found["row_min"]).combine_chunks()
+    always = _always(len(keys))
+    points, numbers = index.numbers_by_key(keys, always, _one(found, "time_max"))
+    held = _counts(points, len(keys))
+    every = pa.scalar(window.every_rows)
+    before = pc.subtract(held, found["row_count"].combine_chunks())
+    first = pc.multiply(pc.add(pc.divide(before, every), 1), every)
+    last = pc.multiply(pc.divide(held, every), every)
+    if window.kind == "rows":
+        idle = pc.max_element_wise(pc.subtract(first, window.length), 0)
+    else:
+        behind = subtract_clamped(_one(found, "time_min"), query.reach)
+        earlier, _ = index.numbers_by_key(keys, always, behind)
+        idle = _counts(earlier, len(keys))
+    skipped = pc.multiply(pc.divide(idle, every), every)
+    ends_one = pc.less_equal(first, last)
+    places = _places(points)
+    taken = pc.and_(
+        pc.and_(pc.greater_equal(places, skipped.take(points)), ends_one.take(points)),
+        pc.less(places, last.take(points)),
+    )
+    return _taken(log, numbers.filter(taken))
+
+
+def surplus_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table:
+    """The rows up to a time that no window of a slide by rows will hold.
+
+    Of each key as many as make whole slides.
+    """
+    window = query.closing
+    assert window is not None, "Shard looked at it"
+    keys = index.keys()
+    ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))
+    points, numbers = index.numbers_by_key(keys, _always(len(keys)), ends)
+    every = pa.scalar(window.every_rows)
+    free = pc.max_element_wise(pc.subtract(_counts(points, len(keys)), query.rows), 0)
+    gone = pc.multiply(pc.divide(free, every), every)
+    return _taken(log, numbers.filter(pc.less(_places(points), gone.take(points))))
+
+
+def _taken(log: RowLog, numbers: pa.Array) -> pa.Table:
+    return log.take(numbers).append_column(NUMBER, numbers)
+
+
+def _always(count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(EARLIEST, pa.int64()), count)
+
+
+def _one(table: pa.Table, name: str) -> pa.Array:
+    return table[name].combine_chunks()
+
+
+def _counts(points: pa.Array, count: int) -> pa.Array:
+    """How often each number below `count` is there."""
+    found = pa.table({"point": points}).group_by("point").aggregate([([], "count_all")])
+    place = pc.index_in(row_numbers(count).cast(points.type), _one(found, "point"))
+    return pc.fill_null(_one(found, "count_all").take(place), 0)
+
+
+def _places(points: pa.Array) -> pa.Array:
+    """The place of each among those that are equal, which are side by side, from 0."""
+    if not len(points):
+        return pa.array([], pa.int64())
+    places = row_numbers(len(points)).cast(pa.int64())
+    other = pc.not_equal(points.slice(1), points.slice(0, len(points) - 1))
+    begins = pa.concat_arrays([pa.array([True]), other])
+    return pc.subtract(places, pc.cumulative_max(pc.if_else(begins, places, 0)))

@@ -1,0 +1,253 @@
+"""Windows that rows close over a stream, against those of the whole table."""
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from keyed_streams import FOLDED, SEEDS, WHOLE, assert_same, page, stream_of
+
+import slidewise as sw
+from slidewise.keyed import row_log
+
+__all__ = ["page"]
+
+JOINED = sw.aggregation(
+    lift=str, combine=lambda a, b: f"{a}|{b}", identity=None, returns=str
+)
+WINDOWS: dict[str, dict[str, Any]] = {
+    "until": {"window": sw.until("ok")},
+    "every": {"window": sw.rows(4)},
+    "overlap": {"window": sw.rows(7), "every": sw.rows(2)},
+    "gaps": {"window": sw.rows(2), "every": sw.rows(5)},
+    "range": {"window": 30, "every": sw.rows(3)},
+}
+
+
+@pytest.fixture
+def sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets rows leave the log soon."""
+    monkeypatch.setattr(row_log, "_FEW", 20)
+
+
+@pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("by", [["key"], ["key", "k2"], []], ids=["key", "two", "none"])
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("sparse")
+def test_windows_are_answered_once_their_last_row_is_passed(
+    page: int, seed: int, by: list[str], name: str, aggs: dict[str, object]
+) -> None:
+    spec: dict[str, object] = {"on": "t", "by": by, "aggs": aggs, **WINDOWS[name]}
+    rows, answers, watermark = stream_of(seed * 1000 + page + 21, spec)
+    expected = sw.hopping(rows, **spec)
+    over = pc.less_equal(expected["window_end"], watermark)
+    assert_same(answers, expected.filter(over), [*by, "window_end"])
+
+
+def rows_of(seed: int) -> list[dict[str, Any]]:
+    """Rows in order of arrival, up to 9 behind the latest, many of equal time."""
+    draw = random.Random(seed)
+    return [
+        {
+            "t": max(0, at // 3 - draw.randrange(10)),
+            "k": draw.choice(["a", "a", "b", None]),
+            "id": at,
+            "o": draw.randrange(3),
+            "f": draw.choice([True, False, False, None]),
+        }
+        for at in range(240)
+    ]
+
+
+def meant(
+    rows: list[dict[str, Any]], name: str, watermark: int
+) -> list[tuple[Any, ...]]:
+    """Key, ends and joined ids of each window, by going through the rows one by one."""
+    found = []
+    for key in {row["k"] for row in rows}:
+        own = [row for row in rows if row["k"] == key and row["t"] <= watermark]
+        begin = 0
+        for at, row in enumerate(own):
+            taken = own[begin : at + 1]
+            if name == "until":
+                if row["f"] is not True:
+                    continue
+                begin = at + 1
+            elif name == "rows":
+                if (at + 1) % 3:
+                    continue
+                taken = own[max(0, at - 4) : at + 1]
+            else:
+                if (at + 1) % 4:
+                    continue
+                taken = [one for one in own[: at + 1] if one["t"] > row["t"] - 6]
+            start = row["t"] - 6 if name == "range" else taken[0]["t"]
+            ids = "|".join(str(one["id"]) for one in taken)
+            found.append((str(key), start, row["t"], ids))
+    return sorted(found)
+
+
+MEANT: dict[str, dict[str, Any]] = {
+    "until": {"window": sw.until("f")},
+    "rows": {"window": sw.rows(5), "every": sw.rows(3)},
+    "range": {"window": 6, "every": sw.rows(4)},
+}
+
+
+@pytest.mark.parametrize("ties", [None, "o"])
+@pytest.mark.parametrize("size", [1, 7, 240])
+@pytest.mark.parametrize("name", MEANT)
+@pytest.mark.usefixtures("sparse")
+def test_windows_are_what_the_words_mean(
+    name: str, size: int, ties: str | None
+) -> None:
+    """However rows fall into batches, and in whichever process the windows go on."""
+    request = {"on": "t", "by": "k", "aggs": {"ids": JOINED("id")}, **MEANT[name]}
+    rows = rows_of(size)
+    table = pa.Table.from_pylist(rows)
+    windows = sw.KeyedWindows(**request, late=10, then_by=ties)
+    answers = []
+    for start in range(0, len(table), size):
+        windows.ingest(table.slice(start, size))
+        windows.advance()
+        answers.append(windows.collect())
+        if start % 5 == 0:
+            windows = sw.KeyedWindows.from_bytes(windows.to_bytes(), **request)
+    windows.advance(70)
+    answers.append(windows.collect())
+    assert windows.late_count == 0
+    got = pa.concat_tables(answers).to_pylist()
+    names = ("window_start", "window_end", "ids")
+    ours = sorted((str(row["k"]), *(row[name] for name in names)) for row in got)
+    in_order = sorted(rows, key=lambda row: (row["t"], row["o"] if ties else 0))
+    assert ours == meant(in_order, name, 70)
+    assert len(ours) > 20
+
+
+@pytest.mark.parametrize("name", MEANT)
+@pytest.mark.usefixtures("sparse")
+def test_the_state_is_what_later_windows_need(name: str) -> None:
+    """Rows of closed windows leave, in memory and in the log."""
+    request = {"on": "t", "by": "k", "aggs": {"n": sw.count()}, **MEANT[name]}
+    windows = sw.KeyedWindows(**request)
+    largest = 0
+    for start in range(0, 6000, 10):
+        times = range(start, start + 10)
+        flags = [at % 5 == 0 for at in times]
+        windows.ingest(pa.table({"t": times, "k": ["a", "b"] * 5, "f": flags}))
+        windows.advance()
+        windows.collect()
+        largest = max(largest, windows.nbytes)
+    assert windows.nbytes <= largest < 40_000
+    windows.check()
+
+
+def test_a_flag_that_is_deleted_closes_nothing() -> None:
+    """What it would have separated is one window."""
+    windows = sw.KeyedWindows(
+        on="t", window=sw.until("f"), aggs={"n": sw.count()}, deletes="gone"
+    )
+    rows = {"t": [1, 2, 3, 4], "f": [False, True, False, True]}
+    windows.ingest(pa.table({**rows, "gone": [False] * 4}))
+    windows.advance(1)
+    windows.ingest(pa.table({"t": [2], "f": [None], "gone": [True]}))
+    windows.advance(9)
+    assert windows.collect().to_pylist() == [
+        {"window_start": 1, "window_end": 4, "n": 3}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("window", "counts"), [(sw.until("f"), [2, 1]), (sw.rows(2), [2, 2])], ids=repr
+)
+def test_late_rows_are_dropped_and_counted(window: Any, counts: list[int]) -> None:
+    """They would change where later windows begin."""
+    windows = sw.KeyedWindows(on="t", window=window, aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [1, 5], "f": [False, True]}))
+    windows.advance()
+    windows.ingest(pa.table({"t": [5, 3, 6, 7], "f": [False, True, True, False]}))
+    windows.advance()
+    assert windows.collect()["n"].to_pylist() == counts
+    assert windows.late_count == 2
+
+
+def test_idle_keys_begin_anew() -> None:
+    """With an open window, and with rows that were counted."""
+    for window, counts in ((sw.until("f"), [1]), (sw.rows(2), [])):
+        windows = sw.KeyedWindows(on="t", by="k", window=window, aggs={"n": sw.count()})
+        windows.ingest(pa.table({"t": [1], "k": ["a"], "f": [False]}))
+        windows.advance()
+        assert windows.evict_idle(1) == 1
+        assert len(windows) == 0
+        windows.ingest(pa.table({"t": [2], "k": ["a"], "f": [True]}))
+        windows.advance()
+        assert windows.collect()["n"].to_pylist() == counts
+
+
+def test_a_window_whose_answer_does_not_fit_stays_open() -> None:
+    """The call that raises changes nothing, and `overflow` is the way on."""
+    request = {"on": "t", "window": sw.until("f"), "aggs": {"x": sw.sum("x")}}
+    windows = sw.KeyedWindows(**request)
+    big = 2**62
+    windows.ingest(pa.table({"t": [1, 2], "x": [big, big], "f": [False, True]}))
+    for _ in range(2):
+        with pytest.raises(sw.ResultOverflowError):
+            windows.advance()
+    windows = sw.KeyedWindows.from_bytes(windows.to_bytes(), **request, overflow="null")
+    windows.advance()
+    assert windows.collect()["x"].to_pylist() == [None]
+
+
+@pytest.mark.parametrize("window", [sw.rows(4), 9], ids=repr)
+@pytest.mark.usefixtures("sparse")
+def test_windows_that_slide_by_rows_can_be_asked(window: Any) -> None:
+    """As rolling ones of their length, at the watermark and later."""
+    aggs = {"ids": sw.collect("id")}
+    table = pa.Table.from_pylist(rows_of(3)).sort_by("t")
+    windows = sw.KeyedWindows(
+        on="t", by="k", window=window, every=sw.rows(3), aggs=aggs
+    )
+    for start in range(0, 240, 30):
+        windows.ingest(table.slice(start, 30))
+        windows.advance()
+        windows.collect()
+    for at in (80, 83):
+        asked = pa.table({"k": ["a", "b", None, "z"], "t": [at] * 4})
+        wanted = sw.rolling(table, on="t", by="k", windows=window, aggs=aggs, at=asked)
+        assert windows.query_many(asked, at="t").to_pylist() == wanted.to_pylist()
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"late_rows": "correct"}, r"late row of the window until\('f'\) changes where"),
+    ({"late_rows": "flag"}, "late_rows='flag' gives rows back"),
+    ({"keep": 9}, r"keep=9 does not apply to the window until\('f'\)"),
+    ({"emit": "final"}, "emit='final' does not fit hopping"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_what_does_not_apply_is_refused(options: dict[str, Any], message: str) -> None:
+    table = pa.table({"t": [1], "f": [True]})
+    aggs = {"n": sw.count()}
+    with pytest.raises(sw.SpecError, match=message):
+        sw.KeyedWindows(on="t", window=sw.until("f"), aggs=aggs, **options).ingest(
+            table
+        )
+
+
+def test_a_window_without_a_length_is_not_asked() -> None:
+    windows = sw.KeyedWindows(on="t", window=sw.until("f"), aggs={"n": sw.count()})
+    windows.ingest(pa.table({"t": [1], "f": [False]}))
+    with pytest.raises(sw.SpecError, match=r"the window until\('f'\) has no length"):
+        windows.query()
+    assert "query: not for windows that a flag closes" in windows.explain()
+
+
+def test_flags_are_booleans() -> None:
+    windows = sw.KeyedWindows(on="t", window=sw.until("f"), aggs={"n": sw.count()})
+    with pytest.raises(sw.SpecError, match="column 'f' holds int64, not booleans"):
+        windows.ingest(pa.table({"t": [1], "f": [1]}))
+    with pytest.raises(sw.SpecError, match="no column 'f'"):
+        windows.ingest(pa.table({"t": [1]}))
