@@ -22,6 +22,7 @@ KINDS: dict[str, dict[str, object]] = {
     "empty": {"window": 9, "every": 9, "aggs": FOLDED, "emit": "slide", "empty": True},
     "right": {"window": 30, "every": 7, "aggs": WHOLE, "closed": "right"},
     "sessions": {"window": sw.session(6), "aggs": WHOLE, "emit": "slide"},
+    "several": {"windows": [30, sw.Query(9, every=4)], "aggs": WHOLE},
     "until": {"window": sw.until("ok"), "aggs": WHOLE},
     "until, ties": {"window": sw.until("ok"), "aggs": WHOLE, "then_by": "came"},
     "by rows": {"window": sw.rows(5), "every": sw.rows(3), "aggs": WHOLE},

@@ -533,13 +533,12 @@ ELSEWHERE: list[tuple[Spec, str]] = [
     (Spec.make(windows=["1h", sw.delta("km", 5.0)], **ONE), r"delta\('km', 5.0\)"),
     (Spec.make(windows=sw.delta("at", "5m"), **ONE), r"delta\('at', '5m'\)"),
     (Spec.make(windows=sw.landmark("f"), **ONE), r"landmark\('f'\)"),
-    (Spec.make_hopping(windows=["1h", "2h"], **ONE), "several hopping windows"),
 ]
 
 
 @pytest.mark.parametrize(("spec", "named"), ELSEWHERE)
 def test_streams_refuse_what_only_tables_have(spec: Spec, named: str) -> None:
-    message = f"KeyedWindows does not have .*{named}.*: sw.rolling and sw.hopping over"
+    message = f"KeyedWindows does not have .*{named}.*: sw.rolling over tables"
     with pytest.raises(sw.SpecError, match=message):
         sw.KeyedWindows(spec, late="1h")
 

@@ -3,7 +3,7 @@
 The caller provides the rows, and decides which windows are closed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ __all__ = [
     "answer_windows",
     "corrected_windows",
     "ends_between",
+    "joined",
     "naming_windows",
     "table_of_windows",
     "without_marks",
@@ -153,6 +154,21 @@ def _table(request: KernelCall, windows: Windows) -> pa.Table:
     return pa.table({name: result.array for name, result in found.items()})
 
 
+def joined(query: Query, parts: Sequence[tuple[Query, pa.Table]]) -> pa.Table | None:
+    """The results of the parts of a query, by end, then by part; None for no parts."""
+    if not query.spec.several:
+        return parts[0][1] if parts else None
+    place, tables = len(query.spec.by), []
+    for part, table in parts:
+        (window,) = part.spec.windows
+        label = pa.repeat(pa.scalar(window.name), len(table))
+        tables.append(table.add_column(place, "window", label))
+    if not tables:
+        return None
+    table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    return table.take(pc.sort_indices(table, [("window_end", "ascending")]))
+
+
 def corrected_windows(
     query: Query, rows: pa.Table, watermark: int
 ) -> tuple[pa.Table, pa.Array]:
@@ -163,6 +179,19 @@ def corrected_windows(
         rows: All rows of these windows, sorted; late ones are marked in `FRESH`.
         watermark: Windows without times behind it are closed.
     """
+    parts = []
+    for part in query.parts:
+        table, again = _corrected(part, rows, watermark)
+        parts.append((part, table.append_column(FRESH, again)))
+    table = joined(query, parts)
+    assert table is not None, "a query has a part"
+    return table.drop_columns(FRESH), table[FRESH].combine_chunks()
+
+
+def _corrected(
+    query: Query, rows: pa.Table, watermark: int
+) -> tuple[pa.Table, pa.Array]:
+    """As `corrected_windows`, of one of the windows."""
     spec = query.spec_of_points
     spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = query.request([rows], spec)
@@ -177,6 +206,10 @@ def corrected_windows(
 
 def answer_none(query: Query) -> pa.Table:
     """An empty table of results."""
+    if query.spec.several:
+        table = joined(query, [(part, answer_none(part)) for part in query.parts])
+        assert table is not None, "a query has a part"
+        return table
     rows = query.leaf.empty_table()
     if query.sessions or query.closing:
         return answer_sessions(query, rows, 0)

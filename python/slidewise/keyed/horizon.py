@@ -154,7 +154,7 @@ class Horizon:
             SpecError: If one is no length, or longer than the horizon.
         """
         if asked is None:
-            return tuple(map(_as_rolling, self.query.spec.windows))
+            return tuple(dict.fromkeys(map(_as_rolling, self.query.spec.windows)))
         return tuple(self._window(length) for length in parse_lengths(asked))
 
     def _window(self, length: Length) -> WindowSpec:
@@ -225,7 +225,9 @@ def _as_rolling(window: WindowSpec) -> WindowSpec:
     """A rolling window as long as one that slides: (end − length, end]."""
     if not (window.every or window.every_rows):
         return window
-    return WindowSpec(window.kind, window.length, 0, 0, "right", window.label)
+    # Of several windows, labels name slides as well.
+    label, _, _ = window.label.partition(" every ")
+    return WindowSpec(window.kind, window.length, 0, 0, "right", label)
 
 
 def _clamped(tick: int) -> pa.Scalar:

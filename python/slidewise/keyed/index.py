@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.frames.adapt import frame
 from slidewise.keyed.columns import NUMBER, TIME
+from slidewise.keyed.grid import Grid
 from slidewise.keyed.query import Query
 from slidewise.spec.spec import WindowSpec
 from slidewise.table.kernel_call import KernelCall, QueryPoints
@@ -226,12 +227,11 @@ class Index:
         columns, times = self.store.keys()
         return self._table(columns, times)
 
-    def windows(self, since: int | None, until: int) -> pa.Table:
-        """The keys of the non-empty hopping windows with a stop in (since, until].
+    def windows(self, grid: Grid, since: int | None, until: int) -> pa.Table:
+        """The keys of the non-empty windows of a grid with a stop in (since, until].
 
         The stop of each is in `TIME`.
         """
-        grid = self.query.grid
         found = self.store.windows(grid.length, grid.every, grid.offset, since, until)
         return self._table(*found)
 

@@ -41,6 +41,7 @@ from slidewise.keyed.validation import (
     then_columns,
 )
 from slidewise.spec.durations import WindowLike
+from slidewise.spec.query import Query
 from slidewise.spec.spec import HoppingLike, Spec, check_column_name
 from slidewise.table.time_columns import window_ticks
 
@@ -102,7 +103,9 @@ class KeyedWindows(Snapshots):
         schema: The columns of the stream with their Arrow types: a mapping such as
             `{"t": pa.timestamp("us"), "x": "float64"}`, or a `pyarrow.Schema`. Batches
             may have more columns. By default the first batch has them.
-        on, by, windows, aggs, ...: The keywords of `rolling` or `hopping`.
+        on, by, windows, aggs, ...: The keywords of `rolling` or `hopping`. `windows=`
+            are those of `hopping` with `every=`, or if one is a `Query`; these must be
+            of time.
 
     Raises:
         SpecError: If an argument is wrong. Without `schema=` columns are checked with
@@ -130,7 +133,7 @@ class KeyedWindows(Snapshots):
         *,
         on: str | None = None,
         by: str | Sequence[str] | None = None,
-        windows: WindowLike | Iterable[WindowLike] | None = None,
+        windows: HoppingLike | Iterable[HoppingLike | Query] | None = None,
         window: HoppingLike | None = None,
         every: WindowLike | None = None,
         aggs: Mapping[str, Aggregation] | None = None,

@@ -167,8 +167,20 @@ class Query:
         return self.reach if self.corrects else 0
 
     @cached_property
+    def parts(self) -> "tuple[Query, ...]":
+        """The query of each of several hopping windows, or the query itself."""
+        if not self.spec.several:
+            return (self,)
+        specs = [
+            replace(self.spec, windows=(window,), several=False)
+            for window in self.spec.windows
+        ]
+        options = (self.schema, self.emit, self.then_by, self.deletes, self.corrects)
+        return tuple(Query(spec, *options) for spec in specs)
+
+    @cached_property
     def grid(self) -> Grid:
-        """The grid of the hopping window."""
+        """The grid of the only hopping window."""
         (window,) = self.spec.windows
         every = window_ticks(window.as_every, self.times)
         step = 1 if window.closed == "right" else 0
@@ -334,9 +346,10 @@ class Query:
         if self.emit != "slide" or self.sessions or self.closing:
             return
         bits = 32 if pa.types.is_date32(self.times.original.type) else 64
-        time = self.grid.beyond(rows.column(TIME), bits)
-        if time is not None:
-            (window,) = self.spec.windows
+        for part, window in zip(self.parts, self.spec.windows, strict=True):
+            time = part.grid.beyond(rows.column(TIME), bits)
+            if time is None:
+                continue
             raise SpecError(
                 f"the window of {window.label!r} around the time {time} (ticks of "
                 f"column {self.spec.on!r}) reaches beyond the times that int{bits} can "

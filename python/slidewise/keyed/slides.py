@@ -17,10 +17,12 @@ from slidewise.keyed.hop_windows import (
     answer_sessions,
     answer_windows,
     ends_between,
+    joined,
     naming_windows,
     table_of_windows,
     without_marks,
 )
+from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST
 from slidewise.keyed.query import Query
 from slidewise.keyed.row_ends import due_rows
@@ -43,9 +45,9 @@ def due(shard: ShardState) -> int | None:
     if query.closing:
         ends = (held.earliest for held in shard.waiting)
         return None if shard.earliest is None else min(ends, default=None)
-    grid = query.grid
-    end = store.next_window(grid.length, grid.every, grid.offset, since)
-    return None if end is None else int(end) - 1
+    grids = [part.grid for part in query.parts]
+    stops = [store.next_window(g.length, g.every, g.offset, since) for g in grids]
+    return min((int(stop) - 1 for stop in stops if stop is not None), default=None)
 
 
 def _since(shard: ShardState) -> int | None:
@@ -56,17 +58,23 @@ def _since(shard: ShardState) -> int | None:
 def answer(shard: ShardState, watermark: int) -> pa.Table | None:
     """A row per key and closed window."""
     query = shard.query
+    found = [(part, _answer(shard, part, watermark)) for part in query.parts]
+    return joined(query, [(part, table) for part, table in found if table is not None])
+
+
+def _answer(shard: ShardState, query: Query, watermark: int) -> pa.Table | None:
+    """As `answer`, of one of the windows."""
     if query.sessions:
-        return _answer_sessions(shard, watermark)
+        return _answer_sessions(shard, query, watermark)
     if query.closing:
-        return _answer_closed_by_rows(shard, watermark)
+        return _answer_closed_by_rows(shard, query, watermark)
     since = _since(shard)
     if since is None:
         return None
-    windows = shard.index.windows(since, min(watermark + 1, LATEST))
+    windows = shard.index.windows(query.grid, since, min(watermark + 1, LATEST))
     if not len(windows):
         return None
-    results = _results(shard, windows)
+    results = _results(shard, query, windows)
     # The index may still know rows that were evicted.
     holds_rows = pc.greater(results[ROWS].array, 0)
     answers = without_marks(table_of_windows(query, windows, results))
@@ -78,15 +86,15 @@ def answer(shard: ShardState, watermark: int) -> pa.Table | None:
     return pa.concat_tables([answers, *_empty_between(shard, closed)])
 
 
-def _results(shard: ShardState, windows: pa.Table) -> dict[str, Result]:
-    query = shard.query
+def _results(shard: ShardState, query: Query, windows: pa.Table) -> dict[str, Result]:
     last = pc.subtract(windows.column(TIME), 1)
     points = windows.set_column(windows.column_names.index(TIME), TIME, last)
     if query.folds:
         ticks = last.combine_chunks()
         name_row = naming_windows(query, windows)
         results: dict[str, Result]
-        (results,) = shard.index.answers(points, ticks, shard.windows, name_row)
+        spans = Horizon(query, shard.kept, None).windows(None)
+        (results,) = shard.index.answers(points, ticks, spans, name_row)
         return results
     return answer_windows(query, shard.rows_near(points), windows)
 
@@ -111,9 +119,10 @@ def _empty_between(shard: ShardState, closed: pa.Table) -> list[pa.Table]:
     return [answer_empty(query, between)] if len(between) else []
 
 
-def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
+def _answer_sessions(
+    shard: ShardState, query: Query, watermark: int
+) -> pa.Table | None:
     """A row per closed session."""
-    query = shard.query
     until = watermark - query.reach
     if shard.earliest is None or until < EARLIEST:
         return None
@@ -124,9 +133,11 @@ def _answer_sessions(shard: ShardState, watermark: int) -> pa.Table | None:
     return answer_sessions(query, rows, shard.earliest)
 
 
-def _answer_closed_by_rows(shard: ShardState, watermark: int) -> pa.Table | None:
+def _answer_closed_by_rows(
+    shard: ShardState, query: Query, watermark: int
+) -> pa.Table | None:
     """A row per window that a row closes."""
-    query, since = shard.query, shard.earliest
+    since = shard.earliest
     if since is None or not (due := shard.take_due(watermark)):
         return None
     if query.until:

@@ -4,7 +4,7 @@ Each message names the argument and a remedy.
 """
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from slidewise.keyed.columns import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, Query
 from slidewise.spec.durations import Length, WindowLike, parse_offset
 from slidewise.spec.spec import Spec, refuse_table_only
-from slidewise.spec.windows import written
+from slidewise.spec.windows import are_hopping, written
 
 __all__ = [
     "check_emit",
@@ -282,8 +282,13 @@ def _spec_from_keywords(request: Mapping[str, Any], caller: str) -> Spec:
     """
     if "window" in request and "windows" in request:
         raise SpecError("give windows= for rolling, or window= for hopping, not both")
+    windows = request.get("windows")
+    if isinstance(windows, Iterator):
+        windows = [*windows]
+        request = {**request, "windows": windows}
     window = "window" if "window" in request else "windows"
-    make = Spec.make_hopping if "window" in request else Spec.make
+    hops = {"window", "every", "empty"}.intersection(request) or are_hopping(windows)
+    make = Spec.make_hopping if hops else Spec.make
     missing = [name for name in ("on", window, "aggs") if name not in request]
     if missing:
         raise SpecError(

@@ -11,6 +11,7 @@ from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
 from slidewise.spec.spec import HoppingLike, RollingLike, Spec, refuse_table_only
+from slidewise.spec.windows import are_hopping
 
 __all__ = ["explain", "hopping", "rolling"]
 
@@ -193,7 +194,9 @@ def hopping(
         window: The length of windows: `"1h"`, a timedelta, an int for integer times; or
             `slidewise.session("30m")`, whose windows end at a gap; `slidewise.rows(n)`;
             or `slidewise.until("flag")`, whose windows a row with the flag closes.
-        windows: Several of these instead, of batch DataFrames.
+        windows: Several of these instead, each with a slide of its own by
+            `slidewise.Query`, such as `["1h", sw.Query("1d", every="1h")]`. Of streams
+            neither sessions nor windows that rows close, beside others.
         aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
         every: The distance between the starts of windows, by default their length. With
             `slidewise.rows(k)` a window ends with every k-th row of a key.
@@ -289,7 +292,8 @@ def explain(df: DataFrame, **arguments: Any) -> str:
         >>> print(explain(df, on="t", windows="1h",
         ...               aggs={"n": sw.count()}))  # doctest: +SKIP
     """
-    is_hopping = "window" in arguments or "every" in arguments
+    hops = {"window", "every"}.intersection(arguments)
+    is_hopping = hops or are_hopping(arguments.get("windows"))
     transform = hopping(**arguments) if is_hopping else rolling(**arguments)
     assert isinstance(transform, _Transform), "no DataFrame is among the arguments"
     return transform.explain(df)

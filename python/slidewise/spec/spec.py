@@ -278,16 +278,22 @@ def refuse_table_only(spec: Spec, where: str) -> None:
     Raises:
         SpecError: Naming the window.
     """
+    several = spec.is_hopping and len(spec.windows) > 1
+    if several and spec.empty:
+        raise SpecError(
+            f"{where} does not have empty=True for several windows: give each in a "
+            "call of its own, or leave empty= out"
+        )
     for window in spec.windows:
-        what = None
         if window.by_position and not window.is_hop:
-            what = f"the window {written(window)}"
-        elif spec.several:
-            what = "several hopping windows"
-        if what is not None:
             raise SpecError(
-                f"{where} does not have {what}: sw.rolling and sw.hopping over tables "
-                "and slidewise.spark over batch DataFrames do"
+                f"{where} does not have the window {written(window)}: sw.rolling over "
+                "tables and slidewise.spark over batch DataFrames do"
+            )
+        if several and not window.every:
+            raise SpecError(
+                f"{where} does not have {window.name!r} beside other windows, as its "
+                "rows leave by themselves: give it in a call of its own"
             )
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "HoppingLike",
     "RollingLike",
     "WindowSpec",
+    "are_hopping",
     "hopping_windows",
     "parse_lengths",
     "rolling_windows",
@@ -233,6 +234,18 @@ def written(window: WindowSpec) -> str:
     if window.kind == "delta_time":
         return f"delta({window.column!r}, {format_duration(window.length)!r})"
     return f"{window.kind}({window.column!r})"
+
+
+def are_hopping(windows: object) -> bool:
+    """Whether `windows=` are those of `hopping`, whatever else is given.
+
+    Example:
+        >>> are_hopping(["1h", Query("1h", every="5m")]), are_hopping(["1h", "1d"])
+        (True, False)
+    """
+    if isinstance(windows, str) or not isinstance(windows, Iterable):
+        windows = [windows]
+    return any(isinstance(one, Query | Session | Until) for one in windows)
 
 
 def hopping_windows(
