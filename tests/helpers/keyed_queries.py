@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 from keyed_pairs.covering import Cover
-from keyed_pairs.factors import CATALOGUE, HOPPING, Case
+from keyed_pairs.factors import CATALOGUE, HOPPING, LANDMARKS, Case
 from keyed_pairs.model import Due
 from keyed_pairs.plan import KEYS, Plan, canonical, of_ticks, plain
 from keyed_pairs.run import DifferenceError, Stage, alike, pages_of, same
@@ -23,7 +23,7 @@ import slidewise as sw
 
 Span = tuple[str, int, str]
 # Windows without a length, and those of rows, which have other questions.
-_UNASKED = ("session", "until", "rows by rows")
+_UNASKED = ("session", "until", "rows by rows", *LANDMARKS)
 
 
 def scripts(seed: str, count: int) -> Iterator[tuple[str, Case]]:

@@ -25,10 +25,12 @@ KINDS: dict[str, dict[str, object]] = {
     "several": {"windows": [30, sw.Query(9, every=4)], "aggs": WHOLE},
     "until": {"window": sw.until("ok"), "aggs": WHOLE},
     "until, ties": {"window": sw.until("ok"), "aggs": WHOLE, "then_by": "came"},
+    "landmark": {"windows": [sw.landmark("ok"), 9], "aggs": WHOLE, "then_by": "x"},
+    "delta": {"windows": sw.delta("t", 12), "aggs": WHOLE},
     "by rows": {"window": sw.rows(5), "every": sw.rows(3), "aggs": WHOLE},
     "range by rows": {"window": 20, "every": sw.rows(4), "aggs": FOLDED},
 }
-_WITHOUT_LENGTH = ("sessions", "until", "until, ties")
+_WITHOUT_LENGTH = ("sessions", "until", "until, ties", "landmark", "delta")
 # What a snapshot records, and `from_bytes` is not given.
 _STREAM = ("emit", "late_rows", "then_by", "deletes", "late")
 

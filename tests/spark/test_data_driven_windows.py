@@ -127,23 +127,49 @@ def test_streams_answer_as_the_table(spark: Any, tmp_path: Path, name: str) -> N
     assert_same(ours, expected, [*by, "n"])
 
 
+ROLLED: dict[str, Any] = {
+    "landmark": sw.landmark("f"),
+    "delta": sw.delta("t", "40s"),
+    "several": [sw.landmark("f"), "30s", sw.rows(4)],
+}
+
+
+@pytest.mark.parametrize("name", ROLLED)
+def test_streams_roll_as_the_table(spark: Any, tmp_path: Path, name: str) -> None:
+    feed = Feed(tmp_path, 9, LATE)
+    call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS}
+    for _ in range(2):
+        feed.write(4)
+        rows = read(spark, tmp_path).selectExpr("*", "x & 3 = 0 AS f")
+        answers = rolling(rows, **call, windows=ROLLED[name], late=LATE, then_by="id")
+        start(answers, tmp_path, "out").awaitTermination()
+    table = flagged(pa.concat_tables(feed.accepted()).sort_by("id"))
+    expected = sw.rolling(table.drop_columns("batch"), **call, windows=ROLLED[name])
+    expected = expected.filter(pc.less_equal(expected["t"], feed.watermark(8)))
+    ours = written(spark, tmp_path, "out")
+    assert len(expected) > 60
+    assert_same(ours, expected.cast(ours.schema), ["id"])
+
+
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
-    (rolling, {"windows": sw.landmark("f")}, r"the window landmark\('f'\)"),
-    (rolling, {"windows": sw.delta("d", 5.0)}, r"the window delta\('d', 5.0\)"),
+    (
+        rolling,
+        {"windows": sw.landmark("f"), "emit": "update"},
+        "emit='update' does not",
+    ),
+    (rolling, {"windows": sw.delta("d", 5.0), "late_rows": "correct"}, "late row may"),
+    (hopping, {"window": sw.until("f"), "late_rows": "correct"}, "a late row of the"),
+    (hopping, {"windows": ["9ms", sw.session("1s")]}, "beside other windows"),
 ]
 
 
-@pytest.mark.parametrize(("call", "window", "named"), REFUSED)
-def test_streams_refuse_them(
-    spark: Any, call: Any, window: dict[str, Any], named: str
+@pytest.mark.parametrize(("call", "window", "message"), REFUSED)
+def test_streams_refuse_what_they_could_not_retract(
+    spark: Any, call: Any, window: dict[str, Any], message: str
 ) -> None:
     stream = spark.readStream.format("rate").load()
     stream = stream.selectExpr(
         "timestamp AS t", "value AS row", "true AS f", "0.0 AS d"
     )
-    transform = call(on="t", aggs={"n": sw.count()}, then_by="row", late="1s", **window)
-    message = (
-        f"a streaming DataFrame does not have .*{named}.* over batch DataFrames do"
-    )
     with pytest.raises(sw.SpecError, match=message):
-        transform(stream)
+        call(on="t", aggs={"n": sw.count()}, then_by="row", late="1s", **window)(stream)

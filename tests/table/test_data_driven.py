@@ -529,20 +529,6 @@ def test_a_window_at_the_end_of_int64_is_refused() -> None:
 
 
 ONE: dict[str, Any] = {"on": "t", "aggs": {"n": sw.count()}}
-ELSEWHERE: list[tuple[Spec, str]] = [
-    (Spec.make(windows=["1h", sw.delta("km", 5.0)], **ONE), r"delta\('km', 5.0\)"),
-    (Spec.make(windows=sw.delta("at", "5m"), **ONE), r"delta\('at', '5m'\)"),
-    (Spec.make(windows=sw.landmark("f"), **ONE), r"landmark\('f'\)"),
-]
-
-
-@pytest.mark.parametrize(("spec", "named"), ELSEWHERE)
-def test_streams_refuse_what_only_tables_have(spec: Spec, named: str) -> None:
-    message = f"KeyedWindows does not have .*{named}.*: sw.rolling over tables"
-    with pytest.raises(sw.SpecError, match=message):
-        sw.KeyedWindows(spec, late="1h")
-
-
 WINDOWS: list[dict[str, Any]] = [
     {"windows": [sw.landmark("f"), sw.delta("d", 9), 5]},
     {"window": sw.until("f")},

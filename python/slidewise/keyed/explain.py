@@ -93,9 +93,10 @@ def _how(query: Query) -> str:
     """What the results of a window are computed from."""
     if query.folds:
         return "folds of the entries of a key"
-    if query.sessions or query.closing or query.rows:
+    if query.sessions or query.closing or query.reaching or query.rows:
         what = "a session" if query.sessions else "windows of rows(n)"
-        what = written(query.closing) if query.closing else what
+        by_rows = [query.closing] if query.closing else query.reaching
+        what = ", ".join(map(written, by_rows)) or what
         return f"from all rows of a key: {what} may begin at any of them"
     _, call = query.request([])
     names = ", ".join(_not_folded(call))

@@ -38,7 +38,11 @@ def refuse_sessions(spec: Spec) -> None:
             what = "a session" if window.is_session else f"the window {written(window)}"
             raise SpecError(
                 f"{what} has no length, so that no query can end it at any time: ask "
-                "for windows of a length, by KeyedWindows of their own"
+                + (
+                    "for windows of a length, by KeyedWindows of their own"
+                    if window.is_hop
+                    else "for windows of a length, by windows="
+                )
             )
 
 
@@ -53,6 +57,8 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
     length = parse_offset(keep, "keep")
     given = Argument("keep", keep)
     for window in spec.windows:
+        if window.column and not window.is_hop:
+            continue
         if window.is_session or window.column:
             what = "sessions" if window.is_session else f"the window {written(window)}"
             raise SpecError(given, f" does not apply to {what}: leave it out")
@@ -117,7 +123,8 @@ class Horizon:
     @cached_property
     def _pattern(self) -> WindowSpec | None:
         """The first declared window of time, whose ends and offset all windows have."""
-        windows = (w for w in self.query.spec.windows if w.kind != "rows")
+        found = self.query.spec.windows
+        windows = (w for w in found if w.kind != "rows" and not w.column)
         window = next(windows, None)
         return None if window is None else _as_rolling(window)
 
@@ -154,6 +161,7 @@ class Horizon:
             SpecError: If one is no length, or longer than the horizon.
         """
         if asked is None:
+            refuse_sessions(self.query.spec)
             return tuple(dict.fromkeys(map(_as_rolling, self.query.spec.windows)))
         return tuple(self._window(length) for length in parse_lengths(asked))
 

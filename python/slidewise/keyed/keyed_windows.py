@@ -42,7 +42,7 @@ from slidewise.keyed.validation import (
 )
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
-from slidewise.spec.spec import HoppingLike, Spec, check_column_name
+from slidewise.spec.spec import HoppingLike, RollingLike, Spec, check_column_name
 from slidewise.table.time_columns import window_ticks
 
 __all__ = ["KeyedWindows"]
@@ -90,7 +90,8 @@ class KeyedWindows(Snapshots):
             `_correction` true, so that the last results are those of the whole table;
             rows are kept for twice the longest window for that, and rows that are later
             still are treated as by "flag". "correct" supports neither sessions, nor
-            windows that rows close, nor `empty=True`, nor `rows(n)` alone.
+            windows that rows close or begin, nor `empty=True`, nor `rows(n)`
+            alone.
         keep: For how long rows are kept behind the watermark at least, as `late`: the
             horizon of `query`. Default: the longest window and `late`.
         then_by: A column, or several, to order rows of equal time: values, then NaN,
@@ -105,7 +106,7 @@ class KeyedWindows(Snapshots):
             may have more columns. By default the first batch has them.
         on, by, windows, aggs, ...: The keywords of `rolling` or `hopping`. `windows=`
             are those of `hopping` with `every=`, or if one is a `Query`; these must be
-            of time.
+            of time. `landmark` and `delta` go with `emit="final"`.
 
     Raises:
         SpecError: If an argument is wrong. Without `schema=` columns are checked with
@@ -133,7 +134,10 @@ class KeyedWindows(Snapshots):
         *,
         on: str | None = None,
         by: str | Sequence[str] | None = None,
-        windows: HoppingLike | Iterable[HoppingLike | Query] | None = None,
+        windows: RollingLike
+        | HoppingLike
+        | Iterable[RollingLike | HoppingLike | Query]
+        | None = None,
         window: HoppingLike | None = None,
         every: WindowLike | None = None,
         aggs: Mapping[str, Aggregation] | None = None,

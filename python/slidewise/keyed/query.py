@@ -142,6 +142,12 @@ class Query:
         """The column of flags, if these close windows."""
         return None if self.closing is None else self.closing.column or None
 
+    @cached_property
+    def reaching(self) -> tuple[WindowSpec, ...]:
+        """The windows that end with a row, and begin where other rows say."""
+        windows = () if self.spec.is_hopping else self.spec.windows
+        return tuple(window for window in windows if window.by_position)
+
     def closers(self, rows: pa.Table) -> pa.Table:
         """A copy of the rows that may close a window, by key, time and number."""
         places = row_numbers(len(rows))
@@ -153,7 +159,7 @@ class Query:
     @property
     def lasts(self) -> bool:
         """Whether rows may be kept for as long as their key is."""
-        return bool(self.rows or self.until)
+        return bool(self.rows or self.until or self.reaching)
 
     @cached_property
     def ended(self) -> pa.Schema:
@@ -199,7 +205,7 @@ class Query:
     @cached_property
     def folds(self) -> bool:
         """Whether results are folds of entries, so that no rows are needed."""
-        whole = self.rows or self.sessions or self.closing
+        whole = self.rows or self.sessions or self.closing or self.reaching
         return not whole and self.request([])[1].folds
 
     @cached_property

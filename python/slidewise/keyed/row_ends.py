@@ -1,4 +1,4 @@
-"""Windows that rows close: `until`, and slides by rows.
+"""Windows whose ends are rows: `until`, slides by rows, `landmark` and `delta`.
 
 The rows of a key have an order, and the watermark fixes those up to it. So a window is
 closed when the watermark passes the row that ends it. Rows that may end one wait for
@@ -7,6 +7,9 @@ that: those with a flag, or all where every k-th row ends one.
 The rows of a closed `until` leave the index, as those of a session do. Where every k-th
 row ends a window, the first rows of a key leave by multiples of k: so how many rows it
 had, modulo k, is how many it has, and nothing is stored besides rows.
+
+Where windows of `landmark` and `delta` begin never falls, from row to row. So the first
+rows of a key leave up to where the window of its last row begins.
 """
 
 import pyarrow as pa
@@ -19,7 +22,7 @@ from slidewise.keyed.row_log import RowLog
 from slidewise.table.encoding import row_numbers
 from slidewise.table.time_columns import subtract_clamped
 
-__all__ = ["closed_rows", "due_rows", "surplus_rows"]
+__all__ = ["closed_rows", "due_rows", "passed_rows", "surplus_rows"]
 
 
 def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.Table:
@@ -100,6 +103,34 @@ def surplus_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Tabl
     free = pc.max_element_wise(pc.subtract(_counts(points, len(keys)), query.rows), 0)
     gone = pc.multiply(pc.divide(free, every), every)
     return _taken(log, numbers.filter(pc.less(_places(points), gone.take(points))))
+
+
+def passed_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table:
+    """The rows up to a time that no window of a later row will hold."""
+    keys = index.keys()
+    ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))
+    points, numbers = index.numbers_by_key(keys, _always(len(keys)), ends)
+    rows = _taken(log, numbers)
+    held = _counts(points, len(keys))
+    if not len(rows):
+        return rows
+    _, request = query.request([rows.drop_columns(NUMBER)])
+    positions = request.positions
+    # Of each key, how many rows lie before the window of its last one.
+    last = pc.subtract(pc.cumulative_sum(held), 1)
+    last = positions.of_rows.take(pc.if_else(pc.greater(held, 0), last, None))
+    begins = positions.begins.take(last)
+    free = held
+    for window in query.spec.windows:
+        if window.column:
+            before = pc.subtract(positions.starts(window).take(last), begins)
+        elif window.kind == "rows":
+            before = pc.max_element_wise(pc.subtract(held, window.length), 0)
+        else:
+            continue
+        free = pc.min_element_wise(free, pc.fill_null(before, 0))
+    gone = pc.less(_places(points), free.take(points))
+    return rows.filter(gone).combine_chunks()
 
 
 def _taken(log: RowLog, numbers: pa.Array) -> pa.Table:

@@ -11,7 +11,7 @@ from slidewise.keyed import slides, updates
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.corrections import corrected
 from slidewise.keyed.index import EARLIEST, LATEST
-from slidewise.keyed.row_ends import surplus_rows
+from slidewise.keyed.row_ends import passed_rows, surplus_rows
 from slidewise.keyed.shard_state import ShardState, without
 from slidewise.table.encoding import row_numbers
 
@@ -152,9 +152,10 @@ class Shard(ShardState):
         until = self.evicted(watermark)
         if until is None or until < EARLIEST:
             return
-        if self.query.closing:
+        if self.query.closing or self.query.reaching:
             if self.log.is_sparse:
-                gone = surplus_rows(self.query, self.index, self.log, until)
+                find = surplus_rows if self.query.closing else passed_rows
+                gone = find(self.query, self.index, self.log, until)
                 self.index.insert(self.no_rows, gone)
                 self.log.compact(self.index.is_held)
             return

@@ -416,7 +416,7 @@ class ShardState:
         keys = points.take(found.column("row_min")).combine_chunks()
         first = found.column("time_min").combine_chunks()
         last = found.column("time_max").combine_chunks()
-        if self.query.rows:
+        if self.query.rows or self.query.reaching:
             since = pa.repeat(pa.scalar(EARLIEST, pa.int64()), len(keys))
         else:
             # The index may still have entries whose rows are gone.

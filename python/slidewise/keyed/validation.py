@@ -18,7 +18,7 @@ from slidewise.hints import suggest_argument
 from slidewise.keyed.columns import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, Query
 from slidewise.spec.durations import Length, WindowLike, parse_offset
-from slidewise.spec.spec import Spec, refuse_table_only
+from slidewise.spec.spec import Spec, refuse_mixed
 from slidewise.spec.windows import are_hopping, written
 
 __all__ = [
@@ -143,6 +143,7 @@ def check_query(query: Query) -> None:
     _refuse_unsortable(query)
     _refuse_declared_order(query)
     _check_streamable(query)
+    _check_reaching(query)
     if query.corrects:
         _check_correctable(query)
 
@@ -196,6 +197,27 @@ def _check_streamable(query: Query) -> None:
             ": results that wait for the watermark do not depend on the order of "
             "arrival",
         )
+
+
+def _check_reaching(query: Query) -> None:
+    """Checks that where windows begin is known when they are answered."""
+    for window in query.reaching:
+        if query.emit != "final":
+            raise SpecError(
+                Argument("emit", query.emit),
+                f" does not go with the window {written(window)}: which rows lie "
+                "before its own is known when the watermark has passed it; use ",
+                Argument("emit", "final"),
+            )
+        if query.corrects:
+            raise SpecError(
+                _CORRECT,
+                f" does not go with the window {written(window)}: a late row may "
+                "change where all later windows begin; use ",
+                Argument("late_rows", "flag"),
+                ", or a larger ",
+                Argument("late"),
+            )
 
 
 def _check_correctable(query: Query) -> None:
@@ -269,7 +291,7 @@ def parse_spec(
             f"{', '.join(request)} belong in the Spec: give a Spec or keywords, not "
             "both"
         )
-    refuse_table_only(spec, caller)
+    refuse_mixed(spec, caller)
     return spec
 
 

@@ -10,7 +10,7 @@ from slidewise.errors import SpecError
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
-from slidewise.spec.spec import HoppingLike, RollingLike, Spec, refuse_table_only
+from slidewise.spec.spec import HoppingLike, RollingLike, Spec, refuse_mixed
 from slidewise.spec.windows import are_hopping
 
 __all__ = ["explain", "hopping", "rolling"]
@@ -54,8 +54,9 @@ def rolling(
         on: str, the column of event times: timestamps, dates, durations or integers; a
             stream needs timestamps with a time zone.
         windows: One window or several: `"90s"`, `"1h"`, `"7d"`, a timedelta, an int in
-            the units of an integer time column, or `slidewise.rows(n)`. Of batch
-            DataFrames also `slidewise.landmark("flag")` and `slidewise.delta("km", 5)`.
+            the units of an integer time column, `slidewise.rows(n)`,
+            `slidewise.landmark("flag")` or `slidewise.delta("km", 5)`. A stream answers
+            the last two with `emit="final"`.
         aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
         by: str or list of str, the key columns; each key has its own windows.
         closed: `"right"`, `"left"`, `"both"` or `"neither"`: which ends of a window
@@ -314,7 +315,7 @@ class _Transform:
         _check_frame(df)
         if df.isStreaming:
             check_streams()
-            refuse_table_only(self.spec, "a streaming DataFrame")
+            refuse_mixed(self.spec, "a streaming DataFrame")
             self.stream.check_stream()
             from slidewise.spark.stream import transform_stream
 
@@ -336,7 +337,7 @@ class _Transform:
         _check_frame(df)
         if df.isStreaming:
             check_streams()
-            refuse_table_only(self.spec, "a streaming DataFrame")
+            refuse_mixed(self.spec, "a streaming DataFrame")
             return explanation.explain_stream(df, self.spec, self.stream)
         check_batch()
         self.stream.check_batch(self.spec)

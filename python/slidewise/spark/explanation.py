@@ -13,6 +13,7 @@ from slidewise.spark.skew import why_unsplit
 from slidewise.spark.sort_key import KEY_GROUPS
 from slidewise.spec.durations import parse_length
 from slidewise.spec.spec import Spec
+from slidewise.spec.windows import written
 from slidewise.table.whole_keys import needs_whole_keys
 
 __all__ = ["explain_batch", "explain_stream"]
@@ -84,7 +85,7 @@ def explain_stream(df: Any, spec: Spec, options: StreamOptions) -> str:
 def _state(query: StreamQuery) -> list[str]:
     """Describes the state: what, for how long, and how much a micro-batch reads."""
     reach = max(
-        (window for window in query.spec.windows if window.kind != "rows"),
+        (w for w in query.spec.windows if w.kind != "rows" and not w.column),
         key=lambda window: window.length,
         default=None,
     )
@@ -94,6 +95,7 @@ def _state(query: StreamQuery) -> list[str]:
         kept = ["until their session is over"]
     if query.until:
         kept = ["until a flag closes their window"]
+    kept += [f"from where {written(w)} begins" for w in query.reaching]
     if query.spec.empty:
         kept.append("the end of the last window of each key for ever")
     if query.rows:

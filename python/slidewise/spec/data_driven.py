@@ -116,7 +116,8 @@ def landmark(flag: str) -> Landmark:
     The window of a row begins with the last row (of the same key) whose `flag` is true,
     that row included, and ends with the row itself. Before the first landmark it begins
     with the first row. Null is not true. Rows are in order of time, those of equal time
-    as in the table.
+    as in the table. Streams answer with `emit="final"`, and keep the rows of each key
+    from its last landmark on.
 
     Args:
         flag: The column of booleans.
@@ -149,7 +150,8 @@ def delta(column: str, width: DurationLike | Real | Decimal) -> Delta:
     The window of a row goes back from it, in order of time (and among equal times as in
     the table), to the first row (of the same key) whose column differs by more than
     `width`. The column must not fall from one row to the next: an odometer, a count, a
-    second clock.
+    second clock. Streams answer with `emit="final"`, and refuse a row that falls when
+    the watermark passes it; a `KeyedWindows` goes on once that is deleted (`deletes=`).
 
     Differences of floats are those that Python computes; all others are exact.
 

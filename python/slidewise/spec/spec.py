@@ -39,7 +39,7 @@ __all__ = [
     "parse_lengths",
     "refuse_by_position",
     "refuse_duplicates",
-    "refuse_table_only",
+    "refuse_mixed",
 ]
 
 TIES = ("peers", "rows")
@@ -268,8 +268,8 @@ def refuse_by_position(spec: Spec, given: Argument) -> None:
             )
 
 
-def refuse_table_only(spec: Spec, where: str) -> None:
-    """Refuses windows that streams do not have.
+def refuse_mixed(spec: Spec, where: str) -> None:
+    """Refuses several hopping windows that a stream cannot have together.
 
     Args:
         spec: The spec.
@@ -285,11 +285,6 @@ def refuse_table_only(spec: Spec, where: str) -> None:
             "call of its own, or leave empty= out"
         )
     for window in spec.windows:
-        if window.by_position and not window.is_hop:
-            raise SpecError(
-                f"{where} does not have the window {written(window)}: sw.rolling over "
-                "tables and slidewise.spark over batch DataFrames do"
-            )
         if several and not window.every:
             raise SpecError(
                 f"{where} does not have {window.name!r} beside other windows, as its "

@@ -188,12 +188,12 @@ class KernelCall:
         return self._pass([at], points)[at]
 
     def _ends_at_rows(self, window: WindowSpec) -> QueryPoints:
-        """The windows that end at each row."""
-        places = self.positions.of_rows
+        """The windows that end at each row, but those of the history."""
+        places = self.positions.of_rows.slice(self._history)
         return QueryPoints(
             ends=places,
             starts=self.positions.starts(window).take(places),
-            groups=self.groups,
+            groups=None if self.groups is None else self.groups.slice(self._history),
             arrival=None,
             noun="row",
             by_position=True,

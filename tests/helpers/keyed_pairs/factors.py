@@ -16,6 +16,7 @@ HOPPING = {
     "rows by rows": (5, 3),
     "range by rows": (20, 3),
 }
+LANDMARKS = ("landmark", "landmark and time")
 BY_ROWS = ("until", "rows by rows", "range by rows")
 ROLLING: dict[str, list[tuple[str, int]]] = {
     "short": [("time", 7)],
@@ -23,6 +24,8 @@ ROLLING: dict[str, list[tuple[str, int]]] = {
     "several": [("time", 40), ("time", 3)],
     "rows": [("rows", 3)],
     "rows and time": [("rows", 4), ("time", 20)],
+    "landmark": [("landmark", 0)],
+    "landmark and time": [("time", 20), ("landmark", 0)],
 }
 
 # The first value of each is what a case takes that has no other.
@@ -78,13 +81,14 @@ def fits(case: Case) -> bool:
     windows, emit = case.get("windows"), case.get("emit")
     late_rows = case.get("late_rows", "drop")
     hopping = windows in HOPPING
-    counted = windows in ("rows", "rows and time")
+    counted = windows in ("rows", "rows and time", *LANDMARKS)
     no_grid = windows == "session" or windows in BY_ROWS
     refused = [
         windows and emit and hopping != (emit == "slide"),
         case.get("arrival") and emit not in (None, "arrival"),
         late_rows == "flag" and emit in ("update", "slide"),
-        late_rows == "correct" and (no_grid or windows == "rows"),
+        late_rows == "correct" and (no_grid or windows in ("rows", *LANDMARKS)),
+        windows in LANDMARKS and emit not in (None, "final"),
         late_rows == "correct" and case.get("empty"),
         case.get("empty") and windows and (not hopping or no_grid),
         case.get("closed", "right") != "right" and (no_grid or counted),

@@ -331,6 +331,10 @@ class Model:
             if case["windows"] == "session":
                 return _between(ordered, first, last)
             return _between(ordered, first + self.step, last - 1 + self.step)
+        if kind == "landmark":
+            place = ordered.places[due.row.at]
+            marks = (at for at in range(place, -1, -1) if _is_mark(ordered.rows[at]))
+            return next(marks, 0), place + 1
         if kind == "rows":
             until = len(ordered.rows)
             if case["emit"] == "final":
@@ -364,6 +368,10 @@ class Model:
 
 
 _ROWS = ("final", "arrival")
+
+
+def _is_mark(row: Row) -> bool:
+    return row.values["b"] is True
 
 
 def _between(ordered: Ordered, first: int, last: int) -> tuple[int, int]:

@@ -9,7 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 import slidewise as sw
-from keyed_pairs.factors import BY_ROWS, CATALOGUE, HOPPING, ROLLING, Case, is_heavy
+from keyed_pairs.factors import (
+    BY_ROWS,
+    CATALOGUE,
+    HOPPING,
+    LANDMARKS,
+    ROLLING,
+    Case,
+    is_heavy,
+)
 
 _ZONE = "Europe/Berlin"
 _WORDS = ["", "a", "bb", "ccc", "ä"]
@@ -112,7 +120,7 @@ class Plan:
             kinds["k2"] = pa.int32()
         names = [*self.then_by, *(["came"] if self.case["arrival"] else [])]
         names += ["gone"] if self.case["deletes"] else []
-        names += ["b"] if self.case["windows"] == "until" else []
+        names += ["b"] if self.case["windows"] in ("until", *LANDMARKS) else []
         for agg in self.case["aggs"]:
             names += [name for name in CATALOGUE[agg].columns if name != "t"]
         return kinds | {name: TYPES[name] for name in dict.fromkeys(names)}
@@ -167,7 +175,10 @@ class Plan:
         case, request = self.case, self.request
         lengths: list[Any] = []
         for kind, length in ROLLING[case["windows"]]:
-            if kind == "rows":
+            if kind == "landmark":
+                lengths.append(sw.landmark("b"))
+                label = "landmark_b"
+            elif kind == "rows":
                 if case["page"] == "real" and not is_heavy(case):
                     length *= self.random.choice([1, 100])
                 lengths.append(sw.rows(length))

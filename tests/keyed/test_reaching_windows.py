@@ -1,0 +1,111 @@
+"""`landmark` and `delta` over a stream, against those of the whole table."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from keyed_streams import FOLDED, SEEDS, WHOLE, assert_same, page, stream_of
+
+import slidewise as sw
+from slidewise.keyed import row_log
+
+__all__ = ["page"]
+
+WINDOWS: dict[str, Any] = {
+    "landmark": sw.landmark("ok"),
+    "delta": sw.delta("t", 15),
+    "several": [sw.landmark("ok"), 7, sw.rows(3)],
+    "both": [sw.delta("t", 15), sw.landmark("ok"), 40],
+}
+
+
+@pytest.fixture
+def sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets rows leave the log soon."""
+    monkeypatch.setattr(row_log, "_FEW", 20)
+
+
+@pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("by", [["key"], []], ids=["key", "none"])
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("sparse")
+def test_rows_are_answered_as_over_the_table(
+    page: int, seed: int, by: list[str], name: str, aggs: dict[str, object]
+) -> None:
+    spec: dict[str, object] = {"on": "t", "by": by, "aggs": aggs}
+    spec["windows"] = WINDOWS[name]
+    rows, answers, watermark = stream_of(seed * 1000 + page + 41, spec)
+    expected = sw.rolling(rows, **spec)
+    expected = expected.filter(pc.less_equal(expected["t"], watermark))
+    assert_same(answers, expected, ["id"])
+
+
+@pytest.mark.usefixtures("sparse")
+@pytest.mark.parametrize("window", [sw.landmark("f"), sw.delta("km", 20)], ids=repr)
+def test_rows_before_a_window_leave(window: Any) -> None:
+    """A landmark every 25 rows, and a counter that rises by one each time."""
+    windows = sw.KeyedWindows(on="t", by="k", windows=window, aggs={"n": sw.count()})
+    largest, counts = 0, []
+    for start in range(0, 6000, 10):
+        times = range(start, start + 10)
+        flags = [at % 25 == 0 for at in times]
+        batch = {"t": times, "k": ["a"] * 10, "f": flags, "km": times}
+        windows.ingest(pa.table(batch))
+        windows.advance()
+        counts += windows.collect().column(4).to_pylist()
+        largest = max(largest, windows.nbytes)
+    assert largest < 40_000
+    rising = isinstance(window, type(sw.landmark("f")))
+    wanted = [at % 25 + 1 if rising else min(at, 20) + 1 for at in range(6000)]
+    assert counts == wanted
+    windows.check()
+
+
+def test_a_column_that_falls_is_refused_when_its_rows_are_answered() -> None:
+    """The call changes nothing; a deletion of the row is the way on."""
+    windows = sw.KeyedWindows(
+        on="t", windows=sw.delta("km", 5), aggs={"n": sw.count()}, deletes="gone"
+    )
+    windows.ingest(pa.table({"t": [1], "km": [7], "gone": [False]}))
+    windows.advance()
+    windows.collect()
+    windows.ingest(pa.table({"t": [2, 3], "km": [6, 9], "gone": [False] * 2}))
+    for _ in range(2):
+        with pytest.raises(sw.SpecError, match=r"column 'km' falls from 7 .* to 6"):
+            windows.advance()
+    windows.ingest(pa.table({"t": [2], "km": [6], "gone": [True]}))
+    windows.advance()
+    assert windows.collect()["n_delta_km_5"].to_pylist() == [2]
+
+
+def test_other_windows_beside_a_landmark_are_asked() -> None:
+    windows = sw.KeyedWindows(
+        on="t", windows=[sw.landmark("f"), 5], aggs={"n": sw.count()}
+    )
+    windows.ingest(pa.table({"t": [1, 8], "f": [True, False]}))
+    windows.advance()
+    assert windows.query(at=8, windows=5) == {"n_5": 1}
+    with pytest.raises(sw.SpecError, match=r"landmark\('f'\) has no .* by windows="):
+        windows.query(at=8)
+    assert "from all rows of a key: landmark('f')" in windows.explain()
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"emit": "arrival"}, r"emit='arrival' does not go with .* landmark\('f'\)"),
+    ({"emit": "update"}, "emit='update' does not go with"),
+    ({"emit": "change"}, "emit='change' does not go with"),
+    ({"late_rows": "correct"}, "late_rows='correct' does not go with"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_answers_before_the_watermark_are_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    windows = sw.KeyedWindows(
+        on="t", windows=sw.landmark("f"), aggs={"n": sw.count()}, **options
+    )
+    with pytest.raises(sw.SpecError, match=message):
+        windows.ingest(pa.table({"t": [1], "f": [True]}))
