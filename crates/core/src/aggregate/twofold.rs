@@ -178,16 +178,19 @@ impl Twofold {
 
     /// Sum of a run, eight lanes at a time.
     pub fn fold(run: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
-        let mut lanes = [Self::EMPTY; LANES];
         let mut values = run.clone();
-        while values.len() >= LANES {
-            for lane in &mut lanes {
-                *lane = lane.plus_within(values.next().expect("length checked"));
+        let mut total = Self::EMPTY;
+        if values.len() >= LANES {
+            let mut lanes = [Self::EMPTY; LANES];
+            while values.len() >= LANES {
+                for lane in &mut lanes {
+                    *lane = lane.plus_within(values.next().expect("length checked"));
+                }
             }
-        }
-        let mut total = lanes[0];
-        for lane in &lanes[1..] {
-            total = total.combine_within(*lane);
+            total = lanes[0];
+            for lane in &lanes[1..] {
+                total = total.combine_within(*lane);
+            }
         }
         for value in values {
             total = total.plus_within(value);

@@ -277,6 +277,54 @@ impl<M: Monoid> Blocks<M> {
         block
     }
 
+    /// A block of these entries with room for one more, without those up to `until`; the block
+    /// is given back. `None` if no block is so large, or an entry is promoted.
+    pub fn widened(&mut self, block: Block, until: Option<i64>) -> Option<Block> {
+        let gone = until.map_or(0, |until| {
+            self.times(block).partition_point(|time| *time <= until)
+        });
+        let kept = block.len() - gone;
+        let (page, from) = split(block.at);
+        if kept == MOST || self.any_promoted(page, from, from + block.len()) {
+            return None;
+        }
+        let mut wider = self.new_block(kept + 1);
+        let (other, to) = split(wider.at);
+        for at in 0..kept {
+            let held = &self.pages[page];
+            let (time, value) = (held.times[from + gone + at], &held.values[from + gone + at]);
+            let (value, number) = (value.clone(), held.numbers.get(from + gone + at).copied());
+            let page = &mut self.pages[other];
+            page.times[to + at] = time;
+            page.values[to + at] = value;
+            if let Some(number) = number {
+                page.numbers[to + at] = number;
+            }
+        }
+        wider.len = kept as u8;
+        self.release(block);
+        Some(wider)
+    }
+
+    /// A block of one entry.
+    pub fn single(&mut self, item: Item<M>) -> Block {
+        let mut block = self.new_block(1);
+        self.put(&mut block, item);
+        block
+    }
+
+    /// Reads what a fold of a few entries, or an append, will read first: see
+    /// [`super::shard::Shard::warm`].
+    #[inline]
+    pub fn touch(&self, block: Block) -> i64 {
+        let (page, from) = split(block.at);
+        let (page, last) = (&self.pages[page], from + block.len().saturating_sub(1));
+        if !std::mem::needs_drop::<M::In>() {
+            std::hint::black_box(page.values[last].clone());
+        }
+        page.times[last]
+    }
+
     /// Moves the entries that are later than `until`, if it is given, out of a block, which
     /// is given back.
     pub fn take(&mut self, block: Block, until: Option<i64>, into: &mut Run<M>) {

@@ -2,6 +2,8 @@
 
 use hashbrown::HashTable;
 
+use super::shard::Hashed;
+
 /// Keys of rows as bytes: those of row `i` are `bytes[offsets[i]..offsets[i + 1]]`. Equal
 /// keys have equal bytes.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +63,23 @@ impl Keys {
             *tag == hash as u32 && self.key(*number) == key
         });
         found.map(|(_, number)| *number)
+    }
+
+    /// Appends the numbers of the keys of some rows. What is looked for is looked at for all
+    /// of them first, and compared then: so memory is waited for once, not row by row.
+    pub fn find_all(&self, keys: KeyColumn<'_>, rows: &[Hashed], found: &mut Vec<Option<u32>>) {
+        let first = found.len();
+        found.extend(rows.iter().map(|row| {
+            let tag = row.hash as u32;
+            let near = self.table.find(spread(tag), |(held, _)| *held == tag);
+            near.map(|(_, number)| *number)
+        }));
+        for (row, found) in rows.iter().zip(&mut found[first..]) {
+            let key = keys.key(row.row as usize);
+            if found.is_some_and(|number| self.key(number) != key) {
+                *found = self.find(row.hash, key);
+            }
+        }
     }
 
     /// The number of a key, which is added if it is new; then `true`.

@@ -77,6 +77,10 @@ impl<M: Monoid> Run<M> {
 
     /// Merges the entries `from..to` of a later batch in: behind those of equal time.
     pub fn merge(&mut self, batch: &Self, from: usize, to: usize) {
+        if (self.times.last()).is_none_or(|last| *last <= batch.times[from]) {
+            (from..to).for_each(|at| self.push(batch.item(at)));
+            return;
+        }
         let older = std::mem::take(self);
         let rows = older.times.into_iter().zip(older.numbers);
         let mut held = rows.zip(older.entries).peekable();

@@ -161,6 +161,17 @@ impl<'a> Changes<'a> {
     }
 }
 
+impl Changes<'_> {
+    fn is_done(&self) -> bool {
+        self.gone.is_empty() && self.rows.is_empty()
+    }
+}
+
+/// The first of some rows.
+fn some(rows: &[Placed]) -> &[Placed] {
+    &rows[..rows.len().min(ROWS_PER_HOLD)]
+}
+
 impl<'a> Iterator for Changes<'a> {
     type Item = (&'a [Gone], &'a [Placed]);
 
@@ -195,10 +206,11 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         for ((shard, of_shard), gone) in self.shards.iter().zip(&by_shard).zip(&gone) {
             let mut placed = self.place(shard, rows.keys, &incoming.batch.times, of_shard);
             placed.sort_unstable();
-            let mut changes = Changes::new(gone, &placed).peekable();
-            while changes.peek().is_some() {
+            let mut changes = Changes::new(gone, &placed);
+            while !changes.is_done() {
                 // They wait for all rows of a key.
                 let mut shard = write(shard);
+                shard.warm(some(changes.rows));
                 let mut count = 0;
                 while count < ROWS_PER_HOLD
                     && let Some((leaving, coming)) = changes.next()
@@ -266,11 +278,14 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let (shards, in_order): (Vec<_>, Vec<Vec<Placed>>) = by_shard
             .map(|(rows, shard)| {
                 let shard = read(shard);
-                let place = |Hashed { hash, row }| {
-                    let key = shard.keys.find(hash, points.keys.key(row as usize));
+                let mut found = Vec::with_capacity(rows.len());
+                for some in rows.chunks(ROWS_PER_HOLD) {
+                    shard.keys.find_all(points.keys, some, &mut found);
+                }
+                let place = |(Hashed { row, .. }, key): (Hashed, Option<u32>)| {
                     Placed::new(key.unwrap_or(NO_KEY), points.times[row as usize], row)
                 };
-                let mut placed: Vec<Placed> = rows.into_iter().map(place).collect();
+                let mut placed: Vec<Placed> = rows.into_iter().zip(found).map(place).collect();
                 placed.sort_unstable();
                 (shard, placed)
             })
@@ -279,7 +294,14 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
             let mut answering = Answering::new(&self.aggregation, spans);
             let mut rank = 0;
             for (shard, rows) in shards.iter().zip(&in_order) {
+                let first = rank;
+                let mut warmed = 0;
                 for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
+                    let done = rank - first;
+                    if done >= warmed {
+                        shard.warm(some(&rows[done..]));
+                        warmed = done + ROWS_PER_HOLD;
+                    }
                     let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
                     let Some(plus) = points.plus else {
                         answering.answer_all(shard, number, of_key, &mut |at, span, answers| {

@@ -11,6 +11,9 @@ use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
 pub use scan::KeyList;
 
+/// So many rows of a key are appended one by one where their block has no room.
+const FEW: usize = 4;
+
 /// A row of a batch, and the hash of its key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hashed {
@@ -93,6 +96,8 @@ pub(super) struct Shard<M: Monoid> {
     /// That of the sessions they are about.
     gap: Option<i64>,
     run: Run<M>,
+    /// Empty between calls.
+    found: Vec<Option<u32>>,
 }
 
 impl<M: Monoid> Shard<M> {
@@ -106,6 +111,7 @@ impl<M: Monoid> Shard<M> {
             closing: i64::MAX,
             gap: None,
             run: Run::default(),
+            found: Vec::new(),
         }
     }
 
@@ -117,8 +123,11 @@ impl<M: Monoid> Shard<M> {
         rows: &[Hashed],
         placed: &mut Vec<Placed>,
     ) {
-        for Hashed { hash, row } in rows {
-            let (number, new) = self.keys.find_or_add(*hash, keys.key(*row as usize));
+        let mut found = std::mem::take(&mut self.found);
+        self.keys.find_all(keys, rows, &mut found);
+        for (Hashed { hash, row }, known) in rows.iter().zip(found.drain(..)) {
+            let add = || self.keys.find_or_add(*hash, keys.key(*row as usize));
+            let (number, new) = known.map_or_else(add, |number| (number, false));
             if new {
                 let head = Head {
                     last: i64::MIN,
@@ -132,6 +141,18 @@ impl<M: Monoid> Shard<M> {
             }
             placed.push(Placed::new(number, times[*row as usize], *row));
         }
+        self.found = found;
+    }
+
+    /// Reads the entries of the keys of some rows, which are needed next. One key is read
+    /// while others are on their way from memory; what is done with each afterwards is too
+    /// long for that.
+    pub fn warm(&self, rows: &[Placed]) {
+        let seen = rows.iter().fold(0, |seen, row| {
+            let head = self.heads.get(row.key() as usize);
+            seen ^ head.map_or(0, |head| self.forest.touch(head.root))
+        });
+        std::hint::black_box(seen);
     }
 
     /// Removes entries of a key, then inserts rows; both are in order. A key without entries
@@ -187,9 +208,19 @@ impl<M: Monoid> Shard<M> {
             }
         }
         let mut done = 0;
+        let until = match self.forest.has_room(head.root) {
+            true => None,
+            false => leaving(&self.forest, head.root, self.until, self.keep_rows),
+        };
         while let Some(row) = rows.get(done) {
-            let fits = row.time() >= head.last;
-            if !fits || !self.forest.append(&mut head.root, incoming.item(*row)) {
+            // Many rows are merged in one step.
+            let fits = row.time() >= head.last
+                && (rows.len() - done <= FEW || self.forest.has_room(head.root));
+            if !fits
+                || !self
+                    .forest
+                    .append(&mut head.root, incoming.item(*row), until)
+            {
                 break;
             }
             head.last = row.time();

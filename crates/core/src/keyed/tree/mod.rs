@@ -70,12 +70,25 @@ impl<M: Monoid> Forest<M> {
     }
 
     /// Appends an entry that is not earlier than the key's last, if there is room at the
-    /// right edge; gives whether there is.
+    /// right edge or it can be made at once; gives whether there is. Entries of a block up to
+    /// `until` need not stay.
     #[inline]
-    pub fn append(&mut self, root: &mut Root, item: Item<M>) -> bool {
+    pub fn append(&mut self, root: &mut Root, item: Item<M>, until: Option<i64>) -> bool {
         match root {
             Root::Leaf(block) if block.has_room() => {
                 self.blocks.append(block, item);
+                true
+            }
+            Root::Leaf(block) => match self.blocks.widened(*block, until) {
+                Some(wider) => {
+                    *block = wider;
+                    self.blocks.append(block, item);
+                    true
+                }
+                None => false,
+            },
+            Root::Empty => {
+                *root = Root::Leaf(self.blocks.single(item));
                 true
             }
             Root::Tree { node, level } => {
@@ -98,7 +111,25 @@ impl<M: Monoid> Forest<M> {
                     _ => false,
                 }
             }
-            _ => false,
+        }
+    }
+
+    /// Whether an append needs no more memory.
+    pub fn has_room(&self, root: Root) -> bool {
+        match root {
+            Root::Empty => false,
+            Root::Leaf(block) => block.has_room(),
+            Root::Tree { .. } => true,
+        }
+    }
+
+    /// Reads what is read first of a key: see [`super::shard::Shard::warm`].
+    #[inline]
+    pub fn touch(&self, root: Root) -> i64 {
+        match root {
+            Root::Empty => 0,
+            Root::Leaf(block) => self.blocks.touch(block),
+            Root::Tree { node, .. } => self.nodes[node as usize].len() as i64,
         }
     }
 
