@@ -27,6 +27,9 @@ const TOGETHER: usize = 64;
 /// Fewer do not.
 const FEW: usize = 4;
 
+/// So many times are compared one by one.
+const SHORT: usize = 16;
+
 /// A time of a key to answer at.
 #[derive(Debug)]
 pub(super) struct Point<'a, A: Aggregation<i64>> {
@@ -77,6 +80,11 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
 
     /// The answers at a time, by window.
     pub fn answer(&mut self, shard: &Shard<A>, point: &Point<'_, A>, visit: &mut Visit<'_>) {
+        if let Some(raw) = shard.raw(point.number)
+            && point.plus.is_none()
+        {
+            return self.answer_raw(raw, point.at, visit);
+        }
         let mut acc: Option<A::Partial> = None;
         let mut known: Option<(i64, i64)> = None;
         for place in 0..self.spans.len() {
@@ -102,6 +110,35 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
                 absorb(self.monoid, &mut acc, plus);
             }
             known = (lo <= hi).then_some((lo, hi));
+            self.visit(acc.as_ref(), |answers| visit(index, answers));
+        }
+    }
+
+    /// The same where all entries are at hand.
+    fn answer_raw(&mut self, (times, values): (&[i64], &[A::In]), at: i64, visit: &mut Visit<'_>) {
+        let mut acc: Option<A::Partial> = None;
+        // The first entry of the window before, and where the window ends.
+        let mut known: Option<(usize, i64)> = None;
+        for place in 0..self.spans.len() {
+            let (index, span) = self.spans[place];
+            let (lo, hi) = bounds(span, at);
+            let longer = known.filter(|(_, to)| *to == hi && lo <= hi);
+            let end = longer.map_or_else(|| places_until(times, hi), |(first, _)| first);
+            let first = match lo {
+                i64::MIN => 0,
+                _ => places_until(&times[..end], lo - 1),
+            };
+            if longer.is_none() {
+                acc = None;
+            }
+            if first < end {
+                let older = self.monoid.fold(&values[first..end]);
+                acc = Some(match acc.take() {
+                    Some(rest) => self.monoid.combine(&older, &rest),
+                    None => older,
+                });
+            }
+            known = (lo <= hi).then_some((first, hi));
             self.visit(acc.as_ref(), |answers| visit(index, answers));
         }
     }
@@ -278,6 +315,15 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
                 .answers(&self.monoid.identity(), &mut self.answers),
         }
         visit(&self.answers);
+    }
+}
+
+/// How many of some times, which are in order, are at or before one.
+#[inline]
+fn places_until(times: &[i64], until: i64) -> usize {
+    match times.len() {
+        0..=SHORT => times.iter().filter(|time| **time <= until).count(),
+        _ => times.partition_point(|time| *time <= until),
     }
 }
 

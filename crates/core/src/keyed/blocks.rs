@@ -9,6 +9,8 @@
 use super::run::{Item, Run};
 use crate::monoid::{Entry, HandleSlot, Monoid, Slab};
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Entries of a page.
 const PAGE: usize = 1024;
 /// Pages without blocks that keep their memory.
@@ -313,16 +315,29 @@ impl<M: Monoid> Blocks<M> {
         block
     }
 
-    /// Reads what a fold of a few entries, or an append, will read first: see
-    /// [`super::shard::Shard::warm`].
+    /// Reads something of each cache line of a block: see [`super::shard::Shard::warm`].
     #[inline]
     pub fn touch(&self, block: Block) -> i64 {
         let (page, from) = split(block.at);
-        let (page, last) = (&self.pages[page], from + block.len().saturating_sub(1));
+        let (page, to) = (&self.pages[page], from + block.len());
         if !std::mem::needs_drop::<M::In>() {
-            std::hint::black_box(page.values[last].clone());
+            let step = (LINE / size_of::<M::In>().max(1)).max(1);
+            for value in page.values[from..to].iter().step_by(step) {
+                std::hint::black_box(value.clone());
+            }
         }
-        page.times[last]
+        let times = page.times[from..to].iter().step_by(LINE / size_of::<i64>());
+        times.fold(0, |seen, time| seen ^ time)
+    }
+
+    /// The times and values of a block; `None` if an entry has no raw value.
+    #[inline]
+    pub fn raw(&self, block: Block) -> Option<(&[i64], &[M::In])> {
+        let (page, from) = split(block.at);
+        let to = from + block.len();
+        let held = &self.pages[page];
+        (!self.any_promoted(page, from, to))
+            .then(|| (&held.times[from..to], &held.values[from..to]))
     }
 
     /// Moves the entries that are later than `until`, if it is given, out of a block, which

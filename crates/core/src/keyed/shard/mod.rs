@@ -259,6 +259,13 @@ impl<M: Monoid> Shard<M> {
         }
     }
 
+    /// The times and values of a key with a few entries; `None` for others.
+    #[inline]
+    pub fn raw(&self, number: Option<u32>) -> Option<(&[i64], &[M::In])> {
+        let head = number.map(|number| self.heads[number as usize]);
+        self.forest.raw(head.map_or(Root::Empty, |head| head.root))
+    }
+
     /// The first time of a key at or after `lo`.
     pub fn first(&self, number: Option<u32>, lo: i64) -> Option<i64> {
         let head = self.heads[number? as usize];

@@ -129,7 +129,10 @@ impl<M: Monoid> Forest<M> {
         match root {
             Root::Empty => 0,
             Root::Leaf(block) => self.blocks.touch(block),
-            Root::Tree { node, .. } => self.nodes[node as usize].len() as i64,
+            Root::Tree { node, .. } => match self.last(node).below {
+                Below::Leaf(block) => self.blocks.touch(block),
+                Below::Node(node) => self.nodes[node as usize].len() as i64,
+            },
         }
     }
 

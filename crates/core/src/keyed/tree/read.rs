@@ -62,6 +62,16 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
+    /// The times and values of a key with one block of raw values.
+    #[inline]
+    pub fn raw(&self, root: Root) -> Option<(&[i64], &[M::In])> {
+        match root {
+            Root::Empty => Some((&[], &[])),
+            Root::Leaf(block) => self.blocks.raw(block),
+            Root::Tree { .. } => None,
+        }
+    }
+
     /// The first time at or after `lo`.
     pub fn first(&self, root: Root, lo: i64) -> Option<i64> {
         match root {
