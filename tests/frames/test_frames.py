@@ -492,3 +492,20 @@ def test_times_of_numpy_in_any_unit(unit, order):
 def test_mappings_that_are_no_tables(table, message):
     with pytest.raises(sw.SpecError, match=message):
         sw.rolling(table, on="t", windows=[2], aggs={"s": sw.sum("x")})
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_columns_and_metadata_stay_beside_few_results_and_many(count: int) -> None:
+    schema = pa.schema(
+        [pa.field("t", pa.int64(), nullable=False), pa.field("x", pa.int64())],
+        metadata={"made": "by hand"},
+    )
+    parts = [pa.record_batch([[1, 2], [3, None]], schema=schema)] * 2
+    table = pa.Table.from_batches(parts)
+    aggs = {f"n{at}": sw.count("x") for at in range(count)}
+    answers = sw.rolling(table, on="t", windows=[2], aggs=aggs)
+    assert answers.select(["t", "x"]).equals(table, check_metadata=True)
+    assert answers.column_names == ["t", "x", *(f"{name}_2" for name in aggs)]
+    assert answers.schema.metadata == schema.metadata
+    for name in aggs:
+        assert answers[f"{name}_2"].to_pylist() == [2, 2, 2, 2]

@@ -46,6 +46,13 @@ class _ArrowFrame:
 
     def append(self, results: Mapping[str, Result]) -> Any:
         table = self._table
+        if table.num_columns < len(results):
+            arrays = [result.array for result in results.values()]
+            batch = pa.RecordBatch.from_arrays(arrays, names=list(results))
+            wide = pa.Table.from_batches([batch])
+            for at, field in enumerate(table.schema):
+                wide = wide.add_column(at, field, table.column(at))
+            return self._restore(wide.replace_schema_metadata(table.schema.metadata))
         for name, result in results.items():
             table = table.append_column(name, result.array)
         return self._restore(table)
