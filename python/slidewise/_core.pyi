@@ -28,6 +28,7 @@ __all__ = [
     "hop_windows",
     "kernel_kind",
     "obeys_law",
+    "own_rows",
     "partials",
     "query_plan",
     "rolling",
@@ -36,6 +37,7 @@ __all__ = [
     "session_windows",
     "sort_rows",
     "subtracts_exactly",
+    "take_due",
 ]
 
 # Times, groups and arrival.
@@ -236,6 +238,9 @@ class KeyedStore:
     def ask(
         self, question: Question, key: object, at: int
     ) -> dict[str, Any] | None: ...
+    def ask_many(
+        self, question: Question, keys: Sequence[object], times: object
+    ) -> ArrowArray | None: ...
     def last_times(self, keys: Sequence[object]) -> ArrowArray: ...
     def rows(
         self, keys: Sequence[object], since: object, until: object, most: int | None
@@ -259,6 +264,10 @@ class KeyedStore:
     def nbytes(self) -> int: ...
     def check_invariants(self) -> None: ...
 
+def own_rows(batch: object) -> tuple[ArrowArray, tuple[int, int] | None]: ...
+def take_due(
+    waiting: Sequence[tuple[object, int | None]], until: int
+) -> tuple[ArrowArray, list[int | None]]: ...
 def sort_rows(rows: _Rows, threads: int) -> SortLayout: ...
 def hop_windows(
     rows: _Rows, layout: SortLayout, length: int, every: int, offset: int, empty: bool

@@ -4,16 +4,17 @@ use arrow_array::{BooleanArray, Int64Array, UInt32Array};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, DType};
-use slidewise_core::keyed::{EntryList, Grid, KeyColumn, Points, Rows, Store, answers, store};
-use slidewise_core::rolling::{Length, Span};
+use slidewise_core::keyed::{EntryList, Grid, KeyColumn, Points, Rows, Store, store};
+use slidewise_core::rolling::Span;
 
 use crate::arrow::{ArrowArray, Numbers, import};
 use crate::key_bytes::{KeyBytes, decode};
 use crate::native;
-use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg, read_span};
+use crate::questions::{Question, read_spans};
+use crate::tables::{AggTuple, Exported, SpanTuple, export_all, read_agg};
 
 /// Entries by key, shared by all windows and aggregations of a request.
 ///
@@ -94,41 +95,6 @@ impl Asked {
             times: self.times.values(),
             plus,
         }
-    }
-}
-
-/// Windows and the names of their answers: what `KeyedStore.ask` needs again and again.
-#[pyclass(frozen, module = "slidewise._core")]
-pub(crate) struct Question {
-    spans: Vec<Span>,
-    /// By window and aggregation; `None`: not in the answer.
-    names: Vec<Vec<Option<Py<PyString>>>>,
-    /// Whether answers come in this order, the shortest window first.
-    ascends: bool,
-}
-
-#[pymethods]
-impl Question {
-    #[new]
-    fn new(spans: Vec<SpanTuple>, names: Vec<Vec<Option<Py<PyString>>>>) -> PyResult<Self> {
-        let spans = read_spans(&spans)?;
-        let lengths = spans.iter().map(|span| match span.length {
-            Length::Time(length) => length,
-            Length::Rows(_) => i64::MAX,
-        });
-        Ok(Self {
-            ascends: lengths.is_sorted(),
-            spans,
-            names,
-        })
-    }
-}
-
-fn read_spans(spans: &[SpanTuple]) -> PyResult<Vec<Span>> {
-    let spans: Vec<Span> = spans.iter().map(read_span).collect::<PyResult<_>>()?;
-    match spans.iter().all(answers) {
-        true => Ok(spans),
-        false => Err(PyValueError::new_err("windows of rows")),
     }
 }
 
@@ -328,6 +294,28 @@ impl KeyedStore {
                 }
             });
         Ok(done?.then_some(answer))
+    }
+
+    /// The answers for keys at times as a record batch with their names; `None` if an integer
+    /// does not fit.
+    fn ask_many(
+        &self,
+        py: Python<'_>,
+        question: &Question,
+        keys: Vec<Bound<'_, PyAny>>,
+        times: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<ArrowArray>> {
+        let times = Numbers::import_keys(times, "times")?;
+        let keys = KeyBytes::read(&keys, times.len())?;
+        let outputs = py.detach(|| {
+            let points = Points {
+                keys: keys.view(),
+                times: times.values(),
+                plus: None,
+            };
+            self.store.query(&points, &question.spans)
+        });
+        question.named(py, outputs, times.len())
     }
 
     /// The time of the last entry of each key; null for a key without entries. Without key

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! window keyed
-//! inserting snapshot
+//! inserting snapshot questions
 //! bulk objects queries
 //! answers pending_terms refusals widening columns udaf_tables
 //! locking masks rows udaf_slides
@@ -15,7 +15,7 @@
 //! spec keys
 //! dtype_inference udaf
 //! sketches untyped
-//! hashing key_bytes
+//! hashing key_bytes waiting
 //! arrow catalogue clock inputs native
 //! errors object_store scalars schedules signals
 //! ```
@@ -42,6 +42,7 @@ mod object_store;
 mod objects;
 mod pending_terms;
 mod queries;
+mod questions;
 mod refusals;
 mod rows;
 mod scalars;
@@ -56,6 +57,7 @@ mod udaf;
 mod udaf_slides;
 mod udaf_tables;
 mod untyped;
+mod waiting;
 mod widening;
 mod window;
 
@@ -69,9 +71,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<window::Window>()?;
     module.add_class::<keys::SortLayout>()?;
     module.add_class::<keyed::KeyedStore>()?;
-    module.add_class::<keyed::Question>()?;
+    module.add_class::<questions::Question>()?;
     module.add_class::<sketches::Bloom>()?;
     module.add_class::<sketches::CountMin>()?;
+    module.add_function(wrap_pyfunction!(waiting::own_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(waiting::take_due, module)?)?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
     module.add_function(wrap_pyfunction!(udaf_tables::rolling_udaf_column, module)?)?;
     module.add_function(wrap_pyfunction!(keys::hop_window_columns, module)?)?;

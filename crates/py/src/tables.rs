@@ -101,6 +101,18 @@ pub(crate) fn export_all(outputs: Vec<Vec<Output>>) -> PyResult<Exported> {
     Ok((columns, beyond))
 }
 
+/// Answers as a record batch.
+pub(crate) fn export_batch(columns: Vec<(String, Output)>, rows: usize) -> PyResult<ArrowArray> {
+    let (mut fields, mut children) = (Vec::new(), Vec::new());
+    for (name, output) in columns {
+        let data = exported(output)?;
+        fields.push(Field::new(name, data.data_type().clone(), true));
+        children.push(data);
+    }
+    let batch = ArrayData::builder(DataType::Struct(fields.into()));
+    Ok(ArrowArray::new(built(batch.len(rows).child_data(children))))
+}
+
 /// The kernel that answers an aggregation over a whole table, for `slidewise.table.explain`.
 #[pyfunction]
 pub(crate) fn kernel_kind(kind: &str, number: u32) -> &'static str {
@@ -300,7 +312,11 @@ pub(crate) fn read_ties(ties: &str) -> PyResult<Ties> {
 }
 
 fn export(output: Output) -> PyResult<ArrowArray> {
-    let data = match output {
+    exported(output).map(ArrowArray::new)
+}
+
+fn exported(output: Output) -> PyResult<ArrayData> {
+    Ok(match output {
         Output::I64 { values, valid, .. } => primitive::<Int64Type>(values, valid),
         Output::F64 { values, valid } => primitive::<Float64Type>(values, valid),
         Output::List {
@@ -309,8 +325,7 @@ fn export(output: Output) -> PyResult<ArrowArray> {
             dtype,
         } => lists(&ranges, &values, dtype)?,
         Output::Bytes { ranges, values } => sketched(&ranges, &values),
-    };
-    Ok(ArrowArray::new(data))
+    })
 }
 
 fn primitive<P: ArrowPrimitiveType>(values: Vec<P::Native>, valid: Bitmap) -> ArrayData {

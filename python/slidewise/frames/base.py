@@ -6,8 +6,7 @@ results appended; rows and index are unchanged.
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,8 +16,7 @@ from slidewise.errors import SpecError
 __all__ = ["Frame", "Result", "one_array", "refuse_taken", "require"]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """One result column.
 
     Attributes:

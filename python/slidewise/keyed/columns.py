@@ -12,7 +12,9 @@ __all__ = [
     "RESERVED",
     "ROWS",
     "TIME",
+    "Ends",
     "int64_view",
+    "one_batch",
 ]
 
 # The time of a row in ticks, as int64.
@@ -25,7 +27,15 @@ LAST = "__last"
 FRESH = "__fresh"
 ROWS = "__rows"
 ARRIVAL = "__arrival"
+# The earliest and the latest of some times.
+Ends = tuple[int, int]
 RESERVED = (TIME, NUMBER, LAST, FRESH, ROWS, ARRIVAL)
+
+
+def one_batch(rows: pa.Table) -> pa.RecordBatch:
+    """The rows of a table as one record batch."""
+    batches = rows.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], rows.schema)
 
 
 def int64_view(column: pa.ChunkedArray | pa.Array) -> Sequence[int]:

@@ -7,26 +7,54 @@ window, for sessions and `rows(n)`, deletions, corrections, and an order by `the
 """
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import slidewise._core as _core
+from slidewise.aggregations import PAIRS
 from slidewise.frames.adapt import frame
+from slidewise.frames.base import Result, one_array
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.query import Query
 from slidewise.spec.spec import WindowSpec
+from slidewise.table.encoding import ValueColumns
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
 __all__ = ["EARLIEST", "LATEST", "Index"]
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1
+# Aggregations whose results are the answers of the kernel, if their types are the same.
+_AS_THEY_ARE = {
+    *("count", "sum", "mean", "min", "max", "range", "first", "last"),
+    *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
+    *("product", "sum_of_squares", "min_count", "max_count"),
+}
 # Sets of windows whose calls are kept.
 _MOST_CALLS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Windows whose results are the answers of the kernel as they are.
+
+    Attributes:
+        store: The store that answers.
+        question: The windows, and the names of the results.
+        alike: Per result a column without rows that has its properties.
+    """
+
+    store: _core.KeyedStore
+    question: _core.Question
+    alike: list[Result]
+
+    def answers(self, keys: list[pa.Array], ticks: pa.Array) -> pa.RecordBatch | None:
+        """The results at keys and times; None if an integer does not fit."""
+        found = self.store.ask_many(self.question, keys, ticks)
+        return None if found is None else pa.record_batch(found)
 
 
 class Index:
@@ -42,10 +70,12 @@ class Index:
         self.query = query
         self._by = list(query.spec.by)
         self._calls: dict[tuple[WindowSpec, ...], KernelCall] = {}
+        self._plain: dict[tuple[WindowSpec, ...], Plain | None] = {}
         self._stored: list[int] = []
         calls: list[Any] = []
         _, call = query.request([])
         columns, natives = call.inputs.columns, call.inputs.natives
+        self._recipe = call.inputs.recipe
         if query.folds:
             # Encodings of a column may be one array, which is stored once.
             first = {id(column): at for at, column in reversed([*enumerate(columns)])}
@@ -64,7 +94,7 @@ class Index:
 
     def keys_of(self, rows: pa.Table) -> list[pa.Array]:
         """The key columns of a table."""
-        return [rows.column(name).combine_chunks() for name in self._by]
+        return [_column(rows, name) for name in self._by]
 
     def insert(self, rows: pa.Table, gone: pa.Table | None = None) -> None:
         """Inserts rows of the state with their numbers, in the order of the query.
@@ -104,8 +134,7 @@ class Index:
         Raises:
             ResultOverflowError: As for `rolling`.
         """
-        call = copy(self.call(windows))
-        call.name_row = name_row
+        call = self.call(windows).naming(name_row)
         removed = self._entries(gone)
         numbers = _column(rows, NUMBER) if self.numbered else None
         ticks = _column(rows, TIME)
@@ -124,8 +153,18 @@ class Index:
         """The inputs of the kernel, in the order of rows of the state."""
         if not self._stored:
             return []
-        call = KernelCall(frame(self.query.timed(rows)), self.query.spec_of_points)
-        return [call.inputs.columns[at] for at in self._stored]
+        query = self.query
+
+        def read(name: str) -> pa.Array:
+            if name == query.spec.on and name not in rows.column_names:
+                return query.restore(_column(rows, TIME))
+            return _column(rows, name)
+
+        columns, recipe = ValueColumns(read, query.spec.nan), self._recipe
+        return [
+            columns.view(name, masks).encoded(encoding)
+            for name, masks, encoding in (recipe[at] for at in self._stored)
+        ]
 
     def answers(
         self,
@@ -147,13 +186,62 @@ class Index:
         Raises:
             ResultOverflowError: As for `rolling`.
         """
-        # A call notes whom its messages name.
-        call = copy(self.call(windows))
-        call.name_row = name_row
+        call = self.call(windows).naming(name_row)
         extra = None if plus is None else self._inputs(plus)
         answers, beyond = self.store.query(self.keys_of(keys), ticks, call.spans, extra)
         points = QueryPoints(ticks, None, None, None, "query")
         return call.decode(answers, beyond, points)
+
+    def results(
+        self,
+        keys: pa.Table,
+        ticks: pa.Array,
+        windows: tuple[WindowSpec, ...],
+        name_row: Callable[[int], str],
+    ) -> list[pa.Array]:
+        """The results of windows that end at keys and times, window by window.
+
+        As for `answers`.
+        """
+        plain = self.plain(windows)
+        found = None if plain is None else plain.answers(self.keys_of(keys), ticks)
+        if found is not None:
+            return list(found.columns)
+        answers = self.answers(keys, ticks, windows, name_row)
+        return [result.array for window in answers for result in window.values()]
+
+    def plain(self, windows: tuple[WindowSpec, ...]) -> "Plain | None":
+        """The question of some windows; None if its answers must be decoded."""
+        if windows not in self._plain:
+            if len(self._plain) >= _MOST_CALLS:
+                self._plain.clear()
+            self._plain[windows] = self._plain_question(windows)
+        return self._plain[windows]
+
+    def _plain_question(self, windows: tuple[WindowSpec, ...]) -> "Plain | None":
+        spec = self.query.spec
+        if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
+            return None
+        none, ticks = self.query.leaf.empty_table(), pa.array([], pa.int64())
+        call = self.call(windows)
+        answers, _ = self.store.query(self.keys_of(none), ticks, call.spans, None)
+        points = QueryPoints(ticks, None, None, None, "query")
+        results = call.naming(str).decode(answers, [], points)[0]
+        calls, names = call.calls, {}
+        for (name, agg), plan in zip(spec.aggs, call.plans, strict=True):
+            at = calls.index(plan.calls[0])
+            kind = pa.array(answers[0][at]).type
+            plain = len(plan.calls) == 1 and agg.kind in _AS_THEY_ARE
+            if not plain or results[name].array.type != kind or at in names:
+                return None
+            names[at] = name
+        of_windows = [
+            [f"{names[at]}_{window.label}" for at in range(len(calls))]
+            for window in windows
+        ]
+        question = _core.Question(call.spans, of_windows)
+        alike = [results[name] for name, _ in spec.aggs] * len(windows)
+        return Plain(self.store, question, alike)
 
     def call(self, windows: tuple[WindowSpec, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""
@@ -162,6 +250,7 @@ class Index:
             table = self.query.timed(self.query.leaf.empty_table())
             spec = replace(self.query.spec_of_points, windows=windows, empty=False)
             call = KernelCall(frame(table), spec)
+            _ = call.decoding  # Copies of the call have it.
             if len(self._calls) >= _MOST_CALLS:
                 self._calls.clear()
             self._calls[windows] = call
@@ -250,4 +339,4 @@ class Index:
 
 
 def _column(rows: pa.Table, name: str) -> pa.Array:
-    return rows.column(name).combine_chunks()
+    return one_array(rows.column(name))

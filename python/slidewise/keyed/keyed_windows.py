@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from slidewise.aggregations import Aggregation
 from slidewise.errors import SpecError
@@ -13,7 +12,6 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
-from slidewise.keyed.columns import TIME
 from slidewise.keyed.explain import (
     explain_lines,
     format_bytes,
@@ -242,19 +240,20 @@ class KeyedWindows(Snapshots):
 
     def _ingest(self, query: StreamQuery, rows: pa.Table) -> None:
         query.refuse_nan(rows, self._watermark)
-        rows = query.with_ticks(rows)
-        latest: int | None = pc.max(rows[TIME]).as_py()
-        rows, late = query.by_lateness(rows, self._watermark)
+        rows, ends = query.arrived(rows)
+        rows, late = query.by_lateness(rows, self._watermark, ends)
 
         def step(shard: Shard) -> None:
-            self._keep_answers(shard.ingest(rows, self._watermark))
+            known = None if len(late) else ends
+            self._keep_answers(shard.ingest(rows, self._watermark, known))
             if len(late):
                 self.late_count += len(late)
                 if self._flags:
                     self._answers.append(query.given_back(late))
-            if latest is not None:
-                known = latest if self._largest is None else self._largest
-                self._largest = max(latest, known)
+            if ends is not None:
+                latest = ends[1]
+                if self._largest is None or latest > self._largest:
+                    self._largest = latest
 
         self._atomically(step)
 
@@ -308,8 +307,10 @@ class KeyedWindows(Snapshots):
         schema = self._query.output
         if self._flags:
             schema = schema.append(pa.field(LATE, pa.bool_()))
-        kept = [schema.empty_table(), *self._answers]
-        self._answers = []
+        kept, self._answers = self._answers, []
+        if len(kept) == 1 and kept[0].schema == schema:
+            return kept[0]
+        kept = [schema.empty_table(), *kept]
         if all(table.schema == schema for table in kept):
             return pa.concat_tables(kept)
         return pa.concat_tables(kept, promote_options="permissive")
@@ -415,7 +416,7 @@ class KeyedWindows(Snapshots):
             return self._nbytes()
 
     def _nbytes(self) -> int:
-        pages = sum(map(len, self._store.blobs.values()))
+        pages = self._store.nbytes
         waiting: int = sum(table.nbytes for table in self._answers)
         index = 0 if self._shard is None else self._shard.index.store.nbytes
         return pages + len(encode_directory(self._directory)) + waiting + index
@@ -468,6 +469,13 @@ class KeyedWindows(Snapshots):
 
     def _read_batch(self, batch: Any) -> tuple[StreamQuery, pa.Table]:
         """The columns of a batch as a table; those of the first batch are required."""
+        known = self._query
+        if (
+            known is not None
+            and isinstance(batch, pa.Table)
+            and batch.schema.equals(known.schema)
+        ):
+            return known, batch
         source = frame(batch.collect() if is_lazy(batch) else batch)
         names = list(source.names) if self._query is None else self._query.schema.names
         require(source, names, "the batch")
@@ -549,7 +557,7 @@ class KeyedWindows(Snapshots):
         )
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(head["schema"])))
         windows._query = windows._make_query(schema)
-        windows._store.blobs.update(read.pages)
+        windows._store.restore(read.pages)
         windows._directory = decode_directory(read.directory)
         windows._checksum = read.checksum
         windows._delay, windows._kept = head["delay"], head["kept"]

@@ -2,6 +2,8 @@
 
 A page holds one Arrow record batch behind a header. A store holds the bytes: a dict, or
 the state of a streaming query. A page that was read stays decoded until it is trimmed.
+The bytes of a new page are made when they are asked for: a page of few rows is merged
+with others soon, and many are in no snapshot.
 
 ```text
 magic "SWPG" | version u16 | zero u16 | crc32 of the rest u32 | Arrow IPC message
@@ -11,19 +13,50 @@ magic "SWPG" | version u16 | zero u16 | crc32 of the rest u32 | Arrow IPC messag
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from functools import cached_property
+from typing import Any, Protocol, SupportsBytes
 
 import pyarrow as pa
 
 from slidewise.errors import SnapshotError
-from slidewise.keyed.columns import NUMBER, TIME
+from slidewise.keyed.columns import NUMBER, TIME, one_batch
 
-__all__ = ["MemoryStore", "Pages", "Store"]
+__all__ = ["MemoryStore", "Page", "Pages", "Store"]
 
 _MAGIC = b"SWPG"
 _VERSION = 2
 _HEADER = struct.Struct("<4sHHI")
 _TRAFFIC = ("pages_read", "bytes_read", "pages_written", "bytes_written")
+
+
+class Page:
+    """Rows on their way to a store.
+
+    Args:
+        rows: The rows, in memory that does not change.
+    """
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows.combine_chunks()
+
+    def __bytes__(self) -> bytes:
+        """The page as it is stored."""
+        body = one_batch(self.rows).serialize()
+        header = _HEADER.pack(_MAGIC, _VERSION, 0, zlib.crc32(body))
+        return b"".join((header, body))
+
+    @cached_property
+    def _size(self) -> int:
+        body: int = pa.ipc.get_record_batch_size(one_batch(self.rows))
+        return _HEADER.size + body
+
+    def __len__(self) -> int:
+        """The number of these bytes, which are the same for equal rows."""
+        return self._size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies are bytes."""
+        return bytes, (bytes(self),)
 
 
 class Store(Protocol):
@@ -32,8 +65,8 @@ class Store(Protocol):
     def get(self, page: int) -> bytes | memoryview | None:
         """The bytes of a page, or None."""
 
-    def put(self, page: int, blob: bytes) -> None:
-        """Stores the bytes of a page."""
+    def put(self, page: int, blob: SupportsBytes) -> None:
+        """Stores the bytes of a page, which may be made later."""
 
     def remove(self, page: int) -> None:
         """Removes a page."""
@@ -43,22 +76,36 @@ class MemoryStore:
     """Pages in a dict."""
 
     def __init__(self) -> None:
-        self.blobs: dict[int, bytes] = {}
+        self._pages: dict[int, bytes | Page] = {}
 
     def get(self, page: int) -> bytes | None:
         """As in `Store`."""
-        return self.blobs.get(page)
+        found = self._pages.get(page)
+        return None if found is None else bytes(found)
 
-    def put(self, page: int, blob: bytes) -> None:
+    def put(self, page: int, blob: SupportsBytes) -> None:
         """As in `Store`."""
-        self.blobs[page] = blob
+        self._pages[page] = blob if isinstance(blob, Page) else bytes(blob)
 
     def remove(self, page: int) -> None:
         """As in `Store`."""
-        self.blobs.pop(page, None)
+        self._pages.pop(page, None)
 
-    def restore(self, pages: Mapping[int, bytes | None]) -> None:
-        """Restores pages to earlier bytes; None removes a page."""
+    def blobs(self) -> dict[int, bytes]:
+        """The bytes of all pages."""
+        return {page: bytes(blob) for page, blob in self._pages.items()}
+
+    @property
+    def nbytes(self) -> int:
+        """The number of these bytes."""
+        return sum(map(len, self._pages.values()))
+
+    def held(self, pages: Iterable[int]) -> dict[int, SupportsBytes | None]:
+        """Some pages as they are; None for those that are not there."""
+        return {page: self._pages.get(page) for page in pages}
+
+    def restore(self, pages: Mapping[int, SupportsBytes | None]) -> None:
+        """Restores pages to earlier ones; None removes a page."""
         for page, blob in pages.items():
             if blob is None:
                 self.remove(page)
@@ -83,17 +130,25 @@ class Pages:
         self.next_page = 0
         self._tables: dict[int, pa.Table] = {}
         # Those that no commit has written yet.
-        self._written: dict[int, bytes] = {}
+        self._written: dict[int, Page] = {}
         self._removed: set[int] = set()
         self._traffic = dict.fromkeys(_TRAFFIC, 0)
 
     def add(self, table: pa.Table) -> int:
-        """Adds a page; gives its number. It does not share memory with the table."""
+        """Adds a page; gives its number.
+
+        Args:
+            table: Its rows, in memory that does not change.
+        """
         page = self.next_page
         self.next_page += 1
-        blob = self._written[page] = _encode(table)
-        self._tables[page] = _view(blob, table.schema)
+        written = self._written[page] = Page(table)
+        self._tables[page] = written.rows
         return page
+
+    def size(self, page: int) -> int:
+        """The bytes of a page that no commit has written yet."""
+        return len(self._written[page])
 
     def read(self, page: int, schema: pa.Schema) -> pa.Table:
         """The rows of a page.
@@ -170,14 +225,6 @@ class Pages:
                 held -= self._tables.pop(page).nbytes
 
 
-def _encode(table: pa.Table) -> bytes:
-    batches = table.combine_chunks().to_batches()
-    batch = batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
-    body = batch.serialize()
-    header = _HEADER.pack(_MAGIC, _VERSION, 0, zlib.crc32(body))
-    return b"".join((header, body))
-
-
 def _decode(page: int, blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
     try:
         magic, version, _, checksum = _HEADER.unpack_from(blob)
@@ -189,12 +236,7 @@ def _decode(page: int, blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
         body = memoryview(blob)[_HEADER.size :]
         if zlib.crc32(body) != checksum:
             raise SnapshotError(f"page {page} is damaged: its checksum differs")
-        return _view(blob, schema)
+        batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+        return pa.Table.from_batches([batch])
     except (struct.error, pa.ArrowInvalid, OSError) as error:
         raise SnapshotError(f"page {page} is damaged: {error}") from error
-
-
-def _view(blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
-    """The rows of a page, in its memory."""
-    body = pa.py_buffer(memoryview(blob)[_HEADER.size :])
-    return pa.Table.from_batches([pa.ipc.read_record_batch(body, schema)])

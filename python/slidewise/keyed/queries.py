@@ -181,9 +181,17 @@ class Queries(Locked):
         else:
             tick = self._latest() if _is_latest(at) else query.tick(at)
             ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
-        extra = None if plus is None else plus_of(query, target, plus)
-        questions = Questions(asked, ticks, extra)
-        results = self._results(shard, questions, windows, valid_until)
+        reader, results = self._fold_reader(shard), None
+        if reader is not None and windows is None and plus is None and not valid_until:
+            results = reader.ask_many(asked, ticks)
+            # Rows go after the watermark has moved.
+            evicted = shard.evicted(self._watermark)
+            if evicted is not None and not reader.covers(ticks, evicted):
+                results = None
+        if results is None:
+            extra = None if plus is None else plus_of(query, target, plus)
+            questions = Questions(asked, ticks, extra)
+            results = self._results(shard, questions, windows, valid_until)
         refuse_taken(target, list(results))
         return target.append(results)
 

@@ -13,10 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import slidewise._core as _core
 from slidewise.aggregations import count
 from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
-from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME
+from slidewise.frames.base import one_array
+from slidewise.keyed.columns import ARRIVAL, LAST, NUMBER, ROWS, TIME, Ends
 from slidewise.keyed.grid import Grid
 from slidewise.keyed.single_times import tick_of
 from slidewise.spec.spec import Spec, WindowSpec
@@ -221,18 +223,8 @@ class Query:
             SpecError: If one is missing.
         """
         if TIME in rows.column_names:
-            known: pa.Array = rows.column(TIME).combine_chunks()
-            return known
-        column = rows.column(self.spec.on).combine_chunks()
-        return read_times(column, self.spec.on).ticks
-
-    def with_ticks(self, rows: pa.Table) -> pa.Table:
-        """Rows with their ticks in `TIME`, where `ticks` finds them.
-
-        Raises:
-            SpecError: As for `ticks`.
-        """
-        return rows.append_column(TIME, self.ticks(rows))
+            return one_array(rows.column(TIME))
+        return read_times(one_array(rows.column(self.spec.on)), self.spec.on).ticks
 
     def tick(self, time: Any) -> int:
         """A single time in ticks.
@@ -250,17 +242,26 @@ class Query:
         """Rows of the state with their column of times."""
         if self.spec.on in rows.column_names:
             return rows
-        times = self.restore(rows.column(TIME).combine_chunks())
+        times = self.restore(one_array(rows.column(TIME)))
         return rows.append_column(self.spec.on, times)
 
-    def arranged(self, rows: pa.Table, ticks: pa.Array) -> pa.Table:
-        """Rows in the columns of waiting rows, with their ticks."""
-        columns = [ticks]
+    def arrived(self, rows: pa.Table) -> tuple[pa.Table, Ends | None]:
+        """A batch in the columns of waiting rows, in memory of its own.
+
+        Returns:
+            The rows, and their earliest and latest time; None without rows.
+
+        Raises:
+            SpecError: As for `ticks`.
+        """
+        columns = [self.ticks(rows)]
         for field in list(self.waiting)[1:]:
-            column = rows.column(field.name).combine_chunks()
+            column = one_array(rows.column(field.name))
             same = column.type == field.type
             columns.append(column if same else column.cast(field.type))
-        return pa.Table.from_arrays(columns, schema=self.waiting)
+        batch = pa.RecordBatch.from_arrays(columns, schema=self.waiting)
+        own, ends = _core.own_rows(batch)
+        return pa.Table.from_batches([pa.record_batch(own)]), ends
 
     def kept(self, waiting: pa.Table) -> pa.Table:
         """The columns of waiting rows that stay in the state after their results."""
@@ -335,9 +336,10 @@ class Query:
             deletes = pc.fill_null(rows.column(self.deletes), False).combine_chunks()
             kept = pc.invert(deletes)
             taken = kept if taken is None else pc.and_(taken, kept)
-        for name in dict.fromkeys(
-            name for _, agg in self.spec.aggs for name in agg.columns
-        ):
+        names = dict.fromkeys(name for _, agg in self.spec.aggs for name in agg.columns)
+        # Times are no floats.
+        names.pop(self.spec.on, None)
+        for name in names:
             column = decode_dictionary(rows.column(name).combine_chunks())
             if pa.types.is_floating(column.type):
                 column = column if taken is None else pc.if_else(taken, column, None)
@@ -363,11 +365,17 @@ class Query:
             )
 
     def by_lateness(
-        self, rows: pa.Table, watermark: int | None
+        self, rows: pa.Table, watermark: int | None, ends: Ends | None
     ) -> tuple[pa.Table, pa.Table]:
-        """Splits rows into accepted and late ones."""
+        """Splits rows into accepted and late ones.
+
+        Args:
+            rows: The rows.
+            watermark: The watermark, or None.
+            ends: The earliest and the latest time of the rows; None without rows.
+        """
         none = rows.slice(0, 0)
-        if watermark is None or not len(rows):
+        if watermark is None or ends is None or ends[0] > watermark:
             return rows, none
         on_time = self._on_time(rows, watermark)
         if pc.all(on_time).as_py():
@@ -496,12 +504,18 @@ class Query:
 
     def answered(self, rows: pa.Table, answers: list[pa.Array]) -> pa.Table:
         """Rows with their results, or keys and times with them."""
-        names = self.schema.names
+        names, on = self.schema.names, self.spec.on
         if self.emits_keys:
-            names = [*self.spec.by, self.spec.on]
-        table = self.timed(rows).select(names)
-        arrays = [*table.columns, *answers]
-        return pa.Table.from_arrays(arrays, names=[*names, *self.spec.results])
+            names = [*self.spec.by, on]
+        times = None
+        if on not in rows.column_names:
+            times = self.restore(one_array(rows.column(TIME)))
+        held = [
+            times if name == on and times is not None else rows.column(name)
+            for name in names
+        ]
+        names = [*names, *self.spec.results]
+        return pa.Table.from_arrays([*held, *answers], names=names)
 
 
 def later_than(ticks: pa.Array, bound: int) -> pa.Array:

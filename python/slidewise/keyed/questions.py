@@ -128,6 +128,8 @@ def _as_key(column: pa.Array, kind: pa.DataType) -> pa.Array:
     Raises:
         pyarrow.ArrowException: If a key would change.
     """
+    if column.type == kind:
+        return column
     column = without_views(decode_dictionary(column))
     given, types = column.type, pa.types
     scaled = (

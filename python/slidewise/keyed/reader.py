@@ -9,15 +9,12 @@ is a group of its own, with the rows of its key that its windows reach.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import slidewise._core as _core
-from slidewise.aggregations import PAIRS
 from slidewise.aggregations import min as earliest_of
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result
@@ -41,12 +38,6 @@ __all__ = [
 # Rows that are copied for questions of their own, in one kernel call.
 _MOST_ROWS = 1 << 20
 _CODE = pa.uint32()
-# Aggregations whose results are the answers of the kernel, if their types are the same.
-_AS_THEY_ARE = {
-    *("count", "sum", "mean", "min", "max", "range", "first", "last"),
-    *("variance", "stddev", "skewness", "kurtosis", *PAIRS),
-    *("product", "sum_of_squares", "min_count", "max_count"),
-}
 _LARGEST = 2**63 - 1
 
 
@@ -118,7 +109,7 @@ class FoldReader:
         self.query, self.index = shard.query, shard.index
         horizon = Horizon(self.query, shard.kept, None)
         self._longest = max(map(horizon.leaving, shard.windows), default=0)
-        self._question = self._common_question(shard.windows)
+        self._asks = self.index.plain(shard.windows)
 
     def earliest(self, evicted: int | None) -> int:
         """The earliest time at which all rows of the windows of the Spec are kept.
@@ -128,14 +119,34 @@ class FoldReader:
         """
         return EARLIEST if evicted is None else evicted + self._longest
 
+    def covers(self, ticks: pa.Array, evicted: int) -> bool:
+        """Whether all rows of the windows of the Spec at these times are kept."""
+        earliest = pc.min(ticks).as_py()
+        return earliest is None or bool(earliest >= self.earliest(evicted))
+
     def ask(self, key: Any, tick: int) -> dict[str, Any] | None:
         """The results over the windows of the Spec; None if they need `answer`.
 
         They do where they are not numbers as the kernel gives them, or do not fit.
         """
-        if self._question is None:
+        if self._asks is None:
             return None
-        return self.index.store.ask(self._question, key, tick)
+        return self.index.store.ask(self._asks.question, key, tick)
+
+    def ask_many(self, keys: pa.Table, ticks: pa.Array) -> dict[str, Result] | None:
+        """The same of many keys."""
+        if self._asks is None:
+            return None
+        found = self._asks.answers(self.index.keys_of(keys), ticks)
+        if found is None:
+            return None
+        alike = self._asks.alike
+        return {
+            name: Result(column, like.dtype, like.same_type, like.nullable)
+            for name, column, like in zip(
+                found.schema.names, found.columns, alike, strict=True
+            )
+        }
 
     def answer(
         self,
@@ -158,31 +169,6 @@ class FoldReader:
                 for first, window in zip(earliest, windows, strict=True)
             ]
         return Answers(results, until)
-
-    def _common_question(self, windows: tuple[WindowSpec, ...]) -> Any:
-        """The windows of the Spec, for `ask`; None if results must be decoded."""
-        spec = self.query.spec
-        if spec.is_hopping or spec.min_rows or spec.overflow != "raise":
-            return None
-        none = self.query.leaf.empty_table()
-        call = self.index.call(windows)
-        answers, _ = self.index.store.query(
-            self.index.keys_of(none), pa.array([], pa.int64()), call.spans, None
-        )
-        results = copy(call).decode(answers, [], None)[0]
-        calls, names = call.calls, {}
-        for (name, agg), plan in zip(spec.aggs, call.plans, strict=True):
-            at = calls.index(plan.calls[0])
-            kind = pa.array(answers[0][at]).type
-            plain = len(plan.calls) == 1 and agg.kind in _AS_THEY_ARE
-            if not plain or results[name].array.type != kind or at in names:
-                return None
-            names[at] = name
-        of_windows = [
-            [f"{names[at]}_{window.label}" for at in range(len(calls))]
-            for window in spec.windows
-        ]
-        return _core.Question(call.spans, of_windows)
 
 
 class RowReader:
@@ -366,8 +352,7 @@ def _joined(parts: Sequence[Answers]) -> Answers:
         return first
     results = [
         {
-            name: replace(
-                result,
+            name: result._replace(
                 array=_concatenated([part.results[at][name].array for part in parts]),
             )
             for name, result in window.items()

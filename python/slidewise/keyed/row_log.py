@@ -18,14 +18,14 @@ waits any more, it is rewritten without the columns that no window needs.
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import SnapshotError
-from slidewise.keyed.columns import NUMBER, TIME, int64_view
+from slidewise.keyed.columns import NUMBER, TIME, Ends, int64_view
 from slidewise.keyed.pages import Pages
 from slidewise.keyed.query import Query, later_than
 from slidewise.keyed.snapshots import checked_ints
@@ -45,39 +45,33 @@ _NUMBERS = pa.field(NUMBER, pa.int64())
 Mask = Callable[[pa.Table], pa.Array]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Rows of the log, in order of their numbers.
+class Segment(NamedTuple):
+    """Rows of the log, in order of their numbers; in JSON a list.
 
     Attributes:
         page: Its page.
         first: The number of its first row.
         end: The number behind that of its last row.
-        count: Its rows.
+        rows: The number of its rows.
         earliest: The time of its earliest row, in ticks.
         latest: The time of its latest row, in ticks.
-        nbytes: The bytes of its rows.
+        nbytes: The bytes of its page.
         waits: Whether it has all columns, since rows may wait for the watermark.
     """
 
     page: int
     first: int
     end: int
-    count: int
+    rows: int
     earliest: int
     latest: int
     nbytes: int
     waits: bool
 
-    def record(self) -> tuple[Any, ...]:
-        """The segment for JSON: its attributes in order."""
-        rows = (self.page, self.first, self.end, self.count)
-        return (*rows, self.earliest, self.latest, self.nbytes, self.waits)
-
     @property
     def is_dense(self) -> bool:
         """Whether its rows have all numbers from the first on: no column has them."""
-        return self.end - self.first == self.count
+        return self.end - self.first == self.rows
 
 
 class RowLog:
@@ -96,6 +90,8 @@ class RowLog:
         self, query: Query, pages: Pages, state: dict[str, Any] | None = None
     ) -> None:
         self._query, self._pages = query, pages
+        # Of a row, by whether it waits; 0 if it has columns of no fixed width.
+        self._bits = [_bits(self._schema(waits=waits)) for waits in (False, True)]
         self.segments: list[Segment] = []
         # The number of the next row.
         self.next_row = 0
@@ -118,7 +114,7 @@ class RowLog:
             "until": self.until,
             "generation": self.generation,
             "compacted": self._compacted,
-            "segments": [segment.record() for segment in self.segments],
+            "segments": [*self.segments],
             "deletions": [*self._deletions],
         }
 
@@ -133,10 +129,10 @@ class RowLog:
             checked_ints(page, count)
         before = 0
         for segment in self.segments:
-            *numbers, waits = segment.record()
+            *numbers, waits = segment
             checked_ints(*numbers)
             spans = before <= segment.first < segment.end <= self.next_row
-            if not spans or not 0 < segment.count <= segment.end - segment.first:
+            if not spans or not 0 < segment.rows <= segment.end - segment.first:
                 raise SnapshotError(f"segment {segment.page} overlaps another")
             if type(waits) is not bool:
                 raise TypeError(f"{waits!r} is no bool")
@@ -160,7 +156,7 @@ class RowLog:
 
     def __len__(self) -> int:
         """The number of rows, those included that wait to be left out."""
-        return sum(segment.count for segment in self.segments)
+        return sum(segment.rows for segment in self.segments)
 
     @property
     def page_numbers(self) -> Iterator[int]:
@@ -168,21 +164,31 @@ class RowLog:
         yield from (segment.page for segment in self.segments)
         yield from (page for page, _ in self._deletions)
 
-    def append(self, rows: pa.Table, *, waits: bool) -> list[pa.Table]:
+    def append(
+        self, rows: pa.Table, *, waits: bool, ends: Ends | None = None
+    ) -> list[tuple[Segment, pa.Table]]:
         """Appends rows in the columns of waiting rows.
 
+        Args:
+            rows: The rows, in memory that does not change.
+            waits: Whether they wait for the watermark.
+            ends: Their earliest and latest times, if these are known.
+
         Returns:
-            What is stored of them, in order, in the memory of its pages.
+            The segments that they make, in order, with what is stored of them, in the
+            memory of its pages.
         """
         first = self.next_row
         self.next_row += len(rows)
         kept, stored = self._kept(rows, waits=waits), []
-        most = max(1, len(kept) * SEGMENT // max(1, kept.nbytes))
+        nbytes = self._fixed_size(kept, waits=waits) or kept.nbytes
+        most = max(1, len(kept) * SEGMENT // max(1, nbytes))
         for start in range(0, len(kept), most):
-            part = kept.slice(start, most)
-            segment = self._stored(part, first + start, waits=waits)
-            self.segments.append(segment)
-            stored.append(self._stored_rows(segment))
+            part = kept.slice(start, most) if len(kept) > most else kept
+            known = ends if part is kept else None
+            segment = self._stored(part, first + start, waits=waits, ends=known)
+            stored.append((segment, self._stored_rows(segment)))
+        self.segments += [segment for segment, _ in stored]
         self._merge()
         return stored
 
@@ -194,17 +200,31 @@ class RowLog:
     def _schema(self, *, waits: bool) -> pa.Schema:
         return self._query.waiting if waits else self._query.leaf
 
-    def _stored(self, rows: pa.Table, first: int, *, waits: bool) -> Segment:
+    def _stored(
+        self, rows: pa.Table, first: int, *, waits: bool, ends: Ends | None = None
+    ) -> Segment:
         """Stores rows as a segment; it keeps numbers that are not dense."""
         end = first + len(rows)
         if NUMBER in rows.column_names:
             first, end = rows[NUMBER][0].as_py(), rows[NUMBER][-1].as_py() + 1
             if end - first == len(rows):
                 rows = rows.drop_columns(NUMBER)
-        times = pc.min_max(rows[TIME])
-        ends = times["min"].as_py(), times["max"].as_py()
+        if ends is None:
+            times = pc.min_max(rows[TIME])
+            ends = times["min"].as_py(), times["max"].as_py()
+        page, size = self._added(rows, waits=waits)
+        return Segment(page, first, end, len(rows), *ends, size, waits)
+
+    def _added(self, rows: pa.Table, *, waits: bool) -> tuple[int, int]:
+        """A page of rows, and about its bytes, which do not depend on the memory."""
         page = self._pages.add(rows)
-        return Segment(page, first, end, len(rows), *ends, rows.nbytes, waits)
+        return page, self._fixed_size(rows, waits=waits) or self._pages.size(page)
+
+    def _fixed_size(self, rows: pa.Table, *, waits: bool) -> int:
+        """The bytes of rows of columns of fixed width; 0 if there are others."""
+        bits = self._bits[waits]
+        numbers = 64 if NUMBER in rows.column_names else 0
+        return len(rows) * (bits + numbers) // 8 if bits else 0
 
     def rows(self, segment: Segment) -> pa.Table:
         """The rows of a segment with their numbers."""
@@ -358,7 +378,7 @@ class RowLog:
     def _replaced(self, segments: list[Segment], rows: pa.Table) -> Iterable[Segment]:
         """Segments of the rows that are left of neighbouring ones."""
         first = segments[0]
-        if len(segments) == 1 and len(rows) == first.count:
+        if len(segments) == 1 and len(rows) == first.rows:
             return segments
         for segment in segments:
             self._pages.remove(segment.page)
@@ -366,6 +386,8 @@ class RowLog:
 
     def release(self, watermark: int) -> None:
         """Drops the columns that only waiting rows need, where none waits."""
+        if all(not held.waits or held.latest > watermark for held in self.segments):
+            return
         same = self._query.waiting == self._query.leaf
         for at, segment in enumerate(self.segments):
             if not segment.waits or segment.latest > watermark:
@@ -373,40 +395,60 @@ class RowLog:
             if not same:
                 rows = self._kept(self._stored_rows(segment), waits=False)
                 self._pages.remove(segment.page)
-                page = self._pages.add(rows)
-                segment = replace(segment, page=page, nbytes=rows.nbytes)
-            self.segments[at] = replace(segment, waits=False)
+                page, size = self._added(rows, waits=False)
+                segment = segment._replace(page=page, nbytes=size)
+            self.segments[at] = segment._replace(waits=False)
         self._merge()
 
     def _merge(self) -> None:
         """Merges neighbours that make one of the next size, until there are none."""
         while (crowd := self._crowd()) is not None:
             segments = self.segments[crowd]
-            rows = pa.concat_tables([self.rows(segment) for segment in segments])
-            rows = self._without_dead(rows.combine_chunks())
-            self.segments[crowd] = self._replaced(segments, rows)
+            whole = self._joined(segments)
+            if whole is None:
+                rows = pa.concat_tables([self.rows(segment) for segment in segments])
+                rows = self._without_dead(rows.combine_chunks())
+                self.segments[crowd] = self._replaced(segments, rows)
+            else:
+                self.segments[crowd] = [whole]
+
+    def _joined(self, segments: list[Segment]) -> Segment | None:
+        """A segment of all rows of neighbouring ones; None if numbers or rows lack."""
+        first, last = segments[0], segments[-1]
+        count = sum(segment.rows for segment in segments)
+        earliest = min(segment.earliest for segment in segments)
+        until = None if self._query.rows else self.until
+        has_dead = until is not None and earliest <= until
+        if has_dead or self._deletions or last.end - first.first != count:
+            return None
+        rows = pa.concat_tables(map(self._stored_rows, segments))
+        for segment in segments:
+            self._pages.remove(segment.page)
+        ends = earliest, max(segment.latest for segment in segments)
+        return self._stored(rows, first.first, waits=first.waits, ends=ends)
 
     def _crowd(self) -> slice | None:
         """The segments to merge: the last ones of a run, up to some size.
 
         A run is neighbours that all wait, or none of which does.
         """
-        end = len(self.segments)
+        segments, end = self.segments, len(self.segments)
+        sizes = _sizes(SEGMENT, FAN)
         while end:
-            waits, start = self.segments[end - 1].waits, end
-            for tier in range(_tier(SEGMENT)):
+            waits, start, held = segments[end - 1].waits, end, 0
+            for size in sizes:
                 while (
                     start
-                    and self.segments[start - 1].waits == waits
-                    and _tier(self.segments[start - 1].nbytes) <= tier
+                    and segments[start - 1].waits == waits
+                    and segments[start - 1].nbytes < size
                 ):
                     start -= 1
-                size = sum(segment.nbytes for segment in self.segments[start:end])
-                if end - start > 1 and size >= FAN ** (tier + 1):
+                    held += segments[start].nbytes
+                if end - start > 1 and held >= size:
                     return slice(start, end)
-            end -= 1
-            while end and self.segments[end - 1].waits == waits:
-                end -= 1
+            while start and segments[start - 1].waits == waits:
+                start -= 1
+            end = start
         return None
 
 
@@ -416,7 +458,7 @@ def _check(segment: Segment, rows: pa.Table) -> None:
     Raises:
         SnapshotError: If they differ.
     """
-    right = len(rows) == segment.count and not rows[TIME].null_count
+    right = len(rows) == segment.rows and not rows[TIME].null_count
     if right and NUMBER in rows.column_names:
         numbers = rows[NUMBER]
         inner = numbers.null_count == 0 and segment.first == numbers[0].as_py()
@@ -431,6 +473,19 @@ def _check(segment: Segment, rows: pa.Table) -> None:
         raise SnapshotError(f"page {segment.page} is not the segment it should be")
 
 
-def _tier(size: int) -> int:
-    """The whole part of the logarithm of a size to base `FAN`."""
-    return (max(size, 1).bit_length() - 1) // (FAN.bit_length() - 1)
+@lru_cache(maxsize=8)
+def _sizes(most: int, fan: int) -> list[int]:
+    """The powers of a factor from itself up to a size."""
+    sizes, size = [], fan
+    while size <= most:
+        sizes.append(size)
+        size *= fan
+    return sizes
+
+
+def _bits(schema: pa.Schema) -> int:
+    """The bits of a row; 0 if a column has no fixed width."""
+    try:
+        return sum(kind.bit_width for kind in schema.types)
+    except ValueError:
+        return 0

@@ -1,7 +1,7 @@
 """`Snapshots`: the side of `KeyedWindows` that saves and restores their state."""
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import SupportsBytes, TypeVar
 
 import pyarrow as pa
 
@@ -68,10 +68,10 @@ class Snapshots(Queries):
         """Runs a step and commits it as one transaction; an exception rolls it back."""
         shard = self._require_shard()
         before = (self._largest, self._watermark, self.late_count, [*self._answers])
-        directory, pages = self._directory, dict[int, bytes | None]()
+        directory, pages = self._directory, dict[int, SupportsBytes | None]()
         try:
             result = step(shard)
-            pages = {page: self._store.get(page) for page in shard.pages.changed}
+            pages = self._store.held(shard.pages.changed)
             self._changed |= pages.keys()
             self._is_ahead = True
             self._directory = shard.commit()
@@ -95,7 +95,7 @@ class Snapshots(Queries):
 
         Cost: O(n).
         """
-        return self._snapshot(self._store.blobs, None)
+        return self._snapshot(self._store.blobs(), None)
 
     @synchronized
     def changes(self) -> bytes:
@@ -109,8 +109,7 @@ class Snapshots(Queries):
 
         Cost: O(changed pages).
         """
-        blobs = self._store.blobs
-        changed = {page: blobs.get(page) for page in self._changed}
+        changed = {page: self._store.get(page) for page in self._changed}
         return self._snapshot(changed, self._checksum)
 
     def _snapshot(
@@ -179,7 +178,7 @@ class Snapshots(Queries):
         directory = decode_directory(read.directory)
         if directory is None:
             raise SnapshotError("the changes have no directory: they are damaged")
-        head, before = read.head, {page: self._store.get(page) for page in read.changed}
+        head, before = read.head, self._store.held(read.changed)
         try:
             self._store.restore(read.changed)
             shard.pages.drop(read.changed)

@@ -4,11 +4,12 @@ Results and evictions depend on times and the watermark alone, so the same rows 
 same results however the keys are partitioned into shards.
 """
 
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.keyed import slides, updates
-from slidewise.keyed.columns import NUMBER, TIME
+from slidewise.keyed.columns import NUMBER, TIME, Ends
 from slidewise.keyed.corrections import corrected
 from slidewise.keyed.index import EARLIEST, LATEST
 from slidewise.keyed.row_ends import passed_rows, surplus_rows
@@ -25,20 +26,20 @@ class Shard(ShardState):
     """The state of some keys, with the steps of a stream: ingest, advance, evict."""
 
     def load(self, rows: pa.Table) -> None:
-        """Inserts rows whose results were emitted before."""
-        self.hold(self.query.sort_batch(self._arrange(rows)), waits=False)
+        """Inserts a batch of rows whose results were emitted before."""
+        rows, _ = self.query.arrived(rows)
+        self._check(rows)
+        self.hold(self.query.sort_batch(rows), waits=False)
         self.enter()
 
-    def _arrange(self, rows: pa.Table) -> pa.Table:
-        """Checks rows, and gives them in the columns of waiting rows.
+    def _check(self, rows: pa.Table) -> None:
+        """Checks rows.
 
         Raises:
             SpecError: If a value or a window of one is not allowed.
         """
         self.query.refuse_nan(rows)
-        arranged = self.query.arranged(rows, self.query.ticks(rows))
-        self.query.refuse_beyond(arranged)
-        return arranged
+        self.query.refuse_beyond(rows)
 
     @property
     def due(self) -> int | None:
@@ -49,9 +50,18 @@ class Shard(ShardState):
             return slides.due(self)
         return updates.due(self) if self.query.emit == "change" else None
 
-    def ingest(self, rows: pa.Table, watermark: int | None) -> pa.Table | None:
-        """Ingests accepted rows; gives the results to emit at once."""
-        query, arranged = self.query, self._arrange(rows)
+    def ingest(
+        self, rows: pa.Table, watermark: int | None, ends: Ends | None = None
+    ) -> pa.Table | None:
+        """Ingests rows; gives the results to emit at once.
+
+        Args:
+            rows: The accepted rows of a batch that has `arrived`.
+            watermark: The watermark, or None.
+            ends: Their earliest and latest times, if these are known.
+        """
+        self._check(rows)
+        query, arranged = self.query, rows
         before = None
         if query.emits_keys and query.corrects:
             before = updates.latest(self, arranged)
@@ -72,7 +82,9 @@ class Shard(ShardState):
         else:
             if query.emit == "slide" and len(arranged):
                 self._note_earliest(pc.min(arranged[TIME]).as_py())
-            self.hold(query.sort_batch(arranged), waits=query.emit == "final")
+            known = ends if len(arranged) == len(rows) else None
+            batch = query.sort_batch(arranged)
+            self.hold(batch, waits=query.emit == "final", ends=known)
         self.enter()
         self._evict(watermark)
         return answers
@@ -130,7 +142,7 @@ class Shard(ShardState):
         self.log.delete(rows)
         waiting, self.waiting = self.waiting, []
         for held in waiting:
-            self.wait(without(held.rows, rows))
+            self.wait(without(held.left, rows))
 
     def evict_idle(self, until: int) -> int:
         """Evicts the keys whose latest row is at or before a time; gives their number.
@@ -190,10 +202,11 @@ class Shard(ShardState):
         return None if answers is None else self.query.marked(answers)
 
     def _answer_final(self, watermark: int) -> pa.Table | None:
-        parts, query = self.take_due(watermark), self.query
-        if not parts:
+        rows, query = self.take_due(watermark), self.query
+        if rows is None:
             return None
-        rows = query.sort(pa.concat_tables(parts).combine_chunks())
+        if query.then_by:
+            rows = query.sort(rows)
         if query.folds and query.spec.ties == "peers":
             return query.answered(rows, self.answers_at(rows, query.naming(rows)))
         due = rows.column(NUMBER).combine_chunks()

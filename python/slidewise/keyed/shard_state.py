@@ -7,16 +7,18 @@ then on.
 """
 
 import json
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import slidewise._core as _core
 from slidewise.errors import SnapshotError
-from slidewise.keyed.columns import NUMBER, TIME
+from slidewise.frames.base import one_array
+from slidewise.keyed.columns import NUMBER, TIME, Ends, one_batch
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST, Index
 from slidewise.keyed.last_windows import LastWindows
@@ -77,11 +79,20 @@ class Waiting:
         rows: The rows; with their numbers if the index has them.
         earliest: The time of the earliest, in ticks.
         latest: The time of the latest, in ticks.
+        after: Rows at or before this time wait no more; None if all wait.
     """
 
     rows: pa.Table
     earliest: int
     latest: int
+    after: int | None = None
+
+    @property
+    def left(self) -> pa.Table:
+        """Those that wait still."""
+        if self.after is None:
+            return self.rows
+        return self.rows.filter(pc.greater(self.rows[TIME], self.after))
 
 
 class ShardState:
@@ -175,29 +186,29 @@ class ShardState:
         if self.query.until and self.flushed is not None:
             self.close(index, self.take_due(self.flushed))
 
-    def close(self, index: Index, ends: Sequence[pa.Table]) -> pa.Table:
+    def close(self, index: Index, ends: pa.Table | None) -> pa.Table:
         """Removes the windows of `until` that some rows close; gives their rows."""
-        if not ends:
+        if ends is None:
             return self.no_rows
-        ended = pa.concat_tables(ends).combine_chunks()
-        rows = closed_rows(self.query, index, self.log, ended)
+        rows = closed_rows(self.query, index, self.log, ends)
         index.insert(self.no_rows, rows)
         return rows
 
-    def take_due(self, watermark: int) -> list[pa.Table]:
-        """The rows that wait for a watermark, which wait no more."""
-        due = []
+    def take_due(self, watermark: int) -> pa.Table | None:
+        """The rows that wait for a watermark, by time; they wait no more."""
+        due = [held for held in self.waiting if held.earliest <= watermark]
+        if not due:
+            return None
+        asked = [(one_batch(held.rows), held.after) for held in due]
+        rows, earliest = _core.take_due(asked, watermark)
+        left = dict(zip(map(id, due), earliest, strict=True))
         waiting, self.waiting = self.waiting, []
         for held in waiting:
-            if held.latest <= watermark:
-                due.append(held.rows)
-            elif held.earliest > watermark:
-                self.waiting.append(held)
-            else:
-                is_due = pc.less_equal(held.rows[TIME], watermark)
-                due.append(held.rows.filter(is_due))
-                self.wait(held.rows.filter(pc.invert(is_due)))
-        return due
+            first = left.get(id(held), held.earliest)
+            if first is not None:
+                after = watermark if id(held) in left else held.after
+                self.waiting.append(replace(held, earliest=first, after=after))
+        return pa.Table.from_batches([pa.record_batch(rows)])
 
     def follow(self, directory: Directory, changed: Collection[int] = ()) -> None:
         """Takes over what was committed after this state, in another process.
@@ -228,7 +239,7 @@ class ShardState:
         self.index.insert(self.no_rows, gone)
         self.waiting = []
         for held in waiting:
-            self.wait(self._unflushed(without(held.rows, gone)))
+            self.wait(self._unflushed(without(held.left, gone)))
         self._enter(self.index, log.next_row)
 
     def _unflushed(self, rows: pa.Table) -> pa.Table:
@@ -240,7 +251,7 @@ class ShardState:
             return rows
         return rows.filter(pc.greater(rows[TIME], self.flushed))
 
-    @property
+    @cached_property
     def no_rows(self) -> pa.Table:
         """No rows of the state, with their numbers."""
         numbered = self.query.leaf.append(pa.field(NUMBER, pa.int64()))
@@ -293,15 +304,14 @@ class ShardState:
         # A thread may be about to move the watermark.
         return until if self.log.until is None else max(until, self.log.until)
 
-    def hold(self, rows: pa.Table, *, waits: bool) -> None:
+    def hold(self, rows: pa.Table, *, waits: bool, ends: Ends | None = None) -> None:
         """Takes rows of a batch into the log; the index takes them by `enter`."""
         if not len(rows):
             return
-        first = self.log.next_row
-        for part in self.log.append(rows, waits=waits):
+        for segment, part in self.log.append(rows, waits=waits, ends=ends):
             if waits:
-                self.wait(self._numbered(part, first))
-            first += len(part)
+                numbered = self._numbered(part, segment.first)
+                self._wait(numbered, segment.earliest, segment.latest)
         numbered = self._numbered(rows, self.log.next_row - len(rows))
         self.coming.append(numbered)
         if self.query.closing:
@@ -312,7 +322,9 @@ class ShardState:
         coming, self.coming = self.coming, []
         gone, self.leaving = self.leaving, self.no_rows
         if coming or len(gone):
-            rows = pa.concat_tables(coming or [self.no_rows]).combine_chunks()
+            rows = coming[0] if coming else self.no_rows
+            if len(coming) > 1:
+                rows = pa.concat_tables(coming).combine_chunks()
             self._insert(self.index, rows, gone)
 
     def _numbered(self, rows: pa.Table, first: int) -> pa.Table:
@@ -325,11 +337,14 @@ class ShardState:
     def wait(self, rows: pa.Table) -> None:
         """Notes rows that wait for the watermark."""
         if len(rows):
-            if not self.query.closing:
-                numbers = [NUMBER] if self.query.finds_rows else []
-                rows = rows.select([*self.query.waiting.names, *numbers])
             ends = pc.min_max(rows[TIME])
-            self.waiting.append(Waiting(rows, ends["min"].as_py(), ends["max"].as_py()))
+            self._wait(rows, ends["min"].as_py(), ends["max"].as_py())
+
+    def _wait(self, rows: pa.Table, earliest: int, latest: int) -> None:
+        if not self.query.closing:
+            numbers = [NUMBER] if self.query.finds_rows else []
+            rows = rows.select([*self.query.waiting.names, *numbers])
+        self.waiting.append(Waiting(rows, earliest, latest))
 
     def _insert(
         self, index: Index, rows: pa.Table, gone: pa.Table | None = None
@@ -378,9 +393,8 @@ class ShardState:
             points: The keys, and the times in `TIME`.
             name_row: Names a point in messages.
         """
-        ticks = points.column(TIME).combine_chunks()
-        found = self.index.answers(points, ticks, self.windows, name_row)
-        return [result.array for window in found for result in window.values()]
+        ticks = one_array(points.column(TIME))
+        return self.index.results(points, ticks, self.windows, name_row)
 
     def rows_near(self, points: pa.Table) -> pa.Table:
         """The rows of all windows of keys at times, key by key, in order."""

@@ -137,15 +137,14 @@ def _answer_closed_by_rows(
     shard: ShardState, query: Query, watermark: int
 ) -> pa.Table | None:
     """A row per window that a row closes."""
-    since = shard.earliest
-    if since is None or not (due := shard.take_due(watermark)):
+    since, due = shard.earliest, shard.take_due(watermark)
+    if since is None or due is None:
         return None
     if query.until:
         rows = shard.close(shard.index, due)
     else:
-        passed = pa.concat_tables(due).combine_chunks()
-        rows = due_rows(query, shard.index, shard.log, passed)
-        since = max(since, pc.min(passed[TIME]).as_py())
+        rows = due_rows(query, shard.index, shard.log, due)
+        since = max(since, pc.min(due[TIME]).as_py())
     if not len(rows):
         return None
     rows = _by_first_row(query, rows, rows[NUMBER].combine_chunks())

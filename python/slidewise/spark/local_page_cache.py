@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import SupportsBytes
 
 from slidewise.keyed.pages import Store
 
@@ -189,10 +190,10 @@ class CachedStore:
         read = self._pages[page] = bytes(blob)
         return read
 
-    def put(self, page: int, blob: bytes) -> None:
+    def put(self, page: int, blob: SupportsBytes) -> None:
         """Writes a page."""
-        self._store.put(page, blob)
-        self._pages[page] = blob
+        written = self._pages[page] = bytes(blob)
+        self._store.put(page, written)
 
     def remove(self, page: int) -> None:
         """Removes a page."""

@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsBytes
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -89,9 +89,9 @@ class StatePages:
         found = self._state.getValue((page,))
         return None if found is None else bytes(found[0])
 
-    def put(self, page: int, blob: bytes) -> None:
+    def put(self, page: int, blob: SupportsBytes) -> None:
         """Writes a page."""
-        self._state.updateValue((page,), (blob,))
+        self._state.updateValue((page,), (bytes(blob),))
 
     def remove(self, page: int) -> None:
         """Removes a page."""
@@ -253,8 +253,8 @@ class StateTransaction:
     def ingest(self, rows: pa.Table, watermark: int | None) -> None:
         """Ingests rows; counts late ones, and returns them if `late_rows="flag"`."""
         self._counts["rows"] += len(rows)
-        rows = self.shard.query.with_ticks(rows)
-        rows, late = self.shard.query.by_lateness(rows, watermark)
+        rows, ends = self.shard.query.arrived(rows)
+        rows, late = self.shard.query.by_lateness(rows, watermark, ends)
         self._counts["late"] += len(late)
         if len(late) and self._operator._flags:
             self._results.append(self.shard.query.given_back(late))

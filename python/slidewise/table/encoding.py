@@ -92,6 +92,8 @@ class ValueColumn:
     def number(self) -> pa.Array:
         """As int64, or float64 for floats and uint64."""
         kind = self.original.type
+        if kind in (pa.float64(), _INT64):
+            return self.original
         if pa.types.is_uint64(kind) or pa.types.is_floating(kind):
             return self.original.cast(pa.float64(), safe=False)
         if self.family in ("number", "bool"):
@@ -253,6 +255,15 @@ class ValueColumn:
         rank_of_code = pc.sort_indices(order).cast(_INT64)
         return rank_of_code.take(encoded.indices)
 
+    def encoded(self, encoding: str) -> pa.Array:
+        """The values in an encoding, by its name."""
+        if encoding in ("high", "low"):
+            return self.halves[encoding == "low"]
+        if encoding.startswith("decimal"):
+            return self.decimal[int(encoding.removeprefix("decimal"))]
+        column: pa.Array = getattr(self, encoding)
+        return column
+
     def take(self, rows: pa.Array) -> pa.Array:
         """The values at row numbers, null where those are null."""
         return pc.take(self.original, rows)
@@ -294,6 +305,12 @@ class ValueColumns:
             self._values[key] = self._view(name, where, paired)
         return self._values[key]
 
+    def view(self, name: str, masks: Sequence[str]) -> ValueColumn:
+        """A column under the masks of another `ValueColumn`, as its `view` has them."""
+        by_kind = dict(zip(masks[::2], masks[1::2], strict=True))
+        where, paired = by_kind.get("where"), by_kind.get("paired", "")
+        return self.of(name, where=where, paired=paired)
+
     def _view(self, name: str, where: str | None, paired: str) -> ValueColumn:
         if paired:
             present = self.of(paired).original.is_valid()
@@ -313,6 +330,11 @@ class KernelInputs:
         self.natives: list[Compiled] = []
         self._known: dict[tuple[str, tuple[str, ...], str], int] = {}
 
+    @property
+    def recipe(self) -> list[tuple[str, tuple[str, ...], str]]:
+        """Of each input its column, the masks of it, and its encoding."""
+        return list(self._known)
+
     def native(self, compiled: Compiled) -> str:
         """The kernel's name for a native aggregation."""
         if compiled not in self.natives:
@@ -326,13 +348,7 @@ class KernelInputs:
             self._known[key] = len(self.columns)
             ranked = encoding == "order" and values.family == "text"
             self.portable.append(encoding not in ("rows", "codes") and not ranked)
-            if encoding in ("high", "low"):
-                column = values.halves[encoding == "low"]
-            elif encoding.startswith("decimal"):
-                column = values.decimal[int(encoding.removeprefix("decimal"))]
-            else:
-                column = getattr(values, encoding)
-            self.columns.append(column)
+            self.columns.append(values.encoded(encoding))
         return self._known[key]
 
 

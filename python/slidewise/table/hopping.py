@@ -234,7 +234,7 @@ def compute_several(request: KernelCall) -> dict[str, Result]:
         labels.take(which.take(order)), None, same_type=False, nullable=False
     )
     columns = {
-        name: replace(part, array=_concat([each[name].array for each in parts], order))
+        name: part._replace(array=_concat([each[name].array for each in parts], order))
         for name, part in parts[0].items()
     }
     by = {name: columns.pop(name) for name in spec.by}

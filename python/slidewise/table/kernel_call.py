@@ -160,6 +160,12 @@ class KernelCall:
             return (*plan.calls, plan.count_call)
         return plan.calls
 
+    def naming(self, name_row: Callable[[int], str]) -> "KernelCall":
+        """A copy that names rows in messages by another function."""
+        other = object.__new__(KernelCall)
+        other.__dict__.update(self.__dict__, name_row=name_row)
+        return other
+
     def compute(self, points: QueryPoints | None = None) -> list[dict[str, Result]]:
         """Computes the results by name, per window: at every row or at query points.
 
@@ -268,19 +274,33 @@ class KernelCall:
             if not self._below_min_rows(columns[window], call, row - history):
                 why = f"{value} does not fit int64"
                 raise self._overflow((window, call, row), history, why)
-        aggs = list(zip(self.spec.aggs, self.plans, strict=True))
-        never_null = [self._never_null(agg, by) for (_, agg), by in aggs]
         of_windows = {}
         for index in windows:
             holds_a_row = self._holds_a_row(self.spec.windows[index])
             results = {}
-            for ((name, agg), by), there in zip(aggs, never_null, strict=True):
+            for (name, agg), by, there, dtype in self.decoding:
                 array = self._array(index, agg, by, columns[index])
                 nullable = by.count_call is not None and not (there and holds_a_row)
-                dtype = None if by.source is None else self.source.dtype(by.source)
                 results[name] = Result(array, dtype, by.same_type, nullable)
             of_windows[index] = results
         return of_windows
+
+    @cached_property
+    def decoding(self) -> list[tuple[tuple[str, Aggregation], Plan, bool, Any]]:
+        """How each aggregation is decoded.
+
+        By its plan; whether it has a result wherever there is a row; and by the library
+        type that the result follows.
+        """
+        return [
+            (
+                (name, agg),
+                by,
+                self._never_null(agg, by),
+                None if by.source is None else self.source.dtype(by.source),
+            )
+            for (name, agg), by in zip(self.spec.aggs, self.plans, strict=True)
+        ]
 
     @property
     def calls(self) -> list[Call]:

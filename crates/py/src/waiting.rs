@@ -1,0 +1,186 @@
+//! Rows of batches: taken over into memory of their own, and given out when they are due.
+//!
+//! For a small batch this is one call where Arrow's functions would be ten, each of them
+//! cold when its turn comes.
+
+use arrow_array::Int64Array;
+use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer};
+use arrow_data::transform::MutableArrayData;
+use arrow_data::{ArrayData, ArrayDataBuilder};
+use arrow_schema::{ArrowError, DataType, Fields};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+
+use crate::arrow::{ArrowArray, import};
+
+/// A record batch whose first column has times.
+struct Batch {
+    fields: Fields,
+    rows: usize,
+    columns: Vec<ArrayData>,
+    times: Int64Array,
+}
+
+impl Batch {
+    fn import(batch: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let no_times = || PyTypeError::new_err("a record batch begins with int64 times");
+        let data = import(batch)?;
+        let DataType::Struct(fields) = data.data_type() else {
+            return Err(no_times());
+        };
+        let columns: Vec<ArrayData> = (data.child_data().iter())
+            .map(|column| column.slice(data.offset(), data.len()))
+            .collect();
+        let times = columns.first().ok_or_else(no_times)?;
+        if *times.data_type() != DataType::Int64 || times.null_count() > 0 {
+            return Err(no_times());
+        }
+        Ok(Self {
+            fields: fields.clone(),
+            rows: data.len(),
+            times: times.clone().into(),
+            columns,
+        })
+    }
+
+    fn export(fields: Fields, rows: usize, columns: Vec<ArrayData>) -> PyResult<ArrowArray> {
+        let data = ArrayData::builder(DataType::Struct(fields))
+            .len(rows)
+            .child_data(columns);
+        let built = data.build();
+        built
+            .map(ArrowArray::new)
+            .map_err(|error| PyTypeError::new_err(error.to_string()))
+    }
+}
+
+/// A copy of a record batch, whose memory is its own, with the first and the last of its
+/// times; none without rows.
+#[pyfunction]
+pub(crate) fn own_rows(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+) -> PyResult<(ArrowArray, Option<(i64, i64)>)> {
+    let batch = Batch::import(batch)?;
+    let (columns, ends) = py.detach(|| {
+        let columns = batch.columns.iter().map(|column| {
+            let mut copy = MutableArrayData::new(vec![column], false, column.len());
+            copy.try_extend(0, 0, column.len())?;
+            Ok(copy.freeze())
+        });
+        let times = batch.times.values();
+        let ends = (times.iter().min().copied()).zip(times.iter().max().copied());
+        (columns.collect::<Result<_, _>>(), ends)
+    });
+    let copy = Batch::export(batch.fields, batch.rows, columns.map_err(too_long)?)?;
+    Ok((copy, ends))
+}
+
+/// Of record batches with times first, the rows at or before `until`, by time; those of equal
+/// time in order. Of a batch, only rows behind the time beside it count, if there is one.
+/// Then, by batch, its first time behind `until`.
+#[pyfunction]
+pub(crate) fn take_due(
+    py: Python<'_>,
+    waiting: Vec<(Bound<'_, PyAny>, Option<i64>)>,
+    until: i64,
+) -> PyResult<(ArrowArray, Vec<Option<i64>>)> {
+    let (batches, afters): (Vec<Batch>, Vec<Option<i64>>) = waiting
+        .iter()
+        .map(|(batch, after)| Ok((Batch::import(batch)?, *after)))
+        .collect::<PyResult<Vec<_>>>()?
+        .into_iter()
+        .unzip();
+    let Some(Batch { fields, .. }) = batches.first() else {
+        return Err(PyTypeError::new_err("no batches"));
+    };
+    if batches.iter().any(|batch| batch.fields != *fields) {
+        return Err(PyTypeError::new_err("batches differ in their columns"));
+    }
+    let most = batches.iter().map(|batch| batch.rows).max().unwrap_or(0);
+    if u32::try_from(most.max(batches.len())).is_err() {
+        return Err(PyOverflowError::new_err("more than 2^32 rows wait"));
+    }
+    let (rows, columns, next) = py.detach(|| {
+        let (places, next) = due(&batches, &afters, until);
+        let column = |at: usize| {
+            let parts: Vec<&ArrayData> = batches.iter().map(|batch| &batch.columns[at]).collect();
+            gathered(&parts, &places)
+        };
+        let columns = (0..fields.len()).map(column).collect::<Result<_, _>>();
+        (places.len(), columns, next)
+    });
+    let columns = columns.map_err(too_long)?;
+    Ok((Batch::export(fields.clone(), rows, columns)?, next))
+}
+
+/// An error where a column of text gets longer than its offsets can tell.
+fn too_long(error: ArrowError) -> PyErr {
+    PyOverflowError::new_err(error.to_string())
+}
+
+/// A batch and a row of it.
+type Place = (usize, usize);
+
+fn due(batches: &[Batch], afters: &[Option<i64>], until: i64) -> (Vec<Place>, Vec<Option<i64>>) {
+    let (mut due, mut next) = (Vec::new(), Vec::new());
+    for ((place, batch), after) in (0_u64..).zip(batches).zip(afters) {
+        let mut left: Option<i64> = None;
+        for (row, time) in (0_u64..).zip(batch.times.values()) {
+            if *time > until {
+                left = Some(left.map_or(*time, |left| left.min(*time)));
+            } else if after.is_none_or(|after| *time > after) {
+                due.push((*time, place << 32 | row));
+            }
+        }
+        next.push(left);
+    }
+    due.sort_unstable();
+    let place = |(_, at): (i64, u64)| ((at >> 32) as usize, at as u32 as usize);
+    (due.into_iter().map(place).collect(), next)
+}
+
+/// The values at some places of a column in parts.
+fn gathered(parts: &[&ArrayData], places: &[Place]) -> Result<ArrayData, ArrowError> {
+    let kind = parts[0].data_type();
+    let values = match kind.primitive_width() {
+        Some(1) => fixed::<i8>(parts, places),
+        Some(2) => fixed::<i16>(parts, places),
+        Some(4) => fixed::<i32>(parts, places),
+        Some(8) => fixed::<i64>(parts, places),
+        Some(16) => fixed::<i128>(parts, places),
+        _ => {
+            let mut grown = MutableArrayData::new(parts.to_vec(), false, places.len());
+            for (part, row) in places {
+                grown.try_extend(*part, *row, *row + 1)?;
+            }
+            return Ok(grown.freeze());
+        }
+    };
+    let column = ArrayDataBuilder::new(kind.clone())
+        .len(places.len())
+        .add_buffer(values)
+        .nulls(nulls(parts, places));
+    column.build()
+}
+
+fn fixed<T: ArrowNativeType>(parts: &[&ArrayData], places: &[Place]) -> Buffer {
+    let parts: Vec<&[T]> = parts.iter().map(|part| part.buffer(0)).collect();
+    let values: Vec<T> = places
+        .iter()
+        .map(|(part, row)| parts[*part][*row])
+        .collect();
+    Buffer::from_vec(values)
+}
+
+fn nulls(parts: &[&ArrayData], places: &[Place]) -> Option<NullBuffer> {
+    if parts.iter().all(|part| part.null_count() == 0) {
+        return None;
+    }
+    let parts: Vec<Option<&NullBuffer>> = parts.iter().map(|part| part.nulls()).collect();
+    let mut valid = BooleanBufferBuilder::new(places.len());
+    for (part, row) in places {
+        valid.append(parts[*part].is_none_or(|nulls| nulls.is_valid(*row)));
+    }
+    Some(NullBuffer::new(valid.finish())).filter(|nulls| nulls.null_count() > 0)
+}

@@ -1,0 +1,95 @@
+"""Rows of batches: whose memory they are in, and which are due at a watermark."""
+
+import datetime as dt
+import decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import slidewise as sw
+from slidewise import _core
+
+TIMES = [5, 3, 9, 3, -(2**63), 2**63 - 1, 4, 5]
+# A value per time, of types of every layout.
+VALUES: list[tuple[pa.DataType, list[Any]]] = [
+    (pa.null(), [None] * 8),
+    (pa.bool_(), [True, None, False, True, True, False, None, True]),
+    (pa.int8(), [1, 2, None, 4, 5, 6, 7, 8]),
+    (pa.uint16(), [1, 2, 3, 4, 5, 6, 7, 8]),
+    (pa.float32(), [1.5, None, float("inf"), 0.0, -0.0, 2.0, 3.0, 4.0]),
+    (pa.string(), ["", "é", None, "long " * 50, "a", "b", "c", "d"]),
+    (pa.large_string(), ["", "é", None, "long " * 50, "a", "b", "c", "d"]),
+    (pa.binary(3), [b"abc", None, b"\0\0\0", *[b"xyz"] * 5]),
+    (pa.timestamp("us", "Europe/Berlin"), [dt.datetime(2026, 1, 2), *[None] * 7]),
+    (pa.decimal128(9, 2), [decimal.Decimal("1.25"), *[None] * 7]),
+    (pa.decimal256(50, 2), [decimal.Decimal("-1.25"), *[None] * 7]),
+    (pa.month_day_nano_interval(), [pa.MonthDayNano([1, 2, 3]), *[None] * 7]),
+    (pa.list_(pa.int16()), [[1, 2], [], None, [3], [4], [5], [6], [7]]),
+    (pa.struct([("a", pa.int8())]), [{"a": 1}, None, *[{"a": 2}] * 6]),
+]
+
+
+def batch_of(kind: pa.DataType, values: list[Any]) -> pa.RecordBatch:
+    times = pa.array(TIMES, pa.int64())
+    return pa.record_batch({"time": times, "value": pa.array(values, kind)})
+
+
+@pytest.mark.parametrize(("kind", "values"), VALUES, ids=lambda part: str(part)[:20])
+def test_due_rows_come_by_time_and_in_order(
+    kind: pa.DataType, values: list[Any]
+) -> None:
+    batch = batch_of(kind, values)
+    # Parts of one batch, with offsets; the second from a time on.
+    parts = [(batch.slice(1, 4), None), (batch.slice(0, 0), 0), (batch.slice(4), 3)]
+    due, left = _core.take_due(parts, 5)
+    rows = pa.Table.from_batches([batch.slice(1, 4), batch.slice(6)])
+    rows = rows.filter(pc.less_equal(rows["time"], 5))
+    order = pc.sort_indices(rows, [("time", "ascending")])
+    assert pa.Table.from_batches([pa.record_batch(due)]) == rows.take(order)
+    pa.record_batch(due).validate(full=True)
+    assert left == [9, None, 2**63 - 1]
+
+
+@pytest.mark.parametrize(("kind", "values"), VALUES, ids=lambda part: str(part)[:20])
+def test_a_copy_of_rows_is_equal(kind: pa.DataType, values: list[Any]) -> None:
+    batch = batch_of(kind, values)
+    for part in (batch, batch.slice(2, 3), batch.slice(8)):
+        own, ends = _core.own_rows(part)
+        copy = pa.record_batch(own)
+        copy.validate(full=True)
+        assert copy == part
+        assert copy.schema == part.schema
+        times = part["time"].to_pylist()
+        assert ends == ((min(times), max(times)) if times else None)
+
+
+def test_batches_without_times_are_refused() -> None:
+    for column in (pa.array(["a"]), pa.array([1, None])):
+        batch = pa.record_batch({"time": column})
+        with pytest.raises(TypeError, match="begins with int64 times"):
+            _core.own_rows(batch)
+    one, other = (pa.record_batch({"t": pa.array([1]), x: pa.array([1])}) for x in "ab")
+    with pytest.raises(TypeError, match="differ"):
+        _core.take_due([(one, None), (other, None)], 1)
+
+
+@pytest.mark.parametrize("emit", ["arrival", "final", "update"])
+def test_arrays_may_be_overwritten_after_a_batch(emit: str) -> None:
+    """Arrow lends the memory of NumPy's arrays, which belong to the caller."""
+    times, values = np.arange(4), np.arange(4.0)
+    windows = sw.KeyedWindows(
+        on="t", windows=10, aggs={"sum": sw.sum("x")}, emit=emit, late=9
+    )
+    windows.ingest(pa.table({"t": times, "x": values}))
+    times[:], values[:] = 7, -1.0
+    windows.advance(3)
+    answers = windows.collect()
+    last = {"t": 3, "sum_10": 6.0} | ({} if emit == "update" else {"x": 3.0})
+    assert answers.to_pylist()[-1] == last
+    again = sw.KeyedWindows.from_bytes(
+        windows.to_bytes(), on="t", windows=10, aggs={"sum": sw.sum("x")}
+    )
+    assert again.query(at=3) == {"sum_10": 6.0}
