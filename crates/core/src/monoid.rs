@@ -34,9 +34,12 @@ pub trait Monoid: Clone + Send + Sync + 'static {
     /// Up to this many entries a fold over raw values beats any tree.
     const SMALL: usize;
 
+    /// Whether partials of some monoids of this type may take thousands of bytes.
+    const WIDE: bool = false;
+
     /// Whether partials may take thousands of bytes: then there should be few of them.
     fn wide(&self) -> bool {
-        false
+        Self::WIDE
     }
 
     /// Whether `combine(a, b) == combine(b, a)`: a late value may be folded in anywhere.

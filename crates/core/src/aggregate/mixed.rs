@@ -222,6 +222,7 @@ where
     type In = Part<T>;
     type Partial = Part<T>;
     const SMALL: usize = 0;
+    const WIDE: bool = true;
 
     fn commutative(&self) -> bool {
         false

@@ -13,6 +13,9 @@
 //! Quantiles and other holistic aggregations have structures of their own ([`holistic`]).
 //!
 //! Answers land in [`Output`] columns in the order of the table.
+//!
+//! What leads from [`rolling`] and [`partials`] to the folds is inline where code is optimised: the crate that
+//! calls it compiles them, and shares FiBA over numbers with the windows that it makes.
 
 pub mod as_of;
 pub mod delta_windows;
@@ -170,6 +173,7 @@ pub fn check_rows(rows: usize) -> Result<(), Error> {
 /// # Panics
 /// On requests that [`plan`] does not take, and on columns of different lengths. Memory
 /// grows with the largest code of a group.
+#[cfg_attr(not(debug_assertions), inline)]
 pub fn rolling(
     request: Request<'_>,
     proceed: &mut dyn FnMut() -> bool,
@@ -182,6 +186,7 @@ pub fn rolling(
 ///
 /// # Panics
 /// Likewise; and if it was another table.
+#[cfg_attr(not(debug_assertions), inline)]
 pub fn rolling_with_layout(
     request: Request<'_>,
     layout: Option<&SortLayout>,
@@ -274,6 +279,7 @@ impl KernelKind {
 }
 
 /// The same for rows and query points that are sorted by group and time.
+#[cfg_attr(not(debug_assertions), inline)]
 fn rolling_sorted(
     request: &Request<'_>,
     sorted: &Sorted<'_>,
@@ -309,6 +315,7 @@ fn rolling_sorted(
 
 /// Answers some aggregations by the combines of their monoids; if `only` some groups are
 /// to be answered, again.
+#[cfg_attr(not(debug_assertions), inline)]
 fn combine(
     request: &Request<'_>,
     sorted: &Sorted<'_>,

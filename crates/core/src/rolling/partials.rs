@@ -67,6 +67,7 @@ pub struct Partials {
 /// # Panics
 /// Like [`rolling`](super::rolling); and if there are no query points, or if an aggregation has
 /// no partials, being holistic.
+#[cfg_attr(not(debug_assertions), inline)]
 pub fn partials(request: Request<'_>) -> Result<Partials, Error> {
     request.check()?;
     let dtypes: Vec<DType> = request

@@ -88,6 +88,7 @@ impl<'a> Table<'a> {
             .map_or(&self.rows, |points| &points.permutation)
     }
 
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(super) fn answer(
         self,
         proceed: &mut dyn FnMut() -> bool,
@@ -156,6 +157,7 @@ impl<'a> Table<'a> {
         (0..count).map(|span| span..span + 1).collect()
     }
 
+    #[cfg_attr(not(debug_assertions), inline)]
     fn part(
         &self,
         part: &Part,

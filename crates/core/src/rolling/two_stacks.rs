@@ -69,7 +69,7 @@ pub(super) enum Fold<'a, M: Monoid> {
 
 impl<'a, M: Monoid> Fold<'a, M> {
     pub fn new(monoid: &'a M, entries: &'a [Entry<M>]) -> Self {
-        if monoid.wide() {
+        if const { M::WIDE } && monoid.wide() {
             return Self::FibaFold(FibaFold::new(monoid, entries));
         }
         Self::Stacks(TwoStacks::new(monoid, entries))
@@ -79,7 +79,13 @@ impl<'a, M: Monoid> Fold<'a, M> {
     pub fn slide(&mut self, lo: usize, hi: usize) -> M::Partial {
         match self {
             Self::Stacks(stacks) => stacks.slide(lo, hi),
-            Self::FibaFold(tree) => tree.slide(lo, hi),
+            // A constant, so that for most monoids the tree is not compiled.
+            Self::FibaFold(tree) => {
+                if const { M::WIDE } {
+                    return tree.slide(lo, hi);
+                }
+                unreachable!("partials are not wide")
+            }
         }
     }
 }

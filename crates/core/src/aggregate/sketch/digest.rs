@@ -24,11 +24,9 @@ impl Monoid for Digest {
     type In = [u64; 1];
     type Partial = Sketch;
     const SMALL: usize = 16;
+    const WIDE: bool = true;
 
     fn commutative(&self) -> bool {
-        true
-    }
-    fn wide(&self) -> bool {
         true
     }
     fn identity(&self) -> Sketch {
