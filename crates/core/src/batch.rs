@@ -12,6 +12,14 @@ pub enum Ties {
     Keep,
 }
 
+/// The times in order, each with its place; equal ones as they were. One function for all
+/// monoids: the sort is 5 kB.
+fn sorted_places(times: &[i64]) -> Vec<(i64, usize)> {
+    let mut order: Vec<(i64, usize)> = times.iter().copied().zip(0..).collect();
+    order.sort_unstable();
+    order
+}
+
 /// Columns of times and values, with the few promoted entries aside.
 #[derive(Clone, Debug)]
 pub struct Batch<M: Monoid> {
@@ -74,8 +82,7 @@ impl<M: Monoid> Batch<M> {
         if self.times.is_sorted() {
             return;
         }
-        let mut order: Vec<(i64, usize)> = self.times.iter().copied().zip(0..).collect();
-        order.sort_unstable();
+        let order = sorted_places(&self.times);
         let mut sorted = Self::with_capacity(self.len());
         // Which of the lifted partials a row has, if there are any. They are put in order
         // with the rows: a sort of their own would be compiled for every monoid.

@@ -65,14 +65,9 @@ pub(super) struct Answering<'a, A: Aggregation<i64>> {
 
 impl<'a, A: Aggregation<i64>> Answering<'a, A> {
     pub fn new(monoid: &'a A, spans: &'a [Span]) -> Self {
-        let mut spans: Vec<(usize, &Span)> = spans.iter().enumerate().collect();
-        spans.sort_by_key(|(_, span)| {
-            let (lo, hi) = span.interval(0, None);
-            (Reverse(hi), Reverse(lo))
-        });
         Self {
             monoid,
-            spans,
+            spans: by_end(spans),
             answers: Vec::new(),
             slides: Vec::new(),
         }
@@ -325,6 +320,17 @@ fn places_until(times: &[i64], until: i64) -> usize {
         0..=SHORT => times.iter().filter(|time| **time <= until).count(),
         _ => times.partition_point(|time| *time <= until),
     }
+}
+
+/// Spans with their places: those with equal ends together, from the shortest on. One
+/// function for all monoids: the sort is 14 kB.
+fn by_end(spans: &[Span]) -> Vec<(usize, &Span)> {
+    let mut spans: Vec<(usize, &Span)> = spans.iter().enumerate().collect();
+    spans.sort_by_key(|(_, span)| {
+        let (lo, hi) = span.interval(0, None);
+        (Reverse(hi), Reverse(lo))
+    });
+    spans
 }
 
 /// Whether answers are the same, NaN too.

@@ -123,7 +123,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
                 })
             };
             let mut gone: Vec<Gone> = rows.into_iter().filter_map(of_row).collect();
-            gone.sort_unstable_by_key(|gone| (gone.key, gone.time, gone.number));
+            sort_gone(&mut gone);
             gone
         });
         found.collect()
@@ -147,6 +147,17 @@ impl<A: Aggregation<i64>> Sharded<A> {
         let _all = read(&self.batch);
         self.shards.iter().for_each(|shard| visit(&read(shard)));
     }
+}
+
+/// Sorts entries by key and time. This and the next are functions of no monoid, for each
+/// sort is some kB.
+fn sort_gone(gone: &mut [Gone]) {
+    gone.sort_unstable_by_key(|gone| (gone.key, gone.time, gone.number));
+}
+
+/// Sorts rows by key and arrival.
+fn sort_by_arrival(placed: &mut [Placed], arrivals: &[i64]) {
+    placed.sort_unstable_by_key(|row| (row.key(), arrivals[row.row()], *row));
 }
 
 /// Key by key, the entries of a shard that go and the rows that come; both are in order.
@@ -237,7 +248,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let _all = write(&self.batch);
         let in_order = self.shards.iter().zip(&by_shard).map(|(shard, rows_of)| {
             let mut placed = self.place(shard, rows.keys, &incoming.batch.times, rows_of);
-            placed.sort_unstable_by_key(|row| (row.key(), arrivals[row.row()], *row));
+            sort_by_arrival(&mut placed, arrivals);
             placed
         });
         let in_order: Vec<Vec<Placed>> = in_order.collect();
