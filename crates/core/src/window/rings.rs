@@ -335,6 +335,8 @@ impl<P> Rings<P> {
         self.last.cap + self.older.iter().map(|(ring, _)| ring.cap).sum::<usize>()
     }
 
+    /// Not inline: every queue of every structure asks for it.
+    #[inline(never)]
     pub fn bytes(&self) -> usize {
         let retired: usize = self.retired.iter().map(Vec::capacity).sum();
         (self.capacity() + retired) * size_of::<P>()
