@@ -29,7 +29,8 @@
 //!
 //! Parameter: `caching` keeps an answer until the window changes (end of §5).
 
-use super::fifo::{Fifo, check_prefixes, check_suffixes, join, read_place, write_place};
+use super::checks::{check_prefixes, check_suffixes};
+use super::fifo::{Fifo, join, read_place, write_place};
 use super::items::{Item, Items};
 use crate::monoid::Monoid;
 use crate::snapshot::{Reader, Result, Writer};

@@ -37,8 +37,9 @@
 //! Subtrees lie in a ring with one slot per node instead of linked nodes, which doubles
 //! when the window outgrows it. Bulk inserts are loops, as published.
 
+use super::checks::check_whole;
 use super::dyadic::Dyadic;
-use super::fifo::{self, Fifo};
+use super::fifo::Fifo;
 use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
@@ -193,21 +194,19 @@ impl<M: Monoid> Fifo<M> for Amta<M> {
         let mut start = self.tree.head;
         for front in self.front.iter().rev() {
             let at = (start - self.tree.head) as usize;
-            let whole = fifo::fold(&self.monoid, &values[at.min(middle)..middle]);
-            if front.start != start || !self.monoid.same(&front.suffix, &whole) {
-                return Err(format!("front {front:?} where {start} has {whole:?}"));
+            if front.start != start {
+                return Err(format!("front at {} instead of {start}", front.start));
             }
+            let values = &values[at.min(middle)..middle];
+            let what = format_args!("front at {start}");
+            check_whole(&self.monoid, values, &front.suffix, what)?;
             start += 1 << front.level;
         }
         if start != self.middle {
             return Err(format!("front up to {start}, cut at {}", self.middle));
         }
-        let back = fifo::fold(&self.monoid, &values[middle..]);
-        if self.monoid.same(&self.back, &back) {
-            Ok(())
-        } else {
-            Err(format!("back {:?} instead of {back:?}", self.back))
-        }
+        let values = &values[middle..];
+        check_whole(&self.monoid, values, &self.back, format_args!("back"))
     }
 
     fn bytes(&self) -> usize {

@@ -37,8 +37,9 @@
 
 use std::mem::needs_drop;
 
+use super::checks::{check_prefixes, check_suffixes, check_whole};
 use super::daba_pointers::{Pointers, Step};
-use super::fifo::{Fifo, check_prefixes, check_suffixes, fold};
+use super::fifo::Fifo;
 use super::items::Items;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
@@ -185,10 +186,7 @@ impl<M: Monoid> Fifo<M> for Daba<M> {
         check_suffixes(monoid, part(a, b), kept(a, b), "l_A")?;
         check_prefixes(monoid, part(b, e), kept(b, e), "l_B")?;
         if self.items.is_caching() && l != r {
-            let sum = fold(monoid, part(r, b));
-            if !monoid.same(&sum, &self.r_plus_a) {
-                return Err(format!("R + A {:?} instead of {sum:?}", self.r_plus_a));
-            }
+            check_whole(monoid, part(r, b), &self.r_plus_a, format_args!("R + A"))?;
         }
         Ok(())
     }

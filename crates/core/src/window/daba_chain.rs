@@ -31,6 +31,7 @@
 //!
 //! Deviation: any number of ranges.
 
+use super::checks::check_values;
 use super::daba_lite::DabaLite;
 use super::fifo::{Fifo, join};
 use super::queue::Queue;
@@ -93,10 +94,7 @@ impl<M: Monoid> Fifo<M> for DabaChain<M> {
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
-        let same = |(value, kept)| self.monoid().same(value, kept);
-        if values.len() != self.len() || !values.iter().zip(self.values.iter()).all(same) {
-            return Err("the queue does not hold the values as they came".to_owned());
-        }
+        check_values(self.monoid(), values, self.values.iter())?;
         let lengths = self.links.iter().map(Fifo::len);
         if lengths.clone().sum::<usize>() != values.len() {
             let lengths: Vec<usize> = lengths.collect();

@@ -29,8 +29,9 @@
 
 use std::mem::needs_drop;
 
+use super::checks::{check_suffixes, check_values, check_whole};
 use super::daba_pointers::{Pointers, Step};
-use super::fifo::{Fifo, check_suffixes, fold};
+use super::fifo::Fifo;
 use super::queue::Queue;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
@@ -192,23 +193,16 @@ impl<M: Monoid> Fifo<M> for DabaLite<M> {
         let part = |from: usize, to: usize| &values[from - f..to - f];
         let kept = |from: usize, to: usize| self.slots.iter().take(to - f).skip(from - f);
         for (from, to) in [(r, a), (b, e)] {
-            let mut pairs = part(from, to).iter().zip(kept(from, to));
-            if !pairs.all(|(value, kept)| monoid.same(value, kept)) {
-                return Err(format!("values {from}..{to} are not as they came"));
-            }
+            check_values(monoid, part(from, to), kept(from, to))?;
         }
         self.at.check_front(monoid, f, values, kept(f, l))?;
         check_suffixes(monoid, part(l, r), kept(l, r), "l_L")?;
         check_suffixes(monoid, part(a, b), kept(a, b), "l_A")?;
-        let sum = fold(monoid, part(b, e));
-        if !monoid.same(&sum, &self.agg_b) {
-            return Err(format!("agg B {:?} instead of {sum:?}", self.agg_b));
+        check_whole(monoid, part(b, e), &self.agg_b, format_args!("agg B"))?;
+        if l == r {
+            return Ok(());
         }
-        let sum = fold(monoid, part(r, b));
-        if l != r && !monoid.same(&sum, &self.agg_ra) {
-            return Err(format!("agg RA {:?} instead of {sum:?}", self.agg_ra));
-        }
-        Ok(())
+        check_whole(monoid, part(r, b), &self.agg_ra, format_args!("agg RA"))
     }
 
     fn bytes(&self) -> usize {

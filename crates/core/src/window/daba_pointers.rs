@@ -14,6 +14,7 @@
 //! beside F and E, which a loop over a window can hold in registers, and one comparison
 //! tells whether anything is under way: each step brings L nearer to B.
 
+use super::checks::check_same;
 use super::fifo::{fold, join, read_place, write_place};
 use crate::monoid::Monoid;
 use crate::snapshot::{Reader, Result, Writer, damaged};
@@ -115,15 +116,14 @@ impl Pointers {
         monoid: &M,
         f: usize,
         values: &[M::Partial],
-        kept: impl DoubleEndedIterator<Item = &'a M::Partial> + ExactSizeIterator,
+        kept: impl Iterator<Item = &'a M::Partial>,
     ) -> std::result::Result<(), String> {
         let l = self.l;
         let mut younger = (l != self.b).then(|| fold(monoid, &values[l - f..self.b - f]));
+        let kept: Vec<&M::Partial> = kept.collect();
         for (value, kept) in values[..l - f].iter().zip(kept).rev() {
             let whole = join(monoid, Some(value), younger.as_ref());
-            if !monoid.same(&whole, kept) {
-                return Err(format!("front {kept:?} instead of {whole:?}"));
-            }
+            check_same(monoid, kept, &whole, format_args!("front"))?;
             younger = Some(whole);
         }
         Ok(())

@@ -9,7 +9,7 @@
 use std::fmt::Debug;
 use std::mem::{needs_drop, replace};
 
-use super::fifo;
+use super::checks::check_whole;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -154,13 +154,9 @@ impl<P: Clone + Debug> Dyadic<P> {
         }
         for (level, start) in self.intervals() {
             let from = (start - self.head) as usize;
-            let whole = fifo::fold(monoid, &values[from..from + (1 << level)]);
-            let kept = self.at(level, start);
-            if !monoid.same(kept, &whole) {
-                return Err(format!(
-                    "interval {start} of level {level}: {kept:?} instead of {whole:?}"
-                ));
-            }
+            let values = &values[from..from + (1 << level)];
+            let what = format_args!("interval {start} of level {level}");
+            check_whole(monoid, values, self.at(level, start), what)?;
         }
         Ok(())
     }

@@ -31,7 +31,8 @@
 
 use std::mem::needs_drop;
 
-use super::fifo::{self, Fifo};
+use super::checks::check_whole;
+use super::fifo::Fifo;
 use super::shared::Shared;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
@@ -167,11 +168,8 @@ impl<M: Monoid> Fifo<M> for FlatFit<M> {
                 return Err(format!("pointer {pointer} at {position} of {}", self.tail));
             }
             let run = (position - self.head) as usize..(pointer - self.head) as usize;
-            let whole = fifo::fold(&self.monoid, &values[run]);
-            let kept = &self.partials[slot];
-            if !self.monoid.same(kept, &whole) {
-                return Err(format!("{kept:?} instead of {whole:?} at {position}"));
-            }
+            let what = format_args!("run at {position}");
+            check_whole(&self.monoid, &values[run], &self.partials[slot], what)?;
         }
         Ok(())
     }

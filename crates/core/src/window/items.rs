@@ -4,6 +4,7 @@
 //! The papers draw two queues, *vals* and *aggs*, of the same length. An item of one queue
 //! holds both, so that one pair of ends serves them.
 
+use super::checks::check_values;
 use super::fifo::{QueryCache, join};
 use super::queue::Queue;
 use crate::monoid::Monoid;
@@ -126,12 +127,8 @@ impl<M: Monoid> Items<M> {
     }
 
     pub fn check_values(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
-        let same = |(value, item): (_, &Item<_>)| self.monoid.same(value, &item.val);
-        let all = values.len() == self.queue.len();
-        if all && values.iter().zip(self.queue.iter()).all(same) {
-            return Ok(());
-        }
-        Err("the queue does not hold the values as they came".to_owned())
+        let kept = self.queue.iter().map(|item| &item.val);
+        check_values(&self.monoid, values, kept)
     }
 
     pub fn write(&self, out: &mut Writer) {

@@ -9,6 +9,7 @@ pub mod any_shared;
 pub mod auto;
 pub mod b_int;
 pub mod btree;
+mod checks;
 pub mod costs;
 pub mod daba;
 pub mod daba_chain;

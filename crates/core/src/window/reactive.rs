@@ -31,6 +31,7 @@
 //! per node, until the buffer is next compacted or resized. Resizing waits with the
 //! combines for the next query.
 
+use super::checks::check_times;
 use super::flat_fat::FlatFat;
 use super::{Batch, Refused, Ties, Window};
 use crate::monoid::{Entry, Monoid};
@@ -317,13 +318,7 @@ impl<M: Monoid> Window<M> for Reactive<M> {
             return Err(format!("{} entries in {capacity}", self.tuples));
         }
         let times: Vec<i64> = (0..self.span).map(|at| self.time(at)).collect();
-        let ordered = match self.ties {
-            Ties::Combine => times.windows(2).all(|pair| pair[0] < pair[1]),
-            Ties::Keep => times.is_sorted(),
-        };
-        if !ordered {
-            return Err(format!("times out of order: {times:?}"));
-        }
+        check_times(times.iter(), self.ties)?;
         let mut fresh = self.clone();
         fresh.trigger();
         fresh.fat.check()

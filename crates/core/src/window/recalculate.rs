@@ -17,6 +17,7 @@
 
 use std::collections::VecDeque;
 
+use super::checks::{check_times, check_values};
 use super::fifo::{Fifo, fold};
 use super::queue::Queue;
 use super::shared::Shared;
@@ -134,16 +135,7 @@ impl<M: Monoid> Window<M> for Recalculate<M> {
     }
 
     fn check(&self) -> std::result::Result<(), String> {
-        let times: Vec<i64> = self.entries.iter().map(|(time, _)| *time).collect();
-        let ordered = match self.ties {
-            Ties::Combine => times.windows(2).all(|pair| pair[0] < pair[1]),
-            Ties::Keep => times.is_sorted(),
-        };
-        if ordered {
-            Ok(())
-        } else {
-            Err(format!("times out of order: {times:?}"))
-        }
+        check_times(self.entries.iter().map(|(time, _)| time), self.ties)
     }
 
     fn bytes(&self) -> usize {
@@ -223,11 +215,7 @@ impl<M: Monoid> Fifo<M> for RecalculateQueue<M> {
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
-        let same = |(value, kept)| self.monoid.same(value, kept);
-        if values.len() == self.len() && values.iter().zip(self.values.iter()).all(same) {
-            return Ok(());
-        }
-        Err("the queue does not hold the values as they came".to_owned())
+        check_values(&self.monoid, values, self.values.iter())
     }
 
     fn bytes(&self) -> usize {

@@ -24,9 +24,10 @@
 //! that a sum of floats which overflowed is folded anew, as in
 //! [`subtract_on_evict`](super::subtract_on_evict).
 
+use super::checks::{check_same, check_values};
+use super::in_order::partition;
 use super::fifo::{Fifo, fold, read_place, write_place};
 use super::flat_fit::FlatFit;
-use super::in_order::partition;
 use super::queue::Queue;
 use super::shared::Shared;
 use crate::monoid::Invertible;
@@ -192,10 +193,7 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
-        let same = |(value, kept)| self.monoid.same(value, kept);
-        if values.len() != self.len() || !values.iter().zip(self.values.iter()).all(same) {
-            return Err("the queue does not hold the values as they came".to_owned());
-        }
+        check_values(&self.monoid, values, self.values.iter())?;
         let (head, tail) = (self.values.head(), self.values.tail());
         let whole = self.begins[0] == head && self.begins.iter().all(|begin| *begin <= tail);
         if !whole || !self.begins.is_sorted() {
@@ -203,9 +201,7 @@ impl<M: Invertible> Fifo<M> for SlickDequeInv<M> {
         }
         for (begin, kept) in self.begins.iter().zip(&self.wholes) {
             let whole = self.undone(*begin);
-            if !self.monoid.same(&whole, kept) {
-                return Err(format!("{kept:?} instead of {whole:?} from {begin} on"));
-            }
+            check_same(&self.monoid, kept, &whole, format_args!("from {begin} on"))?;
         }
         let stuck = (head..tail).filter(|at| !self.monoid.undoes(self.values.get(*at)));
         if !stuck.clone().eq(self.places.iter().copied()) {

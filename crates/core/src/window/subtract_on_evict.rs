@@ -29,6 +29,7 @@
 //! Deviation: 3, and that a sum of floats which overflowed is folded anew by the next
 //! evict, because subtracting from an infinity leaves an infinity.
 
+use super::checks::{check_values, check_whole};
 use super::fifo::{Fifo, fold};
 use super::queue::Queue;
 use super::two_stacks_lite::TwoStacksLite;
@@ -167,10 +168,7 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
     }
 
     fn check(&self, values: &[M::Partial]) -> std::result::Result<(), String> {
-        let same = |(value, kept)| self.monoid.same(value, kept);
-        if values.len() != self.len() || !values.iter().zip(self.values.iter()).all(same) {
-            return Err("the queue does not hold the values as they came".to_owned());
-        }
+        check_values(&self.monoid, values, self.values.iter())?;
         let (undone, stuck): (Vec<_>, Vec<_>) = values
             .iter()
             .cloned()
@@ -182,13 +180,8 @@ impl<M: Invertible> Fifo<M> for SubtractOnEvict<M> {
                 self.running.undone
             ));
         }
-        let whole = fold(&self.monoid, &undone);
-        if !self.monoid.same(&whole, &self.running.whole) {
-            return Err(format!(
-                "whole {:?} instead of {whole:?}",
-                self.running.whole
-            ));
-        }
+        let whole = &self.running.whole;
+        check_whole(&self.monoid, &undone, whole, format_args!("whole"))?;
         self.running.stuck.check(&stuck)
     }
 

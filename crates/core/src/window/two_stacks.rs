@@ -27,9 +27,8 @@
 //!
 //! Parameter: `caching` keeps an answer until the window changes (end of §4).
 
-use super::fifo::{
-    Fifo, QueryCache, check_prefixes, check_suffixes, join, read_place, write_place,
-};
+use super::checks::{check_prefixes, check_suffixes, check_values};
+use super::fifo::{Fifo, QueryCache, join, read_place, write_place};
 use super::items::Item;
 use super::steps::Step;
 use crate::monoid::Monoid;
@@ -112,12 +111,8 @@ impl<M: Monoid> Fifo<M> for TwoStacks<M> {
         if values.len() != self.len() {
             return Err(format!("{} entries, not {}", self.len(), values.len()));
         }
-        let items = self.front.iter().rev().chain(&self.back);
-        for (item, value) in items.zip(values) {
-            if !self.monoid.same(&item.val, value) {
-                return Err(format!("value {:?} instead of {value:?}", item.val));
-            }
-        }
+        let items: Vec<&Item<_>> = self.front.iter().rev().chain(&self.back).collect();
+        check_values(&self.monoid, values, items.iter().map(|item| &item.val))?;
         let (front, back) = values.split_at(self.front.len());
         let kept = self.front.iter().rev().map(|item| &item.agg);
         check_suffixes(&self.monoid, front, kept, "front")?;

@@ -34,7 +34,8 @@
 //! Deviation: bulk eviction that reaches into the back flips what is left of it at once,
 //! instead of first flipping what then leaves.
 
-use super::fifo::{Fifo, check_suffixes, fold, join, read_place, write_place};
+use super::checks::{check_suffixes, check_values, check_whole};
+use super::fifo::{Fifo, join, read_place, write_place};
 use super::queue::Queue;
 use crate::monoid::Monoid;
 use crate::snapshot::{Codec, Reader, Result, Writer};
@@ -185,19 +186,8 @@ impl<M: Monoid> Fifo<M> for TwoStacksLite<M> {
             self.aggs.iter().take(front.len()),
             "front",
         )?;
-        let same = |(value, kept)| self.monoid.same(value, kept);
-        if !back
-            .iter()
-            .zip(self.aggs.iter().skip(front.len()))
-            .all(same)
-        {
-            return Err("the back does not hold the values as they came".to_owned());
-        }
-        let whole = fold(&self.monoid, back);
-        if !self.monoid.same(&whole, &self.back) {
-            return Err(format!("back {:?} instead of {whole:?}", self.back));
-        }
-        Ok(())
+        check_values(&self.monoid, back, self.aggs.iter().skip(front.len()))?;
+        check_whole(&self.monoid, back, &self.back, format_args!("back"))
     }
 
     fn bytes(&self) -> usize {

@@ -1,16 +1,29 @@
 //! Looking at a tree: walking its entries, checking its invariants, showing its shape.
 
+use std::fmt;
+
 use super::aggregate::own;
 use super::spine::Rung;
 use super::{Id, NONE, Tree};
 use crate::monoid::Monoid;
 use crate::window::Ties;
+use crate::window::checks::{check_same, require};
 use crate::window::shape::{Kind, Node, Shape};
 
 type Verdict = Result<(), String>;
 
-fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
-    if holds { Ok(()) } else { Err(what()) }
+/// A node, for messages.
+struct Place {
+    level: usize,
+    id: Id,
+    spines: (bool, bool),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { level, id, spines } = self;
+        write!(f, "node {id} of level {level} {spines:?}")
+    }
 }
 
 /// The results of a walk over the tree.
@@ -44,54 +57,61 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         };
         let height = self.nodes.level(self.root);
         for spine in [&self.left, &self.right] {
-            require(spine.height() == height && spine.stale == 0, || {
-                let (levels, stale) = (spine.height(), spine.stale);
-                format!("a spine up to level {levels} of {height}, stale {stale:b}")
-            })?;
+            let (levels, stale) = (spine.height(), spine.stale);
+            require(
+                levels == height && stale == 0,
+                format_args!("a spine up to level {levels} of {height}, stale {stale:b}"),
+            )?;
         }
         let parent = self.nodes.parent(self.root);
-        require(parent == NONE, || format!("the root has parent {parent}"))?;
+        require(parent == NONE, format_args!("the root has parent {parent}"))?;
         self.check_node(self.root, (true, true), &mut survey)?;
         let entries = survey.whole[self.nodes.level(self.root)].1 as usize;
-        require(entries == self.len, || {
-            format!("{entries} entries, {} counted", self.len)
-        })?;
-        require(self.counted() == self.len, || {
-            format!("aggregates stand for {} of {entries}", self.counted())
-        })?;
+        require(
+            entries == self.len,
+            format_args!("{entries} entries, {} counted", self.len),
+        )?;
+        require(
+            self.counted() == self.len,
+            format_args!("aggregates stand for {} of {entries}", self.counted()),
+        )?;
         let idle = self.nodes.idle();
-        require(survey.nodes + idle == self.nodes.capacity(), || {
-            format!(
+        require(
+            survey.nodes + idle == self.nodes.capacity(),
+            format_args!(
                 "{} nodes in the tree and {idle} idle of {}",
                 survey.nodes,
                 self.nodes.capacity()
-            )
-        })?;
+            ),
+        )?;
         let [used, spare, all] = self.nodes.blocks();
-        require(used + spare == all, || {
-            format!("{used} blocks of children are used and {spare} spare of {all}")
-        })
+        require(
+            used + spare == all,
+            format_args!("{used} blocks of children are used and {spare} spare of {all}"),
+        )
     }
 
     fn check_node(&self, id: Id, spines: (bool, bool), survey: &mut Survey<M::Partial>) -> Verdict {
         let nodes = &self.nodes;
-        let place = || format!("node {id} of level {} {spines:?}", nodes.level(id));
-        survey.nodes += 1;
         let level = nodes.level(id);
+        let place = Place { level, id, spines };
+        survey.nodes += 1;
         let threads = [(&self.left, spines.0), (&self.right, spines.1)];
         for (spine, on) in threads {
-            require((spine.at(level) == id) == on, || {
-                format!("{}: the spine has {}", place(), spine.at(level))
-            })?;
+            require(
+                (spine.at(level) == id) == on,
+                format_args!("{place}: the spine has {}", spine.at(level)),
+            )?;
         }
         let times = nodes.times(id);
         let ends = [(&self.left, times.first()), (&self.right, times.last())];
         for (spine, edge) in ends.into_iter().filter(|_| self.fingers.is_some()) {
             let kept = spine.rungs[level].edge;
             let inner = level > 0 && spine.at(level) == id;
-            require(!inner || edge == Some(&kept), || {
-                format!("{}: climbs look at {kept}, not {edge:?}", place())
-            })?;
+            require(
+                !inner || edge == Some(&kept),
+                format_args!("{place}: climbs look at {kept}, not {edge:?}"),
+            )?;
         }
         self.check_arity(id)?;
         let mut whole: Option<M::Partial> = None;
@@ -104,16 +124,13 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         };
         for at in 0..nodes.arity(id) {
             if let Some(child) = nodes.children(id).get(at).map(|child| &child.id) {
-                require(nodes.parent(*child) == id, || {
-                    format!("{}: child {child} has another parent", place())
-                })?;
-                require(nodes.level(*child) + 1 == level, || {
-                    format!(
-                        "{}: child {child} of level {}",
-                        place(),
-                        nodes.level(*child)
-                    )
-                })?;
+                require(
+                    nodes.parent(*child) == id,
+                    format_args!("{place}: child {child} has another parent"),
+                )?;
+                let below = nodes.level(*child);
+                let what = format_args!("{place}: child {child} of level {below}");
+                require(below + 1 == level, what)?;
                 let child_spines = (spines.0 && at == 0, spines.1 && at == nodes.len(id));
                 self.check_node(*child, child_spines, survey)?;
                 let (fold, entries) = &survey.whole[level - 1];
@@ -147,9 +164,10 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             true => 2,
             false => self.min_arity,
         };
-        require((least..=2 * self.min_arity).contains(&arity), || {
-            format!("node {id} of arity {arity}")
-        })
+        require(
+            (least..=2 * self.min_arity).contains(&arity),
+            format_args!("node {id} of arity {arity}"),
+        )
     }
 
     fn check_order(&self, last: Option<i64>, time: i64) -> Verdict {
@@ -158,7 +176,7 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
             (Ties::Combine, Some(last)) => last < time,
             (Ties::Keep, Some(last)) => last <= time,
         };
-        require(ordered, || format!("{time} behind {last:?}"))
+        require(ordered, format_args!("{time} behind {last:?}"))
     }
 
     /// Π↑ is compared with the fold just made; the others with what their definition
@@ -167,10 +185,16 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
         let kept = self.kept(id);
         if let Some(rung) = self.rung(id) {
             let own = own(&self.monoid, &self.nodes, id, self.kind(id));
-            let same = self.monoid.same(&rung.own.partial, &own.partial);
-            require(same && rung.own.count == own.count, || {
-                format!("node {id} has {:?} of its own, not {own:?}", rung.own)
-            })?;
+            let (partial, count) = (&rung.own.partial, rung.own.count);
+            require(
+                count == own.count,
+                format_args!(
+                    "node {id} has {count} entries of its own, not {}",
+                    own.count
+                ),
+            )?;
+            let what = format_args!("node {id} of its own");
+            check_same(&self.monoid, partial, &own.partial, what)?;
         }
         let (expected, entries) = match self.kind(id) {
             Kind::Up => (whole.clone(), *count),
@@ -179,12 +203,12 @@ impl<M: Monoid, const E: usize, const K: usize> Tree<M, E, K> {
                 (agg.partial, agg.count)
             }
         };
-        require(kept.count == entries, || {
-            format!("node {id} stands for {entries} entries, not {}", kept.count)
-        })?;
-        require(self.monoid.same(&kept.partial, &expected), || {
-            format!("node {id} keeps {kept:?} instead of {expected:?}")
-        })
+        require(
+            kept.count == entries,
+            format_args!("node {id} stands for {entries} entries, not {}", kept.count),
+        )?;
+        let what = format_args!("node {id}");
+        check_same(&self.monoid, &kept.partial, &expected, what)
     }
 
     /// The tree as data. Entries lie in inner nodes too.

@@ -1,16 +1,29 @@
 //! Looking at a tree: walking its entries, checking its invariants, showing its shape.
 
+use std::fmt;
+
 use super::late_buffer::LateBuffer;
 use super::leaf::Leaf;
 use super::tree::{Id, Spine, Tree};
 use crate::monoid::{Entry, HandleSlot, Monoid};
 use crate::window::Ties;
+use crate::window::checks::{check_same, check_times, require};
 use crate::window::shape::{Kind, Node, Shape};
 
 type Verdict = Result<(), String>;
 
-fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
-    if holds { Ok(()) } else { Err(what()) }
+/// A node, for messages.
+struct Place {
+    level: usize,
+    id: Id,
+    spine: Spine,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { level, id, spine } = self;
+        write!(f, "node {id} of level {level} ({spine:?})")
+    }
 }
 
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
@@ -56,16 +69,19 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     pub(super) fn check(&self) -> Verdict {
         let height = self.height();
-        require(self.right.height() == height, || {
-            "spines of unequal height".into()
-        })?;
-        require(self.left[height] == self.right[height], || {
-            "two roots".into()
-        })?;
+        require(
+            self.right.height() == height,
+            format_args!("spines of unequal height"),
+        )?;
+        require(
+            self.left[height] == self.right[height],
+            format_args!("two roots"),
+        )?;
         let count = self.check_node(height, self.left[height], Spine::ROOT)?.1;
-        require(count == self.tree_len(), || {
-            format!("{count} entries, {} counted", self.tree_len())
-        })?;
+        require(
+            count == self.tree_len(),
+            format_args!("{count} entries, {} counted", self.tree_len()),
+        )?;
         self.check_order()?;
         self.check_staged()?;
         self.check_ends()?;
@@ -80,25 +96,29 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         id: Id,
         spine: Spine,
     ) -> Result<(M::Partial, usize), String> {
-        let place = || format!("node {id} of level {level} ({spine:?})");
-        require(!spine.left || self.left[level] == id, || {
-            format!("{}: left spine", place())
-        })?;
-        require(!spine.right || self.right[level] == id, || {
-            format!("{}: right spine", place())
-        })?;
+        let place = Place { level, id, spine };
+        require(
+            !spine.left || self.left[level] == id,
+            format_args!("{place}: left spine"),
+        )?;
+        require(
+            !spine.right || self.right[level] == id,
+            format_args!("{place}: right spine"),
+        )?;
         if level == 0 {
             let leaf = self.leaf(id);
             let alone = self.height() == 0;
             let least = if spine.any() { 1 } else { Self::MIN_LEAF };
-            require(alone || leaf.len() >= least, || {
-                format!("{}: {}", place(), leaf.len())
-            })?;
-            require(spine.left || leaf.start == 0, || {
-                format!("{}: start", place())
-            })?;
+            require(
+                alone || leaf.len() >= least,
+                format_args!("{place}: {} entries", leaf.len()),
+            )?;
+            require(
+                spine.left || leaf.start == 0,
+                format_args!("{place}: start"),
+            )?;
             let outside = leaf.promoted & !leaf.promoted_in(leaf.start(), leaf.end());
-            require(outside == 0, || format!("{}: promoted outside", place()))?;
+            require(outside == 0, format_args!("{place}: promoted outside"))?;
             return Ok((self.fold_leaf(id, leaf.start(), leaf.end()), leaf.len()));
         }
         let children = self.children(id);
@@ -108,25 +128,22 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             Self::MIN_ARITY
         };
         let arity = children.len();
-        require((least..=F).contains(&arity), || {
-            format!("{}: arity {arity}", place())
-        })?;
+        require(
+            (least..=F).contains(&arity),
+            format_args!("{place}: arity {arity}"),
+        )?;
         let mut whole: Option<M::Partial> = None;
         let mut count = 0;
         for (at, child) in children.iter().enumerate() {
             let child_spine = spine.of_child(at, arity);
             let (agg, entries) = self.check_node(level - 1, child.id, child_spine)?;
             if !child_spine.any() {
-                require(child.count as usize == entries, || {
-                    format!(
-                        "{}: child {at} counts {}, has {entries}",
-                        place(),
-                        child.count
-                    )
-                })?;
-                require(self.monoid.same(&child.agg, &agg), || {
-                    format!("{}: child {at} keeps {:?}, is {agg:?}", place(), child.agg)
-                })?;
+                require(
+                    child.count as usize == entries,
+                    format_args!("{place}: child {at} counts {}, has {entries}", child.count),
+                )?;
+                let what = format_args!("{place}: child {at}");
+                check_same(&self.monoid, &child.agg, &agg, what)?;
             }
             count += entries;
             whole = Some(match whole {
@@ -139,21 +156,9 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
 
     /// Times rise within and across leaves, and separators separate.
     fn check_order(&self) -> Verdict {
-        let mut before: Option<i64> = None;
-        let mut fault = None;
-        self.for_each_entry(|time, _| {
-            let ordered = before.is_none_or(|before| match self.ties {
-                Ties::Combine => before < time,
-                Ties::Keep => before <= time,
-            });
-            if !ordered && fault.is_none() {
-                fault = Some(format!("time {time} follows {before:?}"));
-            }
-            before = Some(time);
-        });
-        if let Some(fault) = fault {
-            return Err(fault);
-        }
+        let ids = self.leaf_ids();
+        let times: Vec<&[i64]> = ids.iter().map(|id| self.leaf(*id).taken()).collect();
+        check_times(times.into_iter().flatten(), self.ties)?;
         self.check_keys(self.height(), self.left[self.height()], None, None)
     }
 
@@ -166,9 +171,10 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                     hi.is_none_or(|hi| *time < hi || (*time == hi && self.ties == Ties::Keep));
                 above && below
             };
-            return require(leaf.taken().iter().all(inside), || {
-                format!("leaf {id}: {:?} outside {lo:?}..{hi:?}", leaf.taken())
-            });
+            return require(
+                leaf.taken().iter().all(inside),
+                format_args!("leaf {id}: {:?} outside {lo:?}..{hi:?}", leaf.taken()),
+            );
         }
         let children = self.children(id);
         for (at, child) in children.iter().enumerate() {
@@ -191,49 +197,57 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
         let bounds = times.fold((i64::MAX, i64::MIN), |(least, most), time| {
             (least.min(time), most.max(time))
         });
-        require(bounds == (*oldest, *youngest), || {
-            format!("staged {bounds:?}, not {oldest}..={youngest}")
-        })?;
+        require(
+            bounds == (*oldest, *youngest),
+            format_args!("staged {bounds:?}, not {oldest}..={youngest}"),
+        )?;
         let least = match self.youngest() {
             _ if *stages_all => i64::MAX,
             Some(youngest) => youngest,
             None => i64::MIN,
         };
-        require(self.bound >= least, || {
-            format!("bound {} below {least}", self.bound)
-        })?;
+        require(
+            self.bound >= least,
+            format_args!("bound {} below {least}", self.bound),
+        )?;
         if entries.is_empty() && !stages_all {
             return Ok(());
         }
-        require(self.height() > 0, || "staged beside a single leaf".into())?;
-        require(!stages_all || self.monoid.commutative(), || {
-            "all arrivals staged, but combining does not commute".into()
-        })?;
+        require(
+            self.height() > 0,
+            format_args!("staged beside a single leaf"),
+        )?;
+        require(
+            !stages_all || self.monoid.commutative(),
+            format_args!("all arrivals staged, but combining does not commute"),
+        )?;
         let last = self.right_leaf().last_time();
-        require(*stages_all || *youngest < last, || {
-            format!("staged younger than {last}")
-        })
+        require(
+            *stages_all || *youngest < last,
+            format_args!("staged younger than {last}"),
+        )
     }
 
     /// `suffix` and `tail`.
     fn check_ends(&self) -> Verdict {
         let (left, right) = (self.left_leaf(), self.right_leaf());
         let single = self.height() == 0;
-        require(single || self.flip == left.end(), || {
-            format!("flip {}", self.flip)
-        })?;
-        require(self.known <= self.flip, || {
-            format!("{} folds known, flip {}", self.known, self.flip)
-        })?;
+        require(
+            single || self.flip == left.end(),
+            format_args!("flip {}", self.flip),
+        )?;
+        require(
+            self.known <= self.flip,
+            format_args!("{} folds known, flip {}", self.known, self.flip),
+        )?;
         require(
             left.start() >= self.flip || self.known > left.start(),
-            || format!("no fold known of {}..{}", left.start(), self.flip),
+            format_args!("no fold known of {}..{}", left.start(), self.flip),
         )?;
         for at in left.start()..self.known {
             let own = self.fold_leaf(self.left[0], at, self.flip);
-            require(self.monoid.same(&own, &self.suffix[at]), || {
-                format!("suffix[{at}] is {:?}, should be {own:?}", self.suffix[at])
-            })?;
+            let what = format_args!("suffix[{at}]");
+            check_same(&self.monoid, &self.suffix[at], &own, what)?;
         }
         let from = if single {
             self.flip.max(right.start())
@@ -246,9 +260,7 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 self.monoid.absorb(&mut tail, value);
             }
         }
-        require(self.monoid.same(&tail, &self.tail), || {
-            format!("tail is {:?}, should be {tail:?}", self.tail)
-        })
+        check_same(&self.monoid, &self.tail, &tail, format_args!("tail"))
     }
 
     /// Π↙, Π↘ and Π inner by their definitions.
@@ -262,27 +274,22 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
                 left = self.monoid.combine(&left, &self.left_agg[level + 1]);
                 right = self.monoid.combine(&self.right_agg[level + 1], &right);
             }
-            require(self.monoid.same(&left, &self.left_agg[level]), || {
-                format!(
-                    "left aggregate {:?}, should be {left:?}",
-                    self.left_agg[level]
-                )
-            })?;
-            require(self.monoid.same(&right, &self.right_agg[level]), || {
-                format!(
-                    "right aggregate {:?}, should be {right:?}",
-                    self.right_agg[level]
-                )
-            })?;
+            let what = format_args!("left aggregate of level {level}");
+            check_same(&self.monoid, &self.left_agg[level], &left, what)?;
+            let what = format_args!("right aggregate of level {level}");
+            check_same(&self.monoid, &self.right_agg[level], &right, what)?;
         }
         if height == 0 {
             return Ok(());
         }
         let root = self.children(self.left[height]);
         let inner = self.fold_children(&root[1..root.len() - 1]);
-        require(self.monoid.same(&inner, &self.inner_agg), || {
-            format!("inner aggregate {:?}, should be {inner:?}", self.inner_agg)
-        })
+        check_same(
+            &self.monoid,
+            &self.inner_agg,
+            &inner,
+            format_args!("inner aggregate"),
+        )
     }
 
     /// `mid` against everything between the fingers.
@@ -298,17 +305,16 @@ impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
             });
         }
         let middle = middle.unwrap_or_else(|| self.monoid.identity());
-        require(self.monoid.same(&middle, &self.mid), || {
-            format!("mid is {:?}, should be {middle:?}", self.mid)
-        })?;
+        check_same(&self.monoid, &self.mid, &middle, format_args!("mid"))?;
         let slots = self
             .leaves
             .iter()
             .map(|leaf| leaf.promoted.count_ones() as usize);
         let slots: usize = slots.sum();
-        require(slots == self.slab.live(), || {
-            format!("{slots} promoted slots, {} partials", self.slab.live())
-        })
+        require(
+            slots == self.slab.live(),
+            format_args!("{slots} promoted slots, {} partials", self.slab.live()),
+        )
     }
 
     // -- pictures --------------------------------------------------------------------
