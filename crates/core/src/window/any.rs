@@ -253,6 +253,28 @@ impl<T: Element> BatchVisitor<T> for Successor {
     }
 }
 
+/// Not inline: of all windows with a monoid the same.
+#[inline(never)]
+fn successor<T: Element, A: Aggregation<T>>(
+    aggregation: A,
+    entries: Batch<A>,
+    ties: Ties,
+) -> Box<dyn AnyWindow<T>> {
+    aggregation.hand_over(entries, Successor(ties))
+}
+
+/// The rows of columns, sorted. Not inline: of all windows with a monoid the same.
+#[inline(never)]
+fn staged<T: Element, A: Aggregation<T>>(
+    aggregation: &A,
+    times: Vec<i64>,
+    columns: &[Column<'_, T>],
+) -> Batch<A> {
+    let mut batch = aggregation.stage_columns(times, columns);
+    batch.sort();
+    batch
+}
+
 struct Selecting(Ties);
 
 impl<T: Element> SelectiveVisitor<T> for Selecting {
@@ -301,8 +323,7 @@ where
         Ok(())
     }
     fn insert_many(&mut self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Granted<()> {
-        let mut batch = self.window.monoid().stage_columns(times, columns);
-        batch.sort();
+        let mut batch = staged(self.window.monoid(), times, columns);
         if let (Some(first), Some(last)) = (batch.times.first(), batch.times.last()) {
             self.window.admits(*first)?;
             self.window.admits(*last)?;
@@ -400,7 +421,6 @@ where
     }
     fn hand_over(&mut self) -> Box<dyn AnyWindow<T>> {
         let aggregation = self.window.monoid().clone();
-        let entries = self.window.take();
-        aggregation.hand_over(entries, Successor(self.ties))
+        successor(aggregation, self.window.take(), self.ties)
     }
 }

@@ -18,6 +18,7 @@ pub mod daba_lite;
 pub mod daba_pointers;
 pub mod daba_sources;
 mod dyadic;
+mod entries;
 pub mod fiba;
 pub mod fiba_published;
 pub mod fifo;

@@ -25,7 +25,7 @@
 //! [`subtract_on_evict`](super::subtract_on_evict).
 
 use super::checks::{check_same, check_values};
-use super::in_order::partition;
+use super::entries::partition;
 use super::fifo::{Fifo, fold, read_place, write_place};
 use super::flat_fit::FlatFit;
 use super::queue::Queue;

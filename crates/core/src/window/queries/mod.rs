@@ -24,8 +24,9 @@ pub mod schedule;
 mod slices;
 mod waiting;
 
+use super::entries::partition;
 use super::fifo::{fold, join};
-use super::in_order::{InOrder, partition};
+use super::in_order::InOrder;
 use super::{Batch, Refused, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};

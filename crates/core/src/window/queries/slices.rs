@@ -12,8 +12,8 @@
 //! 3. What is before the first slice is a rest of one that was partly evicted: it is in no
 //!    slice.
 
+use super::super::entries::partition;
 use super::super::fifo::{Fifo, fold, read_place, write_place};
-use super::super::in_order::partition;
 use super::super::queue::Queue;
 use super::final_aggregator::{FinalAggregator, Wanted};
 use crate::monoid::Monoid;
