@@ -254,7 +254,9 @@ impl<P> Rings<P> {
         }
     }
 
-    /// Follows the last ring by one of `cap` slots.
+    /// Follows the last ring by one of `cap` slots. This and [`Rings::compact`] are rare, and
+    /// the same for all that calls them.
+    #[inline(never)]
     pub fn open(&mut self, cap: usize, head: usize, tail: usize) {
         let full = std::mem::replace(&mut self.last, Ring::new(cap, tail));
         if tail > head.max(full.start) {
@@ -295,6 +297,7 @@ impl<P> Rings<P> {
     }
 
     /// Moves all entries into one small ring.
+    #[inline(never)]
     fn compact(&mut self, head: usize, tail: usize, blank: Option<P>)
     where
         P: Clone,
@@ -322,6 +325,9 @@ impl<P> Rings<P> {
 
     /// Drops some of what is retired.
     fn dispose(&mut self) {
+        if !std::mem::needs_drop::<P>() {
+            return;
+        }
         let Some(slots) = self.retired.last_mut() else {
             return;
         };

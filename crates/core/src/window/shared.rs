@@ -96,6 +96,25 @@ pub(super) fn sort_ranges(order: &mut [usize], begins: &[usize]) {
     }
 }
 
+/// Checks where ranges begin, of positions from head to tail, and their order.
+fn check_ranges(
+    begins: &[usize],
+    order: &[usize],
+    (head, tail): (usize, usize),
+) -> std::result::Result<(), String> {
+    let inside = begins.iter().all(|at| (head..=tail).contains(at));
+    if !inside || begins.iter().min() != Some(&head) {
+        return Err(format!("ranges from {begins:?} of {head}..{tail}"));
+    }
+    let rising = order.is_sorted_by_key(|range| begins[*range]);
+    let mut numbers = order.to_vec();
+    numbers.sort_unstable();
+    if rising && numbers.into_iter().eq(0..begins.len()) {
+        return Ok(());
+    }
+    Err(format!("ranges in order {order:?}"))
+}
+
 impl<M: Monoid, F: Shared<M>> SharedWindow<M, F> {
     /// A window on an empty structure, for so many ranges. How far they reach is for
     /// [`Window::slide`] to say, after every insert.
@@ -239,16 +258,7 @@ impl<M: Monoid, F: Shared<M>> Window<M> for SharedWindow<M, F> {
 
     fn check(&self) -> std::result::Result<(), String> {
         let (head, tail) = (self.window.times().head(), self.window.times().tail());
-        let inside = self.begins.iter().all(|at| (head..=tail).contains(at));
-        if !inside || self.begins.iter().min() != Some(&head) {
-            return Err(format!("ranges from {:?} of {head}..{tail}", self.begins));
-        }
-        let rising = self.order.is_sorted_by_key(|range| self.begins[*range]);
-        let mut numbers = self.order.clone();
-        numbers.sort_unstable();
-        if !rising || !numbers.into_iter().eq(0..self.begins.len()) {
-            return Err(format!("ranges in order {:?}", self.order));
-        }
+        check_ranges(&self.begins, &self.order, (head, tail))?;
         let counts: Vec<usize> = self.range_lengths().collect();
         if !self.window.structure().holds(&counts) {
             return Err(format!(
