@@ -176,7 +176,7 @@ class River(Peer):
 
 
 def _root(variances: Answers) -> Answers:
-    """The square root; what was no variance is no number."""
+    """The square root; what was not a variance is not a number."""
     with np.errstate(invalid="ignore"):
         roots: Answers = np.sqrt(variances)
     return roots

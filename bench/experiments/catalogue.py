@@ -41,7 +41,7 @@ def find(only: str) -> list[Artefact]:
     """The rows whose key is, or begins with, one of some words.
 
     Raises:
-        ValueError: If a word is no beginning of any key.
+        ValueError: If a word is not a beginning of any key.
     """
     words = only.replace(",", " ").split()
     for word in words:

@@ -322,7 +322,7 @@ def bounded(
         x: The size the formula takes.
         bound: The formula.
         said: The formula in words.
-        exactly: Whether it is no bound but the value.
+        exactly: Whether it is not a bound but the value.
         name: One of the driver's figures.
         where: What points must have.
     """

@@ -139,7 +139,7 @@ def build(folder: Path, out: Path) -> dict[str, Path]:
         out: Where the programs go.
 
     Raises:
-        FileNotFoundError: If it is no such checkout, or there is no compiler.
+        FileNotFoundError: If it is not such a checkout, or there is no compiler.
     """
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:

@@ -19,7 +19,7 @@ import slidewise as sw
 MIN, MAX = -(2**63), 2**63 - 1
 
 
-class Boom(Exception):  # noqa: N818 (it is no error of anybody's)
+class Boom(Exception):  # noqa: N818 (it is not an error of anybody's)
     pass
 
 

@@ -252,7 +252,7 @@ def test_an_ambiguous_date_needs_a_format(tmp_path, capsys):
         capsys, "rolling", path, *arguments
     )
     wrong = fails(capsys, "rolling", path, *arguments, "--time-format", "x")
-    assert "--time-format x is no format" in wrong
+    assert "--time-format x is not a format" in wrong
     form = ["--time-format", "%m/%d/%y %H:%M:%S"]
     assert run("rolling", path, *arguments, *form) == 0
     assert "2018-07-03" in capsys.readouterr().out

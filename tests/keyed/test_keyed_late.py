@@ -45,7 +45,7 @@ class Late:
             self.windows = sw.KeyedWindows.from_bytes(windows.to_bytes(), **spec)
 
     def last(self, by: list[str], results: list[str]) -> pa.Table:
-        """The last answer of each; the first one is no correction, others are."""
+        """The last answer of each; the first one is not a correction, others are."""
         answers = pa.concat_tables(self.answers)
         late = answers["_late"] if "_late" in answers.column_names else None
         if late is not None:

@@ -276,7 +276,7 @@ def test_keys_that_arrow_infers_no_type_for(agg: sw.Aggregation) -> None:
         assert windows.query(key) == windows.query({"k": key})
         assert windows.query(key)["n_9"] not in (0, [])
     assert 2**64 - 2 not in windows
-    with pytest.raises(sw.SpecError, match="is no key of column 'k'"):
+    with pytest.raises(sw.SpecError, match="is not a key of column 'k'"):
         windows.query(2**64)
 
     narrow = pa.array([float("nan"), 1.5], pa.float32())
@@ -382,7 +382,7 @@ def test_last_rows_are_kept_behind_later_ones() -> None:
         ({"key": {"card": "a", "t": 1}}, "the key has a column 't', and .* 'card'"),
         ({"key": {}}, "the key has no column 'card'"),
         ({"key": ("a", "b")}, "has 2 values, and the key is in column 'card'"),
-        ({"key": 5}, "5 is no key of column 'card', which holds string"),
+        ({"key": 5}, "5 is not a key of column 'card', which holds string"),
         ({"at": dt.datetime(2026, 1, 1)}, "not of the kind of the times of column 't'"),
         ({"at": 9.5}, "9.5 is a float, which cannot hold a time exactly"),
         ({"windows": 11}, "windows=11 is beyond the horizon of 10"),
@@ -393,7 +393,7 @@ def test_last_rows_are_kept_behind_later_ones() -> None:
         ({"plus": {"y": 1}}, "plus= names the unknown column 'y': the stream has 'x'"),
         ({"plus": {"t": 1}}, "plus= names 't', which is given already"),
         ({"plus": {"x": "1"}}, r"plus\['x'\] is '1', which does not fit int64"),
-        ({"plus": ["x"]}, "is no row: give a mapping"),
+        ({"plus": ["x"]}, "is not a row: give a mapping"),
     ],
 )
 def test_wrong_queries_are_refused(call: dict[str, object], message: str) -> None:

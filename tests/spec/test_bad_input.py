@@ -313,7 +313,7 @@ def written(path: Path, content: bytes) -> Path:
         ("yesterday", None, "'yesterday', which is not ISO 8601"),
         ("2018-02-30", None, "'2018-02-30' in row 0"),
         ("02/30/18", "%m/%d/%y", "'02/30/18' in row 0 .* does not read: day"),
-        ("2018", "year", "time_format='year' is no format"),
+        ("2018", "year", "time_format='year' is not a format"),
         ("2018-07-03", "%m/%d/%y", "'2018-07-03' in row 0"),
     ],
 )

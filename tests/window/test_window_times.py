@@ -1,4 +1,4 @@
-"""Event times of a window: every kind, extremes, and what is no time."""
+"""Event times of a window: every kind, extremes, and what is not a time."""
 
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone

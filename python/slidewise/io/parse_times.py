@@ -139,7 +139,7 @@ def _with_format(
     if "%" not in time_format:
         raise SpecError(
             Argument("time_format", time_format),
-            " is no format: write it as for datetime.strptime, such as "
+            " is not a format: write it as for datetime.strptime, such as "
             "'%m/%d/%y %H:%M:%S'",
         )
     if any(directive in time_format for directive in _PYTHON_ONLY):

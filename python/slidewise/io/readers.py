@@ -272,7 +272,7 @@ def _read_text(
         if kind == "CSV":
             options = csv_options(start, dict.fromkeys(times, pa.string()))
             table = pa_csv.read_csv(stream, **options)
-            _ = table.column_names  # decoded only now, which fails if it is no text
+            _ = table.column_names  # decoded only now, which fails if it is not text
             return _with_large_ints(table, file, compression, start)
         if start.lstrip().startswith(b"["):
             parts = iter(lambda: stream.read(_BLOCK), b"")

@@ -50,7 +50,7 @@ def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
     """Parses `keep=`.
 
     Raises:
-        SpecError: If it is no length of time, or shorter than the longest window.
+        SpecError: If it is not a length of time, or shorter than the longest window.
     """
     if keep is None:
         return None
@@ -158,7 +158,7 @@ class Horizon:
         Hopping windows are as rolling ones of their length.
 
         Raises:
-            SpecError: If one is no length, or longer than the horizon.
+            SpecError: If one is not a length, or longer than the horizon.
         """
         if asked is None:
             refuse_sessions(self.query.spec)

@@ -268,7 +268,7 @@ class KeyedWindows(Snapshots):
                 time seen minus `late`. A time before the watermark changes nothing.
 
         Raises:
-            SpecError: If it is no such time, or not a whole number of the column's
+            SpecError: If it is not such a time, or not a whole number of the column's
                 units.
             ResultOverflowError: As for `rolling`; the watermark does not move. To
                 continue: `collect()`, then
@@ -390,7 +390,7 @@ class KeyedWindows(Snapshots):
             The number of keys evicted.
 
         Raises:
-            SpecError: If it is no such time or later than the watermark, or if there
+            SpecError: If it is not such a time or later than the watermark, or if there
                 were no rows yet.
 
         Cost: O(n).

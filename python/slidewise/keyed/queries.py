@@ -251,7 +251,7 @@ class Queries(Locked):
         """Whether a key has rows, as `keys` gives it. Cost: O(1).
 
         Raises:
-            SpecError: If it is no key of these columns.
+            SpecError: If it is not a key of these columns.
         """
         return self._shard is not None and self._shard.holds(
             key_table(self._shard.query, key), self._watermark

@@ -97,7 +97,9 @@ def _key_values(by: Sequence[str], key: Any) -> dict[str, Any]:
         return {name: key[name] for name in by}
     if not isinstance(key, tuple):
         if len(by) != 1:
-            raise SpecError(f"{key!r} is no key: {_named(by)}; give a mapping or tuple")
+            raise SpecError(
+                f"{key!r} is not a key: {_named(by)}; give a mapping or tuple"
+            )
         key = (key,)
     if len(key) != len(by):
         raise SpecError(f"the key {key!r} has {len(key)} values, and {_named(by)}")
@@ -118,7 +120,7 @@ def _key_array(name: str, value: Any, kind: pa.DataType) -> pa.Array:
         return _as_key(pa.array([value], pa.uint64() if large else None), kind)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise SpecError(
-            f"{value!r} is no key of column {name!r}, which holds {kind}: {error}"
+            f"{value!r} is not a key of column {name!r}, which holds {kind}: {error}"
         ) from error
 
 
@@ -199,7 +201,8 @@ def plus_row(query: Query, plus: Mapping[str, Any]) -> pa.Table:
     if not isinstance(plus, Mapping):
         raise SpecError(
             Argument("plus", plus),
-            " is no row: give a mapping of columns to values, such as {'amount': 12.5}",
+            " is not a row: give a mapping of columns to values, such as "
+            "{'amount': 12.5}",
         )
     columns = {}
     for name, value in plus.items():

@@ -135,7 +135,7 @@ class RowLog:
             if not spans or not 0 < segment.rows <= segment.end - segment.first:
                 raise SnapshotError(f"segment {segment.page} overlaps another")
             if type(waits) is not bool:
-                raise TypeError(f"{waits!r} is no bool")
+                raise TypeError(f"{waits!r} is not a bool")
             before = segment.end
 
     def check(self, pages: Collection[int] | None = None) -> None:

@@ -4,7 +4,6 @@ Results and evictions depend on times and the watermark alone, so the same rows 
 same results however the keys are partitioned into shards.
 """
 
-
 import pyarrow as pa
 import pyarrow.compute as pc
 

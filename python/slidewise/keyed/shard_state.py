@@ -67,7 +67,7 @@ def decode_directory(blob: bytes) -> Directory | None:
     except ValueError as error:
         raise SnapshotError(f"the directory of a state is damaged: {error}") from error
     if not isinstance(directory, dict):
-        raise SnapshotError("the directory of a state is damaged: it is no mapping")
+        raise SnapshotError("the directory of a state is damaged: it is not a mapping")
     return directory
 
 

@@ -229,7 +229,7 @@ def _read_head(body: memoryview) -> tuple[dict[str, Any], int]:
     end = _LENGTH.size + length
     head = json.loads(bytes(body[_LENGTH.size : end]))
     if not isinstance(head, dict):
-        raise TypeError("its head is no mapping")
+        raise TypeError("its head is not a mapping")
     return head, end
 
 
@@ -245,19 +245,19 @@ def _check_head(head: Mapping[str, Any]) -> None:
     texts = [head["emit"], head["late_rows"], head["schema"], *then_by]
     texts += [] if deletes is None else [deletes]
     if not isinstance(then_by, list) or not all(isinstance(x, str) for x in texts):
-        raise TypeError("a name is no text")
+        raise TypeError("a name is not text")
 
 
 def checked_ints(*numbers: Any) -> int:
     """Checks that all numbers are int64; gives the first.
 
     Raises:
-        TypeError: If one is no int.
+        TypeError: If one is not an int.
         ValueError: If one is beyond int64.
     """
     for number in numbers:
         if type(number) is not int:
-            raise TypeError(f"{number!r} is no int")
+            raise TypeError(f"{number!r} is not an int")
         if number not in _INT64:
             raise ValueError(f"{number} is beyond int64")
     return int(numbers[0])

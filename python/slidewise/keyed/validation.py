@@ -387,8 +387,8 @@ def _arrow_type(name: object, kind: object) -> pa.DataType:
     except (AttributeError, TypeError, ValueError) as error:
         raise SpecError(
             Argument("schema"),
-            f" has {kind!r} for column {name!r}, which is no Arrow type: give one such "
-            "as pa.float64(), or its name, such as 'float64' or 'timestamp[us]'",
+            f" has {kind!r} for column {name!r}, which is not an Arrow type: give one "
+            "such as pa.float64(), or its name, such as 'float64' or 'timestamp[us]'",
         ) from error
 
 

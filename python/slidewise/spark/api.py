@@ -357,6 +357,6 @@ def _check_frame(df: DataFrame) -> None:
     if not all(hasattr(df, name) for name in ("isStreaming", "mapInArrow", "schema")):
         kind = f"{type(df).__module__}.{type(df).__qualname__}"
         raise SpecError(
-            f"{kind} is no PySpark DataFrame; for other tables there is "
+            f"{kind} is not a PySpark DataFrame; for other tables there is "
             "slidewise.rolling"
         )

@@ -165,7 +165,7 @@ def delta(column: str, width: DurationLike | Real | Decimal) -> Delta:
         A window for `windows=`.
 
     Raises:
-        SpecError: If `column` is not the name of a column, or `width` is no such
+        SpecError: If `column` is not the name of a column, or `width` is not such a
             number.
 
     Source: delta-based windows, in Tangwongsan et al., PVLDB 8(7), 2015, §2.2.

@@ -119,7 +119,7 @@ def parse_lengths(windows: WindowLike | Iterable[WindowLike]) -> list[Length]:
     """The lengths of `windows=`: one or several.
 
     Raises:
-        SpecError: If one is no length, or there is none.
+        SpecError: If one is not a length, or there is none.
 
     Example:
         >>> [length.label for length in parse_lengths(["1h", Rows(3)])]
@@ -156,7 +156,7 @@ def rolling_windows(
         offset: The value of `offset=`.
 
     Raises:
-        SpecError: If one is no window, or `closed` or `offset` does not apply to it.
+        SpecError: If one is not a window, or `closed` or `offset` does not apply to it.
 
     Example:
         >>> [window.label for window in rolling_windows(["1h", Rows(3)], "right", None)]

@@ -69,7 +69,7 @@ class Order:
         roles: A column with the role of each row: `OWN`, or context `BEFORE` or `AFTER`
             the rows of its run. With `arrival=` roles come in any order.
         within: Two columns of ticks: only hopping windows that end after the first and
-            not after the second are emitted; null is no bound.
+            not after the second are emitted; null is not a bound.
         min_rows: The least number of rows per kernel call.
         is_checked: Whether all rows have passed `check_rows`.
     """

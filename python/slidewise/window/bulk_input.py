@@ -1,7 +1,7 @@
 """Converts the arrays that `Window.insert_many` takes to Arrow: times and values.
 
 The core reads int64 and float64 arrays itself; all others come here. The functions give
-None for input that is no array, which is then read item by item.
+None for input that is not an array, which is then read item by item.
 """
 
 import sys
@@ -465,7 +465,7 @@ def _as_int64(array: pa.Array, what: str) -> pa.Array:
 def as_array(values: Any) -> pa.Array | list[Any] | None:
     """An array of any library as one Arrow array, or as a list if Arrow has no type.
 
-    None if it is no array.
+    None if it is not an array.
 
     Raises:
         SpecError: If it is a DataFrame of Spark.

@@ -177,7 +177,7 @@ class WindowPlan:
         """The same plan with one more query.
 
         Raises:
-            SpecError: If it is no query, or one that does not suit the window.
+            SpecError: If it is not a query, or one that does not suit the window.
         """
         assert self.asked_queries is not None, "only windows with queries change them"
         return replace(self, asked_queries=self.asked_queries.plus(query))
@@ -433,7 +433,7 @@ def _ranges(ranges: Iterable[WindowLike | Length]) -> tuple[Length, ...]:
     """The lengths of `ranges=`; ints are numbers of entries, as in `rows(n)`.
 
     Raises:
-        SpecError: If it is empty, or an item is no range.
+        SpecError: If it is empty, or an item is not a range.
     """
     single = isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable)
     if single or isinstance(ranges, Mapping):

@@ -83,7 +83,7 @@ class Queries:
         """The same with one more.
 
         Raises:
-            SpecError: If it is no query, or one that does not suit the window.
+            SpecError: If it is not a query, or one that does not suit the window.
         """
         checked = _checked(query)
         if checked.flag is not None and checked.flag not in self.flags:
@@ -240,7 +240,7 @@ def from_record(record: object) -> Queries | None:
     """Reads what `record_of` made.
 
     Raises:
-        SnapshotError: If it is no such record.
+        SnapshotError: If it is not such a record.
     """
     match record:
         case None:
@@ -255,7 +255,7 @@ def from_record(record: object) -> Queries | None:
         }:
             flags = rest.get("flags", [])
             if not isinstance(flags, list) or len(flags) > _MAX_FLAGS:
-                raise SnapshotError(f"{str(flags)[:60]!r} are no flags")
+                raise SnapshotError(f"{str(flags)[:60]!r} are not flags")
             lengths = (None if one is None else _of(one) for one in (late, offset))
             lateness, start = lengths
             if 0 <= made <= len(each) and (lateness is None or lateness.amount >= 0):
@@ -263,7 +263,7 @@ def from_record(record: object) -> Queries | None:
                 read = {query.flag for query in found if query is not None} - {None}
                 if read <= set(flags) and all(isinstance(of, str) for of in flags):
                     return Queries(found, made, lateness, start, empty, tuple(flags))
-    raise SnapshotError(f"{str(record)[:60]!r} are no queries")
+    raise SnapshotError(f"{str(record)[:60]!r} are not queries")
 
 
 def _query_of(record: object) -> Query:
@@ -276,7 +276,7 @@ def _query_of(record: object) -> Query:
             return Query(Landmark(column), length_from_record(slide))
         case [length, slide]:
             return Query(length_from_record(length), length_from_record(slide))
-    raise SnapshotError(f"{str(record)[:60]!r} is no query")
+    raise SnapshotError(f"{str(record)[:60]!r} is not a query")
 
 
 def length_from_record(record: object) -> Length:
@@ -287,7 +287,7 @@ def length_from_record(record: object) -> Length:
     """
     length = _of(record)
     if length.amount <= 0:
-        raise SnapshotError(f"{str(record)[:60]!r} is no length")
+        raise SnapshotError(f"{str(record)[:60]!r} is not a length")
     return length
 
 
@@ -296,7 +296,7 @@ def _of(record: object) -> Length:
         case [("time" | "integer" | "rows") as kind, int(amount), str(label)]:
             if abs(amount) < 2**80 and not isinstance(amount, bool):
                 return Length(kind, amount, label)
-    raise SnapshotError(f"{str(record)[:60]!r} is no length")
+    raise SnapshotError(f"{str(record)[:60]!r} is not a length")
 
 
 def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str]:

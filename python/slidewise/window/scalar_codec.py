@@ -66,7 +66,7 @@ def read_form(text: str) -> Any:
                 numerator, denominator = text[1:].split("/")
                 return Fraction(int(numerator, 16), int(denominator, 16))
     except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError) as error:
-        raise SnapshotError(f"{text[:60]!r} is no value in this format") from error
+        raise SnapshotError(f"{text[:60]!r} is not a value in this format") from error
     return _read_time(text)
 
 
@@ -95,7 +95,7 @@ def zone_of_record(record: object) -> tzinfo:
     """The zone that `zone_record` wrote.
 
     Raises:
-        SnapshotError: If it is no such record, or the zone is unknown here.
+        SnapshotError: If it is not such a record, or the zone is unknown here.
     """
     match record:
         case ["offset", int(offset)] if abs(offset) < 86_400_000_000:
@@ -105,7 +105,7 @@ def zone_of_record(record: object) -> tzinfo:
                 return ZoneInfo(name)
             except (OSError, ValueError, LookupError) as error:
                 raise SnapshotError(f"unknown time zone {name!r}") from error
-    raise SnapshotError(f"{str(record)[:60]!r} is no time zone")
+    raise SnapshotError(f"{str(record)[:60]!r} is not a time zone")
 
 
 def _write_time(value: date) -> str:
@@ -142,5 +142,5 @@ def _read_time(text: str) -> date:
         wall, fold, zone = json.loads(text[:200])
         value = datetime.fromisoformat(wall).replace(fold=fold)
     except (ValueError, TypeError) as error:
-        raise SnapshotError(f"{text[:60]!r} is no date or time") from error
+        raise SnapshotError(f"{text[:60]!r} is not a date or time") from error
     return value if zone is None else value.replace(tzinfo=zone_of_record(zone))

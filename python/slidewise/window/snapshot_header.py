@@ -39,7 +39,7 @@ def read_header(
             under the names in the header.
 
     Raises:
-        SnapshotError: If it is no such header.
+        SnapshotError: If it is not such a header.
     """
     if len(header) > HEADER_LIMIT:
         raise SnapshotError(f"a header of {len(header)} bytes is too long")
@@ -114,13 +114,13 @@ def _read_ranges(record: object) -> list[Length] | None:
         case [*lengths]:
             found = [_read_length(length) for length in lengths]
             return [length for length in found if length is not None]
-    raise SnapshotError(f"{str(record)[:60]!r} are no ranges")
+    raise SnapshotError(f"{str(record)[:60]!r} are not ranges")
 
 
 def _read_objects(record: object) -> tuple[int, ...]:
     if isinstance(record, list) and all(type(at) is int and at >= 0 for at in record):
         return tuple(record)
-    raise SnapshotError(f"{str(record)[:60]!r} are no columns")
+    raise SnapshotError(f"{str(record)[:60]!r} are not columns")
 
 
 def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
@@ -189,4 +189,4 @@ def _read_clock(plan: WindowPlan, record: object) -> Clock | None:
             return plan.clock_for(str(kind), unit, named)
         case ["numpy", str(unit), None] if unit in SIZES:
             return plan.clock_for("numpy", unit, None)
-    raise SnapshotError(f"{str(record)[:60]!r} is no kind of time")
+    raise SnapshotError(f"{str(record)[:60]!r} is not a kind of time")

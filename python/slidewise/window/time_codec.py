@@ -219,7 +219,7 @@ def identify(time: object) -> tuple[str, str, tzinfo | None]:
     """The kind, unit and zone of a time.
 
     Raises:
-        SpecError: If it is no time.
+        SpecError: If it is not a time.
 
     Example:
         >>> from datetime import date
