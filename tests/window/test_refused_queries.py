@@ -1,0 +1,167 @@
+"""Queries that are refused, damaged ones, and what a window says of its queries."""
+
+import pickle
+from datetime import datetime, timedelta
+
+import pytest
+
+import slidewise as sw
+from slidewise.window.algorithms import ALGORITHMS
+
+FINAL = [name for name, known in ALGORITHMS.items() if known.serves_queries]
+START = datetime(2024, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sw.Query(sw.rows(2), every="1h"), "a number of entries, and every="),
+        (lambda: sw.Query("1h", every=5), "a duration, and every=5, a length of int"),
+        (lambda: sw.Query("0s", every="5m"), "range='0s' must be longer than zero"),
+        (lambda: sw.Query("1h", every="-5m"), "every='-5m' must be longer than zero"),
+        (lambda: sw.Query(sw.rows(0), every=sw.rows(1)), "0 is not a number of rows"),
+        (lambda: sw.Query(1.5, every=1), "range=1.5 is not a length of time"),
+    ],
+)
+def test_what_is_no_query(make, message):
+    with pytest.raises(sw.SpecError, match=message):
+        make()
+
+
+def window(**options):
+    return sw.SharedWindow(sw.sum(), **options)
+
+
+TIMED = [sw.Query("1h", every="5m")]
+COUNTED = [sw.Query(sw.rows(6), every=sw.rows(2))]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "takes either ranges=.*or queries="),
+        ({"ranges": [1], "queries": TIMED}, "both are given"),
+        ({"queries": []}, "queries= is empty"),
+        ({"queries": TIMED[0]}, "queries= takes several"),
+        ({"queries": ["1h"]}, "'1h' is not a query"),
+        ({"queries": COUNTED, "late": "1m"}, "needs them in order, but late='1m'"),
+        ({"queries": TIMED, "late": "-1m"}, "late='-1m' is negative"),
+        ({"queries": TIMED, "late": sw.rows(2)}, "late= takes a duration"),
+        ({"queries": TIMED, "offset": sw.rows(2)}, "offset= takes a duration"),
+        ({"queries": TIMED, "empty": 1}, "empty= is True or False"),
+        ({"ranges": [1], "late": 1}, "late= is for queries="),
+        ({"ranges": [1], "empty": True}, "empty= is for queries="),
+        (
+            {"queries": TIMED, "algorithm": "two_stacks"},
+            "'two_stacks' serves one",
+        ),
+        ({"queries": TIMED, "algorithm": "daba"}, "one range only: .*daba_chain"),
+    ],
+)
+def test_what_is_refused(options, message):
+    with pytest.raises(sw.SpecError, match=message):
+        window(**options)
+
+
+def test_what_is_refused_later():
+    w = window(queries=TIMED, late="1m")
+    for index in (1, -1, True, "0", None):
+        with pytest.raises(sw.SpecError, match=r"there is no query .*there are 0"):
+            w.drop(index)
+    with pytest.raises(sw.SpecError, match="needs them in order, but late='1m'"):
+        w.add(COUNTED[0])
+    with pytest.raises(sw.SpecError, match="'1h' is not a query"):
+        w.add("1h")
+    with pytest.raises(sw.SpecError, match="is a duration, but the times are ints"):
+        w.insert(1, 1)
+    w.insert(START, 1)
+    with pytest.raises(sw.SpecError, match="range=5 is a bare number"):
+        w.add(sw.Query(5, every=5))
+    assert w.queries == TIMED
+    with pytest.raises(sw.SpecError, match="is not of the kind"):
+        w.advance(5)
+    plain = sw.SharedWindow(sw.sum(), [2, 3])
+    assert plain.insert(1, 1) is plain.insert_many([2], [2]) is None
+    for call in (lambda: plain.add(TIMED[0]), lambda: plain.drop(0)):
+        with pytest.raises(sw.SpecError, match="is for windows with queries="):
+            call()
+    with pytest.raises(sw.SpecError, match="is for windows with queries="):
+        plain.advance(9)
+
+
+@pytest.mark.parametrize("algorithm", FINAL)
+def test_damage_is_refused(algorithm):
+    w = sw.SharedWindow(
+        sw.max(), queries=[sw.Query(4, 2), sw.Query(7, 3)], algorithm=algorithm, late=2
+    )
+    w.insert_many(range(12), [6, 5, 0, 1, 3, 4] * 2)
+    blob = w.to_bytes()
+    for at in range(len(blob)):
+        with pytest.raises(sw.SnapshotError):
+            sw.SharedWindow.from_bytes(blob[:at])
+        flipped = bytearray(blob)
+        flipped[at] ^= 1 << (at % 8)
+        with pytest.raises(sw.SnapshotError):
+            sw.SharedWindow.from_bytes(bytes(flipped))
+
+
+def test_what_it_says_of_itself():
+    w = sw.SharedWindow(sw.sum(), queries=[*TIMED, *COUNTED])
+    assert repr(w) == (
+        "<SharedWindow sum() over 1h every 5m and 6rows every 2rows: empty>"
+    )
+    assert (w.ranges, w.queries) == ([], [*TIMED, *COUNTED])
+    w.insert(START, 1)
+    assert repr(w).endswith("1 entry; answer [1, 1]>")
+    assert eval(repr(w.queries), {"Query": sw.Query, "rows": sw.rows}) == w.queries
+    assert hash(TIMED[0]) == hash(sw.Query(timedelta(hours=1), timedelta(minutes=5)))
+    assert TIMED[0] == pickle.loads(pickle.dumps(TIMED[0]))
+    w.drop(0)
+    w.drop(1)
+    assert "over no queries" in repr(w)
+    assert w.insert(START, 1) == []
+    assert (len(w), w.query()) == (0, [])
+
+
+USES = {
+    "add": lambda w: w.add(sw.Query(4, every=2)),
+    "drop": lambda w: w.drop(0),
+    "advance": lambda w: w.advance(9),
+    "query": lambda w: w.query(),
+    "explain": lambda w: w.explain(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("where", ["lift", "combine"])
+def test_calling_back_in_is_a_clean_error(where, use):
+    """From a function of an aggregation; the answers are those without it."""
+    refused, armed = [], []
+
+    def call(here):
+        if armed and here == where:
+            armed.clear()
+            try:
+                USES[use](window)
+            except sw.WindowBusyError as error:
+                refused.append(error)
+
+    def lift(value):
+        call("lift")
+        return (value,)
+
+    def combine(older, younger):
+        call("combine")
+        return older + younger
+
+    queries = [sw.Query(4, every=2), sw.Query(6, every=3)]
+    aggregation = sw.aggregation(lift, combine, list, ())
+    window = sw.SharedWindow(aggregation, queries=queries)
+    plain = sw.SharedWindow(sw.collect(), queries=queries)
+    window.insert_many([1, 2, 3], [1, 2, 3])
+    plain.insert_many([1, 2, 3], [1, 2, 3])
+    armed.append(True)
+    for time in range(4, 9):
+        assert window.insert(time, time) == plain.insert(time, time)
+    assert len(refused) == 1
+    window.check()
