@@ -17,21 +17,23 @@
 //! 1. Entries that wait are younger than all that were passed on.
 //! 2. While `loading`, entries are in no slice; nothing falls due.
 
+mod answers;
 pub mod data_driven;
 pub mod final_aggregator;
 pub mod plan;
+mod planning;
 pub mod schedule;
 mod slices;
 mod waiting;
 
 use super::entries::partition;
-use super::fifo::{fold, join};
 use super::in_order::InOrder;
 use super::{Batch, Refused, Ties, Window};
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
-use final_aggregator::{FinalAggregator, Wanted};
+use final_aggregator::FinalAggregator;
 use plan::{Query, Unit};
+pub use planning::Planning;
 use schedule::Schedule;
 use slices::Slices;
 use waiting::{Waiting, waiting};
@@ -42,34 +44,6 @@ pub struct Due<A> {
     pub query: usize,
     pub end: i64,
     pub answer: A,
-}
-
-/// What is done with the queries of a window, whatever its aggregation.
-pub trait Planning {
-    fn schedule(&self) -> &Schedule;
-    /// Goes by that schedule from now on. The entries that are there were inserted
-    /// without one.
-    fn start(&mut self, schedule: Schedule);
-    /// Whether it has been started.
-    fn is_started(&self) -> bool;
-    /// Expects as many queries as that schedule has, before it is started.
-    fn expect(&mut self, schedule: Schedule);
-    /// Adds a query and gives its number.
-    fn add(&mut self, query: Query) -> usize;
-    /// Drops a query; false if there is none of that number.
-    fn drop_query(&mut self, number: usize) -> bool;
-    /// Whether so few ends fall due up to a time that all can be answered.
-    ///
-    /// # Errors
-    /// [`Refused::Many`].
-    fn admits_advance(&self, time: i64) -> std::result::Result<(), Refused>;
-    /// Says that no entries come up to a time: ends up to it fall due.
-    fn advance(&mut self, time: i64);
-    /// How many slices there are, the open one included.
-    fn slice_count(&self) -> usize;
-    /// Says which of the entries that come next have flags: their places in order of
-    /// time, rising, each with the set of its flags.
-    fn announce(&mut self, flagged: &[(usize, u64)]);
 }
 
 pub struct QueryWindow<M: Monoid> {
@@ -329,218 +303,6 @@ impl<M: Monoid> QueryWindow<M> {
             before = Some(time);
         });
         begin
-    }
-
-    // -- answers -------------------------------------------------------------------------
-
-    /// Answers the queries of those numbers, which rise.
-    fn answer(&mut self, end: i64, numbers: &[usize]) {
-        let mut wanted = Vec::with_capacity(numbers.len());
-        for number in numbers {
-            let query = self.schedule.queries()[*number].expect("only live queries fall due");
-            let count = match query.unit {
-                Unit::Time | Unit::TimeByEntries => self.count_behind(end.checked_sub(query.range)),
-                Unit::Entries => self.count_last(query.range),
-                // Without new entries the answer is that of the end before.
-                Unit::LandmarkTime(_)
-                    if !self.schedule.terms.empty
-                        && self.count_behind(end.checked_sub(query.slide)) == 0 =>
-                {
-                    0
-                }
-                _ => self.count_of(*number),
-            };
-            if count > 0 || self.schedule.terms.empty {
-                wanted.push((self.schedule.range_of(*number), count, *number));
-            }
-        }
-        let answers = self.folds(&wanted);
-        let due = wanted.iter().zip(answers);
-        self.due.extend(due.map(|((_, _, query), answer)| Due {
-            query: *query,
-            end,
-            answer,
-        }));
-    }
-
-    /// How many entries the open window of a data-driven query has.
-    fn count_of(&self, number: usize) -> usize {
-        let schedule = &self.schedule;
-        self.count_last(schedule.data_driven.held(number, schedule.count))
-    }
-
-    /// How many of the last `range` entries are still there.
-    fn count_last(&self, range: i64) -> usize {
-        let len = self.window.times().len();
-        usize::try_from(range).map_or(len, |range| range.min(len))
-    }
-
-    /// The folds of the youngest entries that were passed on: for each range, so many.
-    fn folds(&mut self, wanted: &[(usize, usize, usize)]) -> Vec<M::Partial> {
-        let order = by_falling_count(wanted);
-        // What is asked of the final aggregator: each number of slices once, or each range.
-        let ranked = self.window.structure().is_ranked();
-        let mut asked: Vec<Wanted> = Vec::with_capacity(order.len());
-        let mut place_of = vec![usize::MAX; wanted.len()];
-        for at in &order {
-            let (range, count, _) = wanted[*at];
-            let slices = self.window.structure().parts(count).slices;
-            if slices == 0 {
-                continue;
-            }
-            let same = |last: &Wanted| last.1 == slices && (!ranked || last.0 == range);
-            if !asked.last().is_some_and(same) {
-                asked.push((range, slices));
-            }
-            place_of[*at] = asked.len() - 1;
-        }
-        let mut folded = vec![None; asked.len()];
-        if !asked.is_empty() {
-            let keep = &mut |place: usize, answer| folded[place] = Some(answer);
-            self.window.structure_mut().answers(&asked, keep);
-        }
-        let mut answers = vec![None; wanted.len()];
-        let mut before: Option<usize> = None;
-        for at in order {
-            let count = wanted[at].1;
-            answers[at] = match before.filter(|before| wanted[*before].1 == count) {
-                Some(before) => answers[before].clone(),
-                None => {
-                    let slices = folded.get(place_of[at]).and_then(Option::as_ref);
-                    Some(self.whole(count, slices))
-                }
-            };
-            before = Some(at);
-        }
-        answers.into_iter().flatten().collect()
-    }
-
-    /// The fold of the `count` youngest entries, given that of their closed slices.
-    fn whole(&self, count: usize, slices: Option<&M::Partial>) -> M::Partial {
-        let parts = self.window.structure().parts(count);
-        let monoid = self.window.monoid();
-        let open = self.window.structure().open().filter(|_| parts.open);
-        if parts.rest == 0 {
-            return join(monoid, slices, open);
-        }
-        let from = self.window.times().tail() - count;
-        let rest = self.fold_positions(from, from + parts.rest);
-        match (slices, open) {
-            (None, None) => rest,
-            _ => monoid.combine(&rest, &join(monoid, slices, open)),
-        }
-    }
-
-    fn fold_positions(&self, from: usize, to: usize) -> M::Partial {
-        let rest: Vec<M::Partial> = (from..to).map(|at| self.window.partial(at)).collect();
-        fold(self.window.monoid(), &rest)
-    }
-
-    /// [`QueryWindow::folds`] without the final aggregator: in one pass over the entries.
-    fn folds_of_entries(&self, wanted: &[(usize, usize, usize)]) -> Vec<M::Partial> {
-        let monoid = self.window.monoid();
-        let mut answers = vec![monoid.identity(); wanted.len()];
-        let (mut whole, mut done) = (None, 0);
-        for at in by_falling_count(wanted).into_iter().rev() {
-            let tail = self.window.times().tail();
-            for position in (tail - wanted[at].1..tail - done).rev() {
-                let older = self.window.partial(position);
-                whole = Some(join(monoid, Some(&older), whole.as_ref()));
-            }
-            done = wanted[at].1;
-            if let Some(whole) = &whole {
-                answers[at] = whole.clone();
-            }
-        }
-        answers
-    }
-}
-
-/// The places of what is wanted, those of the most entries first and of the last range among
-/// them. One function for all monoids: the sort is 5 kB.
-fn by_falling_count(wanted: &[(usize, usize, usize)]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse((wanted[*at].1, wanted[*at].0)));
-    order
-}
-
-impl<M: Monoid> Planning for QueryWindow<M> {
-    fn schedule(&self) -> &Schedule {
-        &self.schedule
-    }
-
-    fn start(&mut self, schedule: Schedule) {
-        let mut batch = self.window.take();
-        self.schedule = schedule;
-        self.loading = false;
-        let last = self.schedule.last;
-        let passed = batch.times.partition_point(|time| Some(*time) <= last);
-        let mut waiting = Batch::default();
-        let mut held = Batch::default();
-        for (at, (time, entry)) in std::mem::take(&mut batch).into_entries().enumerate() {
-            let into = if at < passed { &mut held } else { &mut waiting };
-            into.push(time, entry);
-        }
-        self.window.insert_batch(held);
-        self.waiting.insert_batch(waiting);
-        self.slice_anew();
-    }
-
-    fn is_started(&self) -> bool {
-        !self.loading
-    }
-
-    fn expect(&mut self, schedule: Schedule) {
-        self.schedule = schedule;
-    }
-
-    fn add(&mut self, query: Query) -> usize {
-        if self.loading {
-            return self.schedule.add(query);
-        }
-        self.settle(true);
-        let number = self.schedule.add(query);
-        if query.unit == Unit::Session {
-            let held = self.session_held(query.range);
-            self.schedule.begin_session(number, held);
-        }
-        self.slice_anew();
-        number
-    }
-
-    fn drop_query(&mut self, number: usize) -> bool {
-        let found = self.schedule.drop_query(number);
-        if found && !self.loading {
-            self.slice_anew();
-            self.shed();
-        }
-        found
-    }
-
-    fn admits_advance(&self, time: i64) -> std::result::Result<(), Refused> {
-        self.schedule.admits(time, time)
-    }
-
-    fn advance(&mut self, time: i64) {
-        if self.loading {
-            return;
-        }
-        self.schedule.advanced = self.schedule.advanced.max(Some(time));
-        self.settle(true);
-        self.shed();
-    }
-
-    fn slice_count(&self) -> usize {
-        let slices = self.window.structure();
-        slices.slice_count() + usize::from(slices.open().is_some())
-    }
-
-    fn announce(&mut self, flagged: &[(usize, u64)]) {
-        if !self.loading {
-            self.schedule
-                .data_driven
-                .announce(flagged, self.schedule.count);
-        }
     }
 }
 

@@ -1,0 +1,115 @@
+//! What is done with the queries of a window, whatever its aggregation.
+
+use super::QueryWindow;
+use super::plan::{Query, Unit};
+use super::schedule::Schedule;
+use crate::monoid::Monoid;
+use crate::window::{Batch, Refused, Window};
+
+/// The queries of a window, whatever its aggregation.
+pub trait Planning {
+    fn schedule(&self) -> &Schedule;
+    /// Goes by that schedule from now on. The entries that are there were inserted
+    /// without one.
+    fn start(&mut self, schedule: Schedule);
+    /// Whether it has been started.
+    fn is_started(&self) -> bool;
+    /// Expects as many queries as that schedule has, before it is started.
+    fn expect(&mut self, schedule: Schedule);
+    /// Adds a query and gives its number.
+    fn add(&mut self, query: Query) -> usize;
+    /// Drops a query; false if there is none of that number.
+    fn drop_query(&mut self, number: usize) -> bool;
+    /// Whether so few ends fall due up to a time that all can be answered.
+    ///
+    /// # Errors
+    /// [`Refused::Many`].
+    fn admits_advance(&self, time: i64) -> Result<(), Refused>;
+    /// Says that no entries come up to a time: ends up to it fall due.
+    fn advance(&mut self, time: i64);
+    /// How many slices there are, the open one included.
+    fn slice_count(&self) -> usize;
+    /// Says which of the entries that come next have flags: their places in order of
+    /// time, rising, each with the set of its flags.
+    fn announce(&mut self, flagged: &[(usize, u64)]);
+}
+
+impl<M: Monoid> Planning for QueryWindow<M> {
+    fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    fn start(&mut self, schedule: Schedule) {
+        let mut batch = self.window.take();
+        self.schedule = schedule;
+        self.loading = false;
+        let last = self.schedule.last;
+        let passed = batch.times.partition_point(|time| Some(*time) <= last);
+        let mut waiting = Batch::default();
+        let mut held = Batch::default();
+        for (at, (time, entry)) in std::mem::take(&mut batch).into_entries().enumerate() {
+            let into = if at < passed { &mut held } else { &mut waiting };
+            into.push(time, entry);
+        }
+        self.window.insert_batch(held);
+        self.waiting.insert_batch(waiting);
+        self.slice_anew();
+    }
+
+    fn is_started(&self) -> bool {
+        !self.loading
+    }
+
+    fn expect(&mut self, schedule: Schedule) {
+        self.schedule = schedule;
+    }
+
+    fn add(&mut self, query: Query) -> usize {
+        if self.loading {
+            return self.schedule.add(query);
+        }
+        self.settle(true);
+        let number = self.schedule.add(query);
+        if query.unit == Unit::Session {
+            let held = self.session_held(query.range);
+            self.schedule.begin_session(number, held);
+        }
+        self.slice_anew();
+        number
+    }
+
+    fn drop_query(&mut self, number: usize) -> bool {
+        let found = self.schedule.drop_query(number);
+        if found && !self.loading {
+            self.slice_anew();
+            self.shed();
+        }
+        found
+    }
+
+    fn admits_advance(&self, time: i64) -> Result<(), Refused> {
+        self.schedule.admits(time, time)
+    }
+
+    fn advance(&mut self, time: i64) {
+        if self.loading {
+            return;
+        }
+        self.schedule.advanced = self.schedule.advanced.max(Some(time));
+        self.settle(true);
+        self.shed();
+    }
+
+    fn slice_count(&self) -> usize {
+        let slices = self.window.structure();
+        slices.slice_count() + usize::from(slices.open().is_some())
+    }
+
+    fn announce(&mut self, flagged: &[(usize, u64)]) {
+        if !self.loading {
+            self.schedule
+                .data_driven
+                .announce(flagged, self.schedule.count);
+        }
+    }
+}
