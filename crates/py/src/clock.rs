@@ -69,7 +69,7 @@ impl Clock {
     /// The ticks of a time as they are, without rounding.
     pub(crate) fn ticks(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
         if self.int && !time.is_instance_of::<PyBool>() {
-            // Runs __index__. What is no int gets its message below.
+            // Runs __index__. What is not an int gets its message below.
             match time.extract::<i64>() {
                 Ok(ticks) => return Ok(ticks),
                 Err(error) if is_refusal(time.py(), &error) => {}
@@ -120,7 +120,7 @@ impl Clock {
     }
 }
 
-/// Whether an error of Python means that a value is no int, or one too large.
+/// Whether an error of Python means that a value is not an int, or one too large.
 fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyOverflowError>(py)
 }

@@ -11,7 +11,7 @@ pub(crate) const SIGNAL_CHECK_ROWS: usize = 1 << 14;
 /// Looks for Ctrl-C and lets other threads run, in a long loop without a line of Python.
 ///
 /// The interpreter does both where it enters a function, so one is called. Releasing the
-/// GIL for a moment is no substitute: it wakes a waiting thread, which finds the GIL
+/// GIL for a moment is not a substitute: it wakes a waiting thread, which finds the GIL
 /// taken again and starts its wait anew, for seconds on end.
 pub(crate) fn check_signals(py: Python<'_>) -> PyResult<()> {
     static NOTHING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();

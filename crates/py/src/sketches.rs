@@ -68,7 +68,7 @@ impl Bloom {
     /// Whether a value may have been there: False is certain. None never was.
     ///
     /// Raises:
-    ///     SpecError: If it is no int, float, bool, str or bytes.
+    ///     SpecError: If it is not an int, float, bool, str or bytes.
     fn might_contain(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = of_value(value)?;
         Ok(hash.is_some_and(|hash| self.0.contains(&(hash as u64))))
@@ -155,7 +155,7 @@ impl CountMin {
     /// How often a value came, at most. None never came.
     ///
     /// Raises:
-    ///     SpecError: If it is no int, float, bool, str or bytes.
+    ///     SpecError: If it is not an int, float, bool, str or bytes.
     fn estimate(&self, value: &Bound<'_, PyAny>) -> PyResult<i64> {
         let hash = of_value(value)?;
         Ok(hash.map_or(0, |hash| self.0.estimate(hash as u64)))

@@ -129,7 +129,7 @@ impl Sink<Object> for Lowered<'_, '_> {
             return Ok(());
         }
         let [Answer::Term(term)] = answers else {
-            self.raised = Some(internal_error(&format!("{answers:?} is no term")));
+            self.raised = Some(internal_error(&format!("{answers:?} is not a term")));
             return Err(Error::Refused);
         };
         if self.last.as_ref().is_none_or(|(last, _)| last != term) {

@@ -227,7 +227,7 @@ impl Untyped {
     }
 }
 
-/// The message for a value that is no integer in a column of int64.
+/// The message for a value that is not an integer in a column of int64.
 pub(crate) fn not_whole(role: Role, found: String) -> String {
     if role == Role::Typed {
         return format!(

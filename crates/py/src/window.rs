@@ -211,7 +211,7 @@ impl Window {
     ///     Over nothing it is None (0 for `count`, [] for `collect`).
     ///
     /// Raises:
-    ///     SpecError: If lo > hi, a bound is no time of this window's kind, or the
+    ///     SpecError: If lo > hi, a bound is not a time of this window's kind, or the
     ///         algorithm answers for the whole window only and some entries are outside.
     ///     ResultOverflowError: If an exact integer does not fit int64.
     ///

@@ -9,7 +9,7 @@
 //!   of 32 bits: 77 bits together, so that a billion values beyond the floats still add up
 //!   as well as those within.
 //!
-//! A NaN among values has the error 0, or one that is no number.
+//! A NaN among values has the error 0, or one that is not a number.
 //!
 //! Sums of squares and of products lie further out: those of deviations of 1e200 are
 //! [`Wide`], held 2¹²⁰⁰ times smaller, which another bit of the NaN says.

@@ -35,7 +35,7 @@ pub fn square(bits: u64) -> i128 {
     value * value
 }
 
-/// A single value is no distance from its own mean, unless that distance is undefined.
+/// A single value is not a distance from its own mean, unless that distance is undefined.
 pub fn squares_of_one(value: f64) -> Twofold {
     Twofold::new(if value.is_finite() { 0.0 } else { f64::NAN })
 }

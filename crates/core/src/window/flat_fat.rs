@@ -78,7 +78,7 @@ impl<M: Monoid> FlatFat<M> {
     /// A tree of ⊥ leaves.
     ///
     /// # Panics
-    /// If the capacity is no power of two.
+    /// If the capacity is not a power of two.
     pub fn with_capacity(monoid: M, capacity: usize) -> Self {
         assert!(capacity.is_power_of_two(), "a capacity of {capacity}");
         Self {

@@ -46,7 +46,7 @@ pub struct Reactive<M: Monoid> {
     times: Vec<i64>,
     front: usize,
     span: usize,
-    /// n_tuples: the entries, which is what is no hole.
+    /// n_tuples: the entries, which is what is not a hole.
     tuples: usize,
     /// Leaves that changed since the last trigger.
     changed: Vec<u32>,

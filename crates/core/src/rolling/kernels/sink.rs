@@ -58,7 +58,7 @@ impl Sink<'_, '_> {
         }
     }
 
-    /// Integers that may not fit; those that do not are missing, if that is no error.
+    /// Integers that may not fit; those that do not are missing, if that is not an error.
     pub(super) fn wide_integers(
         &mut self,
         index: usize,

@@ -17,7 +17,7 @@
 //! root's is the answer. A change is repaired on the whole path up to the root.
 //!
 //! # Invariants (checked by `check`, for `fiba_published` too, which shares all nodes)
-//! 1. Size: MIN_ARITY = μ ≤ a ≤ MAX_ARITY = 2μ; the root has 2 ≤ a if it is no leaf.
+//! 1. Size: MIN_ARITY = μ ≤ a ≤ MAX_ARITY = 2μ; the root has 2 ≤ a if it is not a leaf.
 //! 2. Height: all leaves are at level 0, a parent is one level above its children.
 //! 3. Order: times rise, from a child through the entry behind it to the next child.
 //!    Strictly under `Ties::Combine`.

@@ -12,7 +12,7 @@ pub(super) struct Rung<P> {
     pub own: Agg<P>,
     /// Π↙ or Π↘.
     pub agg: Agg<P>,
-    /// Of a node that is no leaf, the separator beside the child that is on the spine, too:
+    /// Of a node that is not a leaf, the separator beside the child that is on the spine, too:
     /// what a climb looks at.
     pub edge: i64,
 }

@@ -72,7 +72,7 @@
 //!    `suffix` and `tail` as their fields say.
 //! 5. Promoted slots and live partials in the slab match, freed leaves included.
 //! 6. Staged entries are older than the youngest entry, unless all that arrives is
-//!    staged; and the tree is no single leaf.
+//!    staged; and the tree is not a single leaf.
 
 mod aggregate;
 mod bulk_insert;

@@ -150,7 +150,7 @@ pub(super) struct Tree<M: Monoid, const L: usize, const F: usize> {
 impl<M: Monoid, const L: usize, const F: usize> Tree<M, L, F> {
     /// Smallest arity of an inner node but the root, which has at least 2.
     pub(super) const MIN_ARITY: usize = if F / 8 > 2 { F / 8 } else { 2 };
-    /// Smallest size of a leaf that is no finger.
+    /// Smallest size of a leaf that is not a finger.
     pub(super) const MIN_LEAF: usize = if L / 8 > 1 { L / 8 } else { 1 };
 
     /// A window that became small gives back memory if there are more leaves than these.
