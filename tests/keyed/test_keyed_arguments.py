@@ -79,7 +79,7 @@ def test_a_schema_decides_the_types_before_any_batch():
         ({"t": "int64", "k": "string"}, "no column 'x'"),
         ({"k": "string", "x": "float64"}, "schema= has no column 't'"),
         ({**TYPES, "x": "floaty"}, "schema= has 'floaty' for column 'x'"),
-        ({**TYPES, "x": float}, "no Arrow type"),
+        ({**TYPES, "x": float}, "not an Arrow type"),
         ({**TYPES, 3: "int64"}, "schema= names columns by text, got 3"),
         (["t", "k", "x"], "schema= takes a mapping"),
         (pa.schema([("t", pa.int64())] * 2), "schema= has two columns 't'"),

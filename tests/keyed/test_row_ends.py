@@ -140,7 +140,7 @@ def test_the_state_is_what_later_windows_need(name: str) -> None:
         windows.advance()
         windows.collect()
         largest = max(largest, windows.nbytes)
-    assert windows.nbytes <= largest < 40_000
+    assert windows.nbytes <= largest < 80_000  # all rows: 200,000
     windows.check()
 
 
