@@ -288,7 +288,7 @@ def test_conditions_must_be_booleans():
             aggs={"s": sw.sum("x", where="flag")},
         ),
     ):
-        with pytest.raises(sw.SpecError, match="booleans"):
+        with pytest.raises(sw.SpecError, match="boolean"):
             use()
     assert len(w) == 0
 

@@ -421,7 +421,7 @@ REFUSED: list[tuple[Any, str]] = [
         lambda: sw.SharedWindow(sw.count(), queries=[sw.Query(sw.until("f"))]).insert(
             5, {"f": "yes"}
         ),
-        "takes a column of booleans, and str 'yes' is none",
+        "str 'yes' is not a boolean: columns of where= and of flags",
     ),
 ]
 

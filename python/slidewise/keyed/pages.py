@@ -236,7 +236,8 @@ def _decode(page: int, blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:
         body = memoryview(blob)[_HEADER.size :]
         if zlib.crc32(body) != checksum:
             raise SnapshotError(f"page {page} is damaged: its checksum differs")
-        batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+        # A copy is aligned; behind the header, offsets of eight bytes are not.
+        batch = pa.ipc.read_record_batch(pa.py_buffer(bytes(body)), schema)
         return pa.Table.from_batches([batch])
     except (struct.error, pa.ArrowInvalid, OSError) as error:
         raise SnapshotError(f"page {page} is damaged: {error}") from error

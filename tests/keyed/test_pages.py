@@ -1,0 +1,22 @@
+"""Pages of rows, as a store gives them back."""
+
+import pyarrow as pa
+
+from slidewise.keyed.columns import TIME
+from slidewise.keyed.pages import MemoryStore, Pages
+
+
+def test_rows_that_are_read_are_aligned() -> None:
+    """Offsets of eight bytes are read by native code as such."""
+    times = pa.array([1, 2, 3], pa.int64())
+    words = pa.array(["a", None, "b"], pa.large_string())
+    table = pa.table({TIME: times, "word": words})
+    store = MemoryStore()
+    written = Pages(store)
+    page = written.add(table)
+    written.commit()
+    found = Pages(store).read(page, table.schema)
+    assert found.equals(table)
+    for column in found.columns:
+        (chunk,) = column.chunks
+        assert all(part is None or part.address % 8 == 0 for part in chunk.buffers())
