@@ -337,7 +337,7 @@ class Query:
             kept = pc.invert(deletes)
             taken = kept if taken is None else pc.and_(taken, kept)
         names = dict.fromkeys(name for _, agg in self.spec.aggs for name in agg.columns)
-        # Times are no floats.
+        # Times are not floats.
         names.pop(self.spec.on, None)
         for name in names:
             column = decode_dictionary(rows.column(name).combine_chunks())
