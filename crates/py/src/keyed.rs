@@ -8,7 +8,6 @@ use pyo3::types::PyDict;
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, DType};
 use slidewise_core::keyed::{EntryList, Grid, KeyColumn, Points, Rows, Store, store};
-use slidewise_core::rolling::Span;
 
 use crate::arrow::{ArrowArray, Numbers, import};
 use crate::key_bytes::{KeyBytes, decode};
@@ -75,15 +74,14 @@ impl Incoming {
     }
 }
 
-/// Keys and times that are asked, likewise.
-struct Asked {
+/// Query points, likewise.
+struct QueryPoints {
     keys: KeyBytes,
     times: Int64Array,
-    spans: Vec<Span>,
     plus: Option<Vec<Numbers>>,
 }
 
-impl Asked {
+impl QueryPoints {
     fn views(&self) -> Option<Vec<Column<'_, i64>>> {
         let plus = self.plus.as_ref()?;
         Some(plus.iter().map(Numbers::column).collect())
@@ -205,11 +203,14 @@ impl KeyedStore {
         windows: Vec<SpanTuple>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Exported> {
-        let question = self.question(&keys, times, &windows, plus)?;
+        let (asked, spans) = (
+            self.query_points(&keys, times, plus)?,
+            read_spans(&windows)?,
+        );
         let outputs = py.detach(|| {
-            let views = question.views();
-            let points = question.points(views.as_deref());
-            self.store.query(&points, &question.spans)
+            let views = asked.views();
+            let points = asked.points(views.as_deref());
+            self.store.query(&points, &spans)
         });
         export_all(outputs)
     }
@@ -223,12 +224,11 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         windows: Vec<SpanTuple>,
     ) -> PyResult<Vec<ArrowArray>> {
-        let question = self.question(&keys, times, &windows, None)?;
-        let firsts = py.detach(|| {
-            let views = question.views();
-            let points = question.points(views.as_deref());
-            self.store.first_times(&points, &question.spans)
-        });
+        let (asked, spans) = (
+            self.query_points(&keys, times, None)?,
+            read_spans(&windows)?,
+        );
+        let firsts = py.detach(|| self.store.first_times(&asked.points(None), &spans));
         Ok(export_times(firsts))
     }
 
@@ -244,11 +244,14 @@ impl KeyedStore {
         plus: Option<Vec<Bound<'_, PyAny>>>,
         compared: usize,
     ) -> PyResult<Vec<ArrowArray>> {
-        let question = self.question(&keys, times, &windows, plus)?;
+        let (asked, spans) = (
+            self.query_points(&keys, times, plus)?,
+            read_spans(&windows)?,
+        );
         let firsts = py.detach(|| {
-            let views = question.views();
-            let points = question.points(views.as_deref());
-            self.store.first_changes(&points, &question.spans, compared)
+            let views = asked.views();
+            let points = asked.points(views.as_deref());
+            self.store.first_changes(&points, &spans, compared)
         });
         Ok(export_times(firsts))
     }
@@ -305,17 +308,9 @@ impl KeyedStore {
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
     ) -> PyResult<Option<ArrowArray>> {
-        let times = Numbers::import_keys(times, "times")?;
-        let keys = KeyBytes::read(&keys, times.len())?;
-        let outputs = py.detach(|| {
-            let points = Points {
-                keys: keys.view(),
-                times: times.values(),
-                plus: None,
-            };
-            self.store.query(&points, &question.spans)
-        });
-        question.named(py, outputs, times.len())
+        let asked = self.query_points(&keys, times, None)?;
+        let outputs = py.detach(|| self.store.query(&asked.points(None), &question.spans));
+        question.named(py, outputs, asked.times.len())
     }
 
     /// The time of the last entry of each key; null for a key without entries. Without key
@@ -480,18 +475,16 @@ impl KeyedStore {
         })
     }
 
-    fn question(
+    fn query_points(
         &self,
         keys: &[Bound<'_, PyAny>],
         times: &Bound<'_, PyAny>,
-        windows: &[SpanTuple],
         plus: Option<Vec<Bound<'_, PyAny>>>,
-    ) -> PyResult<Asked> {
+    ) -> PyResult<QueryPoints> {
         let times = Numbers::import_keys(times, "times")?;
         let plus = plus.map(|plus| self.check(read_columns(&plus)?, times.len()));
-        Ok(Asked {
+        Ok(QueryPoints {
             keys: KeyBytes::read(keys, times.len())?,
-            spans: read_spans(windows)?,
             plus: plus.transpose()?,
             times,
         })

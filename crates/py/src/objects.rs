@@ -2,7 +2,7 @@
 //!
 //! Reading goes twice over the bytes. [`skim`] checks all of them and allocates nothing
 //! that grows with what they claim; only then does [`Table::build`] make objects. There
-//! is not a pickle in it, and nothing in the bytes names code.
+//! is no pickle in it, and nothing in the bytes names code.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};

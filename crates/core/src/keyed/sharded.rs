@@ -170,9 +170,7 @@ impl<'a> Changes<'a> {
     fn new(gone: &'a [Gone], rows: &'a [Placed]) -> Self {
         Self { gone, rows }
     }
-}
 
-impl Changes<'_> {
     fn is_done(&self) -> bool {
         self.gone.is_empty() && self.rows.is_empty()
     }
