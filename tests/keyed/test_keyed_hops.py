@@ -12,6 +12,13 @@ import slidewise as sw
 __all__ = ["page"]
 
 
+def on_grid(by: list[str], grid: tuple[int, int, int]) -> dict[str, object]:
+    """Keywords of hopping windows, by length, slide and offset."""
+    length, every, offset = grid
+    windows = {"window": length, "every": every, "offset": offset}
+    return {"on": "t", "by": by, **windows}
+
+
 @pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
 @pytest.mark.parametrize("gap", [1, 9, 100])
 @pytest.mark.parametrize("by", [["key"], ["key", "k2"], []], ids=["key", "two", "none"])
@@ -40,9 +47,7 @@ def test_windows_that_include_their_end_wait_for_it(
     aggs: dict[str, object],
 ) -> None:
     """A watermark at the end closes them, no earlier one does."""
-    length, every, offset = grid
-    spec: dict[str, object] = {"on": "t", "by": by, "window": length, "every": every}
-    spec |= {"offset": offset, "closed": "right", "aggs": aggs}
+    spec = on_grid(by, grid) | {"closed": "right", "aggs": aggs}
     rows, answers, watermark = stream_of(seed * 1000 + page + 9, spec)
     expected = sw.hopping(rows, **spec)
     over = pc.less_equal(expected["window_end"], watermark)
@@ -61,9 +66,7 @@ def test_windows_without_rows_come_with_the_next_one(
     aggs: dict[str, object],
 ) -> None:
     """As soon as a later window of the key with rows is over."""
-    length, every, offset = grid
-    spec: dict[str, object] = {"on": "t", "by": by, "window": length, "every": every}
-    spec |= {"offset": offset, "empty": True, "aggs": aggs}
+    spec = on_grid(by, grid) | {"empty": True, "aggs": aggs}
     rows, answers, watermark = stream_of(seed * 1000 + page + 6, spec)
     expected = sw.hopping(rows, **spec)
     filled = sw.hopping(rows, **{**spec, "empty": False})
