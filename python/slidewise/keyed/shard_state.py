@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 _FORMAT = 4
+# As many rows of small segments enter the index in one step.
+_STEP = 65_536
 
 # The position of a stream, and where its rows are: what JSON can hold.
 Directory = dict[str, Any]
@@ -172,12 +174,19 @@ class ShardState:
 
     def _enter(self, index: Index, since: int) -> None:
         """Takes the rows of the log from a number on into an index."""
+        # Small segments enter together: a step has a price of its own.
+        coming: list[pa.Table] = []
         for rows, waits in self.log.alive(since):
             if self.query.closing:
                 self.wait(self._unflushed(self.query.closers(rows)))
             elif waits:
                 self.wait(self._unflushed(rows))
-            self._insert(index, rows)
+            coming.append(rows.select(self.no_rows.column_names))
+            if sum(map(len, coming)) >= _STEP:
+                self._insert(index, pa.concat_tables(coming).combine_chunks())
+                coming = []
+        if coming:
+            self._insert(index, pa.concat_tables(coming).combine_chunks())
         if self.log.until is not None:
             index.store.evict(self.log.until, self.query.rows)
         reach = self.query.reach
