@@ -93,7 +93,6 @@ def test_explain_says_that_keys_are_held(spark: Any) -> None:
 
 
 STREAMED: dict[str, dict[str, Any]] = {
-    "right": {"window": "40s", "every": "15s", "closed": "right"},
     "until": {"window": sw.until("f")},
     "by rows": {"window": sw.rows(7), "every": sw.rows(3)},
     "range by rows": {"window": "40s", "every": sw.rows(2)},
@@ -113,13 +112,13 @@ def test_streams_answer_as_the_table(spark: Any, tmp_path: Path, name: str) -> N
     feed = Feed(tmp_path, 7, LATE)
     call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS, **STREAMED[name]}
     for _ in range(2):
-        feed.write(4)
+        feed.write(3)
         rows = read(spark, tmp_path).selectExpr("*", "x & 3 = 0 AS f")
         answers = hopping(rows, **call, late=LATE, then_by="id")
         start(answers, tmp_path, "out").awaitTermination()
     table = flagged(pa.concat_tables(feed.accepted()).sort_by("id"))
     expected = sw.hopping(table, **call)
-    over = pc.less_equal(expected["window_end"], feed.watermark(8))
+    over = pc.less_equal(expected["window_end"], feed.watermark(6))
     ours = written(spark, tmp_path, "out")
     expected = expected.filter(over).cast(ours.schema)
     assert len(expected) > 60
@@ -127,25 +126,18 @@ def test_streams_answer_as_the_table(spark: Any, tmp_path: Path, name: str) -> N
     assert_same(ours, expected, [*by, "n"])
 
 
-ROLLED: dict[str, Any] = {
-    "landmark": sw.landmark("f"),
-    "delta": sw.delta("t", "40s"),
-    "several": [sw.landmark("f"), "30s", sw.rows(4)],
-}
-
-
-@pytest.mark.parametrize("name", ROLLED)
-def test_streams_roll_as_the_table(spark: Any, tmp_path: Path, name: str) -> None:
+def test_streams_roll_as_the_table(spark: Any, tmp_path: Path) -> None:
     feed = Feed(tmp_path, 9, LATE)
-    call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS}
+    windows = [sw.landmark("f"), sw.delta("t", "40s"), "30s", sw.rows(4)]
+    call: dict[str, Any] = {"on": "t", "by": "key", "aggs": AGGS, "windows": windows}
     for _ in range(2):
-        feed.write(4)
+        feed.write(3)
         rows = read(spark, tmp_path).selectExpr("*", "x & 3 = 0 AS f")
-        answers = rolling(rows, **call, windows=ROLLED[name], late=LATE, then_by="id")
+        answers = rolling(rows, **call, late=LATE, then_by="id")
         start(answers, tmp_path, "out").awaitTermination()
     table = flagged(pa.concat_tables(feed.accepted()).sort_by("id"))
-    expected = sw.rolling(table.drop_columns("batch"), **call, windows=ROLLED[name])
-    expected = expected.filter(pc.less_equal(expected["t"], feed.watermark(8)))
+    expected = sw.rolling(table.drop_columns("batch"), **call)
+    expected = expected.filter(pc.less_equal(expected["t"], feed.watermark(6)))
     ours = written(spark, tmp_path, "out")
     assert len(expected) > 60
     assert_same(ours, expected.cast(ours.schema), ["id"])

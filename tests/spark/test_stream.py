@@ -55,7 +55,7 @@ def test_late_rows_correct_results(
     """The last results are those over all rows that were ingested."""
     feed = Feed(tmp_path, 100, LATE)
     for _ in range(2):
-        feed.write(4)
+        feed.write(3)
         queries = []
         for emit in emits:
             spec = CORRECTED[emit]
