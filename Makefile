@@ -38,8 +38,8 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
 .PHONY: help dev dev-tools core-dev build-dev rust demo demo-spark test test-core test-package \
         test-spark test-nightly test-release test-long test-matrix test-matrix-long test-faults \
         test-keyed-pairs test-queries test-threads test-streams test-crash-recovery \
-        test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri fuzz \
-        coverage kafka lint bench bench-core bench-rolling bench-latency experiments \
+        test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri \
+        test-sanitizer fuzz coverage kafka lint bench bench-core bench-rolling bench-latency experiments \
         bench-native bench-keyed bench-queries bench-peers bench-spark bench-streams soak \
         soak-spark docs wheels format lock clean
 
@@ -79,7 +79,8 @@ test-core: $(if $(BUILT),,dev-tools) ## the tests of the Rust core; ARGS=oracle:
 	$(BIN)/python tools/cargo_test.py -p slidewise-core --lib --test every \
 		--test structures --test experiments $(ARGS)
 	$(BIN)/python tools/cargo_test.py -p slidewise-core --doc --profile dev $(ARGS)
-	$(BIN)/python tools/cargo_test.py -p slidewise-core --test tables --profile dev $(ARGS)
+	$(BIN)/python tools/cargo_test.py -p slidewise-core --test tables --test keyed \
+		--profile dev $(ARGS)
 
 test-package: $(if $(BUILT),,build-dev) ## those of the Python package without Spark
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/spark $(ARGS)
@@ -93,7 +94,8 @@ test-matrix: build-dev ## every algorithm with every aggregation; ARGS="-k sum"
 # The tier to pass before a release. Each prints its seed; the counts are for one night.
 NIGHTLY := test-release test-long test-matrix-long test-faults test-keyed-pairs test-queries \
            test-threads test-streams test-crash-recovery test-cluster test-kafka test-oldest \
-           test-python-versions test-spark-versions test-miri fuzz soak soak-spark
+           test-python-versions test-spark-versions test-miri test-sanitizer fuzz soak \
+           soak-spark
 test-nightly: ## the long counts, kills, Kafka, Connect, a cluster, fuzz, Miri, other versions
 	@echo "seed $(SEED)"
 	@for one in $(NIGHTLY); do \
@@ -166,6 +168,9 @@ test-oldest: dev ## the tests of the package with the oldest versions that pypro
 
 test-miri: rust ## the tests of the core that Miri can run; needs a nightly Rust with it
 	tools/miri
+
+test-sanitizer: rust ## readers beside a writer under ThreadSanitizer: MINUTES=10; needs a nightly Rust
+	MINUTES=$(MINUTES) tools/sanitizer
 
 fuzz: dev ## snapshots and Arrow data, damaged at random: MINUTES=10 SEED=20260101
 	$(BIN)/python tests/helpers/fuzz.py --minutes $(MINUTES) --seed $(SEED) $(ARGS)

@@ -116,3 +116,11 @@ def test_every_recipe_is_there_and_named_once():
     recipes = re.findall(r"^([a-z][a-z-]*):", text, flags=re.MULTILINE)
     assert len(declared) == 1
     assert sorted(names) == sorted(recipes)
+
+
+def test_every_program_of_core_tests_is_run():
+    text = (ROOT / "Makefile").read_text()
+    recipe = re.search(r"^test-core:.*\n((?:\t.*\n)+)", text, flags=re.MULTILINE)
+    named = re.findall(r"--test ([a-z]+)", recipe[1])
+    folders = (ROOT / "crates/core/tests").glob("*/main.rs")
+    assert sorted(named) == sorted(folder.parent.name for folder in folders)

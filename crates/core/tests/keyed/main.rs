@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod numbered;
+mod readers;
 
 use std::collections::HashMap;
 
@@ -411,45 +412,4 @@ fn removed_keys_come_back_empty() {
     let ours = held.query(&points, &spans);
     let theirs = expected(&all, (&keys, &times), &aggs, &spans, 1);
     compare(&ours, &theirs, "after a removal");
-}
-
-/// Each batch has one row of every key, so the counts of all keys are equal after it.
-#[test]
-fn readers_see_whole_batches() {
-    const KEYS: u32 = 200;
-    const BATCHES: i64 = 300;
-    let held = store(&[agg(Kind::Count, 0)], &[DType::I64], false);
-    let all: Vec<u32> = (0..KEYS).collect();
-    let keys = Keys::of(&all);
-    let spans = [span(i64::MAX, Closed::Right, 0)];
-    let read = || {
-        let times = vec![BATCHES; all.len()];
-        let mut latest = 0;
-        while latest < BATCHES {
-            let points = keys.at(&times, None);
-            let answers = held.query(&points, &spans);
-            let Output::I64 { values, .. } = &answers[0][0] else {
-                panic!("counts are integers");
-            };
-            assert!(
-                values.iter().all(|count| *count == values[0]),
-                "a torn batch"
-            );
-            assert!(values[0] >= latest, "a batch was lost");
-            latest = values[0];
-        }
-    };
-    std::thread::scope(|threads| {
-        for _ in 0..3 {
-            threads.spawn(read);
-        }
-        for batch in 0..BATCHES {
-            let mut rows = Rows::default();
-            for key in &all {
-                // Late and early rows in turn.
-                rows.push(*key, if batch % 2 == 0 { batch } else { 1 }, Some(1), 0.0);
-            }
-            insert(&*held, &rows, 1);
-        }
-    });
 }
