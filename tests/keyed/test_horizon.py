@@ -1,0 +1,206 @@
+"""The horizon of `KeyedWindows`, the keys in it, and what `repr` and `explain` say."""
+
+import re
+
+import pyarrow as pa
+import pytest
+from cards import OPTIONS, ROWS, batch, cards
+
+import slidewise as sw
+
+
+def test_windows_reach_to_the_horizon() -> None:
+    """The longest window and `late`, at the watermark and later."""
+    for closed in ("right", "both"):
+        windows = cards(*ROWS, closed=closed, late=3)
+        windows.ingest(batch((30, "a", 5)))
+        windows.advance(21)
+        windows.ingest(batch((34, "a", 6)))
+        expected = [4] if closed == "both" else []
+        for at in (22, 21):
+            asked = windows.query("a", at=at, windows=13)["xs_13"]
+            assert asked == ([4] if at == 21 else expected)
+        with pytest.raises(
+            sw.SpecError, match=r"windows=14 is beyond .* horizon of 13"
+        ):
+            windows.query("a", windows=14)
+
+
+def test_a_horizon_beyond_int64_is_as_long_as_can_be() -> None:
+    """And can be stored."""
+    longest = 2**63 - 1
+    windows = sw.KeyedWindows(on="t", windows=longest, aggs={"n": sw.count()}, late=5)
+    windows.ingest(pa.table({"t": [1, 9]}))
+    again = sw.KeyedWindows.from_bytes(
+        windows.to_bytes(), on="t", windows=longest, aggs={"n": sw.count()}
+    )
+    assert again.query(at=9) == {f"n_{longest}": 2}
+
+
+def test_keep_makes_the_horizon_longer() -> None:
+    """And a snapshot keeps it."""
+    windows = cards(*ROWS, keep=30)
+    windows.ingest(batch((40, "a", 5)))
+    windows.advance(31)
+    again = sw.KeyedWindows.from_bytes(
+        (windows.collect(), windows.to_bytes())[1], **OPTIONS
+    )
+    for one in (windows, again):
+        assert one.query("a", at=31, windows=30)["xs_30"] == [3, 4]
+        with pytest.raises(sw.SpecError, match="horizon of 30"):
+            one.query("a", windows=31)
+
+
+def test_windows_before_evicted_rows_are_refused() -> None:
+    """Whether or not there were such rows."""
+    windows = cards((1, "a", 1), (40, "a", 2))
+    windows.advance(40)
+    assert windows.query("a", at=34, windows=4)["n_4"] == 0
+    with pytest.raises(sw.SpecError, match=r"'10' at 39 .* 10 behind .* 40 or later"):
+        windows.query("a", at=39)
+    asked = pa.table({"card": ["a", "b"], "when": [40, 33]})
+    with pytest.raises(sw.SpecError, match=r"window '4' at 33 .* keep="):
+        windows.query_many(asked, "when", windows=4)
+
+
+def test_last_rows_are_kept_behind_later_ones() -> None:
+    """`rows(n)` at the watermark, though later rows would fill the window."""
+    windows = sw.KeyedWindows(
+        on="t", windows=sw.rows(3), aggs={"ts": sw.collect("t")}, emit="arrival"
+    )
+    windows.ingest(pa.table({"t": range(200)}))
+    windows.advance(100)
+    windows.ingest(pa.table({"t": range(200, 210)}))
+    windows.advance(101)
+    assert windows.query(at=101)["ts_3rows"] == [99, 100, 101]
+    assert windows.query(at=101, windows=sw.rows(2))["ts_2rows"] == [100, 101]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"keep": 9}, "keep=9 is shorter than the window '10'"),
+        ({"keep": 10, "offset": 1}, "shorter than the window '10' with its offset"),
+        ({"keep": "1h"}, "keep='1h' and the window '10' differ in kind"),
+        ({"keep": "soon"}, "keep='soon' is not a duration"),
+        ({"keep": -1, "windows": sw.rows(2)}, "keep=-1 is negative"),
+    ],
+)
+def test_wrong_horizons_are_refused(options: dict[str, object], message: str) -> None:
+    """Before any row."""
+    with pytest.raises(sw.SpecError, match=message):
+        sw.KeyedWindows(**{**OPTIONS, **options})
+    with pytest.raises(sw.SpecError, match="does not apply to sessions"):
+        sw.KeyedWindows(on="t", window=sw.session(3), aggs=OPTIONS["aggs"], keep=5)
+
+
+def test_keys_are_in_while_windows_hold_their_rows() -> None:
+    """As `keys()` and `len` have them."""
+    windows = cards(*ROWS)
+    assert "a" in windows
+    assert ("b",) in windows
+    assert {"card": "z"} not in windows
+    windows.advance(14)
+    assert "b" not in windows
+    assert "a" in windows
+    assert len(windows) == 1
+    assert "a" not in sw.KeyedWindows(**OPTIONS)
+    whole = sw.KeyedWindows(on="t", windows=3, aggs={"n": sw.count()})
+    whole.ingest(pa.table({"t": [1]}))
+    assert () in whole
+
+
+@pytest.mark.parametrize(
+    ("options", "length", "last"),
+    [
+        ({}, 10, 10),
+        ({"closed": "both"}, 10, 11),
+        ({"keep": 50}, 50, 50),
+        ({"late": 5}, 15, 15),
+        ({"late_rows": "correct"}, 20, 20),
+        ({"offset": 3}, 10, 13),
+    ],
+    ids=str,
+)
+def test_keys_are_in_while_a_query_finds_their_rows(
+    options: dict[str, object], length: int, last: int
+) -> None:
+    """Over the longest window that can be asked for, at the watermark."""
+    for at in range(last + 2):
+        windows = cards((0, "a", 1), windows=10, **options)
+        windows.advance(at)
+        found = windows.query("a", at=at, windows=length)[f"n_{length}"]
+        there = at < last
+        assert bool(found) == (there and at >= options.get("offset", 0))
+        assert ("a" in windows, len(windows), len(windows.keys())) == (there,) * 3
+        assert windows.evict_idle(at) == there
+        assert "a" not in windows
+
+
+def test_idle_keys_without_rows_in_the_horizon_do_not_count() -> None:
+    """Whether the state has them still."""
+    windows = cards((0, "a", 1), (70, "b", 2), windows=10)
+    windows.advance(60)
+    assert windows.keys()["card"].to_pylist() == ["b"]
+    assert windows.evict_idle(60) == 0
+
+
+def test_the_repr_says_where_a_stream_is() -> None:
+    """Its windows, times, late rows and size."""
+    windows = sw.KeyedWindows(**OPTIONS)
+    assert repr(windows) == "<KeyedWindows rolling 10, 4 over t by card: empty>"
+    windows.ingest(batch(*ROWS))
+    windows.advance(4)
+    windows.ingest(batch((1, "a", 1)))
+    assert re.fullmatch(
+        r"<KeyedWindows rolling 10, 4 over t by card: latest 9, watermark 4, "
+        r"1 late row, \d+(\.\d+)? kB>",
+        repr(windows),
+    )
+
+
+def test_bytes_are_those_of_the_state_and_of_waiting_results() -> None:
+    """They grow by rows, and shrink as these are evicted and collected."""
+    windows = cards(*ROWS)
+    few = windows.nbytes
+    windows.ingest(batch(*((9, f"c{at}", at) for at in range(5000))))
+    many = windows.nbytes
+    assert many - few > 5000 * 8
+    windows.advance(10**6)
+    waiting = windows.nbytes
+    assert waiting > windows.collect().nbytes
+    assert windows.nbytes < min(few, many / 10)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({}, "results: from all rows of a window, because collect('x') cannot be"),
+        (
+            {"aggs": {"n": sw.count()}},
+            "results: folds of the entries of a key",
+        ),
+        ({"windows": sw.rows(3)}, "all rows of a key: windows of rows(n) may begin at"),
+        ({"emit": "update"}, "card: a result per batch and changed key"),
+        (
+            {"late": 3},
+            "query: any window up to 13, at any time: no row was evicted yet",
+        ),
+    ],
+)
+def test_explain_says_what_is_read(options: dict[str, object], line: str) -> None:
+    """And what can be asked for."""
+    windows = cards(*ROWS, **options)
+    assert line in windows.explain().replace("\n  ", " ")
+    windows.advance(4)
+    assert "at 4 (the watermark) or later" in windows.explain().replace("\n  ", " ")
+
+
+def test_explain_knows_sessions_and_streams_without_rows() -> None:
+    """Which cannot be asked."""
+    sessions = sw.KeyedWindows(on="t", window=sw.session(3), aggs={"n": sw.count()})
+    first, *rest = sessions.explain().splitlines()
+    assert first.startswith("sessions with a gap of 3 over t: a result per key and")
+    assert rest == ["  passes its end", "no rows yet: the columns are unknown"]
+    sessions.ingest(pa.table({"t": [1]}))
+    assert "query: not for sessions" in sessions.explain()
