@@ -12,6 +12,7 @@ magic "SWPG" | version u16 | zero u16 | crc32 of the rest u32 | Arrow IPC messag
 
 import struct
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Protocol, SupportsBytes
@@ -128,7 +129,8 @@ class Pages:
         self.store = store
         self.trusts = trusts
         self.next_page = 0
-        self._tables: dict[int, pa.Table] = {}
+        # The page read last is the last one.
+        self._tables: OrderedDict[int, pa.Table] = OrderedDict()
         # Those that no commit has written yet.
         self._written: dict[int, Page] = {}
         self._removed: set[int] = set()
@@ -167,6 +169,8 @@ class Pages:
             if not self.trusts:
                 table.validate(full=True)
             self._tables[page] = table
+        else:
+            self._tables.move_to_end(page)
         return table
 
     def check(self, page: int, schema: pa.Schema, count: int) -> None:
@@ -216,7 +220,7 @@ class Pages:
         self._removed.clear()
 
     def trim(self, most: int) -> None:
-        """Drops decoded pages, those read first, until few bytes are left."""
+        """Drops decoded pages, least recently read first, until few bytes are left."""
         held = sum(table.nbytes for table in self._tables.values())
         for page in list(self._tables):
             if held <= most:
