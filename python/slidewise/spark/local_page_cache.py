@@ -85,8 +85,8 @@ class LocalPageCache:
     """The segments of a bucket, the latest first.
 
     Attributes:
-        name: The prefix of the files' names: query and bucket.
-        folder: Where the files are.
+        name: Query and bucket: the folder of the files.
+        folder: Where that folder is.
     """
 
     name: str
@@ -107,7 +107,7 @@ class LocalPageCache:
         return cache
 
     def _path(self, token: str) -> Path:
-        return self.folder / f"{self.name}-{token.replace(':', '-')}"
+        return self.folder / self.name / token.replace(":", "-")
 
     def get(self, page: int) -> bytes | None:
         """Reads a page; None if no segment has it."""
@@ -122,7 +122,7 @@ class LocalPageCache:
         hidden = path.with_name(f".{path.name}")
         blob, extents = _encode(parent, pages)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             hidden.write_bytes(blob)
             hidden.rename(path)
         except OSError:
@@ -155,7 +155,7 @@ class LocalPageCache:
             segment.path.unlink(missing_ok=True)
         del self._segments[kept:]
         ours = {segment.path for segment in self._segments}
-        for path in self.folder.glob(f"{self.name}-*"):
+        for path in (self.folder / self.name).iterdir():
             if path in ours:
                 continue
             if time.time() - path.stat().st_mtime > _STALE_SECONDS:
