@@ -1,8 +1,30 @@
 """Tables as bytes: Arrow IPC streams."""
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
-__all__ = ["read_ipc", "write_ipc"]
+__all__ = ["payloads", "read_ipc", "write_ipc"]
+
+# Spark sends a payload as one value, of which it has several at a time in memory.
+_PAYLOAD_BYTES = 1 << 23
+
+
+def payloads(rows: pa.Table) -> Iterator[bytes]:
+    """Serializes a table to Arrow IPC streams of some megabytes each.
+
+    A single row may be larger.
+
+    Example:
+        >>> [read_ipc(part).num_rows for part in payloads(pa.table({"x": [1, 2]}))]
+        [2]
+    """
+    if len(rows) > 1 and rows.nbytes > _PAYLOAD_BYTES:
+        half = len(rows) // 2
+        yield from payloads(rows.slice(0, half))
+        yield from payloads(rows.slice(half))
+    else:
+        yield write_ipc(rows)
 
 
 def write_ipc(rows: pa.Table | pa.RecordBatch) -> bytes:

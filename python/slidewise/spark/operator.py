@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 from slidewise.keyed.query import CORRECTION, flagged
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.stream_query import StreamQuery
-from slidewise.spark.arrow_ipc import read_ipc, write_ipc
+from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET, Guard
 from slidewise.spark.local_page_cache import CachedStore, LocalPageCache, cache_folder
 from slidewise.spark.shard_cache import CachedShard, ShardCache
@@ -64,8 +64,6 @@ METRICS = (*_COUNTS, "seconds")
 
 _BLOB = StructType([StructField("value", BinaryType())])
 _PAGE = StructType([StructField("page", LongType())])
-# Result rows per payload.
-_PAYLOAD_ROWS = 1 << 16
 # Bytes of decoded pages that a shard keeps from one micro-batch to the next.
 _MOST_DECODED = 1 << 25
 # Tokens before that of the head, whose shards can follow.
@@ -312,12 +310,10 @@ class StateTransaction:
         }
         counts["seconds"] = time.perf_counter() - self._started
         zeros: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
-        payloads: list[bytes | None] = []
+        blobs: list[bytes | None] = []
         if self._results:
             results = pa.concat_tables(self._results, promote_options="permissive")
-            results = results.combine_chunks()
-            for start in range(0, len(results), _PAYLOAD_ROWS):
-                payloads.append(write_ipc(results.slice(start, _PAYLOAD_ROWS)))
-        for at, payload in enumerate(payloads or [None]):
+            blobs.extend(payloads(results.combine_chunks()))
+        for at, payload in enumerate(blobs or [None]):
             row = zeros if at else counts
             yield Row(*OUTPUT.names)(payload, *(row[name] for name in METRICS))

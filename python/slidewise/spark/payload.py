@@ -8,7 +8,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from slidewise.errors import SpecError
 from slidewise.keyed.stream_query import StreamQuery
-from slidewise.spark.arrow_ipc import read_ipc, write_ipc
+from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
 from slidewise.table.encoding import ValueColumn
 
@@ -18,8 +18,9 @@ PACKED = StructType(
     [StructField("bucket", IntegerType()), StructField("payload", BinaryType())]
 )
 _PACKED = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
-# Rows that are staged before they are packed.
+# Rows that are staged before they are packed, and bytes of them.
 _STAGED_ROWS = 1 << 17
+_STAGED_BYTES = 1 << 26
 # Rows of a batch that unpack returns.
 _BATCH_ROWS = 1 << 15
 # The bucket is taken from the bits of the hash above these.
@@ -46,15 +47,18 @@ class Packer:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Packs the rows of one task."""
-        yield _packed([GUARD_BUCKET], [self._guard])
+        yield _packed([(GUARD_BUCKET, self._guard)])
         staged: list[pa.Table] = []
         for batch in batches:
             staged.append(self._rows(batch))
-            if sum(map(len, staged)) >= _STAGED_ROWS:
-                yield self._pack(staged)
+            if (
+                sum(map(len, staged)) >= _STAGED_ROWS
+                or sum(rows.nbytes for rows in staged) >= _STAGED_BYTES
+            ):
+                yield from self._pack(staged)
                 staged = []
         if staged:
-            yield self._pack(staged)
+            yield from self._pack(staged)
 
     def _rows(self, batch: pa.RecordBatch) -> pa.Table:
         table = pa.Table.from_batches([batch])
@@ -72,22 +76,21 @@ class Packer:
             )
         return table
 
-    def _pack(self, tables: list[pa.Table]) -> pa.RecordBatch:
+    def _pack(self, tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
         rows = pa.concat_tables(tables).combine_chunks()
         if self._buckets == 1:
-            return _packed([0], [write_ipc(rows)])
+            yield from _batches([(0, rows)])
+            return
         high = pc.shift_right(_hashes(self._query, rows), _PARTITION_BITS)
         high = pc.bit_wise_and(high, (1 << (64 - _PARTITION_BITS)) - 1)
         multiples = pc.multiply(pc.divide(high, self._buckets), self._buckets)
         of_row = pc.subtract(high, multiples)
         order = pc.sort_indices(of_row)
-        rows, buckets, payloads, start = rows.take(order), [], [], 0
+        rows, parts, start = rows.take(order), [], 0
         for bucket in pc.value_counts(of_row.take(order)).to_pylist():
-            buckets.append(bucket["values"])
-            part = rows.slice(start, bucket["counts"]).combine_chunks()
-            payloads.append(write_ipc(part))
+            parts.append((bucket["values"], rows.slice(start, bucket["counts"])))
             start += bucket["counts"]
-        return _packed(buckets, payloads)
+        yield from _batches(parts)
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -120,6 +123,20 @@ def _hashable(keys: pa.Array) -> pa.Array:
     return keys.cast(pa.string()) if pa.types.is_decimal(keys.type) else keys
 
 
-def _packed(buckets: list[int], payloads: list[bytes]) -> pa.RecordBatch:
-    columns = [pa.array(buckets, pa.int32()), pa.array(payloads, pa.binary())]
+def _batches(parts: list[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
+    """Payloads of buckets, in batches of some megabytes each."""
+    packed: list[tuple[int, bytes]] = []
+    for bucket, rows in parts:
+        for payload in payloads(rows.combine_chunks()):
+            packed.append((bucket, payload))
+            if sum(len(blob) for _, blob in packed) >= _STAGED_BYTES:
+                yield _packed(packed)
+                packed = []
+    if packed:
+        yield _packed(packed)
+
+
+def _packed(pairs: list[tuple[int, bytes]]) -> pa.RecordBatch:
+    buckets, blobs = zip(*pairs, strict=True)
+    columns = [pa.array(buckets, pa.int32()), pa.array(blobs, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)

@@ -1,0 +1,60 @@
+"""Rows cross between Spark and the operator in payloads of some megabytes."""
+
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise.keyed.stream_query import StreamQuery
+from slidewise.spark import arrow_ipc, payload
+from slidewise.spark.arrow_ipc import payloads, read_ipc
+from slidewise.spark.checkpoint_guard import GUARD_BUCKET
+from slidewise.spark.payload import Packer
+from slidewise.spec.spec import Spec
+
+SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("note", pa.string())])
+ROWS = pa.table(
+    {
+        "t": range(2_000),
+        "k": [at % 40 for at in range(2_000)],
+        "note": ["x" * 999] * 2_000,
+    },
+    schema=SCHEMA,
+)
+
+
+def packer(buckets: int) -> Packer:
+    spec = Spec.make(on="t", by="k", windows=5, aggs={"last": sw.last("note")})
+    query = StreamQuery(spec, SCHEMA, "final", ("t",), None, False)
+    return Packer(query, buckets, b"guard", None)
+
+
+@pytest.mark.parametrize("buckets", [1, 8])
+def test_wide_rows_are_packed_by_their_bytes(
+    monkeypatch: pytest.MonkeyPatch, buckets: int
+) -> None:
+    """Two gigabytes in one payload could never pass."""
+    monkeypatch.setattr(arrow_ipc, "_PAYLOAD_BYTES", 50_000)
+    monkeypatch.setattr(payload, "_STAGED_BYTES", 200_000)
+    batches = list(packer(buckets)(iter(ROWS.to_batches(100))))
+    (guard, *packed) = [row for batch in batches for row in batch.to_pylist()]
+    assert guard["bucket"] == GUARD_BUCKET
+    assert max(len(row["payload"]) for row in packed) < 60_000
+    assert max(batch.nbytes for batch in batches) < 320_000
+    rows = pa.concat_tables(read_ipc(row["payload"]) for row in packed)
+    assert rows.sort_by("t").equals(ROWS)
+    assert len({row["bucket"] for row in packed}) == buckets
+
+
+def test_narrow_rows_stay_together() -> None:
+    notes = pa.nulls(len(ROWS), pa.string())
+    narrow = ROWS.set_column(2, "note", notes)
+    batches = list(packer(8)(iter(narrow.to_batches(100))))
+    assert [len(batch) for batch in batches] == [1, 8]
+
+
+def test_a_row_is_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow_ipc, "_PAYLOAD_BYTES", 10)
+    parts = [read_ipc(part) for part in payloads(ROWS.slice(7, 5))]
+    assert [len(part) for part in parts] == [1] * 5
+    assert pa.concat_tables(parts).equals(ROWS.slice(7, 5))
+    assert [read_ipc(part) for part in payloads(ROWS.slice(0, 0))] == [ROWS.slice(0, 0)]
