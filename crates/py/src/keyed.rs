@@ -203,10 +203,8 @@ impl KeyedStore {
         windows: Vec<SpanTuple>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Exported> {
-        let (asked, spans) = (
-            self.query_points(&keys, times, plus)?,
-            read_spans(&windows)?,
-        );
+        let asked = self.query_points(&keys, times, plus)?;
+        let spans = read_spans(&windows)?;
         let outputs = py.detach(|| {
             let views = asked.views();
             let points = asked.points(views.as_deref());
@@ -224,10 +222,8 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         windows: Vec<SpanTuple>,
     ) -> PyResult<Vec<ArrowArray>> {
-        let (asked, spans) = (
-            self.query_points(&keys, times, None)?,
-            read_spans(&windows)?,
-        );
+        let asked = self.query_points(&keys, times, None)?;
+        let spans = read_spans(&windows)?;
         let firsts = py.detach(|| self.store.first_times(&asked.points(None), &spans));
         Ok(export_times(firsts))
     }
@@ -244,10 +240,8 @@ impl KeyedStore {
         plus: Option<Vec<Bound<'_, PyAny>>>,
         compared: usize,
     ) -> PyResult<Vec<ArrowArray>> {
-        let (asked, spans) = (
-            self.query_points(&keys, times, plus)?,
-            read_spans(&windows)?,
-        );
+        let asked = self.query_points(&keys, times, plus)?;
+        let spans = read_spans(&windows)?;
         let firsts = py.detach(|| {
             let views = asked.views();
             let points = asked.points(views.as_deref());
