@@ -29,7 +29,7 @@ class Counting(MemoryStore):
 def store_of(state: Counting, folder: Path, parent: str) -> CachedStore:
     """The store of a worker that has not decoded anything."""
     state.reads.clear()
-    return CachedStore(state, LocalPageCache.open("query-3", folder, parent))
+    return CachedStore(state, LocalPageCache.open(folder / "query-3", parent))
 
 
 def segments(folder: Path) -> list[str]:

@@ -1,6 +1,6 @@
 """Columns of the state besides the user's own, whose names are reserved."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ __all__ = [
     "TIME",
     "Ends",
     "int64_view",
+    "joined",
     "one_batch",
 ]
 
@@ -36,6 +37,23 @@ def one_batch(rows: pa.Table) -> pa.RecordBatch:
     """The rows of a table as one record batch."""
     batches = rows.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], rows.schema)
+
+
+def joined(
+    tables: Iterable[pa.Table], rows: int, size: int | None = None
+) -> Iterator[pa.Table]:
+    """Joins tables, in order, until they have so many rows, or bytes."""
+    parts: list[pa.Table] = []
+    count = held = 0
+    for table in tables:
+        parts.append(table)
+        count += len(table)
+        held += 0 if size is None else table.nbytes
+        if count >= rows or (size is not None and held >= size):
+            yield pa.concat_tables(parts).combine_chunks()
+            parts, count, held = [], 0, 0
+    if parts:
+        yield pa.concat_tables(parts).combine_chunks()
 
 
 def int64_view(column: pa.ChunkedArray | pa.Array) -> Sequence[int]:

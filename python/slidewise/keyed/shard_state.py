@@ -7,7 +7,7 @@ then on.
 """
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import slidewise._core as _core
 from slidewise.errors import SnapshotError
 from slidewise.frames.base import one_array
-from slidewise.keyed.columns import NUMBER, TIME, Ends, one_batch
+from slidewise.keyed.columns import NUMBER, TIME, Ends, joined, one_batch
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST, Index
 from slidewise.keyed.last_windows import LastWindows
@@ -175,18 +175,8 @@ class ShardState:
     def _enter(self, index: Index, since: int) -> None:
         """Takes the rows of the log from a number on into an index."""
         # Small segments enter together: a step has a price of its own.
-        coming: list[pa.Table] = []
-        for rows, waits in self.log.alive(since):
-            if self.query.closing:
-                self.wait(self._unflushed(self.query.closers(rows)))
-            elif waits:
-                self.wait(self._unflushed(rows))
-            coming.append(rows.select(self.no_rows.column_names))
-            if sum(map(len, coming)) >= _STEP:
-                self._insert(index, pa.concat_tables(coming).combine_chunks())
-                coming = []
-        if coming:
-            self._insert(index, pa.concat_tables(coming).combine_chunks())
+        for rows in joined(self._entering(since), _STEP):
+            self._insert(index, rows)
         if self.log.until is not None:
             index.store.evict(self.log.until, self.query.rows)
         reach = self.query.reach
@@ -194,6 +184,15 @@ class ShardState:
             index.store.sessions(reach, max(self.flushed - reach, EARLIEST))
         if self.query.until and self.flushed is not None:
             self.close(index, self.take_due(self.flushed))
+
+    def _entering(self, since: int) -> Iterator[pa.Table]:
+        """The rows of each segment from a number on; notes those that wait."""
+        for rows, waits in self.log.alive(since):
+            if self.query.closing:
+                self.wait(self._unflushed(self.query.closers(rows)))
+            elif waits:
+                self.wait(self._unflushed(rows))
+            yield rows.select(self.no_rows.column_names)
 
     def close(self, index: Index, ends: pa.Table | None) -> pa.Table:
         """Removes the windows of `until` that some rows close; gives their rows."""

@@ -3,8 +3,8 @@
 Spark gives a bucket's next micro-batch to any idle worker. A worker that has not
 decoded the bucket's pages reads them from the state store, at half a millisecond a
 page. So each commit also writes the pages that it read and wrote into a *segment* in
-Spark's folder for temporary files: an immutable file, named by the token of the state
-that it belongs to, which names the token of the segment before it.
+the bucket's folder, among Spark's temporary files: an immutable file, named by the
+token of the state that it belongs to, which names the token of the segment before it.
 
     state has token c:   segment c → segment b → segment a      a page: the first found
 
@@ -85,18 +85,16 @@ class LocalPageCache:
     """The segments of a bucket, the latest first.
 
     Attributes:
-        name: Query and bucket: the folder of the files.
-        folder: Where that folder is.
+        folder: Where the files are, and those of no other bucket.
     """
 
-    name: str
     folder: Path
     _segments: list[_Segment] = field(default_factory=list)
 
     @classmethod
-    def open(cls, name: str, folder: Path, token: str) -> "LocalPageCache":
+    def open(cls, folder: Path, token: str) -> "LocalPageCache":
         """Opens the chain of segments of the state with this token."""
-        cache, size = cls(name, folder), 0
+        cache, size = cls(folder), 0
         while token and size <= _MAX_BYTES and len(cache._segments) < _MAX_SEGMENTS:
             segment = _open_segment(cache._path(token))
             if segment is None:
@@ -107,7 +105,7 @@ class LocalPageCache:
         return cache
 
     def _path(self, token: str) -> Path:
-        return self.folder / self.name / token.replace(":", "-")
+        return self.folder / token.replace(":", "-")
 
     def get(self, page: int) -> bytes | None:
         """Reads a page; None if no segment has it."""
@@ -122,7 +120,7 @@ class LocalPageCache:
         hidden = path.with_name(f".{path.name}")
         blob, extents = _encode(parent, pages)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             hidden.write_bytes(blob)
             hidden.rename(path)
         except OSError:
@@ -155,7 +153,7 @@ class LocalPageCache:
             segment.path.unlink(missing_ok=True)
         del self._segments[kept:]
         ours = {segment.path for segment in self._segments}
-        for path in (self.folder / self.name).iterdir():
+        for path in self.folder.iterdir():
             if path in ours:
                 continue
             if time.time() - path.stat().st_mtime > _STALE_SECONDS:

@@ -11,7 +11,7 @@ between workers.
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, SupportsBytes
 
 import pyarrow as pa
@@ -239,8 +239,8 @@ class StateTransaction:
         folder = cache_folder()
         if folder is None:
             return None
-        name = f"{self._query_id}-{self._bucket}"
-        return LocalPageCache.open(name, folder, self._token)
+        own = folder / f"{self._query_id}-{self._bucket}"
+        return LocalPageCache.open(own, self._token)
 
     def advance(self, watermark: int | None) -> None:
         """Computes the results that a watermark makes due."""
@@ -310,10 +310,10 @@ class StateTransaction:
         }
         counts["seconds"] = time.perf_counter() - self._started
         zeros: dict[str, float] = {**dict.fromkeys(METRICS, 0), "seconds": 0.0}
-        blobs: list[bytes | None] = []
+        blobs: Iterable[bytes | None] = [None]
         if self._results:
             results = pa.concat_tables(self._results, promote_options="permissive")
-            blobs.extend(payloads(results.combine_chunks()))
-        for at, payload in enumerate(blobs or [None]):
+            blobs = payloads(results.combine_chunks())
+        for at, payload in enumerate(blobs):
             row = zeros if at else counts
             yield Row(*OUTPUT.names)(payload, *(row[name] for name in METRICS))

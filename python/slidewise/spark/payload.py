@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from slidewise.errors import SpecError
+from slidewise.keyed.columns import joined
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
@@ -48,17 +49,8 @@ class Packer:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Packs the rows of one task."""
         yield _packed([(GUARD_BUCKET, self._guard)])
-        staged: list[pa.Table] = []
-        for batch in batches:
-            staged.append(self._rows(batch))
-            if (
-                sum(map(len, staged)) >= _STAGED_ROWS
-                or sum(rows.nbytes for rows in staged) >= _STAGED_BYTES
-            ):
-                yield from self._pack(staged)
-                staged = []
-        if staged:
-            yield from self._pack(staged)
+        for rows in joined(map(self._rows, batches), _STAGED_ROWS, _STAGED_BYTES):
+            yield from self._pack(rows)
 
     def _rows(self, batch: pa.RecordBatch) -> pa.Table:
         table = pa.Table.from_batches([batch])
@@ -76,8 +68,7 @@ class Packer:
             )
         return table
 
-    def _pack(self, tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
-        rows = pa.concat_tables(tables).combine_chunks()
+    def _pack(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         if self._buckets == 1:
             yield from _batches([(0, rows)])
             return
@@ -126,12 +117,14 @@ def _hashable(keys: pa.Array) -> pa.Array:
 def _batches(parts: list[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
     """Payloads of buckets, in batches of some megabytes each."""
     packed: list[tuple[int, bytes]] = []
+    size = 0
     for bucket, rows in parts:
         for payload in payloads(rows.combine_chunks()):
             packed.append((bucket, payload))
-            if sum(len(blob) for _, blob in packed) >= _STAGED_BYTES:
+            size += len(payload)
+            if size >= _STAGED_BYTES:
                 yield _packed(packed)
-                packed = []
+                packed, size = [], 0
     if packed:
         yield _packed(packed)
 
