@@ -390,7 +390,16 @@ REFUSED: list[tuple[Any, str]] = [
         r"every= does not apply to until\('f'\)",
     ),
     (lambda: sw.Query(sw.landmark("f")), r"landmark\('f'\) needs every="),
-    (lambda: sw.Query(sw.delta("x", 3)), r"delta\('x', 3\) is a window of rolling"),
+    (
+        lambda: sw.Query(sw.delta("x", 3)),
+        r"delta\('x', 3\) is a window of rolling, .*: use rolling over a table",
+    ),
+    (
+        lambda: sw.SharedWindow(
+            sw.max("x"), queries=[sw.Query(sw.until("f"))], algorithm="slick_deque"
+        ),
+        r"which max\('x'\) beside the flag 'f' lacks; algorithms without",
+    ),
     (
         lambda: sw.SharedWindow(sw.sum(), queries=[sw.Query(sw.until("f"))]),
         r"sum\(\) names no column, but queries= read the flag 'f'.*sw.sum\('x'\)",

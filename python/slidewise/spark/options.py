@@ -266,7 +266,8 @@ def _check_emit(emit: str | None, spec: Spec) -> str:
         return "slide" if spec.is_hopping else per_row
     one_of(emit, "emit", EMIT)
     if spec.is_hopping != (emit == "slide"):
-        fitting = "'slide'" if spec.is_hopping else "'arrival', 'final' or 'update'"
+        per_row = "'arrival', 'final', 'update' or 'change'"
+        fitting = "'slide'" if spec.is_hopping else per_row
         function = "hopping" if spec.is_hopping else "rolling"
         raise SpecError(
             Argument("emit", emit), f" does not go with {function}: it is {fitting}"

@@ -105,7 +105,8 @@ def _read(
 ) -> tuple[_Range, Length | None]:
     if isinstance(range, Delta):
         raise SpecError(
-            f"{range!r} is a window of rolling, one per row: not of a Query"
+            f"{range!r} is a window of rolling, one per row, and a query has none per "
+            "row: use rolling over a table, or KeyedWindows with emit='final'"
         )
     if isinstance(range, Session | Until):
         if every is not None:

@@ -193,7 +193,10 @@ def _data_driven(
     window: Delta | Landmark | Until, closed: str, offset: WindowLike | None
 ) -> WindowSpec:
     if isinstance(window, Until):
-        raise SpecError(f"{window!r} closes windows of hopping, not of rolling")
+        raise SpecError(
+            f"{window!r} closes windows of hopping, not of rolling: give "
+            f"window=sw.{window!r} to hopping"
+        )
     if closed != "right":
         raise _does_not_apply(Argument("closed", closed), window)
     if offset is not None and parse_offset(offset).amount:
@@ -306,7 +309,10 @@ def _hopping_window(
     closed: str | None,
 ) -> WindowSpec:
     if isinstance(window, Delta | Landmark):
-        raise SpecError(f"{window!r} is a window of rolling, one per row")
+        raise SpecError(
+            f"{window!r} is a window of rolling, one per row: give windows="
+            f"sw.{window!r} to rolling"
+        )
     no_grid = (("every", every), ("offset", offset), ("empty", empty))
     if isinstance(window, Session | Until):
         for argument, value in (*no_grid, ("closed", closed)):

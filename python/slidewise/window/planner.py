@@ -529,6 +529,10 @@ def check_laws(plan: WindowPlan) -> None:
                 repr(agg) for agg, kind in pairs if not _core.obeys_law(law, [kind], 1)
             ]
             shown = ", ".join(lacking) or "several aggregations at once"
+            queries = plan.asked_queries
+            if not lacking and queries is not None and queries.flags:
+                beside = ", ".join(map(repr, aggs))
+                shown = f"{beside} beside the flag {queries.flags[0]!r}"
             raise law_error(algorithm, law, shown, plan.is_shared)
 
 
