@@ -1,5 +1,6 @@
 """`landmark` and `delta` over a stream, against those of the whole table."""
 
+import random
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ WINDOWS: dict[str, Any] = {
     "several": [sw.landmark("ok"), 7, sw.rows(3)],
     "both": [sw.delta("t", 15), sw.landmark("ok"), 40],
 }
+BATCH = [("t", pa.int64()), ("k", pa.string()), ("f", pa.bool_()), ("x", pa.int64())]
 
 
 @pytest.fixture
@@ -80,16 +82,68 @@ def test_a_column_that_falls_is_refused_when_its_rows_are_answered() -> None:
     assert windows.collect()["n_delta_km_5"].to_pylist() == [2]
 
 
-def test_other_windows_beside_a_landmark_are_asked() -> None:
+def test_windows_beside_a_landmark_are_asked() -> None:
     windows = sw.KeyedWindows(
         on="t", windows=[sw.landmark("f"), 5], aggs={"n": sw.count()}
     )
     windows.ingest(pa.table({"t": [1, 8], "f": [True, False]}))
     windows.advance()
     assert windows.query(at=8, windows=5) == {"n_5": 1}
-    with pytest.raises(sw.SpecError, match=r"landmark\('f'\) has no .* by windows="):
-        windows.query(at=8)
+    assert windows.query(at=8) == {"n_landmark_f": 2, "n_5": 1}
+    assert windows.query(at=9, plus={"f": True}) == {"n_landmark_f": 1, "n_5": 2}
+    asked = windows.query(at=9, valid_until=True)
+    assert asked["valid_until_landmark_f"] is None
+    assert asked["valid_until_5"] == 13
     assert "from all rows of a key: landmark('f')" in windows.explain()
+
+
+def test_delta_is_not_asked_without_a_row() -> None:
+    windows = sw.KeyedWindows(
+        on="t", windows=[sw.delta("km", 1), 5], aggs={"n": sw.count()}
+    )
+    windows.ingest(pa.table({"t": [1, 8], "km": [1, 2]}))
+    assert windows.query(at=8, windows=5) == {"n_5": 1}
+    with pytest.raises(sw.SpecError, match=r"from the 'km' of a row.* by windows="):
+        windows.query(at=8)
+
+
+@pytest.mark.parametrize("by", [["k"], []], ids=["key", "none"])
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("sparse")
+def test_landmarks_are_asked_as_over_the_table(seed: int, by: list[str]) -> None:
+    """Rows that left are in no window that can be asked for."""
+    rng = random.Random(seed)
+    spec: dict[str, Any] = {
+        "on": "t",
+        "by": by,
+        "windows": [sw.landmark("f"), 7],
+        "aggs": {"n": sw.count(), "x": sw.collect("x"), "m": sw.median("x")},
+    }
+    windows, batches, watermark = sw.KeyedWindows(**spec, late=5, keep=20), [], None
+    for start in range(0, 400, 20):
+        times = [start + rng.randrange(-5, 20) for _ in range(30)]
+        rows = {
+            "t": times,
+            "k": [rng.choice("ab") for _ in times],
+            "f": [rng.choice([None, *[False] * 9, True]) for _ in times],
+            "x": [rng.choice([None, 1, 2, 3]) for _ in times],
+        }
+        batch = pa.table(rows, pa.schema(BATCH))
+        in_time = pc.greater(batch["t"], -100 if watermark is None else watermark)
+        batches.append(batch.filter(in_time))
+        windows.ingest(batch)
+        if rng.random() < 0.3:
+            windows.collect()
+            windows = sw.KeyedWindows.from_bytes(windows.to_bytes(), **spec)
+        if rng.random() < 0.7:
+            windows.advance()
+            watermark = windows.watermark
+        least = -10 if watermark is None else watermark - 13
+        points = range(least, start + 25)
+        asked = {"k": [rng.choice("abc") for _ in points], "t": points}
+        table = pa.table(asked, pa.schema([("k", pa.string()), ("t", pa.int64())]))
+        expected = sw.rolling(pa.concat_tables(batches), **spec, at=table)
+        assert windows.query_many(table, at="t").equals(expected)
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

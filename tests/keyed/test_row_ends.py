@@ -237,12 +237,48 @@ def test_what_does_not_apply_is_refused(options: dict[str, Any], message: str) -
         )
 
 
-def test_a_window_without_a_length_is_not_asked() -> None:
+@pytest.mark.parametrize("ties", [None, "o"])
+@pytest.mark.parametrize("size", [1, 7, 240])
+@pytest.mark.usefixtures("sparse")
+def test_the_open_window_of_a_key_is_asked(size: int, ties: str | None) -> None:
+    """The rows behind the last flag up to a time; with a row of `plus=`, its window."""
+    draw = random.Random(size)
+    request = {"on": "t", "by": "k", "aggs": {"ids": JOINED("id")}, **MEANT["until"]}
+    windows = sw.KeyedWindows(**request, late=10, then_by=ties)
+    rows, watermark = rows_of(size), -1
+    for start in range(0, 240, size):
+        windows.ingest(pa.Table.from_pylist(rows[start : start + size]))
+        if draw.random() < 0.5:
+            windows.advance()
+            watermark = windows.watermark
+        if draw.random() < 0.1:
+            windows.collect()
+            windows = sw.KeyedWindows.from_bytes(windows.to_bytes(), **request)
+        at, key = watermark + draw.randrange(12), draw.choice(["a", "b", None, "c"])
+        own = [row for row in rows[: start + size] if row["k"] == key]
+        own = [row for row in own if row["t"] <= at]
+        own.sort(key=lambda row: (row["t"], row["o"] if ties else 0))
+        flags = [place for place, row in enumerate(own) if row["f"]]
+        ids = [str(row["id"]) for row in own[flags[-1] + 1 if flags else 0 :]]
+        assert windows.query(key, at) == {"ids_until_f": "|".join(ids) or None}
+        flag = draw.choice([True, False, None])
+        with_row = windows.query(key, at, plus={"id": -1, "f": flag})
+        assert with_row == {"ids_until_f": "|".join([*ids, "-1"])}
+
+
+def test_windows_that_a_flag_closed_are_not_asked() -> None:
+    """Their rows have left, or will."""
     windows = sw.KeyedWindows(on="t", window=sw.until("f"), aggs={"n": sw.count()})
-    windows.ingest(pa.table({"t": [1], "f": [False]}))
-    with pytest.raises(sw.SpecError, match=r"the window until\('f'\) has no length"):
-        windows.query()
-    assert "query: not for windows that a flag closes" in windows.explain()
+    windows.ingest(pa.table({"t": [1, 2, 5], "f": [False, True, False]}))
+    assert "no flag has closed yet, at any time" in windows.explain()
+    assert [windows.query(at=at)["n_until_f"] for at in (0, 1, 2, 5)] == [0, 1, 0, 1]
+    windows.advance(4)
+    assert windows.query(at=4) == {"n_until_f": 0}
+    assert "at 4 (the watermark) or later" in windows.explain()
+    with pytest.raises(sw.SpecError, match=r"at 3 may have .* ask for 4, the waterm"):
+        windows.query(at=3)
+    with pytest.raises(sw.SpecError, match="leave it out for the open window"):
+        windows.query(at=5, windows=3)
 
 
 def test_flags_are_booleans() -> None:

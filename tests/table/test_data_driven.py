@@ -561,13 +561,45 @@ def test_batches_answer_as_the_table(
     assert [row for part in parts for row in part.to_pylist()] == whole.to_pylist()
 
 
+@pytest.mark.parametrize("by", BY, ids=str)
+@pytest.mark.parametrize("seed", range(25))
+def test_landmark_ends_at_labels(seed: int, by: list[str]) -> None:
+    rng = random.Random(seed)
+    rows, labels = made(rng), made(rng)
+    expected: Rows = []
+    for label in labels:
+        key = [label[name] for name in by]
+        upto = [
+            at
+            for at in sorted(range(len(rows)), key=lambda at: rows[at]["t"])
+            if rows[at]["t"] <= label["t"] and [rows[at][name] for name in by] == key
+        ]
+        begin = max((at for at, row in enumerate(upto) if rows[row]["f"]), default=0)
+        named = answers(rows, upto[begin:])
+        expected.append({f"{name}_landmark_f": value for name, value in named.items()})
+    out = sw.rolling(
+        as_arrow(rows),
+        on="t",
+        by=by,
+        windows=[4, sw.landmark("f"), sw.rows(2)],
+        aggs=AGGS,
+        at=as_arrow(labels).select(["t", "k", "g"]),
+        threads=rng.choice([1, 2]),
+    )
+    assert only(out, "landmark_f") == expected
+
+
 @pytest.mark.parametrize("window", [sw.landmark("f"), sw.delta("km", 1)], ids=repr)
 def test_as_of_answers_have_no_rows_to_end_at(window: Any) -> None:
     table = pa.table({"t": [1], "f": [True], "km": [1], "a": [1]})
-    with pytest.raises(sw.SpecError, match=r"at= does not apply to the window"):
-        sw.rolling(table, windows=window, at=table, **ONE)
     with pytest.raises(sw.SpecError, match=r"arrival='a' does not apply to the window"):
         sw.rolling(table, windows=window, arrival="a", **ONE)
+
+
+def test_delta_is_measured_from_rows() -> None:
+    table = pa.table({"t": [1], "km": [1]})
+    with pytest.raises(sw.SpecError, match=r"at= does not .* from the 'km' of a row"):
+        sw.rolling(table, windows=sw.delta("km", 1), at=table, **ONE)
 
 
 def test_explain_names_the_windows() -> None:

@@ -114,9 +114,12 @@ def _not_folded(call: KernelCall) -> list[str]:
 
 def _queries(shard: Shard, watermark: int | None) -> str:
     """Which windows can be asked for, and at which times."""
-    if shard.query.sessions or shard.query.until:
-        what = "sessions" if shard.query.sessions else "windows that a flag closes"
-        return f"query: not for {what}, which have no length"
+    if shard.query.sessions:
+        return "query: not for sessions, which have no length"
+    if shard.query.until:
+        since = "any time" if watermark is None else format_tick(watermark, shard.query)
+        later = "" if watermark is None else " (the watermark) or later"
+        return f"query: the window that no flag has closed yet, at {since}{later}"
     evicted = shard.evicted(watermark)
     horizon = Horizon(shard.query, shard.kept, evicted)
     text = f"query: any window up to {horizon.label}"

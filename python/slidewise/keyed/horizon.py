@@ -1,7 +1,7 @@
 """Which windows a stream can be asked for: how far back its rows are kept."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -21,29 +21,35 @@ from slidewise.spec.spec import Spec, WindowSpec, parse_lengths
 from slidewise.spec.windows import written
 from slidewise.table.time_columns import TimeColumn, window_ticks
 
-__all__ = ["Horizon", "kept_ticks", "parse_keep", "refuse_sessions"]
+__all__ = ["Horizon", "has_no_length", "kept_ticks", "parse_keep", "refuse_sessions"]
 
 _DAY = 86_400_000
 _LARGEST = 2**63 - 1
 
 
 def refuse_sessions(spec: Spec) -> None:
-    """Refuses windows without a length: sessions, and those that a flag closes.
+    """Refuses windows that no query can end at any time: sessions, and `delta`.
 
     Raises:
         SpecError: If there are some.
     """
     for window in spec.windows:
-        if window.is_session or window.column:
-            what = "a session" if window.is_session else f"the window {written(window)}"
+        if window.is_session:
             raise SpecError(
-                f"{what} has no length, so that no query can end it at any time: ask "
-                + (
-                    "for windows of a length, by KeyedWindows of their own"
-                    if window.is_hop
-                    else "for windows of a length, by windows="
-                )
+                "a session has no length, so that no query can end it at any time: ask "
+                "for windows of a length, by KeyedWindows of their own"
             )
+        if window.kind.startswith("delta"):
+            raise SpecError(
+                f"the window {written(window)} is measured from the "
+                f"{window.column!r} of a row, which a query has not: ask for windows "
+                "of a length, by windows="
+            )
+
+
+def has_no_length(window: WindowSpec) -> bool:
+    """Whether rows, not a length, say where a window begins."""
+    return window.kind == "rows" or bool(window.column)
 
 
 def parse_keep(keep: WindowLike | None, spec: Spec) -> Length | None:
@@ -163,6 +169,13 @@ class Horizon:
         if asked is None:
             refuse_sessions(self.query.spec)
             return tuple(dict.fromkeys(map(_as_rolling, self.query.spec.windows)))
+        if self.query.until:
+            raise SpecError(
+                Argument("windows"),
+                " does not apply beside a window that a flag closes, whose rows leave "
+                "with it: leave it out for the open window, or ask KeyedWindows of "
+                "their own",
+            )
         return tuple(self._window(length) for length in parse_lengths(asked))
 
     def _window(self, length: Length) -> WindowSpec:
@@ -214,12 +227,18 @@ class Horizon:
             return
         times = self.query.times
         for window in windows:
-            needed = 0 if window.kind == "rows" else self.leaving(window)
+            needed = 0 if has_no_length(window) else self.leaving(window)
             earliest = self.evicted + needed
             behind = pc.index(pc.less(ticks, _clamped(earliest)), True).as_py()
             if behind < 0:
                 continue
             asked = _shown(ticks[behind].as_py(), times)
+            if window.kind == "open":
+                raise SpecError(
+                    f"the window {window.label!r} at {asked} may have had rows that "
+                    "left with windows that were emitted: ask for "
+                    f"{_shown(earliest, times)}, the watermark, or later"
+                )
             raise SpecError(
                 f"the window {window.label!r} at {asked} begins before rows that were "
                 f"evicted: the horizon is {self.label} behind the watermark. Ask "
@@ -231,6 +250,8 @@ class Horizon:
 
 def _as_rolling(window: WindowSpec) -> WindowSpec:
     """A rolling window as long as one that slides: (end − length, end]."""
+    if window.kind == "until":
+        return replace(window, kind="open", closed="right")
     if not (window.every or window.every_rows):
         return window
     # Of several windows, labels name slides as well.

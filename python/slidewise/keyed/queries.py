@@ -62,7 +62,9 @@ class Queries(Locked):
         They are those of `rolling(rows, ..., at=)` over all rows that were ingested in
         time, whether the watermark has passed them or not: of windows that end at the
         time, whatever `emit` is. A key without rows has those of an empty window.
-        Hopping windows are rolling ones of their length here: (at − length, at].
+        Hopping windows are rolling ones of their length here: (at − length, at]. Those
+        of `until` have the rows behind the last flag, and with `plus=` all rows of the
+        window that its row is in; they can be asked for at the watermark or later.
 
         Args:
             key: The key: a mapping from the columns of `by=`, a tuple in their order,
@@ -77,8 +79,9 @@ class Queries(Locked):
                 left out are null.
             valid_until: Also gives `valid_until_<window>` per window: the first time at
                 which the results change since rows leave it, if nothing arrives. None
-                if they never do, as for `rows(n)`. Where all rows of a window are read
-                (see below), it is the time at which the first row leaves it.
+                if they never do, as for `rows(n)`, `landmark` and `until`. Where all
+                rows of a window are read (see below), it is the time at which the first
+                row leaves it.
 
         Returns:
             The results by column, such as `{"n_1h": 3}`, in the order of the windows.
@@ -86,7 +89,7 @@ class Queries(Locked):
         Raises:
             SpecError: If a column or a time is wrong, a window is longer than the
                 horizon, or begins before rows that were evicted; if there were no rows
-                yet; or for sessions.
+                yet; or for sessions and `delta`.
             ResultOverflowError: As for `rolling`.
 
         Cost: O(log n) combines of the key's n entries, some microseconds; threads may
@@ -202,7 +205,7 @@ class Queries(Locked):
             SpecError: If there were no rows yet, or there are sessions.
         """
         shard = self._shard
-        if shard is None or shard.query.sessions or shard.query.until:
+        if shard is None or shard.query.sessions:
             refuse_sessions(self._spec)
             raise SpecError(f"there are no rows yet: ingest some before {call}")
         return shard
@@ -244,7 +247,10 @@ class Queries(Locked):
         return answers.named(spans, shard.query)
 
     def _horizon(self, shard: Shard) -> Horizon:
-        return Horizon(shard.query, shard.kept, shard.evicted(self._watermark))
+        evicted = shard.evicted(self._watermark)
+        if shard.query.until:  # rows leave with the windows that were emitted
+            evicted = self._watermark
+        return Horizon(shard.query, shard.kept, evicted)
 
     @synchronized
     def __contains__(self, key: object) -> bool:

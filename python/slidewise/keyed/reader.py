@@ -19,7 +19,7 @@ from slidewise.aggregations import min as earliest_of
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
-from slidewise.keyed.horizon import Horizon
+from slidewise.keyed.horizon import Horizon, has_no_length
 from slidewise.keyed.index import EARLIEST
 from slidewise.keyed.query import Query
 from slidewise.keyed.questions import Questions
@@ -187,9 +187,16 @@ class RowReader:
         expiry: bool,
     ) -> Answers:
         """As in `Reader`. Cost: that of a kernel call over the rows of the windows."""
+        if asked.plus is not None:  # the row of a question is in the window it closes
+            windows = [
+                replace(w, kind=w.kind.replace("open", "until")) for w in windows
+            ]
         spec = replace(self._query.spec_of_points, windows=tuple(windows), empty=False)
         expires = horizon if expiry else None
-        reach = max((horizon.lag(w)[1] for w in windows if w.kind != "rows"), default=0)
+        spans = [horizon.lag(w)[1] for w in windows if not has_no_length(w)]
+        reach = max(spans, default=0)
+        if any(window.column for window in windows):
+            reach = _LARGEST
         most = max((w.length for w in windows if w.kind == "rows"), default=0)
         points = asked.keys.append_column(TIME, asked.ticks)
         rows = self._shard.log.take(self._shard.numbers_between(points, reach, 0))
@@ -332,7 +339,7 @@ def named_by(asked: Questions, query: Query) -> Callable[[int], str]:
 
 def expiry_of(earliest: pa.Array, window: WindowSpec, horizon: Horizon) -> pa.Array:
     """When the earliest rows of windows leave them; null for never."""
-    if window.kind == "rows":
+    if has_no_length(window):
         return pa.nulls(len(earliest), pa.int64())
     times = horizon.query.times.original.type
     latest = 2**31 - 1 if pa.types.is_date32(times) else _LARGEST

@@ -38,6 +38,7 @@ __all__ = [
     "one_of",
     "parse_lengths",
     "refuse_by_position",
+    "refuse_delta",
     "refuse_duplicates",
     "refuse_mixed",
 ]
@@ -263,9 +264,28 @@ def refuse_by_position(spec: Spec, given: Argument) -> None:
     """
     for window in spec.windows:
         if window.by_position:
-            raise SpecError(
-                given, f" does not apply to the window {written(window)}: leave it out"
-            )
+            raise _does_not_apply(given, written(window))
+
+
+def refuse_delta(spec: Spec, given: Argument) -> None:
+    """Refuses an argument by which windows of `delta` would end without a row.
+
+    Raises:
+        SpecError: Naming the window.
+    """
+    for window in spec.windows:
+        if window.kind.startswith("delta"):
+            measured = f"{written(window)}, which is measured from the "
+            raise _does_not_apply(given, f"{measured}{window.column!r} of a row")
+
+
+def _does_not_apply(given: Argument, window: str) -> SpecError:
+    return SpecError(
+        given,
+        f" does not apply to the window {window}: leave ",
+        Argument(given.name),
+        " out, or give that window in a separate call",
+    )
 
 
 def refuse_mixed(spec: Spec, where: str) -> None:

@@ -78,6 +78,11 @@ class Positions:
             return self._since(self._flags(window.column))
         if window.kind == "until":
             return self._since(_behind(self._flags(window.column), False))
+        if window.kind == "open":
+            behind = pc.add(self.numbers, 1)
+            flags = self._flags(window.column)
+            begin = pc.cumulative_max(pc.if_else(flags, behind, pa.scalar(0, _INT64)))
+            return pc.max_element_wise(begin, self.begins)
         if window.kind == "rows":
             first = pc.subtract(self.numbers, min(window.length, len(self.rows)) - 1)
             return pc.max_element_wise(first, self.begins)
@@ -98,6 +103,30 @@ class Positions:
             )
             closes = pc.equal(count, whole)
         return self.numbers.filter(closes)
+
+    def at(self, ticks: pa.Array, groups: pa.Array | None, threads: int) -> pa.Array:
+        """The last position of a key up to each time; null where it has none.
+
+        Args:
+            ticks: The times.
+            groups: The key codes of the times; None without keys.
+            threads: How many threads may work.
+        """
+        count = len(self.rows)
+        both = None
+        if self._groups is not None and groups is not None:
+            both = pa.concat_arrays([self._groups, groups])
+        times = pa.concat_arrays([self._times.ticks, ticks])
+        # Times come behind the rows of the same time.
+        layout = _core.sort_rows((times, both, None), threads)
+        places, order = map(pa.array, layout.positions())
+        before = pc.cumulative_sum(pc.less(order, count).cast(_INT64))
+        last = pc.subtract(before.take(places.slice(count)), 1)
+        last = pc.if_else(pc.less(last, 0), None, last)
+        if self._groups is None or groups is None:
+            return last
+        own = pc.equal(self._groups.take(self.rows.take(last)), groups)
+        return pc.if_else(own, last, None)
 
     def _since(self, marks: pa.Array) -> pa.Array:
         """The last position that is marked, or else the first of the key."""

@@ -4,7 +4,7 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -179,7 +179,8 @@ class KernelCall:
         passes = [(by_time, points)] if by_time else []
         for at, window in windows:
             if window.by_position:
-                passes.append(([at], self._ends_at_rows(window)))
+                ends = self._ends_at_rows if points is None else self._ends_at_points
+                passes.append(([at], ends(window)))
         answered = [self._pass(*each) for each in passes]
         found = {at: named for each in answered for at, named in each.items()}
         return [found[at] for at, _ in windows]
@@ -202,6 +203,21 @@ class KernelCall:
             groups=None if self.groups is None else self.groups.slice(self._history),
             arrival=None,
             noun="row",
+            by_position=True,
+        )
+
+    def _ends_at_points(self, window: WindowSpec) -> QueryPoints:
+        """The windows that end with the last row up to each query point."""
+        points = self.points
+        assert points is not None, "compute sets them"
+        ends = self.positions.at(points.ends, points.groups, self.threads)
+        starts = self.positions.starts(window).take(ends)
+        holds = pc.fill_null(pc.less_equal(starts, ends), False)
+        # No row is at a position below zero.
+        return replace(
+            points,
+            ends=pc.if_else(holds, ends, -1),
+            starts=pc.if_else(holds, starts, -1),
             by_position=True,
         )
 

@@ -15,7 +15,7 @@ from slidewise.frames.base import refuse_taken, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.spec import RollingLike, Spec, refuse_by_position
+from slidewise.spec.spec import RollingLike, Spec, refuse_delta
 from slidewise.table.asof import query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
 
@@ -130,7 +130,8 @@ def rolling(
             ("raise") or is null ("null", as in Spark's `try_sum`). No result wraps.
         at: Another table with the columns `on`, `by` and `arrival`: windows end at its
             rows instead, and it is returned with the results. For point-in-time
-            correct features of labels.
+            correct features of labels. A window of `landmark` then ends with the last
+            row up to that time; `delta`, which is measured from a row, is refused.
         threads: The number of threads, which share the keys, or with few keys the
             windows; by default the cores of this process. Results are the same to the
             last bit.
@@ -187,7 +188,7 @@ def rolling_spec(
         [1, 2]
     """
     if at is not None:
-        refuse_by_position(spec, Argument("at"))
+        refuse_delta(spec, Argument("at"))
     if is_lazy(at):
         rows = table.collect() if is_lazy(table) else table
         return map_lazily(
