@@ -31,6 +31,7 @@ from slidewise.keyed.stream_query import StreamQuery, cast_to_schema, without_vi
 from slidewise.keyed.validation import (
     check_emit,
     check_late_rows,
+    check_options,
     given_keywords,
     parse_late,
     parse_schema,
@@ -178,6 +179,7 @@ class KeyedWindows(Snapshots):
         check_emit(self._emit, self._spec)
         self._then_by = then_columns(then_by)
         self._late_rows = check_late_rows(late_rows)
+        check_options(self._spec, self._emit, corrects=late_rows == "correct")
         if late_rows == "flag" and self._emit not in ("arrival", "final"):
             instead = "" if self._spec.is_hopping else ", or use emit='final'"
             raise SpecError(

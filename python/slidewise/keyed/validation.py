@@ -24,6 +24,7 @@ from slidewise.spec.windows import are_hopping, written
 __all__ = [
     "check_emit",
     "check_late_rows",
+    "check_options",
     "check_query",
     "given_keywords",
     "parse_late",
@@ -49,10 +50,12 @@ def check_emit(emit: str, spec: Spec) -> None:
     """
     allowed = ("slide",) if spec.is_hopping else _EMITS
     if emit not in allowed:
+        fits = f"it is one of {', '.join(map(repr, allowed))}"
         raise SpecError(
             Argument("emit", emit),
-            f" does not fit {'hopping' if spec.is_hopping else 'rolling'}: it is one "
-            f"of {', '.join(map(repr, allowed))}",
+            " does not fit hopping: leave it out for 'slide'"
+            if spec.is_hopping
+            else f" does not fit rolling: {fits}",
         )
 
 
@@ -142,10 +145,22 @@ def check_query(query: Query) -> None:
             )
     _refuse_unsortable(query)
     _refuse_declared_order(query)
+    check_options(spec, query.emit, corrects=query.corrects)
+    if query.corrects:
+        _check_correctable(query)
+
+
+def check_options(spec: Spec, emit: str, *, corrects: bool) -> None:
+    """Checks what does not depend on the columns of the stream.
+
+    Raises:
+        SpecError: If options and windows do not go together.
+    """
+    query = Query(spec, pa.schema([]), emit, corrects=corrects)
     _check_streamable(query)
     _check_reaching(query)
     if query.corrects:
-        _check_correctable(query)
+        _check_retractable(query)
 
 
 def _refuse_unsortable(query: Query) -> None:
@@ -220,7 +235,7 @@ def _check_reaching(query: Query) -> None:
             )
 
 
-def _check_correctable(query: Query) -> None:
+def _check_retractable(query: Query) -> None:
     """Checks that sending results again can correct them."""
     spec = query.spec
     if query.emit == "change":
@@ -260,12 +275,17 @@ def _check_correctable(query: Query) -> None:
             " and empty=True: a late row before the first row of its key makes empty "
             "windows that were never due: leave one of the two out",
         )
-    if query.reach == 0:
+    if not any(window.kind != "rows" for window in spec.windows):
         raise SpecError(
             _CORRECT,
             " accepts rows that are late by at most the longest window of time, and "
             "there is none: add one besides rows(n)",
         )
+
+
+def _check_correctable(query: Query) -> None:
+    """Checks that the flags of corrections are no columns."""
+    spec = query.spec
     for name in (CORRECTION, LATE):
         refuse_flag([*query.schema.names, *spec.results], "correct", name)
 
