@@ -177,10 +177,96 @@ def test_forms_of_an_aggregation(text, expected):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("1h", "1h"), ("3", 3), ("100rows", sw.rows(100)), ("1 row", sw.rows(1))],
+    [
+        ("1h", "1h"),
+        ("3", 3),
+        ("100rows", sw.rows(100)),
+        ("1 row", sw.rows(1)),
+        ("1h every 5m", sw.Query("1h", every="5m")),
+        ("1h  every 10rows", sw.Query("1h", every=sw.rows(10))),
+        ("6 every 2", sw.Query(6, every=2)),
+        ("until:paid", sw.until("paid")),
+        ("landmark:a b", sw.landmark("a b")),
+        ("session:30m", sw.session("30m")),
+        ("session:5", sw.session(5)),
+        ("delta:km:5", sw.delta("km", 5)),
+        ("delta:km:5.0", sw.delta("km", 5.0)),
+        (r"delta:at\:utc:5m", sw.delta("at:utc", "5m")),
+    ],
 )
 def test_forms_of_a_window(text, expected):
     assert main.parse_window(text) == expected
+
+
+HOPS = ["--on", "t", "--by", "k", "--agg", "s=sum:x"]
+
+
+@pytest.mark.parametrize(
+    ("windows", "request_"),
+    [
+        (["3"], {"window": 3}),
+        (["3", "--every", "1"], {"window": 3, "every": 1}),
+        (["4 every 2"], {"window": 4, "every": 2}),
+        (["4", "--every", "2rows"], {"window": 4, "every": sw.rows(2)}),
+        (["until:f"], {"window": sw.until("f")}),
+        (["session:2"], {"window": sw.session(2)}),
+        (["3", "--closed", "right"], {"window": 3, "closed": "right"}),
+        (
+            ["3", "--offset", "-1", "--empty"],
+            {"window": 3, "offset": -1, "empty": True},
+        ),
+        (
+            ["3", "--window", "6 every 2", "--window", "until:f"],
+            {"windows": [3, sw.Query(6, every=2), sw.until("f")]},
+        ),
+    ],
+)
+def test_hopping_is_what_hopping_gives(tmp_path, capsys, windows, request_):
+    source, target = tmp_path / "ticks.csv", tmp_path / "out.parquet"
+    source.write_text("t,k,x,f\n1,a,1,\n2,b,2,true\n4,a,4,true\n9,b,2,false\n")
+    assert run("hopping", source, *HOPS, "--window", *windows, "-o", target) == 0
+    expected = sw.hopping(
+        csv.read_csv(source), on="t", by="k", aggs={"s": sw.sum("x")}, **request_
+    )
+    assert pq.read_table(target).equals(expected)
+    assert f"wrote {target}" in capsys.readouterr().err
+    assert run("hopping", source, *HOPS, "--window", *windows, "--quiet") == 0
+    assert "window_start" in capsys.readouterr().out
+
+
+def test_rolling_takes_data_driven_windows(tmp_path, capsys):
+    source, target = tmp_path / "meter.csv", tmp_path / "out.parquet"
+    source.write_text("t,x,f\n1,1,\n2,2,true\n4,4,false\n9,9,true\n")
+    windows = ["--window", "landmark:f", "--window", "delta:x:2", "--window", "3"]
+    arguments = ["--on", "t", "--agg", "n=count", *windows, "--offset", "0"]
+    assert run("rolling", source, *arguments, "-o", target, "--quiet") == 0
+    expected = sw.rolling(
+        csv.read_csv(source),
+        on="t",
+        windows=[sw.landmark("f"), sw.delta("x", 2), 3],
+        aggs={"n": sw.count()},
+    )
+    assert pq.read_table(target).equals(expected)
+
+
+def test_explain_words_of_every_window(capsys):
+    arguments = ["--on", "t", "--agg", "n=count", "--window"]
+    rolls = ["landmark:f", "--window", "delta:km:5", "--window", "delta:at:90s"]
+    assert run("explain", *arguments, *rolls) == 0
+    printed = capsys.readouterr().out
+    assert "rolling over t" in printed
+    assert "landmark_f   from the last row where 'f' is true on" in printed
+    assert "first row whose 'km' is more than 5 away" in printed
+    assert "first row whose 'at' is more than 90s away" in printed
+    hops = ["until:f", "--window", "session:5m", "--window", "1h every 5m"]
+    assert run("explain", *arguments, *hops, "--window", "5rows every 2rows") == 0
+    printed = capsys.readouterr().out
+    assert "hopping over t" in printed
+    assert "up to a row where 'f' is true" in printed
+    assert "rows at most 5m apart" in printed
+    assert "[end − 1h, end), every 5m" in printed
+    assert "5rows every 2rows the last 5 rows, this one included, after ev" in printed
+    assert "window, window_start, window_end, n" in printed
 
 
 # What it refuses
@@ -200,6 +286,12 @@ def test_forms_of_a_window(text, expected):
         (["--threads", "0"], "--threads 0: give"),
         (["--window", "0rows"], "0 is not a number of rows"),
         (["--window", "soon"], "--window soon is not a duration"),
+        (["--window", "until:k"], "--window until:k has one result per window"),
+        (["--window", "3 every 1"], "--window '3 every 1' has one result per window"),
+        (["--window", "landmark:"], "write it landmark:COLUMN"),
+        (["--window", "delta:x"], "write it delta:COLUMN:WIDTH"),
+        (["--window", "delta:x:far"], "'far'"),
+        (["--window", "session:3rows"], "session() takes a length of time"),
         (["--window", "1h"], "integers"),
         (["--window", "3"], "n_3"),
         (["--agg", "count"], "name=kind:column"),
@@ -225,6 +317,26 @@ def test_forms_of_a_window(text, expected):
 )
 def test_what_the_user_got_wrong_is_one_line(ticks, capsys, arguments, words):
     assert words in fails(capsys, "rolling", ticks, *ROLL, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--window", "delta:x:1"], "--window delta:x:1 has one result per row"),
+        (["--window", "3", "--arrival", "t"], "--arrival does not go with windows"),
+        (["--window", "3", "--ties", "rows"], "--ties does not go with windows"),
+        (["--window", "3", "--closed", "both"], "--closed is one of left, right"),
+        (["--window", "until:k", "--every", "2"], "--every does not apply to until"),
+        (["--window", "3", "--window", "3"], "the window '3' is given twice"),
+        (["--window", "3", "-o", "features.docx"], "features.docx"),
+    ],
+)
+def test_what_hopping_does_not_take_is_one_line(ticks, capsys, arguments, words):
+    assert words in fails(capsys, "hopping", ticks, *HOPS, *arguments)
+
+
+def test_rolling_windows_are_not_empty(capsys):
+    assert "--empty is for hopping" in fails(capsys, "explain", *ROLL, "--empty")
 
 
 def test_a_file_that_is_not_there(tmp_path, capsys):

@@ -100,7 +100,7 @@ def test_text_and_times_without_a_zone(spark, tmp_path: Path) -> None:
         (["--late", "1m", "--trigger", "5"], "--trigger is a length of time (10s)"),
         (["--late", "1m", "--emit", "slide"], "--emit slide does not go with rolling"),
         (["--late", "1m", "--every", "1h", "--ties", "rows"], "--ties does not go"),
-        (["--late", "1m", "--every", "1h", "--window", "2h"], "one --window"),
+        (["--late", "1m", "--every", "1h", "--window", "1m"], "'1m' is given twice"),
         (["--late", "1m", "--agg", "l=last:x"], "add --then-by column"),
         (["--late", "1m", "--late-rows", "flag", "--every", "1m"], "and --emit slide"),
         (["--late", "1m", "--marker", "x"], "--marker x names a column of"),

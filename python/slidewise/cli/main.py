@@ -6,7 +6,6 @@ and summaries to standard error.
 """
 
 import argparse
-import re
 import shlex
 import sys
 from collections.abc import Callable, Container, Sequence
@@ -17,7 +16,14 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from slidewise.aggregations import KINDS, Aggregation, sketches
-from slidewise.cli import rolling, stream
+from slidewise.cli import hopping, rolling, stream
+from slidewise.cli.windows import (
+    Window,
+    are_hopping,
+    parse_length,
+    parse_window,
+    split_colons,
+)
 from slidewise.errors import (
     Argument,
     ResultOverflowError,
@@ -25,9 +31,11 @@ from slidewise.errors import (
     SpecError,
 )
 from slidewise.hints import suggest_name
-from slidewise.spec.durations import WindowLike, rows
+from slidewise.spec.data_driven import Delta, Landmark
+from slidewise.spec.durations import format_duration
+from slidewise.spec.query import Query
 from slidewise.spec.spec import NAN, OVERFLOW, TIES, Spec
-from slidewise.spec.windows import CLOSED
+from slidewise.spec.windows import CLOSED, WindowSpec
 from slidewise.window.algorithms import algorithms
 
 __all__ = ["main", "parse_aggregation", "parse_window"]
@@ -38,6 +46,8 @@ examples:
       --window 1h --window 24h --agg n=count --agg avg=mean:tripduration \\
       --time-format "%m/%d/%y %H:%M:%S" -o features.parquet
   slidewise rolling ticks.parquet --on t --window 100rows --agg top=max:price
+  slidewise rolling meter.csv --on t --window landmark:reset --agg used=sum:kwh
+  slidewise hopping trips.csv ... --window "1h every 5m" --window "1d every 1h"
   slidewise rolling trips.csv ... --arrival stoptime     (as of each row's arrival)
   slidewise rolling years.parquet ... --memory 4GB -o features.parquet
   slidewise rolling years.parquet ... --engine spark -o features.parquet
@@ -127,20 +137,6 @@ def _file_message(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}"
 
 
-def parse_window(text: str) -> WindowLike:
-    """Reads a window of the command line: `1h`, `100rows`, or `3` for integer times.
-
-    Example:
-        >>> parse_window("100rows"), parse_window("3"), parse_window("1h")
-        (rows(100), 3, '1h')
-    """
-    if match := re.fullmatch(r"([+-]?\d+) ?rows?", text):
-        return rows(int(match[1]))
-    if re.fullmatch(r"[+-]?\d+", text):
-        return int(text)
-    return text
-
-
 def parse_aggregation(text: str) -> tuple[str, Aggregation]:
     r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
 
@@ -174,7 +170,7 @@ def parse_aggregation(text: str) -> tuple[str, Aggregation]:
 
 
 def _aggregation(what: str) -> Aggregation:
-    parts = [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", what)]
+    parts = split_colons(what)
     if len(parts) > 3:
         raise SpecError("too many parts, and a colon in a column's name is written \\:")
     kind, of, last = (*parts, "", "")[:3]
@@ -243,6 +239,7 @@ def _parser() -> argparse.ArgumentParser:
         title="commands", dest="command", metavar="COMMAND", required=True
     )
     _add_rolling(commands)
+    _add_hopping(commands)
     _add_stream(commands)
     _add_explain(commands)
     _add_algorithms(commands)
@@ -260,11 +257,21 @@ def _add_rolling(commands: Any) -> None:
     rolling.add_options(parser)
 
 
+def _add_hopping(commands: Any) -> None:
+    about = "compute a result per window of a file: hops, sessions, windows by rows"
+    parser = _command(commands, "hopping", about, _hopping)
+    parser.add_argument("file", help="as for rolling")
+    _add_spec(parser)
+    _add_every(parser)
+    hopping.add_options(parser)
+
+
 def _add_stream(commands: Any) -> None:
     parser = _command(
         commands, "stream", "compute rolling features of a stream, on Spark", _stream
     )
     _add_spec(parser)
+    _add_every(parser)
     stream.add_options(parser)
 
 
@@ -284,9 +291,11 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
         "--window",
         action="append",
         required=True,
-        metavar="LENGTH",
-        help="90s, 15m, 1h, 7d, 100rows, or a number if the times are integers "
-        "(may be repeated)",
+        metavar="WINDOW",
+        help="90s, 15m, 1h, 7d, 100rows, or a number if the times are integers; "
+        "landmark:FLAG (all since a row with a flag), delta:COLUMN:WIDTH (back to the "
+        "first row that is too far); one result per window: '1h every 5m', "
+        "'1h every 10rows', session:30m, until:FLAG (may be repeated)",
     )
     parser.add_argument(
         "--agg",
@@ -305,8 +314,12 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--closed",
         choices=CLOSED,
-        default="right",
-        help="which ends belong to a window (default: right)",
+        help="which ends belong to a window (default: right; of hops left)",
+    )
+    parser.add_argument(
+        "--offset",
+        metavar="LENGTH",
+        help="how much earlier windows end; how much later than the epoch hops begin",
     )
     parser.add_argument(
         "--ties",
@@ -336,6 +349,20 @@ def _add_spec(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_every(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--every",
+        metavar="LENGTH",
+        help="hopping windows: one result per key and window, a window every LENGTH "
+        "(5m, or 10rows)",
+    )
+    parser.add_argument(
+        "--empty",
+        action="store_true",
+        help="hopping windows: also those without rows, between a key's first and last",
+    )
+
+
 def _add_explain(commands: Any) -> None:
     parser = _command(
         commands, "explain", "describe what a rolling command would compute", _explain
@@ -346,6 +373,7 @@ def _add_explain(commands: Any) -> None:
         help="also describe how the table in this file would be computed",
     )
     _add_spec(parser)
+    _add_every(parser)
     rolling.add_time_format(parser)
     rolling.add_threads(parser)
 
@@ -376,43 +404,54 @@ def _aggregations(options: argparse.Namespace) -> dict[str, Aggregation]:
     return dict(pairs)
 
 
-def _spec(options: argparse.Namespace) -> Spec:
+def _spec(options: argparse.Namespace, *, hops: bool = False) -> Spec:
+    """The spec of a command: a result per row, or if it hops per window."""
+    windows = [parse_window(text) for text in options.window]
+    shared: dict[str, Any] = {
+        "on": options.on,
+        "by": options.by or None,
+        "aggs": _aggregations(options),
+        "closed": options.closed,
+        "offset": None if options.offset is None else parse_length(options.offset),
+        "nan": options.nan,
+        "overflow": options.overflow,
+        "min_rows": options.min_rows,
+    }
+    if hops or getattr(options, "every", None) is not None or are_hopping(windows):
+        return _hopping_spec(options, windows, shared)
+    if getattr(options, "empty", False):
+        raise SpecError("--empty is for hopping windows: add --every, or leave it out")
+    shared["closed"] = options.closed or "right"
+    rolling: Any = windows
     return Spec.make(
-        on=options.on,
-        by=options.by or None,
-        windows=[parse_window(text) for text in options.window],
-        aggs=_aggregations(options),
-        closed=options.closed,
-        ties=options.ties,
-        nan=options.nan,
-        overflow=options.overflow,
-        arrival=options.arrival,
-        min_rows=options.min_rows,
+        windows=rolling, ties=options.ties, arrival=options.arrival, **shared
     )
 
 
-def _hopping_spec(options: argparse.Namespace) -> Spec:
-    """The spec of windows at a distance from one another."""
-    unset = {"arrival": None, "closed": "right", "ties": "peers"}
+def _hopping_spec(
+    options: argparse.Namespace, windows: Sequence[Window], shared: dict[str, Any]
+) -> Spec:
+    """The spec of windows at a distance from one another, or that rows close."""
+    unset = {"arrival": None, "ties": "peers"}
     for name, usual in unset.items():
         if getattr(options, name) != usual:
-            raise SpecError(f"--{name} does not go with --every: leave it out")
-    if len(options.window) != 1:
-        raise SpecError("--every goes with one --window")
-    return Spec.make_hopping(
-        on=options.on,
-        by=options.by or None,
-        window=parse_window(options.window[0]),
-        every=parse_window(options.every),
-        aggs=_aggregations(options),
-        nan=options.nan,
-        overflow=options.overflow,
-        min_rows=options.min_rows,
-    )
+            raise SpecError(
+                f"--{name} does not go with windows that have one result each: leave "
+                "it out"
+            )
+    every = None if options.every is None else parse_length(options.every)
+    given: Any = {"windows": windows, "every": every}
+    if len(windows) == 1:  # no column has to name it
+        window = windows[0]
+        if isinstance(window, Query):
+            slide = window.every
+            window, every = window.range, slide
+        given = {"window": window, "every": every}
+    return Spec.make_hopping(empty=options.empty, **given, **shared)
 
 
 def _stream(options: argparse.Namespace) -> None:
-    spec = _spec(options) if options.every is None else _hopping_spec(options)
+    spec = _spec(options)
     stream.check(options, spec)
     try:
         from slidewise.spark.versions import check_streams
@@ -427,7 +466,23 @@ def _stream(options: argparse.Namespace) -> None:
 
 
 def _rolling(options: argparse.Namespace) -> None:
+    for text in options.window:
+        if are_hopping([parse_window(text)]):
+            raise SpecError(
+                f"--window {shlex.quote(text)} has one result per window, not per row: "
+                "use slidewise hopping"
+            )
     rolling.run(options, _spec(options))
+
+
+def _hopping(options: argparse.Namespace) -> None:
+    for text in options.window:
+        if isinstance(parse_window(text), Landmark | Delta):
+            raise SpecError(
+                f"--window {shlex.quote(text)} has one result per row, not per window: "
+                "use slidewise rolling"
+            )
+    hopping.run(options, _spec(options, hops=True))
 
 
 def _explain(options: argparse.Namespace) -> None:
@@ -441,20 +496,13 @@ def _explain(options: argparse.Namespace) -> None:
 def _describe(spec: Spec) -> list[str]:
     keys = ", ".join(spec.by)
     group = f"one group per {keys}" if keys else "all rows in one group"
-    lines = [f"rolling over {spec.on}, {group}", "", "windows"]
-    lines += [f"  {window.label:<10} {_interval(window)}" for window in spec.windows]
+    kind = "hopping" if spec.is_hopping else "rolling"
+    lines = [f"{kind} over {spec.on}, {group}", "", "windows"]
+    width = max(10, *(len(window.name) for window in spec.windows))
+    lines += [f"  {one.name:<{width}} {_interval(one)}" for one in spec.windows]
     lines += ["", "aggregations"]
     lines += [f"  {name:<10} {agg!r}" for name, agg in spec.aggs]
-    lines += ["", "order"]
-    if spec.arrival is not None:
-        lines.append(
-            f"  each row sees only what had arrived by its own {spec.arrival}: entries "
-            "go into one FiBA tree per key in that order, however late"
-        )
-    elif spec.ties == "peers":
-        lines.append("  each row sees its whole window; rows of equal time are peers")
-    else:
-        lines.append("  each row sees its whole window; of equal times, the rows above")
+    lines += [] if spec.is_hopping else ["", *_order(spec)]
     lines += ["", "missing values", f"  null is skipped, NaN: {spec.nan}"]
     if spec.min_rows:
         lines.append(f"  windows with fewer than {spec.min_rows} values are null")
@@ -466,12 +514,40 @@ def _describe(spec: Spec) -> list[str]:
     return [*lines, "  change to the request changes it"]
 
 
-def _interval(window: Any) -> str:
+def _order(spec: Spec) -> list[str]:
+    lines = ["order"]
+    if spec.arrival is not None:
+        lines.append(
+            f"  each row sees only what had arrived by its own {spec.arrival}: entries "
+            "go into one FiBA tree per key in that order, however late"
+        )
+    elif spec.ties == "peers":
+        lines.append("  each row sees its whole window; rows of equal time are peers")
+    else:
+        lines.append("  each row sees its whole window; of equal times, the rows above")
+    return lines
+
+
+def _interval(window: WindowSpec) -> str:
+    flag = f"row where {window.column!r} is true"
+    if window.is_session:
+        return f"rows at most {window.label} apart"
+    if window.kind == "until":
+        return f"up to a {flag}"
+    if window.kind == "landmark":
+        return f"from the last {flag} on"
+    if window.column:
+        far = window.width or format_duration(window.length)
+        return f"back to the first row whose {window.column!r} is more than {far} away"
+    often = f", after every {window.every_rows} rows" if window.every_rows else ""
     if window.kind == "rows":
-        return f"the last {window.length} rows, this one included"
+        return f"the last {window.length} rows, this one included{often}"
     left = "[" if window.closed in ("left", "both") else "("
     right = "]" if window.closed in ("right", "both") else ")"
-    return f"{left}t − {window.label}, t{right}"
+    length = window.label.partition(" every ")[0]
+    if window.every:
+        return f"{left}end − {length}, end{right}, every {window.as_every.label}"
+    return f"{left}t − {length}, t{right}{often}"
 
 
 def _algorithms(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ memory (`slidewise.io.out_of_core`), or on Spark, and are the same.
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,17 @@ from slidewise.errors import SpecError
 from slidewise.formatting import format_count
 from slidewise.spec.spec import Spec
 
-__all__ = ["add_options", "add_threads", "add_time_format", "explain", "run"]
+__all__ = [
+    "add_options",
+    "add_threads",
+    "add_time_format",
+    "check_output",
+    "explain",
+    "print_written",
+    "run",
+    "show",
+    "summarize",
+]
 
 _PREVIEW = 10
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -118,7 +129,7 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
     if options.plot is not None:
         plots.check(options.plot)
     if options.output is not None and options.engine == "local":
-        _check_output(Path(options.output))
+        check_output(Path(options.output))
     if options.engine == "spark":
         if options.threads is not None:
             raise SpecError(
@@ -135,7 +146,7 @@ def run(options: argparse.Namespace, spec: Spec) -> None:
         _on_disk(options, spec, memory)
 
 
-def _check_output(file: Path) -> None:
+def check_output(file: Path) -> None:
     """Refuses an output that cannot be written, before any work is done."""
     from slidewise.io.readers import written_kind
 
@@ -162,7 +173,7 @@ def _in_memory(options: argparse.Namespace, spec: Spec) -> None:
         with stages.stage("writing"):
             readers.write_table(table, options.output)
     elif options.plot is None:
-        _show(table, spec)
+        show(table, _shown(spec))
     if options.plot is not None:
         with stages.stage("drawing"):
             plots.draw_rolling(table, spec, options.plot)
@@ -267,33 +278,45 @@ def _on_spark(options: argparse.Namespace, spec: Spec) -> None:
             options.time_format,
         )
     if shown is not None:
-        _print(shown, spec)
+        print_table(shown, _shown(spec))
     if not options.quiet and options.output is not None:
         print(f"wrote {options.output}", file=sys.stderr)
 
 
-def _show(table: pa.Table, spec: Spec) -> None:
-    _print(table.slice(0, _PREVIEW), spec)
+def show(table: pa.Table, names: Sequence[str]) -> None:
+    """Prints the first rows of some columns of a table."""
+    print_table(table.slice(0, _PREVIEW), names)
     if table.num_rows > _PREVIEW:
         print(f"... and {table.num_rows - _PREVIEW:,} more rows: -o FILE for all")
 
 
-def _print(rows: pa.Table, spec: Spec) -> None:
-    print_table(rows, [*spec.by, spec.on, *spec.results])
+def _shown(spec: Spec) -> list[str]:
+    return [*spec.by, spec.on, *spec.results]
 
 
 def _summarize(
     count: int, spec: Spec, options: argparse.Namespace, stages: Stages
 ) -> None:
-    if options.quiet:
-        return
+    if not options.quiet:
+        speed = format_rate(count * len(spec.results), stages.seconds["rolling"])
+        summarize(count, "row", spec.results, stages, f"; {speed} answers")
+        print_written(options.output, options.plot)
+
+
+def summarize(
+    count: int, noun: str, results: Sequence[str], stages: Stages, more: str = ""
+) -> None:
+    """Prints how many results there are, and how long each stage took."""
     times = ", ".join(f"{name} {sec:.2f} s" for name, sec in stages.seconds.items())
-    speed = format_rate(count * len(spec.results), stages.seconds["rolling"])
     print(
-        f"{format_count(count, 'row')} × {format_count(len(spec.results), 'result')} "
-        f"({', '.join(spec.results)}): {times}; {speed} answers",
+        f"{format_count(count, noun)} × {format_count(len(results), 'result')} "
+        f"({', '.join(results)}): {times}{more}",
         file=sys.stderr,
     )
-    for written in (options.output, options.plot):
+
+
+def print_written(*files: str | None) -> None:
+    """Prints which files were written."""
+    for written in files:
         if written is not None:
             print(f"wrote {written}", file=sys.stderr)

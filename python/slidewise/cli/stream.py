@@ -70,11 +70,6 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
 def _add_answers(parser: argparse.ArgumentParser) -> None:
     answers = parser.add_argument_group("results")
     answers.add_argument(
-        "--every",
-        metavar="LENGTH",
-        help="hopping windows: one result per key and window, a window every LENGTH",
-    )
-    answers.add_argument(
         "--late",
         metavar="LENGTH",
         help="how long to wait for late rows, such as 10m (required)",
@@ -84,7 +79,7 @@ def _add_answers(parser: argparse.ArgumentParser) -> None:
         choices=("final", "arrival", "update", "change", "slide"),
         help="final: when a row's window is complete (default); arrival: at once; "
         "update: per micro-batch and key; change: that, and when rows leave a window; "
-        "slide: with --every",
+        "slide: when a hopping window is",
     )
     answers.add_argument(
         "--late-rows",
@@ -232,7 +227,7 @@ def record_key(options: argparse.Namespace, spec: Spec) -> list[str]:
     if options.record_key:
         return list(options.record_key)
     if spec.is_hopping:
-        return [*spec.by, "window_end"]
+        return [*spec.by, *(["window"] if spec.several else []), "window_end"]
     return list(spec.by) if options.emit in ("update", "change") else []
 
 

@@ -1,0 +1,65 @@
+"""`slidewise hopping`: from a file to a table or a file with a row per window."""
+
+import argparse
+from pathlib import Path
+
+from slidewise.cli.rolling import (
+    add_threads,
+    add_time_format,
+    check_output,
+    print_written,
+    show,
+    summarize,
+)
+from slidewise.cli.terminal import Stages
+from slidewise.spec.spec import Spec
+
+__all__ = ["add_options", "run"]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the command, except those that make a `Spec`."""
+    add_time_format(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the windows there, in the format of its ending; without it, the "
+        "first of them are shown",
+    )
+    add_threads(parser)
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress and no summary"
+    )
+
+
+def run(options: argparse.Namespace, spec: Spec) -> None:
+    """Runs the command.
+
+    Raises:
+        SpecError: If the spec does not fit the file, or the output cannot be written.
+
+    Memory: the whole table and its windows.
+    """
+    from slidewise.io import readers
+    from slidewise.table.hopping import hopping_spec
+
+    if options.output is not None:
+        check_output(Path(options.output))
+    stages = Stages(quiet=options.quiet)
+    with stages.stage("reading") as done:
+        table = readers.read_table(
+            options.file, time_format=options.time_format, on=[spec.on], progress=done
+        )
+        table = readers.with_empty_times(table, Path(options.file), spec)
+    with stages.stage("hopping"):
+        windows = hopping_spec(table, spec, threads=options.threads)
+    if options.output is not None:
+        with stages.stage("writing"):
+            readers.write_table(windows, options.output)
+    else:
+        show(windows, [*spec.by, *spec.results])
+    if not options.quiet:
+        results = [name for name, _ in spec.aggs]
+        summarize(windows.num_rows, "window", results, stages)
+        print_written(options.output)

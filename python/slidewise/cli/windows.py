@@ -1,0 +1,101 @@
+"""The windows of a command line, as functions take them."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from slidewise.errors import SpecError
+from slidewise.spec.data_driven import Delta, Landmark, Until, delta, landmark, until
+from slidewise.spec.durations import Session, WindowLike, rows, session
+from slidewise.spec.query import Query
+
+__all__ = ["Window", "are_hopping", "parse_length", "parse_window", "split_colons"]
+
+Window = WindowLike | Session | Until | Landmark | Delta | Query
+
+_FORMS = {
+    "until": "until:COLUMN",
+    "landmark": "landmark:COLUMN",
+    "delta": "delta:COLUMN:WIDTH",
+    "session": "session:GAP",
+}
+
+
+def parse_window(text: str) -> Window:
+    r"""Reads a window of the command line.
+
+    `1h`, `100rows`, or `3` for integer times; `1h every 5m`; `until:flag`,
+    `landmark:flag`, `delta:column:width` and `session:30m`. A colon in a column's name
+    is written `\:`.
+
+    Raises:
+        SpecError: If it has none of these forms.
+
+    Example:
+        >>> parse_window("1h"), parse_window("100rows"), parse_window("3")
+        ('1h', rows(100), 3)
+        >>> parse_window("1h every 5m"), parse_window("landmark:reset")
+        (Query('1h', every='5m'), landmark('reset'))
+        >>> parse_window("delta:km:5.0"), parse_window("session:30m")
+        (delta('km', 5.0), session(30m))
+    """
+    if match := re.fullmatch(r"(.+?)\s+every\s+(.+)", text):
+        return Query(parse_length(match[1]), every=parse_length(match[2]))
+    kind, *parts = split_colons(text)
+    if kind not in _FORMS or not parts:
+        return parse_length(text)
+    if len(parts) != _FORMS[kind].count(":") or not all(parts):
+        raise SpecError(
+            f"cannot read --window {text!r}: write it {_FORMS[kind]}, a colon in a "
+            "column's name as \\:"
+        )
+    if kind == "delta":
+        return delta(parts[0], _width(parts[1]))
+    if kind == "session":
+        gap: Any = parse_length(parts[0])
+        return session(gap)
+    return until(parts[0]) if kind == "until" else landmark(parts[0])
+
+
+def parse_length(text: str) -> WindowLike:
+    """Reads a length of the command line.
+
+    Example:
+        >>> parse_length("100rows"), parse_length("3"), parse_length("1h")
+        (rows(100), 3, '1h')
+    """
+    if match := re.fullmatch(r"([+-]?\d+) ?rows?", text):
+        return rows(int(match[1]))
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    return text
+
+
+def _width(text: str) -> Any:
+    """A width of `delta`: a number, or otherwise a duration."""
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def are_hopping(windows: Sequence[Window]) -> bool:
+    """Whether there is no window per row.
+
+    Example:
+        >>> are_hopping([parse_window("until:paid")]), are_hopping(["1h"])
+        (True, False)
+    """
+    return any(isinstance(window, Query | Session | Until) for window in windows)
+
+
+def split_colons(text: str) -> list[str]:
+    r"""The parts of a text between colons, but for those written `\:`.
+
+    Example:
+        >>> split_colons(r"who=max:a\:b:c")
+        ['who=max', 'a:b', 'c']
+    """
+    return [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text)]
