@@ -128,7 +128,14 @@ def test_mixed_units() -> None:
         ),
         (pa.array([True, False, True]), "holds bool, not times"),
         (pa.array([[1], [2], [3]]), "holds list<item: int64>, not times"),
-        (pa.array([1, 2**63, 3], pa.uint64()), "holds times beyond int64"),
+        (
+            pa.array([1, 2**63, 3], pa.uint64()),
+            r"holds times beyond int64 \(uint64\): drop",
+        ),
+        (
+            pa.array([1, 2, 3]).dictionary_encode(),
+            r"not times: cast it to its values \(int64\)",
+        ),
     ],
 )
 @pytest.mark.parametrize("role", ["on", "arrival"])
@@ -172,6 +179,13 @@ def test_missing_times_in_data_frames(missing: Any) -> None:
 def test_aggregations_that_do_not_fit(agg: sw.Aggregation, message: str) -> None:
     with pytest.raises(sw.SpecError, match=message):
         ask(aggs={"a": agg})
+
+
+def test_intervals_have_no_order() -> None:
+    interval = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+    table = pa.table({"at": TIMES.slice(0, 1), "x": interval})
+    with pytest.raises(sw.SpecError, match="Cast the column to a duration or a num"):
+        sw.rolling(table, on="at", windows="1h", aggs={"top": sw.max("x")})
 
 
 @pytest.mark.parametrize(

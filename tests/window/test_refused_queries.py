@@ -66,7 +66,7 @@ def test_what_is_refused(options, message):
 def test_what_is_refused_later():
     w = window(queries=TIMED, late="1m")
     for index in (1, -1, True, "0", None):
-        with pytest.raises(sw.SpecError, match=r"there is no query .*there are 0"):
+        with pytest.raises(sw.SpecError, match=r"there is no query .* are 0"):
             w.drop(index)
     with pytest.raises(sw.SpecError, match="needs them in order, but late='1m'"):
         w.add(COUNTED[0])

@@ -553,7 +553,9 @@ def _check_fit(agg: Aggregation, values: ValueColumn) -> None:
 
 
 def _cast(kind: str, held: pa.DataType) -> str:
-    """The advice to cast a column of decimals, where that helps."""
+    """The advice to cast a column of decimals or intervals, where that helps."""
+    if pa.types.is_interval(held):
+        return " Cast the column to a duration or a number, which have an order."
     if not pa.types.is_decimal(held) or "number" not in _TAKES[kind] or kind in BITS:
         return ""
     exact = ""

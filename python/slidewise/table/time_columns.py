@@ -220,7 +220,8 @@ def _ticks(column: pa.Array, name: str) -> pa.Array:
         return column.cast(pa.int64())
     except pa.ArrowInvalid as error:
         raise SpecError(
-            f"column {name!r} holds times beyond int64 ({column.type})"
+            f"column {name!r} holds times beyond int64 ({column.type}): drop those "
+            "rows, or subtract a number from all times"
         ) from error
 
 
@@ -251,4 +252,6 @@ def _no_times(column: pa.Array, name: str) -> SpecError:
             )
         what += ": floats cannot hold times exactly, cast the column to int64"
         return SpecError(what)
+    if pa.types.is_dictionary(kind):
+        return SpecError(f"{what}: cast it to its values ({kind.value_type}) first")
     return SpecError(f"{what}: times are timestamps, dates or integers")

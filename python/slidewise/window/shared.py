@@ -277,7 +277,7 @@ class SharedWindow(_core.Window):
         if not known or not self._drop_query(index):
             there = [str(at) for at, one in enumerate(self.queries) if one is not None]
             raise SpecError(
-                f"there is no query {describe_value(index)}: there are "
+                f"there is no query {describe_value(index)}: those that are left are "
                 f"{', '.join(there) or 'none'}"
             )
 
