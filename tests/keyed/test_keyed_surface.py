@@ -37,7 +37,7 @@ def test_a_spec_and_its_keywords_are_the_same() -> None:
         ({"late": "1h"}, r"late='1h' is a duration, but .* give late= as an int"),
         ({"late_rows": "keep"}, "drop, flag, correct"),
         ({"late_rows": "flag", "emit": "update"}, "late_count"),
-        ({"offset": -3}, "end after their row"),
+        ({"offset": -3}, "^offset=-3 lets windows end after their row"),
         ({"arrival": "came"}, "emit='arrival'"),
         ({"then_by": "id"}, "no column 'id'"),
         ({"by": "t"}, "column of times"),

@@ -227,6 +227,11 @@ def test_few_rows_give_null() -> None:
         ({"window": sw.session(3), "closed": "right"}, "closed= does not apply"),
         ({"window": 3, "closed": "both"}, "closed= is one of left, right"),
         ({"window": sw.delta("t", 3)}, "delta('t', 3) is a window of rolling"),
+        ({"window": sw.Query(5, every=2)}, "slide of its own: give it in windows="),
+        (
+            {"windows": [5, sw.until("f")], "every": 2},
+            "until('f'): leave it out, and give other windows theirs by sw.Query",
+        ),
         ({}, "either window=, such as '1h', or windows="),
         ({"window": 3, "windows": [4]}, "both are given"),
         ({"windows": []}, "windows= is empty"),

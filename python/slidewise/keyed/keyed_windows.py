@@ -305,7 +305,9 @@ class KeyedWindows(Snapshots):
             SpecError: If there was no batch yet: the columns are unknown then.
         """
         if self._query is None:
-            raise SpecError("there are no rows yet: ingest some before collect()")
+            raise SpecError(
+                "there are no rows yet: ingest some before collect(), or give schema="
+            )
         schema = self._query.output
         if self._flags:
             schema = schema.append(pa.field(LATE, pa.bool_()))
@@ -353,7 +355,7 @@ class KeyedWindows(Snapshots):
     def _shown_watermark(self) -> str:
         """The watermark in messages."""
         if self._watermark is None or self._query is None:
-            return "None"
+            return "none yet"
         return format_tick(self._watermark, self._query)
 
     @synchronized

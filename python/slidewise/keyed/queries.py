@@ -207,7 +207,10 @@ class Queries(Locked):
         shard = self._shard
         if shard is None or shard.query.sessions:
             refuse_sessions(self._spec)
-            raise SpecError(f"there are no rows yet: ingest some before {call}")
+            raise SpecError(
+                f"there are no rows yet: ingest some before {call}, or make "
+                "KeyedWindows with schema="
+            )
         return shard
 
     def _fold_reader(self, shard: Shard) -> FoldReader | None:

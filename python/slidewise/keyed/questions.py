@@ -97,9 +97,8 @@ def _key_values(by: Sequence[str], key: Any) -> dict[str, Any]:
         return {name: key[name] for name in by}
     if not isinstance(key, tuple):
         if len(by) != 1:
-            raise SpecError(
-                f"{key!r} is not a key: {_named(by)}; give a mapping or tuple"
-            )
+            what = "; give a mapping or tuple" if by else ""
+            raise SpecError(f"{key!r} is not a key: {_named(by)}{what}")
         key = (key,)
     if len(key) != len(by):
         raise SpecError(f"the key {key!r} has {len(key)} values, and {_named(by)}")

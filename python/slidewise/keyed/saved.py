@@ -50,7 +50,10 @@ class Snapshots(Queries):
 
     def _require_shard(self) -> Shard:
         if self._shard is None:
-            raise SpecError("there are no rows yet: ingest some first")
+            raise SpecError(
+                "there are no rows yet: ingest some first, or make KeyedWindows with "
+                "schema="
+            )
         return self._shard
 
     def _open(

@@ -199,8 +199,9 @@ def _check_streamable(query: Query) -> None:
     for window in spec.windows:
         if not window.every and window.offset < 0:
             raise SpecError(
-                f"windows that end after their row (offset {window.offset}) cannot "
-                "be answered while rows arrive: give an offset of zero or more"
+                Argument("offset", window.as_offset.given.value),
+                " lets windows end after their row, which cannot be answered while "
+                "rows arrive: give an offset of zero or more",
             )
     if spec.on in spec.by:
         raise SpecError(f"by= names {spec.on!r}, the column of times")

@@ -292,7 +292,7 @@ def hopping_windows(
         slide: WindowLike | Length | None = every
         if isinstance(one, Query):
             length, slide = one.window, one.slide
-        made = _hopping_window(length, slide, offset, empty, closed)
+        made = _hopping_window(length, slide, offset, empty, closed, several=True)
         slides = isinstance(one, Query) and one.slide is not None
         found.append(replace(made, label=one.label) if slides else made)
     if not found:
@@ -307,7 +307,19 @@ def _hopping_window(
     offset: WindowLike | None,
     empty: bool,
     closed: str | None,
+    *,
+    several: bool = False,
 ) -> WindowSpec:
+    if isinstance(window, Query):
+        raise SpecError(
+            Argument("window", window),
+            " has a slide of its own: give it in ",
+            Argument("windows"),
+            ", or its range as ",
+            Argument("window"),
+            " and its slide as ",
+            Argument("every"),
+        )
     if isinstance(window, Delta | Landmark):
         raise SpecError(
             f"{window!r} is a window of rolling, one per row: give windows="
@@ -317,9 +329,11 @@ def _hopping_window(
     if isinstance(window, Session | Until):
         for argument, value in (*no_grid, ("closed", closed)):
             if value:
+                others = argument == "every" and several
                 raise SpecError(
                     Argument(argument),
-                    f" does not apply to {window!r}: leave it out",
+                    f" does not apply to {window!r}: leave it out"
+                    + (", and give other windows theirs by sw.Query" * others),
                 )
     if isinstance(window, Until):
         return WindowSpec("until", 0, 0, 0, "both", window.label, window.column)
