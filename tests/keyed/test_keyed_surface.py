@@ -23,7 +23,7 @@ def test_a_spec_and_its_keywords_are_the_same() -> None:
         windows.ingest(batch((1, "a"), (5, "a")))
         windows.advance(5)
         assert windows.collect()["n_10"].to_pylist() == [1, 2]
-    with pytest.raises(sw.SpecError, match="belong in the Spec"):
+    with pytest.raises(sw.SpecError, match="on= belongs in the Spec"):
         sw.KeyedWindows(Spec.make(**OPTIONS), on="t")
 
 

@@ -14,7 +14,7 @@ from random_tables import AGGS, random_table, same
 from shared_aggregations import Longest
 
 import slidewise as sw
-from slidewise.spark import hopping, rolling, skew, skew_split, sort_key
+from slidewise.spark import explain, hopping, rolling, skew, skew_split, sort_key
 
 DATA = Path(
     os.environ.get(
@@ -449,3 +449,18 @@ def test_unused_columns_pass_through(spark: Any) -> None:
     assert frame.schema.fields[:-1] == df.schema.fields
     got = sorted(frame.drop("n_9").collect(), key=lambda row: row.t)
     assert got == df.collect()
+
+
+def test_a_spec_in_place_of_keywords(spark: Any) -> None:
+    table = timed(random_table(random.Random(5), 50, keys=3, span=60))
+    frame = in_spark(spark, table)
+    spec = sw.Spec(on="t", by="k", windows="30ms", aggs={"n": sw.count()})
+    expect_same(rolling(frame, spec), sw.rolling(table, spec))
+    expect_same(frame.transform(rolling(spec=spec)), sw.rolling(table, spec))
+    assert "rolling" in explain(frame, spec)
+    hops = sw.Spec(on="t", by="k", window="30ms", aggs={"n": sw.count()})
+    order = [("k", "ascending"), ("window_start", "ascending")]
+    got, expected = hopping(frame, hops).toArrow(), sw.hopping(table, hops)
+    assert got.sort_by(order).equals(expected.sort_by(order).cast(got.schema))
+    with pytest.raises(sw.SpecError, match="give it to hopping"):
+        rolling(frame, hops)

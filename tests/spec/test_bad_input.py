@@ -72,7 +72,7 @@ def test_unknown_columns(options: dict[str, Any], message: str) -> None:
         ("--5m", "windows='--5m' is not a duration"),
         ("5fortnights", "unknown unit 'fortnights'.* units are w d h m s ms us ns"),
         (1.5, "windows=1.5 is not a length of time: give a duration such as '1h'"),
-        (None, "windows=None is not a length of time"),
+        (None, "windows=, is missing"),
         (True, "windows=True is not a length of time"),
         ([], "windows= is empty"),
         (3, "windows=3 is a bare number, but column 'at' holds times"),

@@ -55,17 +55,17 @@ def test_hopping_suggests_arguments(given: Any, message: str) -> None:
 
 def test_arguments_by_position_are_named() -> None:
     rolling: Any = sw.rolling
-    with pytest.raises(
-        TypeError, match=r"rolling\(\) takes the arguments after table by name: on='t'"
-    ):
+    with pytest.raises(sw.SpecError, match=r"takes a Spec or the keywords.* got 't'"):
+        rolling(ROWS, "t")
+    with pytest.raises(TypeError, match=r"after table and spec by name: on=5"):
         rolling(ROWS, "t", 5, COUNT)
 
 
 def test_signatures_and_pages_of_help_stay() -> None:
     assert list(inspect.signature(sw.rolling).parameters)[:3] == [
         "table",
+        "spec",
         "on",
-        "windows",
     ]
     assert (sw.hopping.__doc__ or "").startswith("Aggregates over hopping")
     assert sw.explain.__name__ == "explain"

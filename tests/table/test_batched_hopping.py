@@ -1,7 +1,6 @@
 """Hopping over batches gives what hopping over the whole table gives."""
 
 import random
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -73,7 +72,7 @@ def test_windows_of_pieces_of_time(window: int, every: int) -> None:
             column = pa.repeat(pa.scalar(mark, pa.int64()), len(some))
             some = some.append_column(name, column)
         parts.append(some)
-    cutting = replace(spec, by=("k", "piece"))
+    cutting = spec.replace(by=("k", "piece"))
     rows = sorted_by(pa.concat_tables(parts), cutting)
     expected = hopping_spec(table, spec)
     for most, least in ((1, 1), (9, 20), (500, 1)):

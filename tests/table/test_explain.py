@@ -90,9 +90,9 @@ def test_explain_names_threads() -> None:
 
 
 def test_either_windows_or_a_window() -> None:
-    with pytest.raises(sw.SpecError, match="give either windows="):
+    with pytest.raises(sw.SpecError, match="windows=, is missing"):
         told()
-    with pytest.raises(sw.SpecError, match="give either windows="):
+    with pytest.raises(sw.SpecError, match="give windows= for rolling, or window= for"):
         told(windows=5, window=5)
 
 

@@ -7,8 +7,6 @@ twice the longest window, and the last results are those of the whole table. Row
 are later still are dropped.
 """
 
-from dataclasses import replace
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -52,7 +50,7 @@ def _near(shard: ShardState, late: pa.Table, watermark: int) -> pa.Table:
 def _corrected_rows(query: StreamQuery, rows: pa.Table) -> tuple[pa.Table, pa.Array]:
     """Results of rows whose windows hold a late row; whether each replaces another."""
     spec = query.spec_of_points
-    spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
+    spec = spec.replace(aggs=(*spec.aggs, (FRESH, count(FRESH))))
     table, request = query.request([rows], spec)
     own = pc.is_valid(table.column(FRESH)).combine_chunks()
     answers, touched = [], own

@@ -193,7 +193,7 @@ def _corrected(
 ) -> tuple[pa.Table, pa.Array]:
     """As `corrected_windows`, of one of the windows."""
     spec = query.spec_of_points
-    spec = replace(spec, aggs=(*spec.aggs, (FRESH, count(FRESH))))
+    spec = spec.replace(aggs=(*spec.aggs, (FRESH, count(FRESH))))
     _, request = query.request([rows], spec)
     windows = find_windows(request, spec)
     closed = min(query.grid.closed(watermark), LATEST)

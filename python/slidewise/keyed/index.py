@@ -7,7 +7,7 @@ window, for sessions and `rows(n)`, deletions, corrections, and an order by `the
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -248,7 +248,7 @@ class Index:
         call = self._calls.get(windows)
         if call is None:
             table = self.query.timed(self.query.leaf.empty_table())
-            spec = replace(self.query.spec_of_points, windows=windows, empty=False)
+            spec = self.query.spec_of_points.replace(windows=windows, empty=False)
             call = KernelCall(frame(table), spec)
             _ = call.decoding  # Copies of the call have it.
             if len(self._calls) >= _MOST_CALLS:

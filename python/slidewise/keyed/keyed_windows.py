@@ -32,7 +32,6 @@ from slidewise.keyed.validation import (
     check_emit,
     check_late_rows,
     check_options,
-    given_keywords,
     parse_late,
     parse_schema,
     parse_spec,
@@ -41,7 +40,13 @@ from slidewise.keyed.validation import (
 )
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
-from slidewise.spec.spec import HoppingLike, RollingLike, Spec, check_column_name
+from slidewise.spec.spec import (
+    HoppingLike,
+    RollingLike,
+    Spec,
+    check_column_name,
+    given_keywords,
+)
 from slidewise.table.time_columns import window_ticks
 
 __all__ = ["KeyedWindows"]

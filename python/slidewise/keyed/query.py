@@ -6,7 +6,7 @@ calls the kernels of tables, so its results are the same.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -180,7 +180,7 @@ class Query:
         if not self.spec.several:
             return (self,)
         specs = [
-            replace(self.spec, windows=(window,), several=False)
+            self.spec.replace(windows=(window,), several=False)
             for window in self.spec.windows
         ]
         options = (self.schema, self.emit, self.then_by, self.deletes, self.corrects)
@@ -449,7 +449,7 @@ class Query:
         """
         counted = self.emit == "slide" and not (self.sessions or self.closing)
         rows = ((ROWS, count()),) if counted else ()
-        return replace(self.spec, arrival=None, aggs=(*self.spec.aggs, *rows))
+        return self.spec.replace(arrival=None, aggs=(*self.spec.aggs, *rows))
 
     def answer_final(self, earlier: pa.Table, due: pa.Table) -> list[pa.Array]:
         """Results of due rows, in order; all rows before them have arrived."""
@@ -471,7 +471,7 @@ class Query:
             both = pa.concat_tables([earlier, self.kept(rows)]).combine_chunks()
             return self.answer_points(self.sort(both) if self.then_by else both, points)
         # rows(n) holds the latest rows that have arrived, and so depends on arrival.
-        spec = replace(self.spec, arrival=ARRIVAL)
+        spec = self.spec.replace(arrival=ARRIVAL)
         points = points.append_column(ARRIVAL, self.arrivals(rows))
         new = self.sort_batch(rows)
         new = self.kept(new).append_column(ARRIVAL, self.arrivals(new))

@@ -191,7 +191,7 @@ class RowReader:
             windows = [
                 replace(w, kind=w.kind.replace("open", "until")) for w in windows
             ]
-        spec = replace(self._query.spec_of_points, windows=tuple(windows), empty=False)
+        spec = self._query.spec_of_points.replace(windows=tuple(windows), empty=False)
         expires = horizon if expiry else None
         spans = [horizon.lag(w)[1] for w in windows if not has_no_length(w)]
         reach = max(spans, default=0)
@@ -306,7 +306,7 @@ class RowReader:
     ) -> list[pa.Array]:
         """Per window, when its earliest row leaves it."""
         aggs = ((TIME, earliest_of(TIME)),)
-        call = KernelCall(frame(table), replace(spec, aggs=aggs, min_rows=0))
+        call = KernelCall(frame(table), spec.replace(aggs=aggs, min_rows=0))
         call.groups = codes
         windows = zip(spec.windows, call.compute(points), strict=True)
         return [

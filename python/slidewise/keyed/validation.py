@@ -3,8 +3,7 @@
 Each message names the argument and a remedy.
 """
 
-import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,19 +13,17 @@ from slidewise.aggregations import COMPARED
 from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
-from slidewise.hints import suggest_argument
 from slidewise.keyed.columns import RESERVED
 from slidewise.keyed.query import CORRECTION, LATE, Query
 from slidewise.spec.durations import Length, WindowLike, parse_offset
-from slidewise.spec.spec import Spec, refuse_mixed
-from slidewise.spec.windows import are_hopping, written
+from slidewise.spec.spec import Spec, given_spec, refuse_mixed
+from slidewise.spec.windows import written
 
 __all__ = [
     "check_emit",
     "check_late_rows",
     "check_options",
     "check_query",
-    "given_keywords",
     "parse_late",
     "parse_schema",
     "parse_spec",
@@ -300,72 +297,9 @@ def parse_spec(
         SpecError: If there are both, or one is wrong.
         TypeError: If a keyword is unknown.
     """
-    if spec is None:
-        spec, request = _spec_from_keywords(request, caller), {}
-    if not isinstance(spec, Spec):
-        raise SpecError(
-            f"{caller} takes a Spec or the keywords of rolling and hopping, such as "
-            f"on='t', windows='1h', aggs={{'n': sw.count()}}; got {spec!r}"
-        )
-    if request:
-        raise SpecError(
-            f"{', '.join(request)} belong in the Spec: give a Spec or keywords, not "
-            "both"
-        )
+    spec = given_spec(spec, request, caller)
     refuse_mixed(spec, caller)
     return spec
-
-
-def _spec_from_keywords(request: Mapping[str, Any], caller: str) -> Spec:
-    """Makes a Spec from keywords of `rolling` or `hopping`.
-
-    Raises:
-        SpecError: If some are missing or wrong.
-        TypeError: If a keyword is unknown.
-    """
-    if "window" in request and "windows" in request:
-        raise SpecError("give windows= for rolling, or window= for hopping, not both")
-    windows = request.get("windows")
-    if isinstance(windows, Iterator):
-        windows = [*windows]
-        request = {**request, "windows": windows}
-    window = "window" if "window" in request else "windows"
-    hops = {"window", "every", "empty"}.intersection(request) or are_hopping(windows)
-    make = Spec.make_hopping if hops else Spec.make
-    missing = [name for name in ("on", window, "aggs") if name not in request]
-    if missing:
-        raise SpecError(
-            f"a Spec, or {', '.join(f'{name}=' for name in missing)}, is missing"
-        )
-    known = inspect.signature(make).parameters
-    for name in request:
-        if name not in known:
-            raise TypeError(
-                f"{caller}() with {window}= takes no keyword argument {name!r}"
-                f"{suggest_argument(name, known)}"
-            )
-    return make(**request)
-
-
-def given_keywords(**keywords: Any) -> dict[str, Any]:
-    """The keywords of `rolling` or `hopping` that differ from their defaults.
-
-    Example:
-        >>> given_keywords(on="t", every=None, closed=None, ties="rows")
-        {'on': 't', 'ties': 'rows'}
-    """
-    defaults = {
-        name: parameter.default
-        for make in (Spec.make, Spec.make_hopping)
-        for name, parameter in inspect.signature(make).parameters.items()
-        if parameter.default is not parameter.empty
-    }
-
-    def is_default(name: str, value: Any) -> bool:
-        default = defaults.get(name)
-        return type(value) is type(default) and value == default
-
-    return {name: v for name, v in keywords.items() if not is_default(name, v)}
 
 
 def parse_schema(schema: pa.Schema | Mapping[str, Any] | None) -> pa.Schema | None:

@@ -10,7 +10,14 @@ from slidewise.errors import SpecError
 from slidewise.spark.options import BatchOptions, StreamOptions, check_order
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
-from slidewise.spec.spec import HoppingLike, RollingLike, Spec, refuse_mixed
+from slidewise.spec.spec import (
+    HoppingLike,
+    RollingLike,
+    Spec,
+    given_keywords,
+    given_spec,
+    refuse_mixed,
+)
 from slidewise.spec.windows import are_hopping
 
 __all__ = ["explain", "hopping", "rolling"]
@@ -20,12 +27,13 @@ DataFrame = Any
 
 def rolling(
     df: DataFrame = None,
+    spec: Spec | None = None,
     *,
-    on: str,
-    windows: RollingLike | Iterable[RollingLike],
-    aggs: Mapping[str, Aggregation],
+    on: str | None = None,
+    windows: RollingLike | Iterable[RollingLike] | None = None,
+    aggs: Mapping[str, Aggregation] | None = None,
     by: str | Sequence[str] | None = None,
-    closed: str = "right",
+    closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
     arrival: str | None = None,
@@ -51,6 +59,8 @@ def rolling(
     Args:
         df: DataFrame, batch or streaming, of Spark Connect as well. Without it, the
             call returns a function for `df.transform(rolling(...))`.
+        spec: `slidewise.Spec`, in place of the arguments that make one, from `on` to
+            `overflow`; `rolling(spec=spec)` without a DataFrame.
         on: str, the column of event times: timestamps, dates, durations or integers; a
             stream needs timestamps with a time zone.
         windows: One window or several: `"90s"`, `"1h"`, `"7d"`, a timedelta, an int in
@@ -59,8 +69,8 @@ def rolling(
             the last two with `emit="final"`.
         aggs: dict of names to aggregations, such as `{"avg": sw.mean("price")}`.
         by: str or list of str, the key columns; each key has its own windows.
-        closed: `"right"`, `"left"`, `"both"` or `"neither"`: which ends of a window
-            belong to it.
+        closed: `"right"` (the default), `"left"`, `"both"` or `"neither"`: which ends
+            of a window belong to it.
         ties: `"peers"`: rows of equal time see one another; `"rows"`: they see those
             before them by `then_by`.
         nan: `"propagate"`, `"skip"` (NaN is missing) or `"raise"`.
@@ -128,7 +138,7 @@ def rolling(
         ...     aggs={"n": sw.count(), "avg": sw.mean("tripduration")},
         ...     late="10 minutes"))  # doctest: +SKIP
     """
-    spec = Spec.make(
+    request = given_keywords(
         on=on,
         windows=windows,
         aggs=aggs,
@@ -141,6 +151,7 @@ def rolling(
         offset=offset,
         overflow=overflow,
     )
+    spec = given_spec(spec, request, "rolling", Spec.make)
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     return _transform(
         df,
@@ -159,9 +170,10 @@ def rolling(
 
 def hopping(
     df: DataFrame = None,
+    spec: Spec | None = None,
     *,
-    on: str,
-    aggs: Mapping[str, Aggregation],
+    on: str | None = None,
+    aggs: Mapping[str, Aggregation] | None = None,
     window: HoppingLike | None = None,
     windows: Iterable[HoppingLike | Query] | None = None,
     every: WindowLike | None = None,
@@ -191,6 +203,8 @@ def hopping(
 
     Args:
         df: DataFrame, batch or streaming; without it, the call returns a function.
+        spec: `slidewise.Spec`, in place of the arguments that make one, from `on` to
+            `overflow`; `hopping(spec=spec)` without a DataFrame.
         on: str, the column of event times.
         window: The length of windows: `"1h"`, a timedelta, an int for integer times; or
             `slidewise.session("30m")`, whose windows end at a gap; `slidewise.rows(n)`;
@@ -238,7 +252,7 @@ def hopping(
         >>> per_hour = hopping(on="t", window="1h", every="5m", aggs={"n": sw.count()})
         >>> df.transform(per_hour)  # doctest: +SKIP
     """
-    spec = Spec.make_hopping(
+    request = given_keywords(
         on=on,
         window=window,
         windows=windows,
@@ -252,6 +266,7 @@ def hopping(
         min_rows=min_rows,
         overflow=overflow,
     )
+    spec = given_spec(spec, request, "hopping", Spec.make_hopping)
     batch = BatchOptions.make(partitions=partitions, split=split, then_by=then_by)
     return _transform(
         df,
@@ -268,13 +283,14 @@ def hopping(
     )
 
 
-def explain(df: DataFrame, **arguments: Any) -> str:
+def explain(df: DataFrame, spec: Spec | None = None, **arguments: Any) -> str:
     """Describes the plan of `rolling` or `hopping`: steps, skewed keys, state, memory.
 
     Also says if a window frame of Spark's own would do as well.
 
     Args:
         df: DataFrame, batch or streaming.
+        spec: `slidewise.Spec`, in place of the arguments that make one.
         arguments: The other arguments of `rolling`, or of `hopping` if `window` is
             among them.
 
@@ -295,7 +311,10 @@ def explain(df: DataFrame, **arguments: Any) -> str:
     """
     hops = {"window", "every"}.intersection(arguments)
     is_hopping = hops or are_hopping(arguments.get("windows"))
-    transform = hopping(**arguments) if is_hopping else rolling(**arguments)
+    if isinstance(spec, Spec):
+        is_hopping = spec.is_hopping
+    call = hopping if is_hopping else rolling
+    transform = call(spec=spec, **arguments)
     assert isinstance(transform, _Transform), "no DataFrame is among the arguments"
     return transform.explain(df)
 

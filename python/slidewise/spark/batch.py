@@ -182,7 +182,7 @@ def _apply(df: Any, plan: BatchPlan) -> Any:
         time = column(spec.arrival or spec.on)
         rows = rows.sortWithinPartitions(*keys, time, *ascending(plan.then_by))
     if bounds is not None:
-        spec = replace(spec, by=(*spec.by, SPLIT))
+        spec = spec.replace(by=(*spec.by, SPLIT))
     function = partition_function(
         spec, order, bounds, tuple(rows.columns), tuple(plan.schema.names)
     )

@@ -5,9 +5,10 @@ Columns and their types are checked where a `Spec` is bound to a table.
 """
 
 import hashlib
+import inspect
 import json
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, SupportsIndex
 
@@ -15,6 +16,7 @@ from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled
 from slidewise.aggregations.custom import Functions
 from slidewise.errors import Argument, SpecError, describe_value
+from slidewise.hints import suggest_argument
 from slidewise.spec.arguments import check_column_name, one_of, refuse_duplicates
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
@@ -23,6 +25,7 @@ from slidewise.spec.windows import (
     HoppingLike,
     RollingLike,
     WindowSpec,
+    are_hopping,
     hopping_windows,
     parse_lengths,
     rolling_windows,
@@ -35,6 +38,8 @@ __all__ = [
     "Spec",
     "WindowSpec",
     "check_column_name",
+    "given_keywords",
+    "given_spec",
     "one_of",
     "parse_lengths",
     "refuse_by_position",
@@ -51,11 +56,16 @@ OVERFLOW = ("raise", "null")
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Spec:
     """The windows and aggregations of `rolling`, `hopping` and `KeyedWindows`.
 
-    Made by `Spec.make` or `Spec.make_hopping`, which validate their arguments.
+    Functions of slidewise take it in place of their keywords. It takes those of
+    `rolling`, or of `hopping` (with `window=`, `every=` or `empty=`, or with `windows=`
+    if one is a `Query`, a session or `until`).
+
+    Raises:
+        SpecError: If an argument is wrong; the message names the value and the way out.
 
     Attributes:
         on: The column of event times.
@@ -73,7 +83,7 @@ class Spec:
 
     Example:
         >>> import slidewise as sw
-        >>> spec = sw.Spec.make(on="t", windows=["1h", "1d"], aggs={"n": sw.count()})
+        >>> spec = sw.Spec(on="t", windows=["1h", "1d"], aggs={"n": sw.count()})
         >>> spec.results
         ('n_1h', 'n_1d')
     """
@@ -89,6 +99,70 @@ class Spec:
     empty: bool = False
     several: bool = False
     overflow: str = field(default="raise", metadata={"canonical": False})
+
+    def __init__(
+        self,
+        *,
+        on: str | None = None,
+        windows: RollingLike
+        | HoppingLike
+        | Iterable[RollingLike | HoppingLike | Query]
+        | None = None,
+        aggs: Mapping[str, Aggregation] | None = None,
+        by: str | Sequence[str] | None = None,
+        window: HoppingLike | None = None,
+        every: WindowLike | None = None,
+        closed: str | None = None,
+        ties: str = "peers",
+        nan: str = "propagate",
+        arrival: str | None = None,
+        min_rows: int = 0,
+        offset: WindowLike | None = None,
+        empty: bool = False,
+        overflow: str = "raise",
+    ) -> None:
+        """Checks the arguments, which the class documents."""
+        request = given_keywords(
+            on=on,
+            windows=windows,
+            aggs=aggs,
+            by=by,
+            window=window,
+            every=every,
+            closed=closed,
+            ties=ties,
+            nan=nan,
+            arrival=arrival,
+            min_rows=min_rows,
+            offset=offset,
+            empty=empty,
+            overflow=overflow,
+        )
+        made = given_spec(None, request, "Spec")
+        self._set({each.name: getattr(made, each.name) for each in fields(self)})
+
+    def _set(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def _of(cls, **values: Any) -> "Spec":
+        """A Spec of these attributes, which are valid."""
+        spec = object.__new__(cls)
+        spec._set({"empty": False, "several": False, "overflow": "raise", **values})
+        return spec
+
+    def replace(self, **changes: Any) -> "Spec":
+        """The same with other values of some attributes, which must be valid.
+
+        Example:
+            >>> import slidewise as sw
+            >>> spec = sw.Spec(on="t", windows="1h", aggs={"n": sw.count()})
+            >>> spec.replace(by=("k",)).columns
+            ('t', 'k')
+        """
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return self._of(**(values | changes))
 
     @classmethod
     def make(
@@ -118,7 +192,7 @@ class Spec:
             >>> spec.columns, spec.results
             (('t',), ('n_1h',))
         """
-        spec = cls(
+        spec = cls._of(
             on=check_column_name(on, "on"),
             by=_names(by),
             windows=rolling_windows(windows, one_of(closed, "closed", CLOSED), offset),
@@ -167,7 +241,7 @@ class Spec:
         """
         if not isinstance(empty, bool):
             raise SpecError(Argument("empty"), f" takes True or False, got {empty!r}")
-        spec = cls(
+        spec = cls._of(
             on=check_column_name(on, "on"),
             by=_names(by),
             windows=hopping_windows(window, windows, every, offset, empty, closed),
@@ -224,6 +298,105 @@ class Spec:
     def hash(self) -> str:
         """The SHA-256 of `canonical` in hex, which checkpoints compare."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+
+def given_spec(
+    spec: Spec | None,
+    request: Mapping[str, Any],
+    caller: str,
+    make: Callable[..., Spec] | None = None,
+) -> Spec:
+    """Gives the Spec of a call, from a Spec or from keywords.
+
+    Args:
+        spec: The Spec, or None.
+        request: The keywords, as `given_keywords` gives them.
+        caller: The function, for messages.
+        make: `Spec.make` or `Spec.make_hopping`, where the function takes the windows
+            of one alone.
+
+    Raises:
+        SpecError: If there are both, or one is wrong.
+        TypeError: If a keyword is unknown.
+    """
+    if spec is None:
+        return _from_keywords(request, caller, make)
+    if not isinstance(spec, Spec):
+        raise SpecError(
+            f"{caller} takes a Spec or the keywords of rolling and hopping, such as "
+            f"on='t', windows='1h', aggs={{'n': sw.count()}}; got {spec!r:.200}"
+        )
+    if request:
+        names = ", ".join(f"{name}=" for name in request)
+        raise SpecError(
+            f"{names} belong{'s' * (len(request) == 1)} in the Spec: give a Spec or "
+            "keywords, not both"
+        )
+    if make is not None and spec.is_hopping != (make == Spec.make_hopping):
+        kind, other = "one per row", "rolling"
+        if spec.is_hopping:
+            kind, other = "not one per row", "hopping"
+        raise SpecError(f"the windows of the Spec are {kind}: give it to {other}")
+    return spec
+
+
+def _from_keywords(
+    request: Mapping[str, Any], caller: str, make: Callable[..., Spec] | None
+) -> Spec:
+    """Makes a Spec from keywords of `rolling` or `hopping`.
+
+    Raises:
+        SpecError: If some are missing or wrong.
+        TypeError: If a keyword is unknown.
+    """
+    if make is None and "window" in request and "windows" in request:
+        raise SpecError("give windows= for rolling, or window= for hopping, not both")
+    windows = request.get("windows")
+    if isinstance(windows, Iterator):
+        windows = [*windows]
+        request = {**request, "windows": windows}
+    window = "window" if "window" in request else "windows"
+    needed = ["on", "aggs"] if make == Spec.make_hopping else ["on", window, "aggs"]
+    if make is None:
+        hops = {"window", "every", "empty"}.intersection(request)
+        make = Spec.make_hopping if hops or are_hopping(windows) else Spec.make
+    missing = [name for name in needed if name not in request]
+    if missing:
+        names = ", ".join(f"{name}=" for name in missing)
+        raise SpecError(
+            f"{names} {'is' if len(missing) == 1 else 'are'} missing"
+            if caller == "Spec"
+            else f"a Spec, or {names}, is missing"
+        )
+    known = inspect.signature(make).parameters
+    for name in request:
+        if name not in known:
+            raise TypeError(
+                f"{caller}() with {window}= takes no keyword argument {name!r}"
+                f"{suggest_argument(name, known)}"
+            )
+    return make(**request)
+
+
+def given_keywords(**keywords: Any) -> dict[str, Any]:
+    """The keywords of `rolling` or `hopping` that differ from their defaults.
+
+    Example:
+        >>> given_keywords(on="t", every=None, closed=None, ties="rows")
+        {'on': 't', 'ties': 'rows'}
+    """
+    defaults = {
+        name: parameter.default
+        for make in (Spec.make, Spec.make_hopping)
+        for name, parameter in inspect.signature(make).parameters.items()
+        if parameter.default is not parameter.empty
+    }
+
+    def is_default(name: str, value: Any) -> bool:
+        default = defaults.get(name)
+        return type(value) is type(default) and value == default
+
+    return {name: v for name, v in keywords.items() if not is_default(name, v)}
 
 
 def _record(value: Any) -> Any:

@@ -9,15 +9,20 @@ from typing import Any
 
 import slidewise._core as _core
 from slidewise.aggregations import Aggregation
-from slidewise.errors import SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
-from slidewise.spec.data_driven import Until
-from slidewise.spec.durations import Session, WindowLike
+from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
-from slidewise.spec.spec import HoppingLike, RollingLike, Spec, WindowSpec
+from slidewise.spec.spec import (
+    HoppingLike,
+    RollingLike,
+    Spec,
+    WindowSpec,
+    given_keywords,
+    given_spec,
+)
 from slidewise.table.kernel_call import KernelCall, resolve_threads
 
 __all__ = ["explain", "explain_spec"]
@@ -59,9 +64,10 @@ _MIN_ROWS_FOR_THREADS = 2 << 14
 @with_hints
 def explain(
     table: Any,
+    spec: Spec | None = None,
     *,
-    on: str,
-    aggs: Mapping[str, Aggregation],
+    on: str | None = None,
+    aggs: Mapping[str, Aggregation] | None = None,
     windows: RollingLike | Iterable[RollingLike | HoppingLike | Query] | None = None,
     window: HoppingLike | None = None,
     every: WindowLike | None = None,
@@ -83,6 +89,7 @@ def explain(
 
     Args:
         table: A table that `rolling` takes.
+        spec: A `Spec`, in place of the arguments that make one: all but `threads`.
         on: The column of event times.
         aggs: Names and aggregations.
         windows: The windows of `rolling`, or several of `hopping`.
@@ -122,44 +129,24 @@ def explain(
           of floats
         about 40 ns per row on one core
     """
-    if (windows is None) == (window is None):
-        raise SpecError("give either windows= (rolling) or window= (hopping)")
-    if windows is not None and every is None and not _are_hopping(windows):
-        spec = Spec.make(
-            on=on,
-            windows=windows,  # type: ignore[arg-type]
-            aggs=aggs,
-            by=by,
-            closed=closed or "right",
-            ties=ties,
-            nan=nan,
-            arrival=arrival,
-            min_rows=min_rows,
-            offset=offset,
-            overflow=overflow,
-        )
-    else:
-        spec = Spec.make_hopping(
-            on=on,
-            window=window,
-            windows=windows,  # type: ignore[arg-type]
-            aggs=aggs,
-            every=every,
-            by=by,
-            offset=offset,
-            empty=empty,
-            closed=closed,
-            nan=nan,
-            min_rows=min_rows,
-            overflow=overflow,
-        )
+    request = given_keywords(
+        on=on,
+        windows=windows,
+        window=window,
+        aggs=aggs,
+        every=every,
+        by=by,
+        offset=offset,
+        empty=empty,
+        closed=closed,
+        ties=ties,
+        nan=nan,
+        arrival=arrival,
+        min_rows=min_rows,
+        overflow=overflow,
+    )
+    spec = given_spec(spec, request, "explain")
     return explain_spec(table, spec, threads=threads)
-
-
-def _are_hopping(windows: object) -> bool:
-    """Whether some of `windows=` are of `hopping` alone."""
-    each = windows if isinstance(windows, Sequence) else ()
-    return any(isinstance(one, Query | Session | Until) for one in each)
 
 
 def explain_spec(table: Any, spec: Spec, *, threads: int | None = None) -> str:

@@ -19,7 +19,13 @@ from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
-from slidewise.spec.spec import HoppingLike, Spec, WindowSpec
+from slidewise.spec.spec import (
+    HoppingLike,
+    Spec,
+    WindowSpec,
+    given_keywords,
+    given_spec,
+)
 from slidewise.table.batched_rolling import describe_window
 from slidewise.table.kernel_call import (
     KernelCall,
@@ -37,9 +43,10 @@ TableT = TypeVar("TableT")
 @with_hints
 def hopping(
     table: TableT,
+    spec: Spec | None = None,
     *,
-    on: str,
-    aggs: Mapping[str, Aggregation],
+    on: str | None = None,
+    aggs: Mapping[str, Aggregation] | None = None,
     window: HoppingLike | None = None,
     windows: Iterable[HoppingLike | Query] | None = None,
     every: WindowLike | None = None,
@@ -63,6 +70,7 @@ def hopping(
 
     Args:
         table: A table that `rolling` takes, in any order.
+        spec: A `Spec`, in place of the arguments that make one: all but `threads`.
         on: The column of event times.
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
         window: The length of windows (`"1h"`, a `timedelta`, an int for integer times,
@@ -132,7 +140,7 @@ def hopping(
         >>> twos.to_pylist()
         [{'window_start': 1, 'window_end': 4, 'n': 2}]
     """
-    spec = Spec.make_hopping(
+    request = given_keywords(
         on=on,
         window=window,
         windows=windows,
@@ -146,6 +154,7 @@ def hopping(
         min_rows=min_rows,
         overflow=overflow,
     )
+    spec = given_spec(spec, request, "hopping", Spec.make_hopping)
     return hopping_spec(table, spec, threads=threads)
 
 

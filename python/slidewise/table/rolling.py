@@ -15,7 +15,13 @@ from slidewise.frames.base import refuse_taken, require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
 from slidewise.spec.durations import WindowLike
-from slidewise.spec.spec import RollingLike, Spec, refuse_delta
+from slidewise.spec.spec import (
+    RollingLike,
+    Spec,
+    given_keywords,
+    given_spec,
+    refuse_delta,
+)
 from slidewise.table.asof import query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
 
@@ -27,12 +33,13 @@ TableT = TypeVar("TableT")
 @overload
 def rolling(
     table: TableT,
+    spec: Spec | None = None,
     *,
-    on: str,
-    windows: RollingLike | Iterable[RollingLike],
-    aggs: Mapping[str, Aggregation],
+    on: str | None = None,
+    windows: RollingLike | Iterable[RollingLike] | None = None,
+    aggs: Mapping[str, Aggregation] | None = None,
     by: str | Sequence[str] | None = None,
-    closed: str = "right",
+    closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
     arrival: str | None = None,
@@ -47,12 +54,13 @@ def rolling(
 @overload
 def rolling(
     table: Any,
+    spec: Spec | None = None,
     *,
-    on: str,
-    windows: RollingLike | Iterable[RollingLike],
-    aggs: Mapping[str, Aggregation],
+    on: str | None = None,
+    windows: RollingLike | Iterable[RollingLike] | None = None,
+    aggs: Mapping[str, Aggregation] | None = None,
     by: str | Sequence[str] | None = None,
-    closed: str = "right",
+    closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
     arrival: str | None = None,
@@ -67,12 +75,13 @@ def rolling(
 @with_hints
 def rolling(
     table: Any,
+    spec: Spec | None = None,
     *,
-    on: str,
-    windows: RollingLike | Iterable[RollingLike],
-    aggs: Mapping[str, Aggregation],
+    on: str | None = None,
+    windows: RollingLike | Iterable[RollingLike] | None = None,
+    aggs: Mapping[str, Aggregation] | None = None,
     by: str | Sequence[str] | None = None,
-    closed: str = "right",
+    closed: str | None = None,
     ties: str = "peers",
     nan: str = "propagate",
     arrival: str | None = None,
@@ -101,6 +110,8 @@ def rolling(
             with `__arrow_c_stream__`, such as a DuckDB relation (the result is a
             pyarrow Table). In pandas the names of index levels work like columns. For
             PySpark DataFrames use `slidewise.spark.rolling`.
+        spec: A `Spec`, in place of the arguments that make one: all but `at` and
+            `threads`.
         on: The column of event times: timestamps of any unit and zone, dates, durations
             or integers.
         windows: One window or several: `"90s"`, `"15m"`, `"1h"`, `"7d"`, a `timedelta`
@@ -110,7 +121,8 @@ def rolling(
             where clocks change.
         aggs: Names and aggregations, such as `{"avg": sw.mean("price")}`.
         by: The key column, or several: each key has its own windows. Null is a key.
-        closed: The ends that belong to the window: "right", "left", "both", "neither".
+        closed: The ends that belong to the window: "right" (the default), "left",
+            "both" or "neither".
         ties: Whether the window of a row includes all rows of its time ("peers", as in
             SQL), or only those up to it in the table ("rows", as in pandas). Windows
             that end before the row (`closed="left"` and "neither") include none of
@@ -159,7 +171,7 @@ def rolling(
         >>> out["n_2"].to_pylist(), out["km_10rows"].to_pylist()
         ([1, 2, 1], [3, 8, 4])
     """
-    spec = Spec.make(
+    request = given_keywords(
         on=on,
         windows=windows,
         aggs=aggs,
@@ -172,6 +184,7 @@ def rolling(
         offset=offset,
         overflow=overflow,
     )
+    spec = given_spec(spec, request, "rolling", Spec.make)
     return rolling_spec(table, spec, at, threads=threads)
 
 
