@@ -79,6 +79,54 @@ pub trait Monoid: Clone + Send + Sync + 'static {
         }
         acc
     }
+
+    /// Appends the folds of `acc` and the first one, two and so on of a run behind it. This
+    /// and the next two are overridden where many partials are made faster than one by one.
+    fn folds(&self, run: &[Self::In], acc: Self::Partial, out: &mut Vec<Self::Partial>) {
+        folds_one_by_one(self, run, acc, out);
+    }
+
+    /// Appends the folds of the last one, two and so on of a run, and `acc` behind them.
+    fn folds_back(&self, run: &[Self::In], acc: Self::Partial, out: &mut Vec<Self::Partial>) {
+        folds_back_one_by_one(self, run, acc, out);
+    }
+
+    /// Appends `combine(older[a], younger[b])` for each pair of places.
+    fn combine_pairs(
+        &self,
+        (older, younger): (&[Self::Partial], &[Self::Partial]),
+        pairs: &[(u32, u32)],
+        out: &mut Vec<Self::Partial>,
+    ) {
+        let both = |(a, b): &(u32, u32)| self.combine(&older[*a as usize], &younger[*b as usize]);
+        out.extend(pairs.iter().map(both));
+    }
+}
+
+/// What [`Monoid::folds`] does.
+pub fn folds_one_by_one<M: Monoid>(
+    monoid: &M,
+    run: &[M::In],
+    mut acc: M::Partial,
+    out: &mut Vec<M::Partial>,
+) {
+    for value in run {
+        monoid.absorb(&mut acc, value);
+        out.push(acc.clone());
+    }
+}
+
+/// What [`Monoid::folds_back`] does.
+pub fn folds_back_one_by_one<M: Monoid>(
+    monoid: &M,
+    run: &[M::In],
+    mut acc: M::Partial,
+    out: &mut Vec<M::Partial>,
+) {
+    for value in run.iter().rev() {
+        acc = monoid.combine(&monoid.lift(value), &acc);
+        out.push(acc.clone());
+    }
 }
 
 /// A monoid for which `combine(a, b)` is `combine(b, a)`, whatever a and b: entries may be

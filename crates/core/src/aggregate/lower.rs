@@ -4,7 +4,7 @@ use super::component::get_i128;
 use super::component::presence::VALUE;
 use super::moments::{Scaled, times_power};
 use super::twofold::Twofold;
-use super::{Answer, Cell, DType, extreme_value};
+use super::{Answer, Cell, DType, NumberRun, extreme_value};
 
 /// How one answer comes out of the components. Fields are word offsets.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +139,41 @@ impl Lower {
                 count => self.of_some(words, count as f64),
             },
         }
+    }
+
+    /// The answers over many partials; false if one is no number.
+    pub(super) fn run<P: AsRef<[u64]>>(self, partials: &[P], run: &mut NumberRun) -> bool {
+        run.bits.clear();
+        run.missing.clear();
+        let partials = partials.iter().map(AsRef::as_ref);
+        match self {
+            Self::Count(at) => run.bits.extend(partials.map(|words| words[at])),
+            Self::SumF(at) => {
+                for words in partials {
+                    let sum = Twofold::from_words(&words[at..]);
+                    run.put((!sum.is_empty()).then(|| sum.value().to_bits()));
+                }
+            }
+            Self::Extreme { at, n, min, dtype } => {
+                for words in partials {
+                    let value = || extreme_value(words[at] as i64, dtype, min);
+                    run.put((words[n] > 0).then(value));
+                }
+            }
+            Self::Best { .. } => return false,
+            _ => {
+                for words in partials {
+                    match self.answer::<i64>(words) {
+                        Answer::I64(value) => run.put(Some(value as u64)),
+                        Answer::F64(value) => run.put(Some(value.to_bits())),
+                        Answer::Bool(value) => run.put(Some(u64::from(value))),
+                        Answer::Null => run.put(None),
+                        _ => return false,
+                    }
+                }
+            }
+        }
+        true
     }
 
     /// The answer over `count` > 0 values.

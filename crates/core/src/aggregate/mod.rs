@@ -11,6 +11,7 @@ pub mod collect;
 pub mod column;
 mod common;
 pub mod component;
+mod component_runs;
 pub mod counted;
 pub mod deferred;
 pub mod holistic;
@@ -273,11 +274,36 @@ impl<T> Answer<T> {
     }
 }
 
+/// Some answers of one aggregation, all of them integers or all of them floats.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NumberRun {
+    /// Integers and truth values as they are, floats as their bits; anything if missing.
+    pub bits: Vec<u64>,
+    /// The places of missing answers.
+    pub missing: Vec<usize>,
+}
+
+impl NumberRun {
+    #[inline]
+    fn put(&mut self, bits: Option<u64>) {
+        if bits.is_none() {
+            self.missing.push(self.bits.len());
+        }
+        self.bits.push(bits.unwrap_or(0));
+    }
+}
+
 /// A monoid that knows how to read rows and lower partials.
 pub trait Aggregation<T>: Monoid {
     fn entry(&self, row: &[Cell<T>]) -> Entry<Self>;
     /// Appends one answer per requested aggregation, in order of request.
     fn answers(&self, partial: &Self::Partial, out: &mut Vec<Answer<T>>);
+
+    /// The answers over many partials, a column per requested aggregation; false if one of
+    /// them is no number, or this monoid answers one by one.
+    fn answer_columns(&self, _partials: &[Self::Partial], _columns: &mut Vec<NumberRun>) -> bool {
+        false
+    }
 
     /// Entries of all rows of `columns`, in their order.
     fn stage_columns(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>

@@ -5,12 +5,17 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use super::column::{Column, Values, stage_raw, stage_rows};
 use super::common::Common;
 use super::component::Component;
+use super::component_runs;
 use super::lower::Lower;
 use super::op::Op;
-use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
-use crate::monoid::{Entry, HandleSlot, Invertible, Law, Monoid, Selective};
+use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind, NumberRun};
+use crate::batch::Batch;
+use crate::monoid::{
+    Entry, HandleSlot, Invertible, Law, Monoid, Selective, folds_back_one_by_one, folds_one_by_one,
+};
 use crate::snapshot::{Codec, Reader, Result, damaged};
 
 /// A row or a partial as words: an array where the size is small, boxed otherwise.
@@ -415,6 +420,25 @@ impl<R: Words + HandleSlot, P: Words> Monoid for Record<R, P> {
         }
         out
     }
+    fn folds(&self, run: &[R], acc: P, out: &mut Vec<P>) {
+        match self.plan.absorbs {
+            true => component_runs::folds(&self.plan.components, run, &acc, out),
+            false => folds_one_by_one(self, run, acc, out),
+        }
+    }
+    fn folds_back(&self, run: &[R], acc: P, out: &mut Vec<P>) {
+        match self.plan.absorbs {
+            true => component_runs::folds_back(&self.plan.components, run, &acc, out),
+            false => folds_back_one_by_one(self, run, acc, out),
+        }
+    }
+    fn combine_pairs(&self, sides: (&[P], &[P]), pairs: &[(u32, u32)], out: &mut Vec<P>) {
+        let from = out.len();
+        out.resize(from + pairs.len(), P::zeroed(self.plan.words));
+        for component in &self.plan.components {
+            component.combine_pairs(sides, pairs, &mut out[from..]);
+        }
+    }
     fn read_in(&self, input: &mut Reader<'_>) -> Result<R> {
         sized(R::read(input)?, self.plan.columns)
     }
@@ -483,90 +507,38 @@ impl<T, R: Words + HandleSlot, P: Words> Aggregation<T> for Record<R, P> {
         let lowers = self.plan.lowers.iter();
         out.extend(lowers.map(|lower| lower.answer(partial.as_ref())));
     }
+    fn stage_columns(&self, times: Vec<i64>, columns: &[Column<'_, T>]) -> Batch<Self>
+    where
+        T: Clone,
+    {
+        let row = |word| {
+            let mut row = R::zeroed(1);
+            row.as_mut()[0] = word;
+            row
+        };
+        match columns {
+            [
+                Column {
+                    values: Values::F64(values),
+                    validity: None,
+                },
+            ] => stage_raw(times, values.iter().map(|v| row(v.to_bits())).collect()),
+            [
+                Column {
+                    values: Values::I64(values),
+                    validity: None,
+                },
+            ] => stage_raw(times, values.iter().map(|v| row(*v as u64)).collect()),
+            _ => stage_rows(self, times, columns),
+        }
+    }
+    fn answer_columns(&self, partials: &[P], columns: &mut Vec<NumberRun>) -> bool {
+        let lowers = &self.plan.lowers;
+        columns.resize(lowers.len(), NumberRun::default());
+        let mut pairs = lowers.iter().zip(columns);
+        pairs.all(|(lower, column)| lower.run(partials, column))
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn common_records_are_what_their_components_make() {
-        let values = [
-            0.1,
-            0.0,
-            1e300,
-            3.5,
-            1e-9,
-            f64::INFINITY,
-            -2.0,
-            f64::NAN,
-            7e5,
-        ];
-        for kind in [
-            Kind::Mean,
-            Kind::GeometricMean,
-            Kind::Variance,
-            Kind::Stddev,
-        ] {
-            let agg = AggSpec {
-                kind,
-                of: Some(1),
-                by: None,
-                ddof: 1,
-            };
-            let dtypes = [DType::I64, DType::F64];
-            let record = Record::<[u64; 2], [u64; 8]>::new(RecordPlan::new(&[agg], &dtypes));
-            assert!(record.plan.common.is_some(), "{kind:?}");
-            let mut partials = vec![record.identity()];
-            for value in values {
-                let row = [9, f64::to_bits(value)];
-                let lifted = record.lift(&row);
-                assert_eq!(lifted, record.lift_with(|col| Some(row[col])));
-                partials.push(lifted);
-            }
-            for at in 0..400 {
-                let (a, b) = (
-                    partials[at * 7 % partials.len()],
-                    partials[at % partials.len()],
-                );
-                let whole = record.combine(&a, &b);
-                assert_eq!(whole, record.combine_each(&a, &b), "{kind:?} {a:?} {b:?}");
-                partials.push(whole);
-            }
-        }
-        let sums = [Kind::Sum, Kind::Count].map(|kind| AggSpec {
-            kind,
-            of: Some(0),
-            by: None,
-            ddof: 1,
-        });
-        let other = RecordPlan::new(&sums, &[DType::F64]);
-        assert!(other.common.is_none());
-    }
-
-    #[test]
-    fn a_row_is_absorbed_as_it_is_lifted_and_combined() {
-        use Kind::{All, Any, BitAnd, BitOr, BitXor, Count, First, Last, Max, Min, Sum};
-        let agg = |kind, col| AggSpec {
-            kind,
-            of: Some(col),
-            by: None,
-            ddof: 1,
-        };
-        let ints = [Any, All, BitAnd, BitOr, BitXor, Sum, Min, Max, First, Last];
-        let floats = [Count, Sum, Min, Max];
-        let ints = ints.into_iter().map(|kind| agg(kind, 0));
-        let aggs: Vec<_> = ints.chain(floats.map(|kind| agg(kind, 1))).collect();
-        let record =
-            Record::<[u64; 2], Box<[u64]>>::new(RecordPlan::new(&aggs, &[DType::I64, DType::F64]));
-        assert!(record.plan.absorbs);
-        let (mut absorbed, mut combined) = (record.identity(), record.identity());
-        for step in 0_i64..200 {
-            let float = [0.1, -0.0, 1e300, -3.5, 1e-9][step as usize % 5];
-            let row = [(step * 37 % 11 - 5) as u64, f64::to_bits(float)];
-            record.absorb(&mut absorbed, &row);
-            combined = record.combine(&combined, &record.lift(&row));
-            assert_eq!(absorbed, combined, "step {step}");
-        }
-    }
-}
+mod tests;

@@ -1,32 +1,23 @@
-//! The answers of a key at some times, over several windows.
+//! The answers of keys at times, over several windows.
 //!
 //! Windows that end together share their folds: from the shortest on, each adds the entries
-//! before those of the one before. Many times of one key, in order, share more, as in the
-//! Two-Stacks algorithm: what all their windows hold is folded once, the entries before it
-//! from the last time back, and those behind it from the first time on.
-//!
-//! ```text
-//! window at the first time   |-----------------------|
-//! window at the last time           |------------------------|
-//! in all of them                    |----------------|
-//! folded back                |------|
-//! folded on                                          |-------|
-//! ```
+//! before those of the one before. Many times of one key, in order, share more
+//! ([`Sliding`]). The folds of many rows are answered together, column by column.
 
 use std::cmp::Reverse;
 
 use super::Visit;
 use super::blocks::absorb;
 use super::shard::{Placed, Shard};
-use crate::aggregate::{Aggregation, Answer};
+use super::sliding::{FEW, Sliding};
+use crate::aggregate::{Aggregation, Answer, NumberRun};
 use crate::monoid::Entry;
-use crate::rolling::Span;
+use crate::rolling::{Filling, Span};
 
-/// So many times share their folds.
-const TOGETHER: usize = 64;
-/// Fewer do not.
-const FEW: usize = 4;
-
+/// So many times of a key share their folds.
+const TOGETHER: usize = 128;
+/// So many rows are answered together.
+const ROWS: usize = 256;
 /// So many times are compared one by one.
 const SHORT: usize = 16;
 
@@ -39,28 +30,18 @@ pub(super) struct Point<'a, A: Aggregation<i64>> {
     pub plus: Option<&'a Entry<A>>,
 }
 
-/// A window at some times in order: the folds of its entries that they share.
-#[derive(Debug)]
-struct Slide<P> {
-    /// By time, the fold of the entries before those in all windows.
-    before: Vec<Option<P>>,
-    /// Of those in all windows, and behind them up to the time that is answered.
-    rest: Option<P>,
-    /// Where the window at the time before ended.
-    end: i64,
-}
-
-/// Receives the place of the time, and what [`Visit`] does.
-pub(super) type VisitEach<'a> = dyn FnMut(usize, usize, &[Answer<i64>]) + 'a;
-
 /// Answers at times of keys, with memory that serves all of them.
 pub(super) struct Answering<'a, A: Aggregation<i64>> {
     monoid: &'a A,
     /// With their places: those with equal ends together, from the shortest on.
     spans: Vec<(usize, &'a Span)>,
+    /// By span, the folds of rows that are not answered yet.
+    folds: Vec<Vec<A::Partial>>,
+    /// The first of these rows.
+    first: usize,
+    sliding: Sliding<A::Partial>,
     answers: Vec<Answer<i64>>,
-    /// As the spans; none for a window that shares nothing.
-    slides: Vec<Option<Slide<A::Partial>>>,
+    columns: Vec<NumberRun>,
 }
 
 impl<'a, A: Aggregation<i64>> Answering<'a, A> {
@@ -68,22 +49,36 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         Self {
             monoid,
             spans: by_end(spans),
+            folds: spans.iter().map(|_| Vec::new()).collect(),
+            first: 0,
+            sliding: Sliding::default(),
             answers: Vec::new(),
-            slides: Vec::new(),
+            columns: Vec::new(),
         }
     }
 
     /// The answers at a time, by window.
     pub fn answer(&mut self, shard: &Shard<A>, point: &Point<'_, A>, visit: &mut Visit<'_>) {
+        self.fold(shard, point);
+        for place in 0..self.spans.len() {
+            let span = self.spans[place].0;
+            if let Some(fold) = self.folds[span].pop() {
+                self.lower(&fold);
+                visit(span, &self.answers);
+            }
+        }
+    }
+
+    /// Folds the windows at a time, which are a row.
+    pub fn fold(&mut self, shard: &Shard<A>, point: &Point<'_, A>) {
         if let Some(raw) = shard.raw(point.number)
             && point.plus.is_none()
         {
-            return self.answer_raw(raw, point.at, visit);
+            return self.fold_raw(raw, point.at);
         }
         let mut acc: Option<A::Partial> = None;
         let mut known: Option<(i64, i64)> = None;
-        for place in 0..self.spans.len() {
-            let (index, span) = self.spans[place];
+        for (index, span) in &self.spans {
             let (lo, hi) = bounds(span, point.at);
             let is_longer = known.is_some_and(|(_, to)| to == hi) && lo <= hi;
             let end = match known {
@@ -105,17 +100,17 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
                 absorb(self.monoid, &mut acc, plus);
             }
             known = (lo <= hi).then_some((lo, hi));
-            self.visit(acc.as_ref(), |answers| visit(index, answers));
+            let fold = acc.clone().unwrap_or_else(|| self.monoid.identity());
+            self.folds[*index].push(fold);
         }
     }
 
     /// The same where all entries are at hand.
-    fn answer_raw(&mut self, (times, values): (&[i64], &[A::In]), at: i64, visit: &mut Visit<'_>) {
+    fn fold_raw(&mut self, (times, values): (&[i64], &[A::In]), at: i64) {
         let mut acc: Option<A::Partial> = None;
         // The first entry of the window before, and where the window ends.
         let mut known: Option<(usize, i64)> = None;
-        for place in 0..self.spans.len() {
-            let (index, span) = self.spans[place];
+        for (index, span) in &self.spans {
             let (lo, hi) = bounds(span, at);
             let longer = known.filter(|(_, to)| *to == hi && lo <= hi);
             let end = longer.map_or_else(|| places_until(times, hi), |(first, _)| first);
@@ -134,93 +129,50 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
                 });
             }
             known = (lo <= hi).then_some((first, hi));
-            self.visit(acc.as_ref(), |answers| visit(index, answers));
+            let fold = acc.clone().unwrap_or_else(|| self.monoid.identity());
+            self.folds[*index].push(fold);
         }
     }
 
-    /// The answers of a key at times in order, by time and window.
-    pub fn answer_all(
-        &mut self,
-        shard: &Shard<A>,
-        number: Option<u32>,
-        times: &[Placed],
-        visit: &mut VisitEach<'_>,
-    ) {
-        for (chunk, together) in times.chunks(TOGETHER).enumerate() {
-            let first = chunk * TOGETHER;
-            if together.len() >= FEW {
-                self.slide(shard, number, together, &mut |at, span, answers| {
-                    visit(first + at, span, answers);
-                });
-                continue;
+    /// Folds the windows of a key at times in order, which are so many rows.
+    pub fn fold_all(&mut self, shard: &Shard<A>, number: Option<u32>, times: &[Placed]) {
+        if times.len() < FEW {
+            for time in times {
+                let (at, plus) = (time.time(), None);
+                self.fold(shard, &Point { number, at, plus });
             }
-            for (at, time) in together.iter().enumerate() {
-                let point = Point {
-                    number,
-                    at: time.time(),
-                    plus: None,
-                };
-                self.answer(shard, &point, &mut |span, answers| {
-                    visit(first + at, span, answers);
-                });
+            return;
+        }
+        for together in times.chunks(TOGETHER) {
+            self.sliding.forget();
+            for (index, span) in &self.spans {
+                let folds = &mut self.folds[*index];
+                self.sliding
+                    .slide(self.monoid, (shard, number), together, span, folds);
             }
         }
     }
 
-    /// The same for a few times, which share folds.
-    fn slide(
-        &mut self,
-        shard: &Shard<A>,
-        number: Option<u32>,
-        times: &[Placed],
-        visit: &mut VisitEach<'_>,
-    ) {
-        let mut slides = std::mem::take(&mut self.slides);
-        slides.clear();
-        let begun = self.spans.iter();
-        slides.extend(begun.map(|(_, span)| self.begin(shard, number, times, span)));
-        for (at, time) in times.iter().enumerate() {
-            // The entries that windows with equal ends take in.
-            let mut taken: Option<(i64, i64, Option<A::Partial>)> = None;
-            for (place, slide) in slides.iter_mut().enumerate() {
-                let (index, span) = self.spans[place];
-                let (lo, hi) = bounds(span, time.time());
-                let Some(slide) = slide else {
-                    let mut whole = None;
-                    shard.fold(self.monoid, number, (lo, hi), &mut whole);
-                    self.visit(whole.as_ref(), |answers| visit(at, index, answers));
-                    continue;
-                };
-                if slide.end < hi {
-                    let range = (slide.end + 1, hi);
-                    if taken
-                        .as_ref()
-                        .is_none_or(|(from, to, _)| (*from, *to) != range)
-                    {
-                        let mut new = None;
-                        shard.fold(self.monoid, number, range, &mut new);
-                        taken = Some((range.0, range.1, new));
-                    }
-                    if let Some((_, _, Some(new))) = &taken {
-                        self.join(&mut slide.rest, new);
-                    }
-                    slide.end = hi;
-                }
-                match (slide.before[at].take(), &slide.rest) {
-                    (Some(older), Some(rest)) => {
-                        let whole = self.monoid.combine(&older, rest);
-                        self.visit(Some(&whole), |answers| visit(at, index, answers));
-                    }
-                    (Some(whole), None) => {
-                        self.visit(Some(&whole), |answers| visit(at, index, answers));
-                    }
-                    (None, rest) => {
-                        self.visit(rest.as_ref(), |answers| visit(at, index, answers));
-                    }
+    /// Answers the rows that were folded, if they are many or `all` is wanted.
+    pub fn put(&mut self, all: bool, filling: &mut Filling<'_, '_>) {
+        let rows = self.folds.first().map_or(0, Vec::len);
+        if rows < ROWS && !all && !self.monoid.wide() {
+            return;
+        }
+        let mut folds = std::mem::take(&mut self.folds);
+        for (span, folds) in folds.iter_mut().enumerate() {
+            if self.monoid.answer_columns(folds, &mut self.columns) {
+                filling.put_columns(span, self.first, &self.columns);
+            } else {
+                for (row, fold) in (self.first..).zip(folds.iter()) {
+                    self.lower(fold);
+                    filling.put(span, row, &self.answers);
                 }
             }
+            folds.clear();
         }
-        self.slides = slides;
+        self.folds = folds;
+        self.first += rows;
     }
 
     /// The time of the first entry of a window without which, and without those before it, the
@@ -245,7 +197,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
             if let Some(plus) = point.plus.filter(|_| holds_plus && from <= point.at) {
                 absorb(self.monoid, &mut fold, plus);
             }
-            self.visit(fold.as_ref(), |_| ());
+            self.lower(&fold.unwrap_or_else(|| self.monoid.identity()));
             self.answers.truncate(compared);
             match &before {
                 None => before = Some(self.answers.clone()),
@@ -261,55 +213,10 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         }
     }
 
-    /// What the windows of a span at times in order share, if they all overlap.
-    fn begin(
-        &self,
-        shard: &Shard<A>,
-        number: Option<u32>,
-        times: &[Placed],
-        span: &Span,
-    ) -> Option<Slide<A::Partial>> {
-        let last = times.len() - 1;
-        let (_, end) = bounds(span, times[0].time());
-        let (mut from, _) = bounds(span, times[last].time());
-        if from > end {
-            return None;
-        }
-        let mut rest = None;
-        shard.fold(self.monoid, number, (from, end), &mut rest);
-        let mut before = vec![None; times.len()];
-        for at in (0..last).rev() {
-            let (lo, _) = bounds(span, times[at].time());
-            let mut older = None;
-            if lo < from {
-                shard.fold(self.monoid, number, (lo, from - 1), &mut older);
-            }
-            from = lo;
-            before[at] = match (older, &before[at + 1]) {
-                (Some(older), Some(younger)) => Some(self.monoid.combine(&older, younger)),
-                (older, younger) => older.or_else(|| younger.clone()),
-            };
-        }
-        Some(Slide { before, rest, end })
-    }
-
-    /// Combines a partial behind another.
-    fn join(&self, acc: &mut Option<A::Partial>, new: &A::Partial) {
-        *acc = Some(match acc.take() {
-            Some(older) => self.monoid.combine(&older, new),
-            None => new.clone(),
-        });
-    }
-
-    fn visit(&mut self, fold: Option<&A::Partial>, visit: impl FnOnce(&[Answer<i64>])) {
+    /// Keeps the answers over a fold.
+    fn lower(&mut self, fold: &A::Partial) {
         self.answers.clear();
-        match fold {
-            Some(partial) => self.monoid.answers(partial, &mut self.answers),
-            None => self
-                .monoid
-                .answers(&self.monoid.identity(), &mut self.answers),
-        }
-        visit(&self.answers);
+        self.monoid.answers(fold, &mut self.answers);
     }
 }
 

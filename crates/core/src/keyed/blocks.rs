@@ -378,6 +378,40 @@ impl<M: Monoid> Blocks<M> {
         });
     }
 
+    /// Appends to folds those of the last one and the entries `from..to` of a block, one
+    /// after the other; `back`: the last entry first, each before what is folded.
+    pub fn folds(
+        &self,
+        monoid: &M,
+        block: Block,
+        (from, to): (usize, usize),
+        back: bool,
+        folds: &mut Vec<M::Partial>,
+    ) {
+        let last = |folds: &[M::Partial]| folds.last().expect("one to begin with").clone();
+        let (page, start) = split(block.at);
+        if self.any_promoted(page, start + from, start + to) {
+            for step in 0..to - from {
+                let at = if back { to - 1 - step } else { from + step };
+                let one = self.entry(block, at).partial(monoid);
+                let known = last(folds);
+                folds.push(match back {
+                    true => monoid.combine(&one, &known),
+                    false => monoid.combine(&known, &one),
+                });
+            }
+            return;
+        }
+        let (run, known) = (
+            &self.pages[page].values[start + from..start + to],
+            last(folds),
+        );
+        match back {
+            true => monoid.folds_back(run, known, folds),
+            false => monoid.folds(run, known, folds),
+        }
+    }
+
     pub fn bytes(&self) -> usize {
         let entry = size_of::<i64>() + size_of::<M::In>();
         let pages = self.pages.iter().map(|page| {

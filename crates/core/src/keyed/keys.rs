@@ -60,7 +60,7 @@ impl Keys {
     #[inline]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<u32> {
         let found = self.table.find(spread(hash as u32), |(tag, number)| {
-            *tag == hash as u32 && self.key(*number) == key
+            *tag == hash as u32 && are_equal(self.key(*number), key)
         });
         found.map(|(_, number)| *number)
     }
@@ -76,7 +76,7 @@ impl Keys {
         }));
         for (row, found) in rows.iter().zip(&mut found[first..]) {
             let key = keys.key(row.row as usize);
-            if found.is_some_and(|number| self.key(number) != key) {
+            if found.is_some_and(|number| !are_equal(self.key(number), key)) {
                 *found = self.find(row.hash, key);
             }
         }
@@ -153,6 +153,18 @@ impl Keys {
             + self.bytes.capacity()
             + self.free.capacity() * size_of::<u32>()
     }
+}
+
+/// Whether keys are equal. Most take 8 to 16 bytes, which are two words that may overlap.
+#[inline]
+fn are_equal(a: &[u8], b: &[u8]) -> bool {
+    if let (8..=16, Some(first), Some(last)) = (a.len(), a.first_chunk::<8>(), a.last_chunk::<8>())
+    {
+        return a.len() == b.len()
+            && b.first_chunk() == Some(first)
+            && b.last_chunk() == Some(last);
+    }
+    a == b
 }
 
 /// The table takes its place from the low bits, and its tag from the high ones.

@@ -24,6 +24,7 @@ mod rows_only;
 mod run;
 mod shard;
 mod sharded;
+mod sliding;
 mod tree;
 
 use crate::aggregate::column::Column;

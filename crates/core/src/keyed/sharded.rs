@@ -8,12 +8,12 @@ use hashbrown::DefaultHashBuilder;
 use super::answering::{Answering, Point, bounds};
 use super::grid::Grid;
 use super::keys::KeyColumn;
-use super::shard::{Gone, Hashed, Incoming, KeyList, Placed, Shard};
+use super::shard::{Gone, Hashed, Incoming, KeyList, Placed, Shard, sort_placed};
 use super::{Answers, EntryList, Points, Request, Rows, Store, Visit};
 use crate::aggregate::Aggregation;
 use crate::aggregate::column::Column;
 use crate::monoid::Entry;
-use crate::rolling::{Put, Span, fill_columns};
+use crate::rolling::{Filling, Span, fill_columns};
 
 const SHARDS: usize = 16;
 /// Rows that a batch inserts at a time while it holds the lock of a shard.
@@ -98,7 +98,7 @@ impl<A: Aggregation<i64>> Sharded<A> {
         &self,
         spans: &[Span],
         in_order: &[Vec<Placed>],
-        fill: impl FnOnce(&mut Put<'_>),
+        fill: impl FnOnce(&mut Filling<'_, '_>),
     ) -> Answers {
         let mut ranks = vec![0; in_order.iter().map(Vec::len).sum()];
         for (rank, row) in (0..).zip(in_order.iter().flatten()) {
@@ -213,13 +213,14 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let _all = write(&self.batch);
         let gone = self.gone_by_shard(gone);
         for ((shard, of_shard), gone) in self.shards.iter().zip(&by_shard).zip(&gone) {
-            let mut placed = self.place(shard, rows.keys, &incoming.batch.times, of_shard);
-            placed.sort_unstable();
+            let placed = self.place(shard, rows.keys, &incoming.batch.times, of_shard);
+            let placed = sort_placed(placed, read(shard).numbers());
             let mut changes = Changes::new(gone, &placed);
             while !changes.is_done() {
                 // They wait for all rows of a key.
                 let mut shard = write(shard);
                 shard.warm(some(changes.rows));
+                incoming.warm(some(changes.rows));
                 let mut count = 0;
                 while count < ROWS_PER_HOLD
                     && let Some((leaving, coming)) = changes.next()
@@ -251,9 +252,8 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         });
         let in_order: Vec<Vec<Placed>> = in_order.collect();
         let gone = self.gone_by_shard(gone);
-        self.filled(spans, &in_order, |put| {
+        self.filled(spans, &in_order, |filling| {
             let mut answering = Answering::new(&self.aggregation, spans);
-            let mut rank = 0;
             for ((shard, rows), gone) in self.shards.iter().zip(&in_order).zip(&gone) {
                 for (leaving, coming) in Changes::new(gone, rows) {
                     let mut shard = write(shard);
@@ -264,19 +264,12 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
                     shard.remove(&self.aggregation, leaving);
                     for together in coming.chunk_by(|a, b| arrivals[a.row()] == arrivals[b.row()]) {
                         shard.insert(&self.aggregation, together, &incoming);
-                        for row in together {
-                            let point = Point {
-                                number: Some(row.key()),
-                                at: row.time(),
-                                plus: None,
-                            };
-                            let mut visit = |span, answers: &[_]| put(span, rank, answers);
-                            answering.answer(&shard, &point, &mut visit);
-                            rank += 1;
-                        }
+                        answering.fold_all(&shard, Some(together[0].key()), together);
+                        answering.put(false, filling);
                     }
                 }
             }
+            answering.put(true, filling);
         })
     }
 
@@ -294,43 +287,37 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
                 let place = |(Hashed { row, .. }, key): (Hashed, Option<u32>)| {
                     Placed::new(key.unwrap_or(NO_KEY), points.times[row as usize], row)
                 };
-                let mut placed: Vec<Placed> = rows.into_iter().zip(found).map(place).collect();
-                placed.sort_unstable();
+                let placed = rows.into_iter().zip(found).map(place).collect();
+                let placed = sort_placed(placed, shard.numbers());
                 (shard, placed)
             })
             .unzip();
-        self.filled(spans, &in_order, |put| {
+        self.filled(spans, &in_order, |filling| {
             let mut answering = Answering::new(&self.aggregation, spans);
-            let mut rank = 0;
             for (shard, rows) in shards.iter().zip(&in_order) {
-                let first = rank;
-                let mut warmed = 0;
+                let (mut done, mut warmed) = (0, 0);
                 for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
-                    let done = rank - first;
                     if done >= warmed {
                         shard.warm(some(&rows[done..]));
                         warmed = done + ROWS_PER_HOLD;
                     }
+                    done += of_key.len();
                     let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
-                    let Some(plus) = points.plus else {
-                        answering.answer_all(shard, number, of_key, &mut |at, span, answers| {
-                            put(span, rank + at, answers);
-                        });
-                        rank += of_key.len();
-                        continue;
-                    };
-                    for row in of_key {
-                        let point = Point {
-                            number,
-                            at: row.time(),
-                            plus: Some(&self.entry(plus, row.row())),
-                        };
-                        let mut visit = |span, answers: &[_]| put(span, rank, answers);
-                        answering.answer(shard, &point, &mut visit);
-                        rank += 1;
+                    match points.plus {
+                        None => answering.fold_all(shard, number, of_key),
+                        Some(plus) => of_key.iter().for_each(|row| {
+                            let point = Point {
+                                number,
+                                at: row.time(),
+                                plus: Some(&self.entry(plus, row.row())),
+                            };
+                            answering.fold(shard, &point);
+                        }),
                     }
+                    answering.put(false, filling);
                 }
             }
+            answering.put(true, filling);
         })
     }
 

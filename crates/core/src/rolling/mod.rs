@@ -19,6 +19,7 @@
 
 pub mod as_of;
 pub mod delta_windows;
+mod filling;
 pub mod frame_bounds;
 mod holistic;
 pub mod hop_windows;
@@ -43,6 +44,7 @@ use crate::aggregate::deferred::{Deferred, Ledger};
 use crate::aggregate::sketch::SketchRequest;
 use crate::aggregate::{AggSpec, Aggregation, Answer, Cell, DType, Kind, Visitor, plan};
 use crate::monoid::{Entry, Monoid};
+pub use filling::{Filling, fill_columns};
 pub use frame_bounds::{Closed, Length, Span, Ties};
 pub use output::Output;
 use output::OutputChunk;
@@ -207,45 +209,6 @@ pub fn rolling_with_layout(
         return columns.finish(&AnswerPositions::new(None, &sizes), marks, scope);
     }
     Table::new(&request, layout, proceed)?.answer(proceed)
-}
-
-/// Puts the answers of one row over one span: the span, the row and the answers.
-pub type Put<'a> = dyn FnMut(usize, usize, &[Answer<i64>]) + 'a;
-
-/// Result columns that `fill` fills, for so many spans and rows; what it does not put is
-/// missing, and so are integers that int64 cannot hold.
-///
-/// `ranks` says which of the rows that `fill` puts is each row of the columns: what is put one
-/// behind the other is written so.
-pub fn fill_columns(
-    aggs: &[AggSpec],
-    dtypes: &[DType],
-    spans: usize,
-    ranks: &[u32],
-    fill: impl FnOnce(&mut Put<'_>),
-) -> Vec<Vec<Output>> {
-    let sizes = [ranks.len()];
-    let mut columns = Columns::blank(aggs, dtypes, (spans, ranks.len()));
-    let mut chunks = columns.chunks(&sizes).remove(0);
-    let mut sink = Picked {
-        chunks: &mut chunks,
-        places: (0..aggs.len()).collect(),
-        history: 0,
-        overflow: Overflow::Null,
-        again: false,
-    };
-    fill(&mut |span, row, answers| {
-        let put = sink.put(span, row, answers);
-        put.expect("what does not fit is missing");
-    });
-    let marks = vec![into_marks(chunks)];
-    let scope = &mut ThreadScope {
-        threads: 1,
-        proceed: &mut || true,
-    };
-    let positions = AnswerPositions::new(Some(ranks), &sizes);
-    let columns = columns.finish(&positions, marks, scope);
-    columns.expect("nothing interrupts it")
 }
 
 /// How an aggregation is answered over a whole table.

@@ -5,7 +5,7 @@
 
 use crate::aggregate::native::NativeLower;
 use crate::aggregate::sketch::SketchRequest;
-use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
+use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind, NumberRun};
 use crate::memory::zeroed;
 
 /// One result column. `valid` marks the values that are not missing.
@@ -233,6 +233,28 @@ impl OutputChunk<'_> {
             unreachable!("records for another column");
         };
         bytes.put(row, record.iter().flat_map(|word| word.to_ne_bytes()));
+    }
+
+    /// Sets numbers from a row on.
+    pub(super) fn set_run(&mut self, row: usize, run: &NumberRun) {
+        let rows = row..row + run.bits.len();
+        let valid = match self {
+            Self::I64 { values, valid, .. } => {
+                let slots = values[rows.clone()].iter_mut().zip(&run.bits);
+                slots.for_each(|(slot, bits)| *slot = *bits as i64);
+                valid
+            }
+            Self::F64 { values, valid } => {
+                let slots = values[rows.clone()].iter_mut().zip(&run.bits);
+                slots.for_each(|(slot, bits)| *slot = f64::from_bits(*bits));
+                valid
+            }
+            Self::List(_) | Self::Bytes(_) => unreachable!("numbers for another column"),
+        };
+        rows.for_each(|row| valid.set(row));
+        for at in &run.missing {
+            self.leave_out(row + at);
+        }
     }
 
     /// # Panics

@@ -45,6 +45,35 @@ impl Placed {
     }
 }
 
+/// Sorts rows in the order of a batch, of a shard with so many numbers of keys.
+pub(super) fn sort_placed(mut placed: Vec<Placed>, keys: usize) -> Vec<Placed> {
+    if placed.len() < keys / 4 {
+        placed.sort_unstable();
+        return placed;
+    }
+    // By counting keys; rows without one come last. Rows of a key may be in order already.
+    let key_of = |row: &Placed| (row.key() as usize).min(keys);
+    let mut places = vec![0_u32; keys + 2];
+    for row in &placed {
+        places[key_of(row) + 1] += 1;
+    }
+    for key in 0..keys {
+        places[key + 1] += places[key];
+    }
+    let mut sorted = vec![Placed(0); placed.len()];
+    for row in placed {
+        let place = &mut places[key_of(&row)];
+        sorted[*place as usize] = row;
+        *place += 1;
+    }
+    for of_key in sorted.chunk_by_mut(|a, b| a.key() == b.key()) {
+        if !of_key.is_sorted() {
+            of_key.sort_unstable();
+        }
+    }
+    sorted
+}
+
 /// An entry that is to go, and its key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gone {
@@ -62,6 +91,15 @@ pub(super) struct Incoming<'a, M: Monoid> {
 }
 
 impl<M: Monoid> Incoming<'_, M> {
+    /// Reads the values of some rows, like [`Shard::warm`].
+    pub fn warm(&self, rows: &[Placed]) {
+        if !std::mem::needs_drop::<M::In>() {
+            for row in rows {
+                std::hint::black_box(self.batch.values[row.row()].clone());
+            }
+        }
+    }
+
     fn item(&self, placed: Placed) -> Item<M> {
         let row = placed.row();
         Item {
@@ -142,6 +180,11 @@ impl<M: Monoid> Shard<M> {
             placed.push(Placed::new(number, times[*row as usize], *row));
         }
         self.found = found;
+    }
+
+    /// Keys have numbers below this.
+    pub fn numbers(&self) -> usize {
+        self.heads.len()
     }
 
     /// Reads the entries of the keys of some rows, which are needed next. One key is read
@@ -257,6 +300,11 @@ impl<M: Monoid> Shard<M> {
             self.forest
                 .fold(monoid, self.heads[number as usize].root, range, acc);
         }
+    }
+
+    /// Where the entries of a key are; `None` for no key.
+    pub fn forest_of(&self, number: Option<u32>) -> Option<(&Forest<M>, Root)> {
+        Some((&self.forest, self.heads[number? as usize].root))
     }
 
     /// The times and values of a key with a few entries; `None` for others.

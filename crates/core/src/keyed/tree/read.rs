@@ -8,6 +8,10 @@ use crate::monoid::{Entry, Monoid};
 /// Receives times and numbers; goes on or not.
 pub(in crate::keyed) type Visit<'a> = dyn FnMut(&[i64], &[i64]) -> ControlFlow<()> + 'a;
 
+/// Receives a block and a range of its entries; goes on or not.
+pub(in crate::keyed) type VisitBlocks<'a> =
+    dyn FnMut(Block, (usize, usize)) -> ControlFlow<()> + 'a;
+
 impl<M: Monoid> Forest<M> {
     /// Combines the entries with `lo <= time <= hi` behind `acc`.
     #[inline]
@@ -158,36 +162,57 @@ impl<M: Monoid> Forest<M> {
     /// Visits the times and numbers of the entries with `lo <= time <= hi` in order, those of
     /// a leaf at a time. There are no numbers in a store without them.
     pub fn visit(&self, root: Root, range: (i64, i64), visit: &mut Visit<'_>) {
-        let _: ControlFlow<()> = match root {
-            Root::Empty => ControlFlow::Continue(()),
-            Root::Leaf(block) => self.visit_leaf(block, range, visit),
-            Root::Tree { node, .. } => self.visit_node(node, range, false, visit),
-        };
+        let _: ControlFlow<()> = self.visit_blocks(root, range, false, &mut |block, part| {
+            self.visit_part(block, part, visit)
+        });
     }
 
     /// The same with the last leaf first.
     pub fn visit_back(&self, root: Root, range: (i64, i64), visit: &mut Visit<'_>) {
-        let _: ControlFlow<()> = match root {
+        let _: ControlFlow<()> = self.visit_blocks(root, range, true, &mut |block, part| {
+            self.visit_part(block, part, visit)
+        });
+    }
+
+    fn visit_part(
+        &self,
+        block: Block,
+        (from, to): (usize, usize),
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        let numbers = self.blocks.numbers(block).get(from..to);
+        visit(&self.blocks.times(block)[from..to], numbers.unwrap_or(&[]))
+    }
+
+    /// Visits the blocks with such entries, and which of theirs these are; `back`: the last
+    /// one first.
+    pub fn visit_blocks(
+        &self,
+        root: Root,
+        range: (i64, i64),
+        back: bool,
+        visit: &mut VisitBlocks<'_>,
+    ) -> ControlFlow<()> {
+        match root {
             Root::Empty => ControlFlow::Continue(()),
             Root::Leaf(block) => self.visit_leaf(block, range, visit),
-            Root::Tree { node, .. } => self.visit_node(node, range, true, visit),
-        };
+            Root::Tree { node, .. } => self.visit_node(node, range, back, visit),
+        }
     }
 
     fn visit_leaf(
         &self,
         block: Block,
         (lo, hi): (i64, i64),
-        visit: &mut Visit<'_>,
+        visit: &mut VisitBlocks<'_>,
     ) -> ControlFlow<()> {
         let times = self.blocks.times(block);
         let from = times.partition_point(|time| *time < lo);
         let to = from + times[from..].partition_point(|time| *time <= hi);
-        if from == to {
-            return ControlFlow::Continue(());
+        match from < to {
+            true => visit(block, (from, to)),
+            false => ControlFlow::Continue(()),
         }
-        let numbers = self.blocks.numbers(block);
-        visit(&times[from..to], numbers.get(from..to).unwrap_or(&[]))
     }
 
     fn visit_node(
@@ -195,7 +220,7 @@ impl<M: Monoid> Forest<M> {
         node: u32,
         (lo, hi): (i64, i64),
         back: bool,
-        visit: &mut Visit<'_>,
+        visit: &mut VisitBlocks<'_>,
     ) -> ControlFlow<()> {
         let children = &self.nodes[node as usize];
         let from = children[1..].partition_point(|child| child.first < lo);

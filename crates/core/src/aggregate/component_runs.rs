@@ -1,0 +1,143 @@
+//! Components over many partials at once: what a component is, is asked once for all.
+
+use super::component::{Component, get_i128, put, put_i128};
+use super::extreme_word;
+use super::op::Op;
+use super::record::Words;
+use super::twofold::Twofold;
+
+/// Appends the folds of the first one, two and so on of some complete rows behind `acc`, by
+/// components that absorb.
+pub fn folds<R: AsRef<[u64]>, P: Words>(
+    components: &[Component],
+    rows: &[R],
+    acc: &P,
+    out: &mut Vec<P>,
+) {
+    let from = out.len();
+    out.resize(from + rows.len(), acc.clone());
+    for component in components {
+        component.folds(
+            rows.iter().map(AsRef::as_ref),
+            acc.as_ref(),
+            &mut out[from..],
+        );
+    }
+}
+
+/// Appends the folds of the last one, two and so on, and `acc` behind them, likewise.
+pub fn folds_back<R: AsRef<[u64]>, P: Words>(
+    components: &[Component],
+    rows: &[R],
+    acc: &P,
+    out: &mut Vec<P>,
+) {
+    let from = out.len();
+    out.resize(from + rows.len(), acc.clone());
+    for component in components {
+        let back = rows.iter().rev().map(AsRef::as_ref);
+        component.folds_back(back, acc.as_ref(), &mut out[from..]);
+    }
+}
+
+impl Component {
+    fn folds<'a, P: AsMut<[u64]>>(
+        &self,
+        rows: impl Iterator<Item = &'a [u64]>,
+        acc: &[u64],
+        out: &mut [P],
+    ) {
+        let at = self.at;
+        let steps = rows.zip(out.iter_mut().map(AsMut::as_mut));
+        match self.op {
+            Op::Rows | Op::Count => {
+                let mut count = acc[at];
+                for (_, out) in steps {
+                    count = count.wrapping_add(1);
+                    out[at] = count;
+                }
+            }
+            Op::SumF => {
+                let mut sum = Twofold::from_words(&acc[at..]);
+                for (row, out) in steps {
+                    sum = sum.plus(f64::from_bits(row[self.col]) + 0.0);
+                    put(out, at, sum.to_words());
+                }
+            }
+            Op::Extreme { min } => {
+                let mut most = acc[at] as i64;
+                for (row, out) in steps {
+                    most = most.max(extreme_word(row[self.col], self.dtype, min));
+                    out[at] = most as u64;
+                }
+            }
+            _ => {
+                let mut acc = acc.to_vec();
+                for (row, out) in steps {
+                    self.absorb(&mut acc, row);
+                    self.copy(&acc, out);
+                }
+            }
+        }
+    }
+
+    fn folds_back<'a, P: AsMut<[u64]>>(
+        &self,
+        rows: impl Iterator<Item = &'a [u64]>,
+        acc: &[u64],
+        out: &mut [P],
+    ) {
+        match self.op {
+            // The same whatever the order, to the last bit.
+            Op::Rows | Op::Count | Op::SumI | Op::SumF | Op::Extreme { .. } => {
+                self.folds(rows, acc, out);
+            }
+            _ => {
+                let (mut acc, mut one) = (acc.to_vec(), acc.to_vec());
+                for (row, out) in rows.zip(out) {
+                    self.identity(&mut one);
+                    self.lift(|col| Some(row[col]), &mut one);
+                    let younger = acc.clone();
+                    self.combine(&one, &younger, &mut acc);
+                    self.copy(&acc, out.as_mut());
+                }
+            }
+        }
+    }
+
+    /// `out[i] := older[a] ⊗ younger[b]` for pair `i`.
+    pub fn combine_pairs<P: AsRef<[u64]> + AsMut<[u64]>>(
+        &self,
+        (older, younger): (&[P], &[P]),
+        pairs: &[(u32, u32)],
+        out: &mut [P],
+    ) {
+        let at = self.at;
+        let steps = pairs.iter().zip(out).map(|((a, b), out)| {
+            let (a, b) = (&older[*a as usize], &younger[*b as usize]);
+            (a.as_ref(), b.as_ref(), out.as_mut())
+        });
+        match self.op {
+            Op::Rows | Op::Count => steps.for_each(|(a, b, out)| {
+                out[at] = a[at].wrapping_add(b[at]);
+            }),
+            Op::SumF => steps.for_each(|(a, b, out)| {
+                let older = Twofold::from_words(&a[at..]);
+                let sum = older.combine(Twofold::from_words(&b[at..]));
+                put(out, at, sum.to_words());
+            }),
+            Op::SumI => steps.for_each(|(a, b, out)| {
+                put_i128(out, at, get_i128(a, at).wrapping_add(get_i128(b, at)));
+            }),
+            Op::Extreme { .. } => steps.for_each(|(a, b, out)| {
+                out[at] = (a[at] as i64).max(b[at] as i64) as u64;
+            }),
+            _ => steps.for_each(|(a, b, out)| self.combine(a, b, out)),
+        }
+    }
+
+    fn copy(&self, from: &[u64], to: &mut [u64]) {
+        let words = self.at..self.at + self.op.words();
+        to[words.clone()].copy_from_slice(&from[words]);
+    }
+}

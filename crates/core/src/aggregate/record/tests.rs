@@ -1,0 +1,148 @@
+//! Records beside the components that make them.
+
+use super::*;
+
+#[test]
+fn common_records_are_what_their_components_make() {
+    let values = [
+        0.1,
+        0.0,
+        1e300,
+        3.5,
+        1e-9,
+        f64::INFINITY,
+        -2.0,
+        f64::NAN,
+        7e5,
+    ];
+    for kind in [
+        Kind::Mean,
+        Kind::GeometricMean,
+        Kind::Variance,
+        Kind::Stddev,
+    ] {
+        let agg = AggSpec {
+            kind,
+            of: Some(1),
+            by: None,
+            ddof: 1,
+        };
+        let dtypes = [DType::I64, DType::F64];
+        let record = Record::<[u64; 2], [u64; 8]>::new(RecordPlan::new(&[agg], &dtypes));
+        assert!(record.plan.common.is_some(), "{kind:?}");
+        let mut partials = vec![record.identity()];
+        for value in values {
+            let row = [9, f64::to_bits(value)];
+            let lifted = record.lift(&row);
+            assert_eq!(lifted, record.lift_with(|col| Some(row[col])));
+            partials.push(lifted);
+        }
+        for at in 0..400 {
+            let (a, b) = (
+                partials[at * 7 % partials.len()],
+                partials[at % partials.len()],
+            );
+            let whole = record.combine(&a, &b);
+            assert_eq!(whole, record.combine_each(&a, &b), "{kind:?} {a:?} {b:?}");
+            partials.push(whole);
+        }
+    }
+    let sums = [Kind::Sum, Kind::Count].map(|kind| AggSpec {
+        kind,
+        of: Some(0),
+        by: None,
+        ddof: 1,
+    });
+    let other = RecordPlan::new(&sums, &[DType::F64]);
+    assert!(other.common.is_none());
+}
+
+#[test]
+fn a_row_is_absorbed_as_it_is_lifted_and_combined() {
+    use Kind::{All, Any, BitAnd, BitOr, BitXor, Count, First, Last, Max, Min, Sum};
+    let agg = |kind, col| AggSpec {
+        kind,
+        of: Some(col),
+        by: None,
+        ddof: 1,
+    };
+    let ints = [Any, All, BitAnd, BitOr, BitXor, Sum, Min, Max, First, Last];
+    let floats = [Count, Sum, Min, Max];
+    let ints = ints.into_iter().map(|kind| agg(kind, 0));
+    let aggs: Vec<_> = ints.chain(floats.map(|kind| agg(kind, 1))).collect();
+    let record =
+        Record::<[u64; 2], Box<[u64]>>::new(RecordPlan::new(&aggs, &[DType::I64, DType::F64]));
+    assert!(record.plan.absorbs);
+    let (mut absorbed, mut combined) = (record.identity(), record.identity());
+    for step in 0_i64..200 {
+        let float = [0.1, -0.0, 1e300, -3.5, 1e-9][step as usize % 5];
+        let row = [(step * 37 % 11 - 5) as u64, f64::to_bits(float)];
+        record.absorb(&mut absorbed, &row);
+        combined = record.combine(&combined, &record.lift(&row));
+        assert_eq!(absorbed, combined, "step {step}");
+    }
+}
+
+#[test]
+fn runs_are_folded_and_answered_as_rows_are() {
+    use Kind::{Any, BitXor, Count, First, Last, Max, Mean, Min, Stddev, Sum, SumOfSquares};
+    let agg = |(kind, col)| AggSpec {
+        kind,
+        of: Some(col),
+        by: None,
+        ddof: 1,
+    };
+    let absorbing = [(Any, 0), (BitXor, 0), (First, 0), (Last, 0), (Sum, 0)];
+    let others = [(Stddev, 1), (Mean, 0), (SumOfSquares, 0), (First, 1)];
+    let both = [(Count, 1), (Sum, 1), (Min, 1), (Max, 0)];
+    for (apart, absorbs) in [(&absorbing[..], true), (&others[..], false)] {
+        let aggs: Vec<_> = apart.iter().chain(&both).copied().map(agg).collect();
+        let plan = RecordPlan::new(&aggs, &[DType::I64, DType::F64]);
+        let record = Record::<[u64; 2], Box<[u64]>>::new(plan);
+        assert_eq!(record.plan.absorbs, absorbs);
+        let row = |step: i64| {
+            let float = [0.1, -0.0, 1e300, -3.5, f64::INFINITY][step as usize % 5];
+            [(step * 37 % 11 - 5) as u64, f64::to_bits(float)]
+        };
+        let run: Vec<_> = (0..40).map(row).collect();
+        let begun = record.fold(&run[7..9]);
+        let (mut folds, mut plain) = (vec![begun.clone()], vec![begun.clone()]);
+        record.folds(&run, begun.clone(), &mut folds);
+        folds_one_by_one(&record, &run, begun.clone(), &mut plain);
+        assert_eq!(folds, plain);
+        let (mut backs, mut plain) = (vec![record.identity()], vec![record.identity()]);
+        record.folds_back(&run, record.identity(), &mut backs);
+        folds_back_one_by_one(&record, &run, record.identity(), &mut plain);
+        assert_eq!(backs, plain);
+
+        let pairs: Vec<(u32, u32)> = (0..40).map(|at| (at * 7 % 41, at)).collect();
+        let mut wholes = Vec::new();
+        record.combine_pairs((&backs, &folds), &pairs, &mut wholes);
+        let combined = pairs
+            .iter()
+            .map(|(a, b)| record.combine(&backs[*a as usize], &folds[*b as usize]));
+        assert_eq!(wholes, combined.collect::<Vec<_>>());
+
+        wholes.push(record.identity());
+        let mut columns = Vec::new();
+        assert!(Aggregation::<i64>::answer_columns(
+            &record,
+            &wholes,
+            &mut columns
+        ));
+        for (place, whole) in wholes.iter().enumerate() {
+            let mut answers: Vec<Answer<i64>> = Vec::new();
+            record.answers(whole, &mut answers);
+            for (column, answer) in columns.iter().zip(answers) {
+                let is_missing = column.missing.contains(&place);
+                assert_eq!(is_missing, answer == Answer::Null);
+                match answer {
+                    Answer::I64(value) => assert_eq!(column.bits[place], value as u64),
+                    Answer::F64(value) => assert_eq!(column.bits[place], value.to_bits()),
+                    Answer::Bool(value) => assert_eq!(column.bits[place], u64::from(value)),
+                    _ => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A window at many times of a key, in order.
+//!
+//! As in the Two-Stacks algorithm, what all windows hold is folded once, the entries before
+//! it from the last time back, and those behind it from the first time on. Each answer is
+//! one combine then.
+//!
+//! ```text
+//! window at the first time   |-----------------------|
+//! window at the last time           |------------------------|
+//! in all of them                    |----------------|
+//! head, folded back          |------|
+//! tail, folded on                                    |-------|
+//! ```
+
+use std::ops::ControlFlow;
+
+use super::answering::bounds;
+use super::blocks::MOST;
+use super::shard::{Placed, Shard};
+use crate::monoid::Monoid;
+use crate::rolling::Span;
+
+/// Fewer times do not share folds.
+pub(super) const FEW: usize = 4;
+/// So many entries are folded one by one for each time; where there are more, single windows
+/// are folded faster.
+const DENSE: usize = 8;
+
+/// The entries on one side of those that all windows hold.
+#[derive(Debug)]
+struct Side<P> {
+    times: Vec<i64>,
+    /// Of the first so many of them.
+    folds: Vec<P>,
+}
+
+/// Memory that serves all keys and windows.
+#[derive(Debug)]
+pub(super) struct Sliding<P> {
+    /// First and last time of each window.
+    windows: Vec<(i64, i64)>,
+    head: Side<P>,
+    tail: Side<P>,
+    /// The range of the tail, which the next window of these times may share.
+    known: Option<(i64, i64)>,
+    /// How much of head and tail each window holds.
+    pairs: Vec<(u32, u32)>,
+}
+
+impl<P> Default for Sliding<P> {
+    fn default() -> Self {
+        let side = || Side {
+            times: Vec::new(),
+            folds: Vec::new(),
+        };
+        Self {
+            windows: Vec::new(),
+            head: side(),
+            tail: side(),
+            known: None,
+            pairs: Vec::new(),
+        }
+    }
+}
+
+impl<P: Clone> Sliding<P> {
+    /// Forgets what it knows of a key.
+    pub fn forget(&mut self) {
+        self.known = None;
+    }
+
+    /// Appends the folds of a window that ends at some times.
+    pub fn slide<M: Monoid<Partial = P>>(
+        &mut self,
+        monoid: &M,
+        (shard, number): (&Shard<M>, Option<u32>),
+        times: &[Placed],
+        span: &Span,
+        out: &mut Vec<P>,
+    ) {
+        let mut windows = std::mem::take(&mut self.windows);
+        windows.clear();
+        windows.extend(times.iter().map(|time| bounds(span, time.time())));
+        let mut rest = &windows[..];
+        while let Some((_, end)) = rest.first() {
+            // Those that hold the end of the first one.
+            let count = rest.partition_point(|(lo, hi)| lo <= end && lo <= hi);
+            let (together, others) = rest.split_at(count.max(1));
+            if together.len() < FEW || !self.share(monoid, (shard, number), together, out) {
+                out.extend(together.iter().map(|window| {
+                    let mut whole = None;
+                    shard.fold(monoid, number, *window, &mut whole);
+                    whole.unwrap_or_else(|| monoid.identity())
+                }));
+            }
+            rest = others;
+        }
+        self.windows = windows;
+    }
+
+    /// The same for windows that have entries in common; false if it does not pay.
+    fn share<M: Monoid<Partial = P>>(
+        &mut self,
+        monoid: &M,
+        (shard, number): (&Shard<M>, Option<u32>),
+        windows: &[(i64, i64)],
+        out: &mut Vec<P>,
+    ) -> bool {
+        let ((lo, end), (from, hi)) = (windows[0], windows[windows.len() - 1]);
+        let most = windows.len() * DENSE + MOST;
+        let tail = (end.saturating_add(1), hi);
+        if self.known != Some(tail) {
+            self.known = None;
+            let none = monoid.identity();
+            if end == hi {
+                self.tail.clear(none);
+            } else if !(self.tail).read(monoid, (shard, number), tail, none, most, false) {
+                return false;
+            }
+            self.known = Some(tail);
+        }
+        let mut shared = None;
+        shard.fold(monoid, number, (from, end), &mut shared);
+        let shared = shared.unwrap_or_else(|| monoid.identity());
+        let head = (lo, from.saturating_sub(1));
+        if lo == from {
+            self.head.clear(shared);
+        } else if !self
+            .head
+            .read(monoid, (shard, number), head, shared, most, true)
+        {
+            return false;
+        }
+        self.pairs.clear();
+        let mut held = 0;
+        for (_, hi) in windows {
+            let new = self.tail.times[held..].iter();
+            held += new.take_while(|time| *time <= hi).count();
+            self.pairs.push((0, held as u32));
+        }
+        held = 0;
+        for ((lo, _), pair) in windows.iter().zip(&mut self.pairs).rev() {
+            let new = self.head.times[held..].iter();
+            held += new.take_while(|time| *time >= lo).count();
+            pair.0 = held as u32;
+        }
+        monoid.combine_pairs((&self.head.folds, &self.tail.folds), &self.pairs, out);
+        true
+    }
+}
+
+impl<P: Clone> Side<P> {
+    /// No entries beside `fold`.
+    fn clear(&mut self, fold: P) {
+        self.times.clear();
+        self.folds.clear();
+        self.folds.push(fold);
+    }
+
+    /// Reads the entries of a range, from the last one back or from the first one on, beside
+    /// `fold`; false if there are more than `most`.
+    fn read<M: Monoid<Partial = P>>(
+        &mut self,
+        monoid: &M,
+        (shard, number): (&Shard<M>, Option<u32>),
+        range: (i64, i64),
+        fold: P,
+        most: usize,
+        back: bool,
+    ) -> bool {
+        self.clear(fold);
+        let Some((forest, root)) = shard.forest_of(number) else {
+            return true;
+        };
+        let read = forest.visit_blocks(root, range, back, &mut |block, (from, to)| {
+            let times = &forest.blocks.times(block)[from..to];
+            match back {
+                true => self.times.extend(times.iter().rev()),
+                false => self.times.extend_from_slice(times),
+            }
+            forest
+                .blocks
+                .folds(monoid, block, (from, to), back, &mut self.folds);
+            match self.times.len() > most {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        read.is_continue()
+    }
+}
