@@ -293,8 +293,8 @@ impl KeyedStore {
         Ok(done?.then_some(answer))
     }
 
-    /// The answers for keys at times as a record batch with their names; `None` if an integer
-    /// does not fit.
+    /// The answers for keys, at times or all at one, as a record batch with their names;
+    /// `None` if an integer does not fit.
     fn ask_many(
         &self,
         py: Python<'_>,
@@ -302,7 +302,17 @@ impl KeyedStore {
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
     ) -> PyResult<Option<ArrowArray>> {
-        let asked = self.query_points(&keys, times, None)?;
+        let asked = match times.extract::<i64>() {
+            Ok(time) => {
+                let keys = KeyBytes::read_all(&keys)?;
+                QueryPoints {
+                    times: vec![time; keys.view().len()].into(),
+                    keys,
+                    plus: None,
+                }
+            }
+            Err(_) => self.query_points(&keys, times, None)?,
+        };
         let outputs = py.detach(|| self.store.query(&asked.points(None), &question.spans));
         question.named(py, outputs, asked.times.len())
     }

@@ -1,5 +1,8 @@
 //! `_core.Question`: what is asked of a `KeyedStore` again and again.
 
+use std::sync::OnceLock;
+
+use arrow_schema::Fields;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -18,6 +21,8 @@ pub(crate) struct Question {
     pub(crate) names: Vec<Vec<Option<Py<PyString>>>>,
     /// Whether answers come in this order, the shortest window first.
     pub(crate) ascends: bool,
+    /// Of the answers, once there were some.
+    fields: OnceLock<Fields>,
 }
 
 #[pymethods]
@@ -33,6 +38,7 @@ impl Question {
             ascends: lengths.is_sorted(),
             spans,
             names,
+            fields: OnceLock::new(),
         })
     }
 }
@@ -46,17 +52,25 @@ impl Question {
         outputs: Vec<Vec<Output>>,
         rows: usize,
     ) -> PyResult<Option<ArrowArray>> {
-        let mut columns = Vec::new();
-        for (output, name) in (outputs.into_iter().zip(&self.names))
-            .flat_map(|(outputs, names)| outputs.into_iter().zip(names))
-        {
-            let Some(name) = name else { continue };
-            if matches!(&output, Output::I64 { beyond, .. } if !beyond.is_empty()) {
-                return Ok(None);
-            }
-            columns.push((name.bind(py).to_cow()?.into_owned(), output));
+        let names = self.names.iter().flatten();
+        let asked = names.zip(outputs.into_iter().flatten());
+        let (names, outputs): (Vec<_>, Vec<_>) = asked
+            .filter_map(|(name, output)| Some((name.as_ref()?, output)))
+            .unzip();
+        let fits =
+            |output: &Output| !matches!(output, Output::I64 { beyond, .. } if !beyond.is_empty());
+        if !outputs.iter().all(fits) {
+            return Ok(None);
         }
-        export_batch(columns, rows).map(Some)
+        let names = match self.fields.get() {
+            Some(_) => Vec::new(),
+            None => {
+                let text = |name: &Py<PyString>| Ok(name.bind(py).to_cow()?.into_owned());
+                names.into_iter().map(text).collect::<PyResult<Vec<_>>>()?
+            }
+        };
+        let names = names.iter().map(String::as_str);
+        export_batch(names, outputs, rows, &self.fields).map(Some)
     }
 }
 

@@ -1,10 +1,12 @@
 //! `_core.rolling`: whole columns in, result columns out.
 
+use std::sync::OnceLock;
+
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
 use arrow_array::{Array, LargeBinaryArray};
 use arrow_buffer::Buffer;
 use arrow_data::{ArrayData, ArrayDataBuilder};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Fields};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use slidewise_core::aggregate::column::{Column, Validity};
@@ -101,15 +103,22 @@ pub(crate) fn export_all(outputs: Vec<Vec<Output>>) -> PyResult<Exported> {
     Ok((columns, beyond))
 }
 
-/// Answers as a record batch.
-pub(crate) fn export_batch(columns: Vec<(String, Output)>, rows: usize) -> PyResult<ArrowArray> {
-    let (mut fields, mut children) = (Vec::new(), Vec::new());
-    for (name, output) in columns {
-        let data = exported(output)?;
-        fields.push(Field::new(name, data.data_type().clone(), true));
-        children.push(data);
-    }
-    let batch = ArrayData::builder(DataType::Struct(fields.into()));
+/// Answers as a record batch, with the fields of one with the same names before.
+pub(crate) fn export_batch<'a>(
+    names: impl Iterator<Item = &'a str>,
+    outputs: Vec<Output>,
+    rows: usize,
+    known: &OnceLock<Fields>,
+) -> PyResult<ArrowArray> {
+    let children: Vec<ArrayData> = outputs.into_iter().map(exported).collect::<PyResult<_>>()?;
+    let fields = known.get_or_init(|| {
+        let kinds = children.iter().map(|child| child.data_type().clone());
+        let fields = names
+            .zip(kinds)
+            .map(|(name, kind)| Field::new(name, kind, true));
+        fields.collect()
+    });
+    let batch = ArrayData::builder(DataType::Struct(fields.clone()));
     Ok(ArrowArray::new(built(batch.len(rows).child_data(children))))
 }
 

@@ -49,10 +49,7 @@ class _ArrowFrame:
         if table.num_columns < len(results):
             arrays = [result.array for result in results.values()]
             batch = pa.RecordBatch.from_arrays(arrays, names=list(results))
-            wide = pa.Table.from_batches([batch])
-            for at, field in enumerate(table.schema):
-                wide = wide.add_column(at, field, table.column(at))
-            return self._restore(wide.replace_schema_metadata(table.schema.metadata))
+            return self._restore(append_batch(table, batch))
         for name, result in results.items():
             table = table.append_column(name, result.array)
         return self._restore(table)
@@ -60,6 +57,15 @@ class _ArrowFrame:
     def make(self, columns: Mapping[str, Result]) -> Any:
         arrays = {name: result.array for name, result in columns.items()}
         return self._restore(pa.table(arrays))
+
+
+def append_batch(table: pa.Table, batch: pa.RecordBatch) -> pa.Table:
+    """A table with further columns; fast if it has fewer itself."""
+    wide = pa.Table.from_batches([batch])
+    schema = table.schema
+    for at, field in enumerate(schema):
+        wide = wide.add_column(at, field, table.column(at))
+    return wide.replace_schema_metadata(schema.metadata) if schema.metadata else wide
 
 
 def _as_table(table: pa.Table) -> pa.Table:

@@ -44,11 +44,13 @@ class Plain:
     Attributes:
         store: The store that answers.
         question: The windows, and the names of the results.
+        names: These names, in order.
         alike: Per result a column without rows that has its properties.
     """
 
     store: _core.KeyedStore
     question: _core.Question
+    names: list[str]
     alike: list[Result]
 
     def answers(self, keys: list[pa.Array], ticks: pa.Array) -> pa.RecordBatch | None:
@@ -241,7 +243,8 @@ class Index:
         ]
         question = _core.Question(call.spans, of_windows)
         alike = [results[name] for name, _ in spec.aggs] * len(windows)
-        return Plain(self.store, question, alike)
+        every = [name for window in of_windows for name in window]
+        return Plain(self.store, question, every, alike)
 
     def call(self, windows: tuple[WindowSpec, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""

@@ -177,15 +177,24 @@ class Queries(Locked):
     ) -> Any:
         """`query_many` of a table that is not lazy."""
         shard = self._asked("query_many()")
-        query, target = shard.query, frame(keys)
+        query, reader = shard.query, self._fold_reader(shard)
+        is_plain = windows is None and plus is None and not valid_until
+        each = isinstance(at, str) and at != LATEST
+        tick = self._latest() if _is_latest(at) else None if each else query.tick(at)
+        if reader and is_plain and tick is not None and isinstance(keys, pa.Table):
+            answered = reader.appended(keys, tick)
+            # Rows go after the watermark has moved.
+            evicted = shard.evicted(self._watermark)
+            if answered is not None and tick >= reader.earliest(evicted):
+                return answered
+        target = frame(keys)
         asked = keys_of(query, target)
-        if isinstance(at, str) and at != LATEST:
+        if tick is None:
             ticks = ticks_of(query.times, target, at)
         else:
-            tick = self._latest() if _is_latest(at) else query.tick(at)
             ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
-        reader, results = self._fold_reader(shard), None
-        if reader is not None and windows is None and plus is None and not valid_until:
+        results = None
+        if reader is not None and is_plain:
             results = reader.ask_many(asked, ticks)
             # Rows go after the watermark has moved.
             evicted = shard.evicted(self._watermark)
