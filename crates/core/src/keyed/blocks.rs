@@ -39,7 +39,11 @@ impl Block {
     }
 
     pub fn has_room(self) -> bool {
-        self.len() < self.capacity()
+        self.has_room_for(1)
+    }
+
+    pub fn has_room_for(self, entries: usize) -> bool {
+        self.len() + entries <= self.capacity()
     }
 }
 
@@ -86,7 +90,7 @@ impl<M: Monoid> Blocks<M> {
     }
 
     /// An empty block for at least so many entries.
-    fn new_block(&mut self, entries: usize) -> Block {
+    pub fn new_block(&mut self, entries: usize) -> Block {
         let size = SIZES.partition_point(|size| (*size as usize) < entries);
         let number = match self.open[size].last() {
             Some(page) => *page as usize,
@@ -279,18 +283,18 @@ impl<M: Monoid> Blocks<M> {
         block
     }
 
-    /// A block of these entries with room for one more, without those up to `until`; the block
+    /// A block of these entries with room for some more, without those up to `until`; the block
     /// is given back. `None` if no block is so large, or an entry is promoted.
-    pub fn widened(&mut self, block: Block, until: Option<i64>) -> Option<Block> {
+    pub fn widened(&mut self, block: Block, until: Option<i64>, more: usize) -> Option<Block> {
         let gone = until.map_or(0, |until| {
             self.times(block).partition_point(|time| *time <= until)
         });
         let kept = block.len() - gone;
         let (page, from) = split(block.at);
-        if kept == MOST || self.any_promoted(page, from, from + block.len()) {
+        if kept + more > MOST || self.any_promoted(page, from, from + block.len()) {
             return None;
         }
-        let mut wider = self.new_block(kept + 1);
+        let mut wider = self.new_block(kept + more);
         let (other, to) = split(wider.at);
         for at in 0..kept {
             let held = &self.pages[page];

@@ -88,7 +88,8 @@ impl Keys {
     fn of(keys: &[u32]) -> Self {
         let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
         for key in keys {
-            bytes.extend(format!("key {}", key * 37).into_bytes());
+            let width = *key as usize % 3 * 20;
+            bytes.extend(format!("key {:0>width$}", key * 37).into_bytes());
             offsets.push(bytes.len());
         }
         Self { bytes, offsets }

@@ -104,9 +104,23 @@ impl<M: Monoid> Incoming<'_, M> {
         let row = placed.row();
         Item {
             time: placed.time(),
-            number: self.numbers.get(row).copied().unwrap_or(0),
+            number: self.number(row),
             entry: entry_of(&self.batch, row),
         }
+    }
+
+    fn number(&self, row: usize) -> i64 {
+        self.numbers.get(row).copied().unwrap_or(0)
+    }
+
+    /// Appends rows to a run: column by column, so that many values are on their way from
+    /// memory together.
+    fn fill(&self, rows: &[Placed], run: &mut Run<M>) {
+        run.times.extend(rows.iter().map(|row| row.time()));
+        let numbers = rows.iter().map(|row| self.number(row.row()));
+        run.numbers.extend(numbers);
+        let entries = rows.iter().map(|row| entry_of(&self.batch, row.row()));
+        run.entries.extend(entries);
     }
 }
 
@@ -251,14 +265,17 @@ impl<M: Monoid> Shard<M> {
             }
         }
         let mut done = 0;
-        let until = match self.forest.has_room(head.root) {
+        let until = match self.forest.has_room(head.root, rows.len()) {
             true => None,
             false => leaving(&self.forest, head.root, self.until, self.keep_rows),
         };
+        if earliest >= head.last {
+            self.forest.make_room(&mut head.root, rows.len(), until);
+        }
         while let Some(row) = rows.get(done) {
             // Many rows are merged in one step.
             let fits = row.time() >= head.last
-                && (rows.len() - done <= FEW || self.forest.has_room(head.root));
+                && (rows.len() - done <= FEW || self.forest.has_room(head.root, 1));
             if !fits
                 || !self
                     .forest
@@ -273,9 +290,7 @@ impl<M: Monoid> Shard<M> {
             return;
         }
         let mut run = std::mem::take(&mut self.run);
-        for row in &rows[done..] {
-            run.push(incoming.item(*row));
-        }
+        incoming.fill(&rows[done..], &mut run);
         let count = run.len();
         let until = leaving(&self.forest, head.root, self.until, self.keep_rows);
         self.forest

@@ -135,15 +135,41 @@ impl<M: Monoid> Forest<M> {
         scratch: &mut Run<M>,
         last: bool,
     ) -> Vec<Child<M::Partial>> {
+        let held = self.blocks.times(block).last();
+        let appended = last && held.is_none_or(|held| *held <= run.times[from]);
+        if appended && let Some(leaves) = self.append_leaves(block, (run, from, to)) {
+            return leaves;
+        }
         self.blocks.take(block, None, scratch);
-        let appended = last
-            && scratch
-                .times
-                .last()
-                .is_none_or(|last| *last <= run.times[from]);
         scratch.merge(run, from, to);
         let leaves = self.leaves(scratch, 0, scratch.len(), appended);
         scratch.clear();
         leaves
+    }
+
+    /// The same behind all entries: fills the leaf, then others. `None` if it must be
+    /// rewritten.
+    fn append_leaves(
+        &mut self,
+        mut block: Block,
+        (run, from, to): (&Run<M>, usize, usize),
+    ) -> Option<Vec<Child<M::Partial>>> {
+        let filled = FULL.saturating_sub(block.len()).min(to - from);
+        if !block.has_room_for(filled) {
+            block = self.blocks.widened(block, None, filled)?;
+        }
+        for at in from..from + filled {
+            self.blocks.append(&mut block, run.item(at));
+        }
+        let mut leaves = vec![Child {
+            first: self.blocks.times(block)[0],
+            below: Below::Leaf(block),
+            count: block.len() as u32,
+            agg: None,
+        }];
+        if from + filled < to {
+            leaves.extend(self.leaves(run, from + filled, to, true));
+        }
+        Some(leaves)
     }
 }

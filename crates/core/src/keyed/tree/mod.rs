@@ -79,7 +79,7 @@ impl<M: Monoid> Forest<M> {
                 self.blocks.append(block, item);
                 true
             }
-            Root::Leaf(block) => match self.blocks.widened(*block, until) {
+            Root::Leaf(block) => match self.blocks.widened(*block, until, 1) {
                 Some(wider) => {
                     *block = wider;
                     self.blocks.append(block, item);
@@ -114,12 +114,27 @@ impl<M: Monoid> Forest<M> {
         }
     }
 
-    /// Whether an append needs no more memory.
-    pub fn has_room(&self, root: Root) -> bool {
+    /// Whether so many appends need no more memory: a tree makes room for one after the other.
+    pub fn has_room(&self, root: Root, entries: usize) -> bool {
         match root {
             Root::Empty => false,
-            Root::Leaf(block) => block.has_room(),
+            Root::Leaf(block) => block.has_room_for(entries),
             Root::Tree { .. } => true,
+        }
+    }
+
+    /// Makes room for so many appends, which follow, if one block can have it.
+    pub fn make_room(&mut self, root: &mut Root, entries: usize, until: Option<i64>) {
+        match root {
+            Root::Empty if entries <= MOST => {
+                *root = Root::Leaf(self.blocks.new_block(entries));
+            }
+            Root::Leaf(block) if !block.has_room_for(entries) => {
+                if let Some(wider) = self.blocks.widened(*block, until, entries) {
+                    *block = wider;
+                }
+            }
+            _ => {}
         }
     }
 

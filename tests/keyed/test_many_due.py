@@ -1,0 +1,30 @@
+"""Many rows that are due together, from several batches."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+
+
+@pytest.mark.parametrize("step", [1, 1 << 20, 1 << 50])
+def test_many_due_rows_come_in_order_of_time(step: int) -> None:
+    """Those of equal time in order of arrival, however far times are apart."""
+    draw = np.random.default_rng(step)
+    spec = {"on": "t", "by": "key", "windows": 40 * step, "aggs": {"n": sw.count()}}
+    windows, batches = sw.KeyedWindows(**spec), []
+    for number in range(3):
+        columns = {
+            "t": draw.integers(-1000, 1000, 6000) * step,
+            "key": draw.integers(0, 50, 6000),
+            "row": np.arange(6000) + 6000 * number,
+        }
+        batches.append(pa.table(columns))
+        windows.ingest(batches[-1])
+    rows = pa.concat_tables(batches)
+    expected = sw.rolling(rows, **spec).sort_by(
+        [("t", "ascending"), ("row", "ascending")]
+    )
+    for watermark in (-300 * step, 1000 * step):
+        windows.advance(watermark)
+    assert windows.collect().combine_chunks().equals(expected.combine_chunks())
