@@ -296,11 +296,12 @@ def test_conditions_must_be_booleans():
 def test_columns_under_conditions_share_their_type():
     w = sw.Window({"a": sw.sum("x", where="flag"), "b": sw.max("x")})
     w.insert(1, {"x": 1, "flag": False})
-    with pytest.raises(sw.SpecError, match="int64"):
-        w.insert(2, {"x": 1.5, "flag": True})
     w.insert(2, {"x": 2, "flag": True})
     assert w.query() == {"a": 2, "b": 2}
     assert w.dtype == {"x": "int64", "flag": None}
+    w.insert(3, {"x": 1.5, "flag": True})
+    assert w.query() == {"a": 3.5, "b": 2.0}
+    assert w.dtype == {"x": "float64", "flag": None}
 
 
 @pytest.mark.parametrize(

@@ -196,9 +196,12 @@ def test_the_first_value_of_each_column_decides_its_type():
     )
     again.insert(9, {"who": "c", "x": 1})
     again.check()
+    again.insert(9, {"who": "d", "x": 2**53 + 1})
     with pytest.raises(sw.SpecError, match=r'column "x": .* is a float'):
-        w.insert(6, {"who": "z", "x": 1.5})
-    assert w.query()["top"] == "b"
+        again.insert(6, {"who": "z", "x": 1.5})
+    w.insert(6, {"who": "z", "x": 1.5})
+    w.check()
+    assert (w.query()["top"], w.dtype["x"]) == ("z", "float64")
 
 
 @pytest.mark.parametrize(

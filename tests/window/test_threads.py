@@ -43,6 +43,7 @@ CALLS = {
     "_repr_svg_": lambda w: w._repr_svg_(),
     "_shape": lambda w: w._shape(),
     "_describe": lambda w: w._describe(),
+    "_widened": lambda w: w._widened(),
     "_migrated": lambda w: w._migrated(),
     "algorithm": lambda w: w.algorithm,
     "explain": lambda w: w.explain(),

@@ -217,10 +217,10 @@ def test_nulls_before_the_first_value_survive_evictions():
 
 
 def test_the_first_value_decides_the_type():
-    w = filled(sw.sum(), [(1, 1)])
+    w = filled(sw.sum(), [(1, 2**53 + 1)])
     with pytest.raises(sw.SpecError, match=r"2\.5 is a float.*int64.*dtype='float64'"):
         w.insert(2, 2.5)
-    assert w.items() == [(1, 1)]
+    assert w.items() == [(1, 2**53 + 1)]
     w = filled(sw.sum(), [(1, 1.5), (2, 1)])
     assert w.query() == 2.5
     w = filled(sw.sum(), [(1, 1), (2, 2.5)], dtype="float64")

@@ -210,7 +210,7 @@ def test_arrays_that_hold_no_times(times, message):
         ([1], "there are 2 times, but values has 1"),
         (np.array([1, 2, 3]), "there are 2 times, but values has 3"),
         (None, "needs a value for every time"),
-        ([1, 2.5], "row 1: 2.5 is a float"),
+        ([2**53 + 1, 2.5], "row 1: 2.5 is a float"),
         ([1, "a"], "row 1: str 'a' is not a number"),
         ([1, 2**64], "row 1: int 18446744073709551616 does not fit int64"),
         (np.array([1, 2j]), "row 0: complex .*is not a number"),
@@ -228,7 +228,7 @@ def test_values_that_do_not_fit(values, message):
 
 
 def test_arrays_of_the_wrong_type_for_a_window():
-    w = filled(sw.sum(), [(1, 1)])
+    w = filled(sw.sum(), [(1, 1)], dtype="int64")
     with pytest.raises(
         sw.SpecError, match="the values are float64, but this window holds"
     ):
@@ -236,7 +236,7 @@ def test_arrays_of_the_wrong_type_for_a_window():
     w = filled(sw.sum(), [(1, 1.5)])
     w.insert_many([2, 3], np.array([1, 2]))
     assert w.query() == 4.5
-    w = filled({"s": sw.sum("x")}, [(1, {"x": 1})])
+    w = filled({"s": sw.sum("x")}, [(1, {"x": 2**53 + 1})])
     with pytest.raises(sw.SpecError, match='column "x": the values are float64'):
         w.insert_many([2], {"x": np.array([0.5])})
 

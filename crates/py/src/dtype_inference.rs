@@ -10,9 +10,9 @@ use slidewise_core::aggregate::column::Column;
 
 use crate::arrow::Numbers;
 use crate::hashing::of_numbers;
-use crate::inputs::{Nan, Role, Type};
+use crate::inputs::{InputColumn, Nan, Role, Type, is_exact, is_small};
 use crate::object_store::Object;
-use crate::untyped::{NAN_RAISED, TypeMismatch, Untyped, not_whole};
+use crate::untyped::{NAN_RAISED, TypeMismatch, Untyped, not_whole, widened_cell};
 
 /// The values of an input column before its dtype is resolved.
 pub(crate) enum UntypedColumn {
@@ -43,7 +43,7 @@ impl UntypedColumn {
     /// before the window is unlocked.
     pub(crate) fn resolve_dtype(
         &mut self,
-        role: Role,
+        input: &InputColumn,
         dtype: &mut Option<Type>,
         nan: Nan,
     ) -> Result<TypedColumn, (TypeMismatch, Option<usize>)> {
@@ -53,7 +53,7 @@ impl UntypedColumn {
             Self::Bools(bools) => {
                 let all_null = bools.null_count() == bools.len();
                 let truths = matches!(*dtype, None | Some(Type::Bool)) && !all_null;
-                let typed = as_type(Numbers::I64(bools.clone()), role, dtype)?;
+                let typed = as_type(Numbers::I64(bools.clone()), input, dtype)?;
                 if truths {
                     *dtype = Some(Type::Bool);
                 }
@@ -64,7 +64,7 @@ impl UntypedColumn {
                     .into_iter()
                     .enumerate()
                     .map(|(row, value)| {
-                        let cell = value.resolve_dtype(role, dtype, nan);
+                        let cell = value.resolve_dtype(input, dtype, nan);
                         cell.map_err(|mismatch| (mismatch, Some(row)))
                     });
                 return typed.collect::<Result<_, _>>().map(TypedColumn::Cells);
@@ -74,8 +74,8 @@ impl UntypedColumn {
             Numbers::F64(floats) if nan != Nan::Propagate => without_nan(floats, nan)?,
             other => other,
         };
-        match role {
-            Role::Number | Role::Typed => as_type(numbers, role, dtype),
+        match input.role {
+            Role::Number | Role::Typed => as_type(numbers, input, dtype),
             Role::Presence => Ok(presence(&numbers)),
             Role::Hash => Ok(Numbers::I64(of_numbers(&numbers))),
             Role::Any | Role::Time | Role::Key | Role::Udaf(_) => Ok(numbers),
@@ -91,11 +91,29 @@ impl TypedColumn {
             Self::Cells(values) => Column::of_cells(values),
         }
     }
+
+    /// The same of a column that has become one of floats.
+    pub(crate) fn widened(self) -> Self {
+        match self {
+            Self::Numbers(Numbers::I64(ints)) => Self::Numbers(floats(&ints)),
+            Self::Numbers(floats) => Self::Numbers(floats),
+            Self::Cells(cells) => Self::Cells(cells.into_iter().map(widened_cell).collect()),
+        }
+    }
+}
+
+fn floats(ints: &Int64Array) -> Numbers {
+    Numbers::F64(ints.unary::<_, Float64Type>(|int| int as f64))
+}
+
+/// Whether float64 holds all of them exactly.
+fn are_exact(ints: &Int64Array) -> bool {
+    ints.values().iter().all(|int| is_small(*int)) || ints.iter().flatten().all(is_exact)
 }
 
 fn as_type(
     numbers: Numbers,
-    role: Role,
+    input: &InputColumn,
     dtype: &mut Option<Type>,
 ) -> Result<Numbers, (TypeMismatch, Option<usize>)> {
     let missing = match &numbers {
@@ -104,18 +122,18 @@ fn as_type(
     };
     match (numbers, *dtype) {
         (numbers, _) if missing => Ok(numbers),
-        (Numbers::F64(_), Some(Type::Bool | Type::Int)) => Err((
-            TypeMismatch(not_whole(role, "the values are float64".to_owned())),
-            None,
-        )),
-        (Numbers::I64(ints), Some(Type::Float)) => {
-            Ok(Numbers::F64(ints.unary::<_, Float64Type>(|int| int as f64)))
+        (Numbers::F64(_), Some(Type::Bool | Type::Exact | Type::Int)) if !input.widens(*dtype) => {
+            let why = not_whole(input, "the values are float64");
+            Err((TypeMismatch(why), None))
+        }
+        (Numbers::I64(ints), Some(before)) if before.is_float() => Ok(floats(&ints)),
+        (Numbers::I64(ints), before) => {
+            let looks = input.widens(before) || before.is_none();
+            *dtype = Some(input.with_ints(before, looks && are_exact(&ints)));
+            Ok(Numbers::I64(ints))
         }
         (numbers, _) => {
-            *dtype = Some(match numbers {
-                Numbers::I64(_) => Type::Int,
-                Numbers::F64(_) => Type::Float,
-            });
+            *dtype = Some(input.with_floats(*dtype));
             Ok(numbers)
         }
     }

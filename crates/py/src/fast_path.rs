@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 use slidewise_core::aggregate::Cell;
 
+use crate::inputs::is_small;
 use crate::object_store::Object;
 use crate::scalars::small_int;
 
@@ -13,6 +14,9 @@ use crate::scalars::small_int;
 pub(crate) enum FastPath {
     No,
     Ints,
+    /// The same while all of them are exact in float64: ints that are not small are left to
+    /// the other path, which looks.
+    ExactInts,
     Floats,
     /// No column at all: only rows are counted.
     Rows,
@@ -25,6 +29,9 @@ pub(crate) fn fast_cell(fast_path: u8, value: Option<&Bound<'_, PyAny>>) -> Opti
         return Some(Cell::Null);
     }
     let value = value?;
+    if fast_path == FastPath::ExactInts as u8 {
+        return small_int(value).filter(|int| is_small(*int)).map(Cell::I64);
+    }
     if fast_path == FastPath::Ints as u8 {
         return small_int(value).map(Cell::I64);
     }

@@ -68,6 +68,31 @@ impl InputColumn {
         self.role == Role::Number && self.dtype.is_none()
     }
 
+    /// The type once integers have come, `exact` ones or not, to a column of that type.
+    #[inline]
+    pub(crate) fn with_ints(&self, before: Option<Type>, exact: bool) -> Type {
+        let widens = matches!(before, None | Some(Type::Bool | Type::Exact));
+        if widens && exact && self.is_open() {
+            Type::Exact
+        } else {
+            Type::Int
+        }
+    }
+
+    /// Whether a column of that type becomes one of floats when a float comes.
+    pub(crate) fn widens(&self, before: Option<Type>) -> bool {
+        self.is_open() && matches!(before, Some(Type::Bool | Type::Exact))
+    }
+
+    /// The type once a float has come to a column of that type.
+    pub(crate) fn with_floats(&self, before: Option<Type>) -> Type {
+        match before {
+            _ if self.widens(before) => Type::Widened,
+            Some(Type::Widened) => Type::Widened,
+            _ => Type::Float,
+        }
+    }
+
     /// The caller's columns that it reads.
     pub(crate) fn columns(&self) -> impl Iterator<Item = usize> {
         let paired = match self.paired {
@@ -112,9 +137,11 @@ const ROLES: [(&str, Role); 6] = [
     ("presence", Role::Presence),
     ("time", Role::Time),
 ];
-pub(crate) const DTYPES: [(&str, Type); 4] = [
+pub(crate) const DTYPES: [(&str, Type); 6] = [
     ("int64", Type::Int),
+    ("int64 in float64", Type::Exact),
     ("float64", Type::Float),
+    ("float64 after int64", Type::Widened),
     ("object", Type::Object),
     ("bool", Type::Bool),
 ];
@@ -124,19 +151,49 @@ pub(crate) const DTYPES: [(&str, Type); 4] = [
 pub(crate) enum Type {
     /// Integers to the core, and bools again in answers that are values of the column.
     Bool,
+    /// Integers all of which float64 holds exactly, in a column whose type is not given: it
+    /// widens when a float comes.
+    Exact,
     Int,
     Float,
+    /// Floats, which were integers before the first float came.
+    Widened,
     Object,
 }
 
 impl Type {
     pub(crate) fn core(self) -> DType {
         match self {
-            Self::Bool | Self::Int => DType::I64,
-            Self::Float => DType::F64,
+            Self::Bool | Self::Exact | Self::Int => DType::I64,
+            Self::Float | Self::Widened => DType::F64,
             Self::Object => DType::Object,
         }
     }
+
+    pub(crate) fn is_float(self) -> bool {
+        self.core() == DType::F64
+    }
+
+    /// Its name to the caller; bools are computed with as integers.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bool | Self::Exact | Self::Int => "int64",
+            Self::Float | Self::Widened => "float64",
+            Self::Object => "object",
+        }
+    }
+}
+
+/// Whether float64 holds an integer exactly.
+#[inline]
+pub(crate) fn is_exact(int: i64) -> bool {
+    is_small(int) || i128::from(int) == int as f64 as i128
+}
+
+/// Whether it is up to 2⁵³ from 0.
+#[inline]
+pub(crate) fn is_small(int: i64) -> bool {
+    int.unsigned_abs() <= 1 << 53
 }
 
 pub(crate) fn named<V: Copy>(what: &str, name: &str, known: &[(&str, V)]) -> PyResult<V> {

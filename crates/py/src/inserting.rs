@@ -7,13 +7,14 @@ use slidewise_core::aggregate::Cell;
 use slidewise_core::window::Refused;
 
 use crate::bulk::Batch;
+use crate::errors::spec_error;
 use crate::fast_path::{FastPath, fast_cell};
-use crate::inputs::{Paired, Role};
+use crate::inputs::{Paired, Role, Type};
 use crate::locking::Access;
 use crate::scalars::small_int;
 use crate::spec::Spec;
 use crate::state::Row;
-use crate::untyped::{TypeMismatch, Untyped, read_key, read_value};
+use crate::untyped::{TypeMismatch, Untyped, not_whole, read_key, read_value, widened_cell};
 
 impl Access {
     #[inline]
@@ -84,10 +85,19 @@ impl Access {
                 cells.push(Cell::I64(ticks));
                 continue;
             }
-            let cell = value.resolve_dtype(input.role, &mut dtypes[at], spec.nan);
+            let cell = value.resolve_dtype(input, &mut dtypes[at], spec.nan);
             cells.push(cell.map_err(|why| why.into_error(spec.column_name(py, input), None))?);
         }
-        spec.share_types(&mut dtypes);
+        if let Err(at) = spec.share_types(&mut dtypes) {
+            let input = &spec.inputs[at];
+            let why = TypeMismatch(not_whole(input, "a float came"));
+            return Err(why.into_error(spec.column_name(py, input), None));
+        }
+        for ((cell, input), dtype) in cells.iter_mut().zip(&spec.inputs).zip(&dtypes) {
+            if input.role == Role::Number && dtype.is_some_and(Type::is_float) {
+                *cell = widened_cell(std::mem::replace(cell, Cell::Null));
+            }
+        }
         let admitted = state.admits(&[ticks]);
         if let Err(refused) = admitted {
             drop(state);
@@ -96,7 +106,9 @@ impl Access {
         self.keep_clock(&mut state, new)?;
         self.widen(&mut state, wider.as_ref().map(|spec| spec.clone_ref(py)));
         if dtypes != state.dtypes {
-            state.decide(self.spec(), dtypes);
+            state
+                .decide(self.spec(), dtypes)
+                .map_err(|why| cannot_widen(&why))?;
         }
         let inserted = state.insert(ticks, &cells);
         debug_assert!(inserted.is_ok(), "admitted above");
@@ -154,19 +166,30 @@ impl Access {
             let mut state = self.lock_detached()?;
             let mut dtypes = self.types(&state, &batch.wider)?;
             for (at, column) in columns.iter_mut().enumerate() {
-                let role = spec.inputs[at].role;
-                match column.resolve_dtype(role, &mut dtypes[at], spec.nan) {
+                match column.resolve_dtype(&spec.inputs[at], &mut dtypes[at], spec.nan) {
                     Ok(column) => typed.push(column),
                     Err((why, row)) => return Ok(Done::TypeMismatch(why, at, row)),
                 }
             }
+            if let Err(at) = spec.share_types(&mut dtypes) {
+                let why = TypeMismatch(not_whole(&spec.inputs[at], "floats came"));
+                return Ok(Done::TypeMismatch(why, at, None));
+            }
+            let widened = typed.into_iter().zip(spec.inputs.iter().zip(&dtypes));
+            let typed: Vec<_> = widened
+                .map(|(column, (input, dtype))| {
+                    let floats = input.role == Role::Number && dtype.is_some_and(Type::is_float);
+                    if floats { column.widened() } else { column }
+                })
+                .collect();
             if let Err(refused) = state.admits(batch.ticks.values()) {
                 return Ok(Done::Refused(refused));
             }
             self.keep_clock(&mut state, batch.clock)?;
             self.widen(&mut state, wider);
-            spec.share_types(&mut dtypes);
-            state.decide(self.spec(), dtypes);
+            if let Err(why) = state.decide(self.spec(), dtypes) {
+                return Err(cannot_widen(&why));
+            }
             let columns: Vec<_> = typed.iter().map(|column| column.column()).collect();
             state.insert_many(batch.ticks.values(), &columns);
             if let Some(clock) = self.clock() {
@@ -185,6 +208,13 @@ impl Access {
             }
         }
     }
+}
+
+fn cannot_widen(why: &str) -> PyErr {
+    spec_error(format!(
+        "the integers of this window cannot become floats: {why}; create it with \
+         dtype='float64'"
+    ))
 }
 
 /// The outcome of a bulk insert.

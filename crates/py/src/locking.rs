@@ -180,7 +180,10 @@ impl Access {
             ([], _) => FastPath::Rows,
             ([input], [Some(dtype)]) if input.role.is_number() => match dtype {
                 Type::Int => FastPath::Ints,
-                Type::Float if self.spec().nan == Nan::Propagate => FastPath::Floats,
+                Type::Exact => FastPath::ExactInts,
+                Type::Float | Type::Widened if self.spec().nan == Nan::Propagate => {
+                    FastPath::Floats
+                }
                 _ => FastPath::No,
             },
             _ => FastPath::No,

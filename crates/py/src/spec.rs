@@ -185,18 +185,27 @@ impl Spec {
 
     /// The numbers of one column are of one type, whatever conditions they are under;
     /// those that a native aggregation wants in its own type aside.
-    pub(crate) fn share_types(&self, dtypes: &mut [Option<Type>]) {
+    ///
+    /// # Errors
+    /// The input of a column that would have to widen and cannot.
+    pub(crate) fn share_types(&self, dtypes: &mut [Option<Type>]) -> Result<(), usize> {
         for (at, input) in self.inputs.iter().enumerate() {
-            if input.role != Role::Number || dtypes[at].is_some() {
+            if input.role != Role::Number {
                 continue;
             }
-            let like = |other: &InputColumn| {
-                let open = other.role == Role::Number && other.dtype.is_none();
-                open && other.source == input.source
-            };
-            let mut others = self.inputs.iter().zip(dtypes.iter());
-            dtypes[at] = others.find_map(|(other, dtype)| dtype.filter(|_| like(other)));
+            let like = |other: &InputColumn| other.is_open() && other.source == input.source;
+            let others = self.inputs.iter().zip(dtypes.iter());
+            let others = others.filter_map(|(other, dtype)| dtype.filter(|_| like(other)));
+            let first = others.clone().next();
+            let floats = input.is_open() && others.clone().any(Type::is_float);
+            dtypes[at] = dtypes[at].or(first);
+            match dtypes[at] {
+                Some(Type::Int) if floats => return Err(at),
+                Some(Type::Bool | Type::Exact) if floats => dtypes[at] = Some(Type::Widened),
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// Whether the answer of an aggregation is a value of a column, or a list of such, or

@@ -24,6 +24,7 @@ use crate::errors::busy_error;
 use crate::inputs::{InputColumn, Role, Type};
 use crate::object_store::{Object, Store};
 use crate::spec::Spec;
+use crate::untyped::widened_cell;
 
 type Granted<V> = std::result::Result<V, Refused>;
 pub(crate) type Row = Vec<Cell<Object>>;
@@ -122,32 +123,66 @@ impl State {
     /// Fixes types that were open; those already fixed stay as they are.
     ///
     /// A column of nulls answers alike whatever its type, so the window runs as if open
-    /// columns were int64, and is filled anew if that turns out wrong.
-    pub(crate) fn decide(&mut self, spec: &Spec, dtypes: Types) {
+    /// columns were int64, and is filled anew if that turns out wrong. So it is when a
+    /// column of integers widens.
+    ///
+    /// # Errors
+    /// Why the integers cannot become floats; nothing has changed.
+    pub(crate) fn decide(&mut self, spec: &Spec, dtypes: Types) -> std::result::Result<(), String> {
         if dtypes == self.dtypes {
-            return;
+            return Ok(());
         }
-        let mut decided = self.dtypes.iter().zip(&dtypes);
-        let refill = decided.any(|(old, new)| old.is_none() && *new == Some(Type::Float));
+        let decided = self.dtypes.iter().zip(&dtypes);
+        let floats = decided.map(|(old, new)| {
+            let ints = old.is_none_or(|old| old.core() == DType::I64);
+            ints && new.is_some_and(Type::is_float)
+        });
+        let widened: Vec<bool> = floats.collect();
+        if widened.contains(&true) {
+            self.refill(spec, &dtypes, &widened)?;
+        }
         self.dtypes = dtypes;
-        if refill {
-            let cause = self.window.cause();
-            let schedule = self.schedule();
-            self.window = empty(spec, &self.dtypes, self.latency);
-            if let Some(cause) = cause {
-                self.window.migrate(cause);
-            }
-            if let Some(log) = &self.log {
-                log.for_each(self.dtypes.len(), |time, row| {
-                    let inserted = self.window.insert(time, row);
-                    inserted.expect("logged rows are in order");
-                });
-            }
-            self.resume(schedule);
-        }
         if !self.dtypes.contains(&None) {
             self.log = None;
         }
+        Ok(())
+    }
+
+    /// Goes on with a window over other types: `widened` columns become those of floats.
+    fn refill(
+        &mut self,
+        spec: &Spec,
+        dtypes: &Types,
+        widened: &[bool],
+    ) -> std::result::Result<(), String> {
+        let mut window = empty(spec, dtypes, self.latency);
+        if let Some(cause) = self.window.cause() {
+            window.migrate(cause);
+        }
+        if let Some(log) = &mut self.log {
+            let mut floats = Log::default();
+            log.for_each(dtypes.len(), |time, row| {
+                let cells = row.iter().zip(widened);
+                let cells = cells.map(|(cell, widened)| match widened {
+                    true => widened_cell(cell.clone()),
+                    false => cell.clone(),
+                });
+                let row: Row = cells.collect();
+                let inserted = window.insert(time, &row);
+                inserted.expect("logged rows are in order");
+                floats.insert(time, row);
+            });
+            *log = floats;
+        } else {
+            // Of a copy, so that nothing is lost if that fails.
+            let entries = self.window.boxed_clone().take_erased();
+            window.insert_widened(entries, widened)?;
+        }
+        let schedule = self.schedule();
+        self.collect_due();
+        self.window = window;
+        self.resume(schedule);
+        Ok(())
     }
 
     /// The types under a wider spec; `None` if a column that would hold objects has had

@@ -11,7 +11,7 @@ use slidewise_core::aggregate::Cell;
 
 use crate::errors::{spec_error, with_note};
 use crate::hashing;
-use crate::inputs::{Nan, Role, Type};
+use crate::inputs::{InputColumn, Nan, Role, Type, is_exact};
 use crate::object_store::{Object, Store, canonical};
 use crate::scalars::{described, is_numpy_bool, is_numpy_other, small_int};
 
@@ -157,10 +157,12 @@ impl TypeMismatch {
 }
 
 impl Untyped {
-    /// Converts to the cell of a column of type `dtype`. The first number sets an open type.
+    /// Converts to the cell of a column of type `dtype`. The first number sets an open type;
+    /// a float may widen it later, and cells of integers before it are to be
+    /// [widened](widened_cell).
     pub(crate) fn resolve_dtype(
         self,
-        role: Role,
+        input: &InputColumn,
         dtype: &mut Option<Type>,
         nan: Nan,
     ) -> Result<Cell<Object>, TypeMismatch> {
@@ -173,6 +175,7 @@ impl Untyped {
                 Nan::Raise => return Err(TypeMismatch(NAN_RAISED.to_owned())),
             }
         }
+        let role = input.role;
         if !role.is_number() {
             return Ok(match self {
                 Self::Null => Cell::Null,
@@ -185,12 +188,12 @@ impl Untyped {
                 Self::Big(text, _) => return Err(TypeMismatch(text)),
             });
         }
-        self.into_number(role, dtype)
+        self.into_number(input, dtype)
     }
 
     fn into_number(
         self,
-        role: Role,
+        input: &InputColumn,
         dtype: &mut Option<Type>,
     ) -> Result<Cell<Object>, TypeMismatch> {
         match (self, *dtype) {
@@ -199,25 +202,27 @@ impl Untyped {
                 *dtype = Some(Type::Bool);
                 Ok(Cell::I64(i64::from(flag)))
             }
-            (Self::Bool(flag), Some(Type::Float)) => Ok(Cell::F64(f64::from(flag))),
+            (Self::Bool(flag), Some(before)) if before.is_float() => Ok(Cell::F64(f64::from(flag))),
             (Self::Bool(flag), _) => Ok(Cell::I64(i64::from(flag))),
-            (Self::Int(int), Some(Type::Float)) => Ok(Cell::F64(int as f64)),
-            (Self::Int(int), _) => {
-                *dtype = Some(Type::Int);
+            (Self::Int(int), Some(before)) if before.is_float() => Ok(Cell::F64(int as f64)),
+            (Self::Int(int), before) => {
+                *dtype = Some(input.with_ints(before, is_exact(int)));
                 Ok(Cell::I64(int))
             }
-            (Self::Float(float), Some(Type::Bool | Type::Int)) => Err(TypeMismatch(not_whole(
-                role,
-                format!("{float:?} is a float"),
-            ))),
+            (Self::Float(float), Some(Type::Bool | Type::Exact | Type::Int))
+                if !input.widens(*dtype) =>
+            {
+                let found = format!("{float:?} is a float");
+                Err(TypeMismatch(not_whole(input, &found)))
+            }
             (Self::Float(float), _) => {
-                *dtype = Some(Type::Float);
+                *dtype = Some(input.with_floats(*dtype));
                 Ok(Cell::F64(float))
             }
-            (Self::Big(_, Some(float)), Some(Type::Float)) => Ok(Cell::F64(float)),
-            (Self::Big(text, None), Some(Type::Float)) => Err(TypeMismatch(format!(
-                "{text} does not fit float64: create the window with dtype='object'"
-            ))),
+            (Self::Big(_, Some(float)), Some(before)) if before.is_float() => Ok(Cell::F64(float)),
+            (Self::Big(text, None), Some(before)) if before.is_float() => Err(TypeMismatch(
+                format!("{text} does not fit float64: create the window with dtype='object'"),
+            )),
             (Self::Big(text, _), _) => Err(TypeMismatch(format!(
                 "{text} does not fit int64: create the window with dtype='object' for \
                  exact sums and extremes, or with dtype='float64' if rounding is fine"
@@ -228,12 +233,26 @@ impl Untyped {
 }
 
 /// The message for a value that is not an integer in a column of int64.
-pub(crate) fn not_whole(role: Role, found: String) -> String {
-    if role == Role::Typed {
+pub(crate) fn not_whole(input: &InputColumn, found: &str) -> String {
+    if input.role == Role::Typed {
         return format!(
             "{found}, and the aggregation of this column computes with int64: convert the \
              values first, for example with int()"
         );
     }
+    if input.is_open() {
+        return format!(
+            "{found}, but this window holds int64, and one of the integers so far is not \
+             exact in float64: create it with dtype='float64' if rounding is fine"
+        );
+    }
     format!("{found}, but this window holds int64: create it with dtype='float64' to take both")
+}
+
+/// The cell of a column that has become one of floats.
+pub(crate) fn widened_cell(cell: Cell<Object>) -> Cell<Object> {
+    match cell {
+        Cell::I64(int) => Cell::F64(int as f64),
+        other => other,
+    }
 }

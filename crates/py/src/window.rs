@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyList, PyType};
 use slidewise_core::aggregate::Answer;
 
 use crate::errors::{EmptyWindowError, internal_error};
-use crate::inputs::{DTYPES, Role, Type};
+use crate::inputs::{Role, Type};
 use crate::locking::Access;
 use crate::object_store::{Object, Store};
 use crate::queries::Columns;
@@ -537,18 +537,22 @@ impl Window {
             .iter()
             .zip(dtypes)
             .map(|(input, dtype)| {
-                // What computes with bools computes with integers.
-                let dtype = dtype.map(|dtype| match dtype {
-                    Type::Bool => Type::Int,
-                    other => other,
-                });
-                let known = DTYPES.iter().find(|(_, known)| Some(*known) == dtype);
-                (input.role.is_number() || matches!(input.role, Role::Any | Role::Key))
-                    .then(|| known.map(|(name, _)| *name))
-                    .flatten()
+                let shown = input.role.is_number() || matches!(input.role, Role::Any | Role::Key);
+                dtype.filter(|_| shown).map(Type::name)
             });
         let clock = self.0.clock().map(|clock| clock.object(py).clone());
         Ok((self.0.current_plan(py)?, names.collect(), clock))
+    }
+
+    /// The numbers of the columns whose integers have become floats.
+    fn _widened(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        let state = self.0.lock(py)?;
+        let inputs = self.0.spec().inputs.iter().zip(&state.dtypes);
+        let widened = inputs.filter(|(_, dtype)| **dtype == Some(Type::Widened));
+        let mut sources: Vec<usize> = widened.map(|(input, _)| input.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        Ok(sources)
     }
 
     /// What made algorithm="auto" go over to fiba, or None: "late" and the times of the

@@ -102,7 +102,7 @@ class WindowPlan:
 
     def initial_algorithm(self, dtypes: Sequence[str | None]) -> str:
         """The algorithm that a window with columns of these types begins with."""
-        return self.begins["float64" in dtypes]
+        return self.begins[has_floats(dtypes)]
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -551,6 +551,11 @@ def _check_holistic(plan: WindowPlan, aggs: Sequence[Aggregation]) -> None:
             f"aggregations ({', '.join(lacking)}) need all values of the window: leave "
             f"algorithm= out, or use one of {allowed}"
         )
+
+
+def has_floats(dtypes: Sequence[str | None]) -> bool:
+    """Whether any of these columns holds float64, after int64 maybe."""
+    return any(dtype is not None and dtype.startswith("float64") for dtype in dtypes)
 
 
 def _dtype(dtype: str | type | None) -> str | None:

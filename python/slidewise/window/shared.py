@@ -24,6 +24,7 @@ from slidewise.window.window import (
     read_spec,
     result_in_words,
     spec_of_plan,
+    widened_in_words,
 )
 
 __all__ = ["SharedWindow"]
@@ -444,7 +445,8 @@ class SharedWindow(_core.Window):
 
     def __repr__(self) -> str:
         plan, length = self._describe()[0], len(self)
-        head = f"<{type(self).__name__} {named(plan)} over {_listed(plan)}"
+        parts = [named(plan), *widened_in_words(plan, self._widened())]
+        head = f"<{type(self).__name__} {', '.join(parts)} over {_listed(plan)}"
         if length == 0:
             return f"{head}: empty>"
         entries = "1 entry" if length == 1 else f"{length} entries"

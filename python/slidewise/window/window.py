@@ -52,7 +52,10 @@ class Window(_core.Window):
             one entry, "keep" keeps both entries, in order of arrival. Default
             "combine", but "keep" with `last=rows(n)`.
         dtype: "int64", "float64" or "object". By default the first value of a column
-            decides: an int, a float, or any other object. Over objects `min`, `max`,
+            decides: an int, a float, or any other object. A column of ints widens to
+            float64 when a float comes, if every int that came so far is exact in
+            float64, and `repr` says so; with `dtype="int64"` floats are refused. What
+            functions of your own have made of ints stays. Over objects `min`, `max`,
             `range`, `sum`, `mean`, `first`, `last`, `mode`, `count_distinct` and
             similar ones take text, dates, timedeltas, decimals (exactly) and any other
             values that compare and add.
@@ -316,6 +319,7 @@ class Window(_core.Window):
             parts.append(f"ties={plan.ties!r}")
         if plan.last is not None:
             parts.append(f"last {plan.last.label}")
+        parts.extend(widened_in_words(plan, self._widened()))
         head = f"<{type(self).__name__} {', '.join(parts)}"
         if length == 0:
             return f"{head}: empty>"
@@ -447,6 +451,13 @@ def result_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
     except SpecError:  # values that do not compare with one another
         return "; no answer"
     return f"; answer {answer if len(answer) <= 200 else answer[:197] + '...'}"
+
+
+def widened_in_words(plan: WindowPlan, columns: Sequence[int]) -> list[str]:
+    """Says which columns of integers became float64, when a float came."""
+    if plan.columns is None:
+        return ["widened to float64"] * len(columns)
+    return [f"{plan.columns[column]!r} widened to float64" for column in columns]
 
 
 def _latency_in_words(latency: Length | None) -> str:

@@ -6,6 +6,7 @@
 
 use super::column::Column;
 use super::twofold::Twofold;
+use super::widening::{self, Erased};
 use super::word::{Extreme, SumF64, SumI64, Top};
 use super::{AggSpec, Aggregation, Answer, BatchVisitor, Cell, DType, Kind, Visitor};
 use crate::batch::Batch;
@@ -205,6 +206,24 @@ impl<T> Aggregation<T> for AnyWord {
                 |value| value,
                 Self::of_top,
             ),
+        }
+    }
+    fn erase(&self, batch: Batch<Self>) -> Erased {
+        let value = |one: &i64, out: &mut Vec<u64>| out.push(*one as u64);
+        Erased::of_words(batch, None, 1, value, |bits| bits.into())
+    }
+    fn widen(&self, entries: Erased, widened: &[bool]) -> widening::Result<Batch<Self>> {
+        let same = |value: i64| value;
+        match self {
+            Self::SumI64 => entries.downcast(),
+            Self::SumF64 => {
+                let batch = Aggregation::<T>::widen(&SumF64, entries, widened)?;
+                Ok(recast(batch, of_float, Twofold::to_words))
+            }
+            Self::Extreme(extreme) => {
+                let batch = Aggregation::<T>::widen(extreme, entries, widened)?;
+                Ok(recast(batch, same, Self::of_top))
+            }
         }
     }
     fn hand_over<V: BatchVisitor<T>>(self, batch: Batch<Self>, visitor: V) -> V::Out {

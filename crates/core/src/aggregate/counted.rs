@@ -6,8 +6,10 @@
 //! [`SumF64`]: super::word::SumF64
 
 use super::column::Column;
+use super::component::get_i128;
 use super::twofold::Twofold;
-use super::word::SumF64;
+use super::widening::{self, Erased};
+use super::word::{SumF64, SumI64};
 use super::{Aggregation, Answer, BatchVisitor, Cell};
 use crate::batch::Batch;
 use crate::monoid::{Entry, Invertible, Monoid};
@@ -126,6 +128,24 @@ impl<T> Aggregation<T> for CountedSumF64 {
             sums.push(time, entry);
         }
         visitor.visit_batch(SumF64, sums)
+    }
+    fn widen(&self, entries: Erased, _widened: &[bool]) -> widening::Result<Batch<Self>> {
+        let entry = |sum, count| {
+            let sum = if count == 0 {
+                Twofold::EMPTY
+            } else {
+                widening::twofold(sum)
+            };
+            Entry::from_partial(self, Counted { sum, count })
+        };
+        entries.into_entries(
+            |words| entry(i128::from(words[0] as i64), 1),
+            |words, _| {
+                let (sum, some) = SumI64::split(get_i128(words, 0));
+                // What is evicted is what was inserted, so one will do for several.
+                Ok(entry(sum, u64::from(some)))
+            },
+        )
     }
 }
 

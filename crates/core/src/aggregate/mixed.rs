@@ -10,7 +10,9 @@ use super::native::{CountedRecord, MAX_WORDS, Native};
 use super::record::{Record, RecordPlan};
 use super::sketch::hitters::Hitters;
 use super::sketch::{Sketch, SketchRequest, Sketcher};
+use super::widening::{self, Erased};
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind};
+use crate::batch::Batch;
 use crate::monoid::{Entry, HandleSlot, Invertible, Monoid};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -347,6 +349,50 @@ where
     }
     fn ledger(&self) -> Option<&Arc<Ledger<T>>> {
         (!self.udafs.is_empty()).then_some(&self.ledger)
+    }
+    fn erase(&self, batch: Batch<Self>) -> Erased {
+        let made = (self.clone(), batch);
+        Erased::Typed(Box::new(made))
+    }
+    fn widen(&self, entries: Erased, widened: &[bool]) -> widening::Result<Batch<Self>> {
+        let (old, mut batch): (Self, Batch<Self>) = entries.downcast()?;
+        for part in &mut batch.values {
+            self.widen_part(old.rest.plan(), part, widened)?;
+        }
+        Ok(batch)
+    }
+}
+
+impl<T: Element> Mixed<T>
+where
+    Cell<T>: Element,
+{
+    /// What user-defined and native aggregations have of a value stays.
+    fn widen_part(
+        &self,
+        old: &RecordPlan,
+        part: &mut Part<T>,
+        widened: &[bool],
+    ) -> widening::Result<()> {
+        part.words = self.rest.widened_partial(&part.words, old, widened)?;
+        for (sequence, column) in part.sequences.iter_mut().zip(&self.collected) {
+            if widened[*column] {
+                let cells = sequence.to_vec();
+                let cells = cells.iter().map(|cell| one(&widening::cell(cell)));
+                *sequence = cells.fold(Seq::Empty, |older, cell| older.then(&cell));
+            }
+        }
+        for (sketch, sketched) in part.sketches.iter_mut().zip(&self.sketched) {
+            if widened[sketched.column] {
+                *sketch = sketched.sketcher.widened(sketch);
+            }
+        }
+        for (hitters, counted) in part.hitters.iter_mut().zip(&self.counted) {
+            if widened[counted.column] {
+                *hitters = Arc::new(hitters.map(widening::cell));
+            }
+        }
+        Ok(())
     }
 }
 

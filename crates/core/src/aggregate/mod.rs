@@ -24,6 +24,7 @@ pub mod record;
 pub mod short_words;
 pub mod sketch;
 pub mod twofold;
+pub mod widening;
 pub mod word;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ use record::{Record, RecordPlan};
 use short_words::ShortRecord;
 use sketch::SketchRequest;
 use sketch::digest::Digest;
+use widening::Erased;
 use word::SumI64;
 
 /// A kind of aggregation.
@@ -322,6 +324,19 @@ pub trait Aggregation<T>: Monoid {
     /// the same request: a window that goes over to another structure may go on with it.
     fn hand_over<V: BatchVisitor<T>>(self, batch: Batch<Self>, visitor: V) -> V::Out {
         visitor.visit_batch(self, batch)
+    }
+
+    /// Entries, for [`Aggregation::widen`] of the same request over other types.
+    fn erase(&self, batch: Batch<Self>) -> Erased {
+        Erased::Typed(Box::new(batch))
+    }
+
+    /// Entries over other types: `widened` columns held int64 and hold float64.
+    ///
+    /// # Errors
+    /// If a partial cannot be converted: see [`widening`].
+    fn widen(&self, entries: Erased, _widened: &[bool]) -> widening::Result<Batch<Self>> {
+        entries.downcast()
     }
 }
 

@@ -319,6 +319,12 @@ impl Scaled {
         .normal()
     }
 
+    /// A finite value, not beyond the floats.
+    pub fn of(fraction: Twofold) -> Self {
+        let exponent = 0;
+        Self { fraction, exponent }.normal()
+    }
+
     /// Brings the fraction to between 1 and 2; zero, infinity and NaN stay.
     fn normal(self) -> Self {
         let sum = self.fraction.sum;

@@ -11,6 +11,7 @@ use super::component::Component;
 use super::component_runs;
 use super::lower::Lower;
 use super::op::Op;
+use super::widening::{self, Erased};
 use super::{AggSpec, Aggregation, Answer, Cell, DType, Kind, NumberRun};
 use crate::batch::Batch;
 use crate::monoid::{
@@ -348,6 +349,23 @@ impl<R: Words + HandleSlot, P: Words> Record<R, P> {
         out
     }
 
+    /// A partial of another plan for the same request.
+    pub(super) fn widened_partial(
+        &self,
+        old: &[u64],
+        plan: &RecordPlan,
+        widened: &[bool],
+    ) -> widening::Result<P> {
+        let mut out = P::zeroed(self.plan.words);
+        let components = (&plan.components[..], &self.plan.components[..]);
+        widening::partial(old, components, widened, out.as_mut())?;
+        Ok(out)
+    }
+
+    pub(super) fn plan(&self) -> &RecordPlan {
+        &self.plan
+    }
+
     /// A combine of records that are not common.
     #[inline(never)]
     fn combine_each(&self, a: &P, b: &P) -> P {
@@ -537,6 +555,28 @@ impl<T, R: Words + HandleSlot, P: Words> Aggregation<T> for Record<R, P> {
         columns.resize(lowers.len(), NumberRun::default());
         let mut pairs = lowers.iter().zip(columns);
         pairs.all(|(lower, column)| lower.run(partials, column))
+    }
+    fn erase(&self, batch: Batch<Self>) -> Erased {
+        let plan = Some(Arc::clone(&self.plan));
+        let (columns, words) = (self.plan.columns, self.plan.words);
+        let row = |row: &R, out: &mut Vec<u64>| out.extend_from_slice(&row.as_ref()[..columns]);
+        Erased::of_words(batch, plan, columns, row, |one| {
+            one.as_ref()[..words].into()
+        })
+    }
+    fn widen(&self, entries: Erased, widened: &[bool]) -> widening::Result<Batch<Self>> {
+        let row = |old: &[u64]| {
+            let mut row = R::zeroed(self.plan.columns.max(1));
+            let words = row.as_mut().iter_mut().zip(old.iter().zip(widened));
+            for (word, (old, widened)) in words {
+                *word = if *widened { widening::bits(*old) } else { *old };
+            }
+            Entry::Raw(row)
+        };
+        entries.into_entries(row, |old, plan| {
+            let plan = plan.ok_or("words of no record")?;
+            self.widened_partial(old, plan, widened).map(Entry::Lifted)
+        })
     }
 }
 

@@ -2,7 +2,9 @@
 //! the sum of floats, and one maximum that serves min and max of both.
 
 use super::column::{Column, Values, stage_raw, stage_rows};
+use super::component::get_i128;
 use super::twofold::Twofold;
+use super::widening::{self, Erased};
 use super::{Aggregation, Answer, Cell, DType, extreme_value, extreme_word};
 use crate::batch::Batch;
 use crate::monoid::{Commutative, Entry, Invertible, Monoid, Selective};
@@ -113,6 +115,10 @@ impl<T> Aggregation<T> for SumI64 {
             _ => stage_rows(self, times, columns),
         }
     }
+    fn erase(&self, batch: Batch<Self>) -> Erased {
+        let words = |sum: i128| [sum as u64, (sum >> 64) as u64].into();
+        Erased::of_words(batch, None, 1, |one, out| out.push(*one as u64), words)
+    }
 }
 
 /// Sum of float64 with its rounding error beside it. See [`Twofold`].
@@ -183,6 +189,17 @@ impl<T> Aggregation<T> for SumF64 {
             } => stage_raw(times, values.iter().map(|value| value + 0.0).collect()),
             _ => stage_rows(self, times, columns),
         }
+    }
+    fn widen(&self, entries: Erased, _widened: &[bool]) -> widening::Result<Batch<Self>> {
+        let entry =
+            |(sum, some)| Entry::from_partial(self, if some { sum } else { Twofold::EMPTY });
+        entries.into_entries(
+            |words| entry((widening::twofold(i128::from(words[0] as i64)), true)),
+            |words, _| {
+                let (sum, some) = SumI64::split(get_i128(words, 0));
+                Ok(entry((widening::twofold(sum), some)))
+            },
+        )
     }
 }
 
@@ -295,6 +312,19 @@ impl<T> Aggregation<T> for Extreme {
             ),
             _ => stage_rows(self, times, columns),
         }
+    }
+    fn erase(&self, batch: Batch<Self>) -> Erased {
+        let words = |top: Top| [top.word as u64, u64::from(top.any)].into();
+        Erased::of_words(batch, None, 1, |one, out| out.push(*one as u64), words)
+    }
+    fn widen(&self, entries: Erased, _widened: &[bool]) -> widening::Result<Batch<Self>> {
+        let raw = |words: &[u64]| Entry::Raw(widening::word(words[0] as i64, self.min));
+        entries.into_entries(raw, |words, _| {
+            Ok(match words[1] {
+                0 => Entry::Lifted(self.identity()),
+                _ => raw(words),
+            })
+        })
     }
 }
 

@@ -32,6 +32,7 @@ use super::{Batch, Refused, Ties, Window};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
+use crate::aggregate::widening::{self, Erased};
 use crate::aggregate::{
     AggSpec, Aggregation, Answer, BatchVisitor, Cell, DType, InvertibleVisitor, SelectiveVisitor,
     Visitor, plan, plan_few, plan_fewest, plan_invertible, plan_selective,
@@ -85,6 +86,14 @@ pub trait AnyWindow<T>: Send {
     fn shape(&mut self) -> Option<Shape<Vec<Answer<T>>>>;
     /// A fiba of all entries; this window is empty afterwards.
     fn hand_over(&mut self) -> Box<dyn AnyWindow<T>>;
+    /// Takes all entries out, for [`AnyWindow::insert_widened`].
+    fn take_erased(&mut self) -> Erased;
+    /// Inserts entries of a window for the same request over other types, in order, into an
+    /// empty window: `widened` columns held int64 there and hold float64 here.
+    ///
+    /// # Errors
+    /// As of [`Aggregation::widen`]; nothing is inserted.
+    fn insert_widened(&mut self, entries: Erased, widened: &[bool]) -> widening::Result<()>;
     /// The refusal that made an [`auto`](super::auto) window migrate to fiba, once it has.
     fn cause(&self) -> Option<Refused> {
         None
@@ -422,5 +431,14 @@ where
     fn hand_over(&mut self) -> Box<dyn AnyWindow<T>> {
         let aggregation = self.window.monoid().clone();
         successor(aggregation, self.window.take(), self.ties)
+    }
+    fn take_erased(&mut self) -> Erased {
+        let batch = self.window.take();
+        self.window.monoid().erase(batch)
+    }
+    fn insert_widened(&mut self, entries: Erased, widened: &[bool]) -> widening::Result<()> {
+        let batch = self.window.monoid().widen(entries, widened)?;
+        self.window.insert_batch(batch);
+        Ok(())
     }
 }

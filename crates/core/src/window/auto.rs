@@ -20,6 +20,7 @@ use super::{Refused, Ties};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
+use crate::aggregate::widening::{self, Erased};
 use crate::aggregate::{AggSpec, Answer, Cell, DType};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 
@@ -138,6 +139,12 @@ impl<T: Element> AnyWindow<T> for Auto<T> {
     }
     fn hand_over(&mut self) -> Box<dyn AnyWindow<T>> {
         self.window.hand_over()
+    }
+    fn take_erased(&mut self) -> Erased {
+        self.window.take_erased()
+    }
+    fn insert_widened(&mut self, entries: Erased, widened: &[bool]) -> widening::Result<()> {
+        self.window.insert_widened(entries, widened)
     }
     fn cause(&self) -> Option<Refused> {
         self.cause

@@ -1,7 +1,9 @@
 //! The monoid of one sketch over one column: entries are words, partials are sketches.
 
+use super::super::widening::{self, Erased};
 use super::super::{Aggregation, Answer, Cell, DType};
-use super::{Sketch, SketchRequest, Sketcher};
+use super::{Sketch, SketchRequest, Sketcher, widened_word};
+use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
 use crate::snapshot::{Reader, Result};
 
@@ -67,5 +69,15 @@ impl<T> Aggregation<T> for Digest {
     }
     fn answers(&self, partial: &Sketch, out: &mut Vec<Answer<T>>) {
         out.push(self.sketcher.answer(self.request, partial));
+    }
+    fn widen(&self, entries: Erased, _widened: &[bool]) -> widening::Result<Batch<Self>> {
+        let mut batch: Batch<Self> = entries.downcast()?;
+        for [word] in &mut batch.values {
+            *word = widened_word(*word);
+        }
+        for (_, sketch) in &mut batch.lifted {
+            *sketch = self.sketcher.widened(sketch);
+        }
+        Ok(batch)
     }
 }

@@ -72,6 +72,16 @@ impl<T: Clone> Hitters<T> {
         }
     }
 
+    /// The same of other items with the same hashes.
+    #[must_use]
+    pub fn map(&self, item: impl Fn(&Cell<T>) -> Cell<T>) -> Self {
+        let mut other = self.clone();
+        for counter in &mut other.counters {
+            counter.item = item(&counter.item);
+        }
+        other
+    }
+
     pub fn total(&self) -> u64 {
         self.total
     }

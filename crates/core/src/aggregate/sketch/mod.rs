@@ -21,7 +21,7 @@ use std::sync::Arc;
 use datasketches::bloom::{BloomFilter, BloomFilterBuilder};
 use datasketches::countmin::CountMinSketch;
 
-use super::{Answer, Cell, DType, extreme_value, extreme_word};
+use super::{Answer, Cell, DType, extreme_value, extreme_word, widening};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 use distinct::Registers;
 use quantiles::{Quantiles, rank_of};
@@ -252,6 +252,21 @@ impl Sketcher {
         }
     }
 
+    /// A sketch of integers as one of floats, which keeps their order.
+    #[must_use]
+    pub fn widened(&self, sketch: &Sketch) -> Sketch {
+        if self.request.takes_hashes() {
+            return sketch.clone();
+        }
+        match (sketch, sketch.few()) {
+            (_, Some(words)) => self.of_sorted(words.iter().copied().map(widened_word).collect()),
+            (Sketch::Quantiles(quantiles), _) => {
+                Sketch::Quantiles(Arc::new(quantiles.map(widened_word)))
+            }
+            _ => unreachable!("sketches of numbers are quantiles"),
+        }
+    }
+
     /// The answer of a sketch to `request`, which may differ from the sketch's own request as
     /// far as [`SketchRequest::shares_with`] allows.
     pub fn answer<T>(&self, request: SketchRequest, sketch: &Sketch) -> Answer<T> {
@@ -396,6 +411,11 @@ impl Codec for Sketch {
     fn read(_: &mut Reader<'_>) -> Result<Self> {
         damaged("a sketch is read by its monoid, which knows its make")
     }
+}
+
+/// The word of an integer as that of a float.
+pub fn widened_word(word: u64) -> u64 {
+    widening::word((word ^ SIGN) as i64, false) as u64 ^ SIGN
 }
 
 /// An empty filter. Its parameters have been checked ([`SketchRequest::parse`]).

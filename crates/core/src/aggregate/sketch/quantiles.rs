@@ -161,6 +161,18 @@ impl Quantiles {
         shares.iter().map(value).collect()
     }
 
+    /// The same over other words, in the same order.
+    #[must_use]
+    pub fn map(&self, word: impl Fn(u64) -> u64) -> Self {
+        let level = |level: &Vec<u64>| level.iter().map(|one| word(*one)).collect();
+        Self {
+            least: word(self.least),
+            most: word(self.most),
+            levels: self.levels.iter().map(level).collect(),
+            ..*self
+        }
+    }
+
     pub fn write(&self, out: &mut Writer) {
         out.all(&[self.count, self.least, self.most, self.flips]);
         (self.levels.len() as u64).write(out);

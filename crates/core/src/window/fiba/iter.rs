@@ -2,18 +2,31 @@
 
 use super::tree::{Id, Tree};
 use super::{Fiba, Form};
+use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
 
 impl<M: Monoid, const L: usize, const F: usize> Fiba<M, L, F> {
     /// The entries with `lo <= time <= hi`, in order. O(log n + m) for m of them.
     pub fn for_each_between(&mut self, lo: i64, hi: i64, mut visit: impl FnMut(i64, M::Partial)) {
-        let monoid = &self.monoid;
+        let monoid = self.monoid.clone();
+        self.visit(lo, hi, &mut |time, entry| {
+            visit(time, entry.partial(&monoid))
+        });
+    }
+
+    /// A copy of the same entries as they were inserted.
+    pub fn batch_between(&mut self, lo: i64, hi: i64) -> Batch<M> {
+        let mut batch = Batch::default();
+        self.visit(lo, hi, &mut |time, entry| batch.push(time, entry));
+        batch
+    }
+
+    fn visit(&mut self, lo: i64, hi: i64, visit: &mut impl FnMut(i64, Entry<M>)) {
         match &mut self.form {
             Form::Tree(tree) => {
                 tree.flush_staged();
                 if tree.tree_len() > 0 {
                     let root = tree.left[tree.height()];
-                    let visit = &mut |time, entry: Entry<M>| visit(time, entry.partial(monoid));
                     tree.visit_between(tree.height(), root, (lo, hi), visit);
                 }
             }
@@ -21,7 +34,7 @@ impl<M: Monoid, const L: usize, const F: usize> Fiba<M, L, F> {
                 for at in 0..small.len() {
                     let time = small.time(at);
                     if lo <= time && time <= hi {
-                        visit(time, small.entry(at).partial(monoid));
+                        visit(time, small.entry(at));
                     }
                 }
             }

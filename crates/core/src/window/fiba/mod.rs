@@ -271,6 +271,12 @@ impl<M: Monoid, const L: usize, const F: usize> Window<M> for Fiba<M, L, F> {
         *self = Self::new(self.monoid.clone(), self.ties);
     }
 
+    fn take(&mut self) -> Batch<M> {
+        let batch = self.batch_between(i64::MIN, i64::MAX);
+        self.clear();
+        batch
+    }
+
     fn for_each(&mut self, visit: &mut dyn FnMut(i64, M::Partial)) {
         let monoid = &self.monoid;
         match &mut self.form {

@@ -36,6 +36,7 @@ use super::{Refused, Ties};
 use crate::aggregate::collect::Element;
 use crate::aggregate::column::Column;
 use crate::aggregate::deferred::Ledger;
+use crate::aggregate::widening::{self, Erased};
 use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind};
 use crate::snapshot::{Reader, Result, Writer, damaged};
 use rows::Row;
@@ -399,6 +400,26 @@ impl<T: Element> AnyWindow<T> for Holistic<T> {
         let copy = self.copied();
         self.clear();
         Box::new(copy)
+    }
+    fn take_erased(&mut self) -> Erased {
+        let window = self.monoid_window.iter_mut();
+        let window = window.map(|window| window.take_erased());
+        let mut parts: Vec<Erased> = window.collect();
+        parts.extend(self.columns.iter().map(ValueIndex::erased));
+        self.clear();
+        Erased::Parts(parts)
+    }
+    fn insert_widened(&mut self, entries: Erased, widened: &[bool]) -> widening::Result<()> {
+        let mut parts = entries.into_parts()?.into_iter();
+        if let Some(window) = &mut self.monoid_window {
+            let part = parts.next().ok_or("no entries of the window beside")?;
+            window.insert_widened(part, widened)?;
+        }
+        for (column, part) in self.columns.iter_mut().zip(parts) {
+            *column = column.widened(part.downcast()?, widened);
+        }
+        self.times = self.count_times();
+        Ok(())
     }
     fn migrate(&mut self, _cause: Refused) {}
 }

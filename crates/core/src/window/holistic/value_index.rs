@@ -6,6 +6,7 @@ use super::rows::{Row, Rows};
 use super::tally::Tally;
 use crate::aggregate::collect::Element;
 use crate::aggregate::holistic::{NAN, answer_over, value_of, word_of};
+use crate::aggregate::widening::{self, Erased};
 use crate::aggregate::{Answer, Cell, DType, Kind, extreme_value};
 use crate::monoid::Entry;
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
@@ -332,6 +333,30 @@ impl<T: Element> ValueIndex<T> {
     }
 
     /// Objects by their words, then the rows; the rest follows from these.
+    /// The entries: a copy, as it is.
+    pub(super) fn erased(&self) -> Erased {
+        Erased::Typed(Box::new(self.clone()))
+    }
+
+    /// This index, empty, with the entries of another one.
+    pub(super) fn widened(&self, mut old: Self, widened: &[bool]) -> Self {
+        if !widened[self.of] {
+            return old;
+        }
+        let mut new = self.clone();
+        let mut rows = Batch::with_capacity(old.len());
+        old.rows.for_each(&mut |time, row| {
+            let row = match row {
+                Row::Word(word) => Row::Word(widening::word(word, false)),
+                other => other,
+            };
+            rows.push(time, Entry::from_partial(&Rows, row));
+        });
+        new.rows.insert_batch(rows);
+        new.enter_all();
+        new
+    }
+
     pub(super) fn write(&self, out: &mut Writer) {
         if self.dtype == DType::Object {
             let objects = self.tally.as_ref().map(Tally::objects).unwrap_or_default();

@@ -458,6 +458,15 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         self.waiting.for_each(visit);
     }
 
+    fn take(&mut self) -> Batch<M> {
+        let mut batch = self.window.take();
+        for (time, entry) in self.waiting.take_until(i64::MAX).into_entries() {
+            batch.push(time, entry);
+        }
+        self.clear();
+        batch
+    }
+
     fn planning(&mut self) -> Option<&mut dyn Planning> {
         Some(self)
     }

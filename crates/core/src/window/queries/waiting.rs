@@ -53,11 +53,7 @@ impl<M: Monoid, const L: usize, const F: usize> Waiting<M> for Fiba<M, L, F> {
         Window::evict_until(self, time)
     }
     fn take_until(&mut self, time: i64) -> Batch<M> {
-        let monoid = Window::monoid(self).clone();
-        let mut batch = Batch::default();
-        self.for_each_between(i64::MIN, time, |at, partial| {
-            batch.push(at, Entry::from_partial(&monoid, partial));
-        });
+        let batch = self.batch_between(i64::MIN, time);
         Window::evict_until(self, time);
         batch
     }
