@@ -37,7 +37,13 @@ NAMES = {
 # These name the range of a query, which is a length.
 RANGES_OF_QUERIES = {
     f"python/slidewise/{path}.py"
-    for path in ("spec/durations", "spec/query", "window/queries", "window/time_codec")
+    for path in (
+        "spec/document",
+        "spec/durations",
+        "spec/query",
+        "window/queries",
+        "window/time_codec",
+    )
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from slidewise.errors import SpecError
 from slidewise.spec.data_driven import Delta, Landmark, Until, delta, landmark, until
-from slidewise.spec.durations import Session, WindowLike, rows, session
+from slidewise.spec.durations import Session, WindowLike, read_rows, session
 from slidewise.spec.query import Query
 
 __all__ = ["Window", "are_hopping", "parse_length", "parse_window", "split_colons"]
@@ -64,8 +64,8 @@ def parse_length(text: str) -> WindowLike:
         >>> parse_length("100rows"), parse_length("3"), parse_length("1h")
         (rows(100), 3, '1h')
     """
-    if match := re.fullmatch(r"([+-]?\d+) ?rows?", text):
-        return rows(int(match[1]))
+    if found := read_rows(text):
+        return found
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     return text

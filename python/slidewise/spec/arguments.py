@@ -1,10 +1,20 @@
 """Checks of arguments that several specifications share."""
 
-from collections.abc import Iterable
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, SupportsIndex
 
-from slidewise.errors import Argument, SpecError
+from slidewise.aggregations import Aggregation
+from slidewise.errors import Argument, SpecError, describe_value
 
-__all__ = ["check_column_name", "one_of", "refuse_duplicates"]
+__all__ = [
+    "check_aggs",
+    "check_column_name",
+    "check_keys",
+    "check_min_rows",
+    "one_of",
+    "refuse_duplicates",
+]
 
 
 def check_column_name(value: object, argument: str) -> str:
@@ -58,3 +68,65 @@ def refuse_duplicates(names: Iterable[str], message: str = _TWICE) -> None:
         if name in seen:
             raise SpecError(message.format(repr(name)))
         seen.add(name)
+
+
+def check_keys(by: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Returns the columns of `by=`, each once.
+
+    Raises:
+        SpecError: If it is no column and no list of columns.
+    """
+    if by is None:
+        return ()
+    names: object = (by,) if isinstance(by, str) else by
+    if not isinstance(names, Iterable) or isinstance(names, Mapping):
+        raise SpecError(
+            Argument("by"), f" takes a column or a list of columns, got {by!r}"
+        )
+    return tuple(dict.fromkeys(check_column_name(name, "by") for name in names))
+
+
+def check_aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...]:
+    """Returns the items of `aggs=`.
+
+    Raises:
+        SpecError: If it is not a mapping from names to aggregations of columns.
+    """
+    if not isinstance(aggs, Mapping):
+        raise SpecError(
+            Argument("aggs"),
+            " takes a mapping from names to aggregations, such as {'n': sw.count()}, "
+            f"got {describe_value(aggs)}",
+        )
+    if not aggs:
+        raise SpecError(
+            Argument("aggs"), " is empty: give at least one, such as {'n': sw.count()}"
+        )
+    for name, agg in aggs.items():
+        if not isinstance(name, str):
+            raise SpecError(
+                Argument("aggs"),
+                f" names an aggregation {name!r}: a name is a str, such as "
+                f"{str(name)!r}",
+            )
+        if not isinstance(agg, Aggregation):
+            raise SpecError(
+                f"aggs[{name!r}] is not an aggregation: {describe_value(agg)}; "
+                "give one such as sw.mean('price')"
+            )
+        agg.check_columns()
+    return tuple(aggs.items())
+
+
+def check_min_rows(value: Any) -> int:
+    """Returns the value of `min_rows=`.
+
+    Raises:
+        SpecError: If it is not a number of rows.
+    """
+    whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
+    if not whole or not 0 <= operator.index(value) < 2**63:
+        raise SpecError(
+            Argument("min_rows"), f" takes an int from 0 to 2**63 - 1; got {value!r}"
+        )
+    return operator.index(value)

@@ -26,6 +26,7 @@ __all__ = [
     "format_duration",
     "parse_length",
     "parse_offset",
+    "read_rows",
     "rows",
     "session",
 ]
@@ -77,6 +78,7 @@ _PARTS = {"ps": 10**3, "fs": 10**6, "as": 10**9}
 # More digits exceed int64 in every unit.
 _MAX_DIGITS = 100
 _DURATION = re.compile(r"\s*([+-]?)\s*(\d+)\s*([A-Za-z]+)\s*", re.ASCII)
+_ROWS = re.compile(r"([+-]?\d+) ?rows?", re.ASCII)
 
 # The arguments that also take a number of rows.
 _TAKE_ROWS = ("windows", "last", "ranges", "range", "every")
@@ -170,6 +172,20 @@ def rows(n: int) -> Rows:
             f"{n!r} is not a number of rows: give an int from 1 to 2**63 - 1"
         )
     return Rows(operator.index(n))
+
+
+def read_rows(text: str) -> Rows | None:
+    """The number of rows that a text names, as in files and on the command line.
+
+    Raises:
+        SpecError: If it is not a number of rows that there can be.
+
+    Example:
+        >>> read_rows("100rows"), read_rows("1h")
+        (rows(100), None)
+    """
+    match = _ROWS.fullmatch(text)
+    return rows(int(match[1])) if match and len(match[1]) <= _MAX_DIGITS else None
 
 
 def session(gap: DurationLike) -> Session:

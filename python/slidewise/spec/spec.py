@@ -7,17 +7,27 @@ Columns and their types are checked where a `Spec` is bound to a table.
 import hashlib
 import inspect
 import json
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, SupportsIndex
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 from slidewise.aggregations import Aggregation
 from slidewise.aggregations.compiled import Compiled
 from slidewise.aggregations.custom import Functions
-from slidewise.errors import Argument, SpecError, describe_value
+from slidewise.errors import Argument, SpecError
 from slidewise.hints import suggest_argument
-from slidewise.spec.arguments import check_column_name, one_of, refuse_duplicates
+from slidewise.spec import files
+from slidewise.spec.arguments import (
+    check_aggs,
+    check_column_name,
+    check_keys,
+    check_min_rows,
+    one_of,
+    refuse_duplicates,
+)
+from slidewise.spec.document import document_of, keywords_of
 from slidewise.spec.durations import WindowLike
 from slidewise.spec.query import Query
 from slidewise.spec.windows import (
@@ -194,13 +204,13 @@ class Spec:
         """
         spec = cls._of(
             on=check_column_name(on, "on"),
-            by=_names(by),
+            by=check_keys(by),
             windows=rolling_windows(windows, one_of(closed, "closed", CLOSED), offset),
-            aggs=_aggs(aggs),
+            aggs=check_aggs(aggs),
             ties=one_of(ties, "ties", TIES),
             nan=one_of(nan, "nan", NAN),
             arrival=None if arrival is None else check_column_name(arrival, "arrival"),
-            min_rows=_min_rows(min_rows),
+            min_rows=check_min_rows(min_rows),
             overflow=one_of(overflow, "overflow", OVERFLOW),
         )
         if spec.arrival is None:  # which overrides ties=
@@ -243,13 +253,13 @@ class Spec:
             raise SpecError(Argument("empty"), f" takes True or False, got {empty!r}")
         spec = cls._of(
             on=check_column_name(on, "on"),
-            by=_names(by),
+            by=check_keys(by),
             windows=hopping_windows(window, windows, every, offset, empty, closed),
-            aggs=_aggs(aggs),
+            aggs=check_aggs(aggs),
             ties="peers",
             nan=one_of(nan, "nan", NAN),
             arrival=None,
-            min_rows=_min_rows(min_rows),
+            min_rows=check_min_rows(min_rows),
             empty=empty,
             several=windows is not None,
             overflow=one_of(overflow, "overflow", OVERFLOW),
@@ -298,6 +308,122 @@ class Spec:
     def hash(self) -> str:
         """The SHA-256 of `canonical` in hex, which checkpoints compare."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """The spec as JSON for people to read and write, which `from_json` reads.
+
+        Keys are the names of parameters; what is at its default is left out.
+        User-defined aggregations are named by import path, "package.module:Name".
+
+        Raises:
+            SpecError: If an aggregation cannot be named so: it is defined in
+                `__main__`, in a function, or without `name=`.
+
+        Example:
+            >>> import slidewise as sw
+            >>> spec = sw.Spec(on="t", windows=["1h", "1d"], aggs={"n": sw.count()})
+            >>> print(spec.to_json(), end="")
+            {
+              "version": 1,
+              "on": "t",
+              "windows": ["1h", "1d"],
+              "aggs": {
+                "n": {"kind": "count"}
+              }
+            }
+        """
+        return files.to_json(self._document())
+
+    @classmethod
+    def from_json(cls, text: str) -> "Spec":
+        """The spec that `to_json` wrote, or a person.
+
+        It imports the modules of user-defined aggregations, which runs their code: read
+        only specs that you trust.
+
+        Args:
+            text: The JSON.
+
+        Raises:
+            SpecError: If the text is not such JSON; the message names the key and the
+                value.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.Spec.from_json('{"on": "t", "windows": ["1h"], "agg": {}}')
+            Traceback (most recent call last):
+            ...
+            slidewise.errors.SpecError: unknown key 'agg': did you mean aggs=?
+        """
+        return cls._of_document(files.from_json(text))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the spec to a file, which `load` reads.
+
+        Args:
+            path: The file: JSON (.json), or YAML (.yaml or .yml), which needs PyYAML:
+                `pip install 'slidewise[yaml]'`.
+
+        Raises:
+            SpecError: If the file has another ending, or as for `to_json`.
+            OSError: If the file cannot be written.
+
+        Example:
+            >>> import slidewise as sw, tempfile
+            >>> spec = sw.Spec(on="t", windows=["1h", "1d"], aggs={"n": sw.count()})
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     spec.save(f"{folder}/features.json")
+            ...     sw.Spec.load(f"{folder}/features.json") == spec
+            True
+        """
+        files.write_document(self._document(), Path(path))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Spec":
+        """The spec in a file that `save` wrote, or a person.
+
+        It imports the modules of user-defined aggregations, as `from_json` does.
+
+        Args:
+            path: The file: .json, .yaml or .yml.
+
+        Raises:
+            SpecError: If it is not the file of a Spec; the message names the file, the
+                key and the value.
+            OSError: If the file cannot be read.
+
+        Example:
+            >>> import slidewise as sw
+            >>> sw.Spec.load("features.toml")
+            Traceback (most recent call last):
+            ...
+            slidewise.errors.SpecError: features.toml: the file of a Spec is named ...
+        """
+        try:
+            return cls._of_document(files.read_document(Path(path)))
+        except SpecError as error:
+            raise SpecError(f"{path}: {error}") from error
+
+    def _document(self) -> dict[str, Any]:
+        """The document, if it makes this spec again.
+
+        Raises:
+            SpecError: If it cannot be written.
+        """
+        document = document_of(self)
+        if self._of_document(document) != self:
+            raise SpecError(f"this Spec cannot be written to a file: {self}")
+        return document
+
+    @classmethod
+    def _of_document(cls, document: object) -> "Spec":
+        known = inspect.signature(cls).parameters
+        try:
+            return given_spec(None, keywords_of(document, [*known]), "Spec")
+        except RecursionError:
+            raise SpecError("the document of a Spec is nested too deeply") from None
+        except TypeError as error:  # a keyword of rolling beside those of hopping
+            raise SpecError(str(error)) from error
 
 
 def given_spec(
@@ -418,17 +544,6 @@ def _record(value: Any) -> Any:
     }
 
 
-def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
-    if by is None:
-        return ()
-    names: object = (by,) if isinstance(by, str) else by
-    if not isinstance(names, Iterable) or isinstance(names, Mapping):
-        raise SpecError(
-            Argument("by"), f" takes a column or a list of columns, got {by!r}"
-        )
-    return tuple(dict.fromkeys(check_column_name(name, "by") for name in names))
-
-
 def refuse_by_position(spec: Spec, given: Argument) -> None:
     """Refuses an argument beside windows that begin or end among equal times.
 
@@ -483,42 +598,6 @@ def refuse_mixed(spec: Spec, where: str) -> None:
                 f"{where} does not have {window.name!r} beside other windows, as its "
                 "rows leave by themselves: give it in a call of its own"
             )
-
-
-def _aggs(aggs: Mapping[str, Aggregation]) -> tuple[tuple[str, Aggregation], ...]:
-    if not isinstance(aggs, Mapping):
-        raise SpecError(
-            Argument("aggs"),
-            " takes a mapping from names to aggregations, such as {'n': sw.count()}, "
-            f"got {describe_value(aggs)}",
-        )
-    if not aggs:
-        raise SpecError(
-            Argument("aggs"), " is empty: give at least one, such as {'n': sw.count()}"
-        )
-    for name, agg in aggs.items():
-        if not isinstance(name, str):
-            raise SpecError(
-                Argument("aggs"),
-                f" names an aggregation {name!r}: a name is a str, such as "
-                f"{str(name)!r}",
-            )
-        if not isinstance(agg, Aggregation):
-            raise SpecError(
-                f"aggs[{name!r}] is not an aggregation: {describe_value(agg)}; "
-                "give one such as sw.mean('price')"
-            )
-        agg.check_columns()
-    return tuple(aggs.items())
-
-
-def _min_rows(value: Any) -> int:
-    whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
-    if not whole or not 0 <= operator.index(value) < 2**63:
-        raise SpecError(
-            Argument("min_rows"), f" takes an int from 0 to 2**63 - 1; got {value!r}"
-        )
-    return operator.index(value)
 
 
 def _refuse_idle_ties(ties: str, closed: str) -> None:

@@ -1,0 +1,206 @@
+"""Aggregations in the file of a `Spec`: mappings of the parameters that make them.
+
+`{"kind": "mean", "column": "km"}` is `sw.mean("km")`: `kind` is the function, the other
+keys are its parameters. The kind of a user-defined aggregation is its import path, such
+as "package.module:Name".
+"""
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import slidewise.aggregations as catalogue
+from slidewise.aggregations import KINDS, Aggregation, Sketch
+from slidewise.aggregations.compiled import NativeAggregation
+from slidewise.aggregations.custom import CustomAggregation
+from slidewise.aggregations.registry import resolve
+from slidewise.aggregations.sketches import SKETCHES
+from slidewise.errors import SpecError
+from slidewise.hints import suggest_argument, suggest_name
+
+__all__ = ["agg_of_record", "record_of_agg", "refuse_unknown", "shorten"]
+
+# The attributes of parameters that have other names.
+_ATTRIBUTES = {"column": "of", "x": "of", "y": "by"}
+_COLUMNS = ("column", "of", "by", "x", "y", "where")
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def record_of_agg(agg: Aggregation) -> dict[str, Any]:
+    """An aggregation as a mapping, without parameters at their defaults.
+
+    Raises:
+        SpecError: If it cannot be written; the message names it and the way out.
+
+    Example:
+        >>> import slidewise as sw
+        >>> record_of_agg(sw.quantile("delay", 0.99))
+        {'kind': 'quantile', 'column': 'delay', 'q': 0.99}
+    """
+    if isinstance(agg, CustomAggregation | NativeAggregation):
+        named = {"column": agg.of, "where": agg.where}
+        given = {name: column for name, column in named.items() if column is not None}
+        return {"kind": _import_path(agg), **given}
+    record: dict[str, Any] = {"kind": agg.kind}
+    values: dict[str, Any] = {}
+    if isinstance(agg, Sketch):
+        values = dict(zip(SKETCHES[agg.kind], agg.parameters, strict=True))
+    for name, parameter in inspect.signature(_function(agg.kind)).parameters.items():
+        attribute = _ATTRIBUTES.get(name, name)
+        value = values[name] if name in values else getattr(agg, attribute)
+        default = parameter.default
+        if type(value) is not type(default) or value != default:
+            record[name] = [*value] if isinstance(value, tuple) else value
+    if agg_of_record(record) != agg:
+        raise SpecError(
+            f"{agg!r} cannot be written, as sw.{agg.kind}() does not give it: make it "
+            "with that function"
+        )
+    return record
+
+
+def agg_of_record(record: object) -> Aggregation:
+    """The aggregation of such a mapping; imports the module of an import path.
+
+    Raises:
+        SpecError: If it is none; the message names the key and the value.
+
+    Example:
+        >>> agg_of_record({"kind": "top_k", "column": "price", "k": 3})
+        top_k('price', k=3)
+    """
+    if not isinstance(record, Mapping):
+        raise SpecError(
+            f"{shorten(record)} is not an aggregation: write it as "
+            '{"kind": "mean", "column": "price"}'
+        )
+    given = dict(record)
+    kind = given.pop("kind", None)
+    if not isinstance(kind, str):
+        told = f"kind={shorten(kind)} is not one" if "kind" in record else "no kind"
+        raise SpecError(
+            f'{told}: an aggregation has a "kind", such as "count", or the import path '
+            'of your own, such as "package.module:Name"'
+        )
+    make = _own(kind) if ":" in kind else _function(kind)
+    known = inspect.signature(make).parameters
+    refuse_unknown(given, known, f" of {kind}")
+    for name in _COLUMNS:
+        if not isinstance(given.get(name), str | None):
+            raise SpecError(
+                f"{name}={shorten(given[name])} of {kind} is not the name of a column"
+            )
+    try:
+        made = make(**given)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, SpecError):
+            raise
+        raise SpecError(f"{kind} does not take {shorten(given)}: {error}") from error
+    made.check_columns()
+    return made
+
+
+def refuse_unknown(given: Iterable[Any], known: Iterable[str], where: str) -> None:
+    """Refuses keys that are not known, with a suggestion.
+
+    Raises:
+        SpecError: Naming the key.
+    """
+    known = list(known)
+    for key in given:
+        if key not in known:
+            meant = suggest_argument(key, known) if isinstance(key, str) else ""
+            there_are = f"; there are {', '.join(known)}" if not meant else ""
+            raise SpecError(f"unknown key {shorten(key)}{where}{meant}{there_are}")
+
+
+def shorten(value: object) -> str:
+    """A value of a file, for messages.
+
+    Example:
+        >>> shorten("1h"), shorten([0] * 100)
+        ("'1h'", '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,...')
+    """
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _function(kind: str) -> Callable[..., Aggregation]:
+    known = (*KINDS, *SKETCHES)
+    if kind not in known:
+        meant = suggest_name(kind, known)
+        hint = f": did you mean {meant!r}?" if meant else f"; there are {known}"
+        raise SpecError(f"unknown kind {shorten(kind)} of aggregation{hint}")
+    function: Callable[..., Aggregation] = getattr(catalogue, kind)
+    return function
+
+
+def _import_path(agg: CustomAggregation | NativeAggregation) -> str:
+    """The import path of a user-defined aggregation.
+
+    Raises:
+        SpecError: If it has none that another process can resolve.
+    """
+    name = agg.functions.name
+    if name is None:
+        raise SpecError(
+            f"{agg!r} has no import path by which a file could name it: assign it at "
+            "the top of a module that can be imported, and give it "
+            "name='package.module:NAME'"
+        )
+    _check_path(name)
+    found = resolve(name)
+    if getattr(found, "functions", None) is not agg.functions:
+        raise SpecError(
+            f"{agg!r} cannot be written by its import path {name!r}, which "
+            f"{'resolves to another object' if found else 'does not resolve'}: give "
+            "it the path at which its module holds it"
+        )
+    return name
+
+
+def _own(path: str) -> CustomAggregation | NativeAggregation:
+    """The user-defined aggregation at an import path.
+
+    Raises:
+        SpecError: If there is none.
+    """
+    _check_path(path)
+    module = path.partition(":")[0]
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise SpecError(
+            f"cannot import {module!r} for the aggregation {path!r} ({error}): install "
+            "it, or put its folder on PYTHONPATH"
+        ) from error
+    found = resolve(path)
+    if not isinstance(found, CustomAggregation | NativeAggregation):
+        told = "" if found is None else f" but {shorten(found)}"
+        raise SpecError(f"there is no aggregation at {path!r}{told}")
+    if found.functions.name != path:
+        raise SpecError(
+            f"the aggregation at {path!r} has the name {found.functions.name!r}: give "
+            f"it name={path!r}"
+        )
+    return found
+
+
+def _check_path(path: str) -> None:
+    if path.startswith("__main__:"):
+        raise SpecError(
+            f"the aggregation {path!r} is defined in __main__, which is another module "
+            "in another process: move it to a module that can be imported"
+        )
+    if "<locals>" in path:
+        raise SpecError(
+            f"the aggregation {path!r} is defined within a function: move it to the "
+            "top of its module"
+        )
+    if not _PATH.fullmatch(path):
+        raise SpecError(
+            f"{shorten(path)} is not the import path of an aggregation: write it "
+            "'package.module:Name'"
+        )

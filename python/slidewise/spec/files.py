@@ -1,0 +1,130 @@
+"""Specs as text: JSON, and YAML where PyYAML is installed."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from slidewise.errors import SpecError
+
+__all__ = ["from_json", "read_document", "to_json", "write_document"]
+
+_ENDINGS = (".json", ".yaml", ".yml")
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """A document as JSON: a line per key, and per aggregation.
+
+    Example:
+        >>> print(to_json({"on": "t", "aggs": {"n": {"kind": "count"}}}), end="")
+        {
+          "on": "t",
+          "aggs": {
+            "n": {"kind": "count"}
+          }
+        }
+    """
+    return _lines(document, "", ("aggs",)) + "\n"
+
+
+def _lines(given: Mapping[str, Any], indent: str, split: tuple[str, ...]) -> str:
+    inner = indent + "  "
+    lines = [
+        f"{inner}{_dumps(key)}: "
+        + (_lines(value, inner, ()) if key in split else _dumps(value))
+        for key, value in given.items()
+    ]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
+def _dumps(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    # What UTF-8 cannot encode stays escaped.
+    return text if text.isprintable() else json.dumps(value)
+
+
+def from_json(text: object) -> Any:
+    """The document in a JSON text.
+
+    Raises:
+        SpecError: If it is not JSON, or has a key twice.
+
+    Example:
+        >>> from_json('{"on": "t", "on": "u"}')
+        Traceback (most recent call last):
+        ...
+        slidewise.errors.SpecError: the key 'on' is there twice
+    """
+    if not isinstance(text, str | bytes | bytearray):
+        raise SpecError(f"a Spec is read from a str of JSON, got {text!r:.60}")
+    try:
+        return json.loads(
+            text, object_pairs_hook=_distinct, parse_constant=_refuse_constant
+        )
+    except SpecError:
+        raise
+    except RecursionError:
+        raise SpecError("the JSON of a Spec is nested too deeply") from None
+    except ValueError as error:
+        raise SpecError(f"this is not the JSON of a Spec: {error}") from error
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise SpecError(f"the key {key!r:.60} is there twice")
+        found[key] = value
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise SpecError(f"{name} is not a number of JSON")
+
+
+def write_document(document: Mapping[str, Any], path: Path) -> None:
+    """Writes a document to a file: JSON, or YAML, as its name ends.
+
+    Raises:
+        SpecError: If the name ends otherwise, or PyYAML is missing.
+        OSError: If the file cannot be written.
+    """
+    is_json = _ending(path) == ".json"
+    text = to_json(document) if is_json else _yaml().to_yaml(document)
+    path.write_text(text, encoding="utf-8")
+
+
+def read_document(path: Path) -> Any:
+    """The document in a file.
+
+    Raises:
+        SpecError: If it holds none, or PyYAML is missing.
+        OSError: If the file cannot be read.
+    """
+    ending = _ending(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SpecError(f"it is not text in UTF-8: {error}") from error
+    return from_json(text) if ending == ".json" else _yaml().from_yaml(text)
+
+
+def _ending(path: Path) -> str:
+    ending = path.suffix.lower()
+    if ending not in _ENDINGS:
+        raise SpecError(
+            f"the file of a Spec is named .json, .yaml or .yml; got {path.name!r:.80}"
+        )
+    return ending
+
+
+def _yaml() -> Any:
+    from slidewise.spec import yaml_text
+
+    try:
+        yaml_text.classes()
+    except ImportError as error:
+        raise SpecError(
+            f"YAML needs PyYAML ({error}): pip install 'slidewise[yaml]', or use .json"
+        ) from error
+    return yaml_text
