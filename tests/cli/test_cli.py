@@ -15,7 +15,9 @@ import slidewise as sw
 import trips
 from slidewise.aggregations import KINDS, Aggregation
 from slidewise.cli import main
+from slidewise.cli.spec_options import parse_aggregation
 from slidewise.cli.terminal import Stages, print_table
+from slidewise.cli.windows import parse_window
 
 ROLL = ["--on", "t", "--window", "3", "--agg", "n=count"]
 
@@ -151,7 +153,7 @@ def test_every_kind_can_be_requested(kind):
     text = f"a={kind}:x:y" if compared else f"a={kind}:x"
     k = 1 if kind.endswith("_k") else 0
     expected = Aggregation(kind, "x", "y" if compared else None, k=k)
-    assert main.parse_aggregation(text) == ("a", expected)
+    assert parse_aggregation(text) == ("a", expected)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_every_kind_can_be_requested(kind):
     ],
 )
 def test_forms_of_an_aggregation(text, expected):
-    assert main.parse_aggregation(text)[1] == expected
+    assert parse_aggregation(text)[1] == expected
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ def test_forms_of_an_aggregation(text, expected):
     ],
 )
 def test_forms_of_a_window(text, expected):
-    assert main.parse_window(text) == expected
+    assert parse_window(text) == expected
 
 
 HOPS = ["--on", "t", "--by", "k", "--agg", "s=sum:x"]

@@ -8,37 +8,29 @@ and summaries to standard error.
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from slidewise.aggregations import KINDS, Aggregation, sketches
 from slidewise.cli import hopping, rolling, stream
-from slidewise.cli.windows import (
-    Window,
-    are_hopping,
-    parse_length,
-    parse_window,
-    split_colons,
-)
+from slidewise.cli.spec_options import add_every, add_spec, read_spec
+from slidewise.cli.windows import are_hopping, parse_window
 from slidewise.errors import (
     Argument,
     ResultOverflowError,
     SlidewiseError,
     SpecError,
 )
-from slidewise.hints import suggest_name
 from slidewise.spec.data_driven import Delta, Landmark
 from slidewise.spec.durations import format_duration
-from slidewise.spec.query import Query
-from slidewise.spec.spec import NAN, OVERFLOW, TIES, Spec
-from slidewise.spec.windows import CLOSED, WindowSpec
+from slidewise.spec.spec import Spec
+from slidewise.spec.windows import WindowSpec
 from slidewise.window.algorithms import algorithms
 
-__all__ = ["main", "parse_aggregation", "parse_window"]
+__all__ = ["main"]
 
 _EXAMPLES = """\
 examples:
@@ -51,6 +43,7 @@ examples:
   slidewise rolling trips.csv ... --arrival stoptime     (as of each row's arrival)
   slidewise rolling years.parquet ... --memory 4GB -o features.parquet
   slidewise rolling years.parquet ... --engine spark -o features.parquet
+  slidewise rolling trips.csv --spec features.yaml -o features.parquet
   slidewise stream incoming/ --on starttime --by "start station id" --window 1h \\
       --agg n=count --late 10m --checkpoint state/ -o features/
 """
@@ -137,93 +130,6 @@ def _file_message(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}"
 
 
-def parse_aggregation(text: str) -> tuple[str, Aggregation]:
-    r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
-
-    A colon in a column's name is written `\:`. For `variance` and its like the third
-    part is the ddof, for `top_k` and `bottom_k` it is k, for `quantile` it is q; for
-    sketches it is what they need most: capacity, k, q or error.
-
-    Raises:
-        SpecError: If it does not have that form or the kind is unknown.
-
-    Example:
-        >>> parse_aggregation("avg=mean:tripduration")
-        ('avg', mean('tripduration'))
-        >>> parse_aggregation("who=arg_max:name:price")
-        ('who', arg_max('name', by='price'))
-    """
-    name, equals, what = text.partition("=")
-    if not equals or not name or not what:
-        raise SpecError(
-            f"cannot read --agg {text!r}: write it name=kind:column, such as "
-            "n=count or avg=mean:price"
-        )
-    try:
-        agg = _aggregation(what)
-        agg.check_columns()
-    except SpecError as error:
-        raise SpecError(
-            f"--agg {text!r}: {error} (write it name=kind:column:by)"
-        ) from None
-    return name, agg
-
-
-def _aggregation(what: str) -> Aggregation:
-    parts = split_colons(what)
-    if len(parts) > 3:
-        raise SpecError("too many parts, and a colon in a column's name is written \\:")
-    kind, of, last = (*parts, "", "")[:3]
-    if kind in _SKETCHES:
-        return _sketch(kind, of or None, last)
-    if kind not in KINDS:
-        raise _unknown(kind)
-    if kind in ("top_k", "bottom_k"):
-        return Aggregation(kind, of or None, k=_number(last or "1", "k"))
-    if last and kind in ("variance", "stddev", "skewness", "kurtosis"):
-        return Aggregation(kind, of or None, ddof=_number(last, "ddof"))
-    if last and kind == "quantile":
-        return Aggregation(kind, of or None, q=_share(last, "q"))
-    return Aggregation(kind, of or None, last or None)
-
-
-def _unknown(kind: str) -> SpecError:
-    known = (*KINDS, *_SKETCHES)
-    meant = suggest_name(kind, known)
-    hint = f" (did you mean {meant!r}?)" if meant in known else ""
-    return SpecError(f"unknown aggregation {kind!r}{hint}; there are {' '.join(known)}")
-
-
-_SKETCHES: dict[str, tuple[Callable[..., Aggregation], str]] = {
-    "bloom": (sketches.bloom, "capacity"),
-    "approx_count_distinct": (sketches.approx_count_distinct, "error"),
-    "approx_quantile": (sketches.approx_quantile, "q"),
-    "count_min": (sketches.count_min, "error"),
-    "heavy_hitters": (sketches.heavy_hitters, "k"),
-}
-
-
-def _sketch(kind: str, of: str | None, last: str) -> Aggregation:
-    make, what = _SKETCHES[kind]
-    if not last:
-        return make(of)
-    value = _number(last, what) if what in ("capacity", "k") else _share(last, what)
-    return make(of, **{what: value})
-
-
-def _number(digits: str, what: str) -> int:
-    if not digits.isascii() or not digits.isdigit():
-        raise SpecError(f"the {what} is an integer, got {digits!r}")
-    return int(digits)
-
-
-def _share(digits: str, what: str) -> float:
-    try:
-        return float(digits)
-    except ValueError:
-        raise SpecError(f"the {what} is a number from 0 to 1, got {digits!r}") from None
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="slidewise",
@@ -242,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_hopping(commands)
     _add_stream(commands)
     _add_explain(commands)
+    _add_spec_command(commands)
     _add_algorithms(commands)
     return parser
 
@@ -253,7 +160,7 @@ def _add_rolling(commands: Any) -> None:
     parser.add_argument(
         "file", help="CSV, Parquet, Arrow/Feather, JSON lines or a JSON array"
     )
-    _add_spec(parser)
+    add_spec(parser)
     rolling.add_options(parser)
 
 
@@ -261,8 +168,8 @@ def _add_hopping(commands: Any) -> None:
     about = "compute a result per window of a file: hops, sessions, windows by rows"
     parser = _command(commands, "hopping", about, _hopping)
     parser.add_argument("file", help="as for rolling")
-    _add_spec(parser)
-    _add_every(parser)
+    add_spec(parser)
+    add_every(parser)
     hopping.add_options(parser)
 
 
@@ -270,97 +177,9 @@ def _add_stream(commands: Any) -> None:
     parser = _command(
         commands, "stream", "compute rolling features of a stream, on Spark", _stream
     )
-    _add_spec(parser)
-    _add_every(parser)
+    add_spec(parser)
+    add_every(parser)
     stream.add_options(parser)
-
-
-def _add_spec(parser: argparse.ArgumentParser) -> None:
-    """The options that make a `Spec`."""
-    parser.add_argument(
-        "--on", required=True, metavar="COLUMN", help="the column of event times"
-    )
-    parser.add_argument(
-        "--by",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="a key column: each key has its own windows (may be repeated)",
-    )
-    parser.add_argument(
-        "--window",
-        action="append",
-        required=True,
-        metavar="WINDOW",
-        help="90s, 15m, 1h, 7d, 100rows, or a number if the times are integers; "
-        "landmark:FLAG (all since a row with a flag), delta:COLUMN:WIDTH (back to the "
-        "first row that is too far); one result per window: '1h every 5m', "
-        "'1h every 10rows', session:30m, until:FLAG (may be repeated)",
-    )
-    parser.add_argument(
-        "--agg",
-        action="append",
-        required=True,
-        metavar="NAME=KIND[:COLUMN[:BY]]",
-        help="what to compute (may be repeated), such as n=count, avg=mean:price, "
-        "who=arg_max:name:price, p99=quantile:delay:0.99, top=top_k:price:3; kinds: "
-        f"{' '.join((*KINDS, *_SKETCHES))}",
-    )
-    parser.add_argument(
-        "--arrival",
-        metavar="COLUMN",
-        help="the column of arrival times: each row sees only rows arrived by then",
-    )
-    parser.add_argument(
-        "--closed",
-        choices=CLOSED,
-        help="which ends belong to a window (default: right; of hops left)",
-    )
-    parser.add_argument(
-        "--offset",
-        metavar="LENGTH",
-        help="how much earlier windows end; how much later than the epoch hops begin",
-    )
-    parser.add_argument(
-        "--ties",
-        choices=TIES,
-        default="peers",
-        help="whether rows of equal time see one another (peers, the default) or only "
-        "those above them (rows)",
-    )
-    parser.add_argument(
-        "--nan",
-        choices=NAN,
-        default="propagate",
-        help="what a NaN does (default: propagate); in CSV, NaN is a missing value",
-    )
-    parser.add_argument(
-        "--overflow",
-        choices=OVERFLOW,
-        default="raise",
-        help="what an integer result that does not fit does (default: raise)",
-    )
-    parser.add_argument(
-        "--min-rows",
-        type=int,
-        default=0,
-        metavar="N",
-        help="windows with fewer values are null",
-    )
-
-
-def _add_every(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--every",
-        metavar="LENGTH",
-        help="hopping windows: one result per key and window, a window every LENGTH "
-        "(5m, or 10rows)",
-    )
-    parser.add_argument(
-        "--empty",
-        action="store_true",
-        help="hopping windows: also those without rows, between a key's first and last",
-    )
 
 
 def _add_explain(commands: Any) -> None:
@@ -372,10 +191,20 @@ def _add_explain(commands: Any) -> None:
         nargs="?",
         help="also describe how the table in this file would be computed",
     )
-    _add_spec(parser)
-    _add_every(parser)
+    add_spec(parser)
+    add_every(parser)
     rolling.add_time_format(parser)
     rolling.add_threads(parser)
+
+
+def _add_spec_command(commands: Any) -> None:
+    about = "print the options that make a spec as JSON, for --spec"
+    parser = _command(commands, "spec", about, _print_spec)
+    add_spec(parser)
+    add_every(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write it there: .json, .yaml"
+    )
 
 
 def _add_algorithms(commands: Any) -> None:
@@ -395,63 +224,8 @@ def _command(commands: Any, name: str, about: str, run: Any) -> argparse.Argumen
     return parser
 
 
-def _aggregations(options: argparse.Namespace) -> dict[str, Aggregation]:
-    pairs = [parse_aggregation(text) for text in options.agg]
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
-            raise SpecError(f"--agg {name}=... is there twice: give each its own name")
-    return dict(pairs)
-
-
-def _spec(options: argparse.Namespace, *, hops: bool = False) -> Spec:
-    """The spec of a command: a result per row, or if it hops per window."""
-    windows = [parse_window(text) for text in options.window]
-    shared: dict[str, Any] = {
-        "on": options.on,
-        "by": options.by or None,
-        "aggs": _aggregations(options),
-        "closed": options.closed,
-        "offset": None if options.offset is None else parse_length(options.offset),
-        "nan": options.nan,
-        "overflow": options.overflow,
-        "min_rows": options.min_rows,
-    }
-    if hops or getattr(options, "every", None) is not None or are_hopping(windows):
-        return _hopping_spec(options, windows, shared)
-    if getattr(options, "empty", False):
-        raise SpecError("--empty is for hopping windows: add --every, or leave it out")
-    shared["closed"] = options.closed or "right"
-    rolling: Any = windows
-    return Spec.make(
-        windows=rolling, ties=options.ties, arrival=options.arrival, **shared
-    )
-
-
-def _hopping_spec(
-    options: argparse.Namespace, windows: Sequence[Window], shared: dict[str, Any]
-) -> Spec:
-    """The spec of windows at a distance from one another, or that rows close."""
-    unset = {"arrival": None, "ties": "peers"}
-    for name, usual in unset.items():
-        if getattr(options, name) != usual:
-            raise SpecError(
-                f"--{name} does not go with windows that have one result each: leave "
-                "it out"
-            )
-    every = None if options.every is None else parse_length(options.every)
-    given: Any = {"windows": windows, "every": every}
-    if len(windows) == 1:  # no column has to name it
-        window = windows[0]
-        if isinstance(window, Query):
-            slide = window.every
-            window, every = window.range, slide
-        given = {"window": window, "every": every}
-    return Spec.make_hopping(empty=options.empty, **given, **shared)
-
-
 def _stream(options: argparse.Namespace) -> None:
-    spec = _spec(options)
+    spec = read_spec(options)
     stream.check(options, spec)
     try:
         from slidewise.spark.versions import check_streams
@@ -466,31 +240,39 @@ def _stream(options: argparse.Namespace) -> None:
 
 
 def _rolling(options: argparse.Namespace) -> None:
-    for text in options.window:
+    for text in options.window or ():
         if are_hopping([parse_window(text)]):
             raise SpecError(
                 f"--window {shlex.quote(text)} has one result per window, not per row: "
                 "use slidewise hopping"
             )
-    rolling.run(options, _spec(options))
+    rolling.run(options, read_spec(options, hops=False))
 
 
 def _hopping(options: argparse.Namespace) -> None:
-    for text in options.window:
+    for text in options.window or ():
         if isinstance(parse_window(text), Landmark | Delta):
             raise SpecError(
                 f"--window {shlex.quote(text)} has one result per row, not per window: "
                 "use slidewise rolling"
             )
-    hopping.run(options, _spec(options, hops=True))
+    hopping.run(options, read_spec(options, hops=True))
 
 
 def _explain(options: argparse.Namespace) -> None:
-    spec = _spec(options)
+    spec = read_spec(options)
     print("\n".join(_describe(spec)))
     if options.file is not None:
         print()
         rolling.explain(options, spec)
+
+
+def _print_spec(options: argparse.Namespace) -> None:
+    spec = read_spec(options)
+    if options.output is None:
+        print(spec.to_json(), end="")
+    else:
+        spec.save(options.output)
 
 
 def _describe(spec: Spec) -> list[str]:

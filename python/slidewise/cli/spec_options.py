@@ -1,0 +1,306 @@
+"""The options that make a `Spec`, or name the file of one."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from slidewise.aggregations import KINDS, Aggregation, sketches
+from slidewise.cli.windows import (
+    Window,
+    are_hopping,
+    parse_length,
+    parse_window,
+    split_colons,
+)
+from slidewise.errors import SpecError
+from slidewise.hints import suggest_name
+from slidewise.spec.query import Query
+from slidewise.spec.spec import NAN, OVERFLOW, TIES, Spec
+from slidewise.spec.windows import CLOSED
+
+__all__ = ["add_every", "add_spec", "parse_aggregation", "read_spec"]
+
+_NEEDED = ("on", "window", "agg")
+# The options that make a spec, by their names in a namespace.
+_FLAGS = (
+    *_NEEDED,
+    "by",
+    "arrival",
+    "closed",
+    "offset",
+    "ties",
+    "nan",
+    "overflow",
+    "min_rows",
+    "every",
+    "empty",
+)
+
+
+def add_spec(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that make a `Spec`."""
+    parser.add_argument(
+        "--spec",
+        metavar="FILE",
+        help="a Spec in a file (.json, .yaml), in place of the options that make one",
+    )
+    parser.add_argument("--on", metavar="COLUMN", help="the column of event times")
+    parser.add_argument(
+        "--by",
+        action="append",
+        metavar="COLUMN",
+        help="a key column: each key has its own windows (may be repeated)",
+    )
+    parser.add_argument(
+        "--window",
+        action="append",
+        metavar="WINDOW",
+        help="90s, 15m, 1h, 7d, 100rows, or a number if the times are integers; "
+        "landmark:FLAG (all since a row with a flag), delta:COLUMN:WIDTH (back to the "
+        "first row that is too far); one result per window: '1h every 5m', "
+        "'1h every 10rows', session:30m, until:FLAG (may be repeated)",
+    )
+    parser.add_argument(
+        "--agg",
+        action="append",
+        metavar="NAME=KIND[:COLUMN[:BY]]",
+        help="what to compute (may be repeated), such as n=count, avg=mean:price, "
+        "who=arg_max:name:price, p99=quantile:delay:0.99, top=top_k:price:3; kinds: "
+        f"{' '.join((*KINDS, *_SKETCHES))}",
+    )
+    parser.add_argument(
+        "--arrival",
+        metavar="COLUMN",
+        help="the column of arrival times: each row sees only rows arrived by then",
+    )
+    parser.add_argument(
+        "--closed",
+        choices=CLOSED,
+        help="which ends belong to a window (default: right; of hops left)",
+    )
+    parser.add_argument(
+        "--offset",
+        metavar="LENGTH",
+        help="how much earlier windows end; how much later than the epoch hops begin",
+    )
+    parser.add_argument(
+        "--ties",
+        choices=TIES,
+        help="whether rows of equal time see one another (peers, the default) or only "
+        "those above them (rows)",
+    )
+    parser.add_argument(
+        "--nan",
+        choices=NAN,
+        help="what a NaN does (default: propagate); in CSV, NaN is a missing value",
+    )
+    parser.add_argument(
+        "--overflow",
+        choices=OVERFLOW,
+        help="what an integer result that does not fit does (default: raise)",
+    )
+    parser.add_argument(
+        "--min-rows",
+        type=int,
+        metavar="N",
+        help="windows with fewer values are null",
+    )
+
+
+def add_every(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of hopping windows."""
+    parser.add_argument(
+        "--every",
+        metavar="LENGTH",
+        help="hopping windows: one result per key and window, a window every LENGTH "
+        "(5m, or 10rows)",
+    )
+    parser.add_argument(
+        "--empty",
+        action="store_true",
+        default=None,
+        help="hopping windows: also those without rows, between a key's first and last",
+    )
+
+
+def _aggregations(options: argparse.Namespace) -> dict[str, Aggregation]:
+    pairs = [parse_aggregation(text) for text in options.agg]
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(f"--agg {name}=... is there twice: give each its own name")
+    return dict(pairs)
+
+
+def read_spec(options: argparse.Namespace, *, hops: bool | None = None) -> Spec:
+    """The spec of a command, from its options or from a file.
+
+    Args:
+        options: The options. Where there is a file, those that make a spec are removed.
+        hops: Whether the command has a result per window, not per row; None for either.
+
+    Raises:
+        SpecError: If there are a file and such options, or something is wrong.
+    """
+    if options.spec is not None:
+        return _from_file(options, hops)
+    missing = [f"--{name}" for name in _NEEDED if getattr(options, name) is None]
+    if missing:
+        raise SpecError(
+            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing: "
+            "give what to compute, or --spec FILE"
+        )
+    windows = [parse_window(text) for text in options.window]
+    shared: dict[str, Any] = {
+        "on": options.on,
+        "by": options.by,
+        "aggs": _aggregations(options),
+        "closed": options.closed,
+        "offset": None if options.offset is None else parse_length(options.offset),
+        "nan": options.nan or "propagate",
+        "overflow": options.overflow or "raise",
+        "min_rows": options.min_rows or 0,
+    }
+    if hops or getattr(options, "every", None) is not None or are_hopping(windows):
+        return _hopping_spec(options, windows, shared)
+    if getattr(options, "empty", None):
+        raise SpecError("--empty is for hopping windows: add --every, or leave it out")
+    shared["closed"] = options.closed or "right"
+    rolling: Any = windows
+    return Spec.make(
+        windows=rolling,
+        ties=options.ties or "peers",
+        arrival=options.arrival,
+        **shared,
+    )
+
+
+def _hopping_spec(
+    options: argparse.Namespace, windows: Sequence[Window], shared: dict[str, Any]
+) -> Spec:
+    """The spec of windows at a distance from one another, or that rows close."""
+    for name in ("arrival", "ties"):
+        if getattr(options, name) not in (None, "peers"):
+            raise SpecError(
+                f"--{name} does not go with windows that have one result each: leave "
+                "it out"
+            )
+    every = None if options.every is None else parse_length(options.every)
+    given: Any = {"windows": windows, "every": every}
+    if len(windows) == 1:  # no column has to name it
+        window = windows[0]
+        if isinstance(window, Query):
+            slide = window.every
+            window, every = window.range, slide
+        given = {"window": window, "every": every}
+    return Spec.make_hopping(
+        empty=bool(getattr(options, "empty", None)), **given, **shared
+    )
+
+
+def _from_file(options: argparse.Namespace, hops: bool | None) -> Spec:
+    given = [name for name in _FLAGS if getattr(options, name, None) is not None]
+    if given:
+        flags = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise SpecError(
+            f"{flags} belong{'s' * (len(given) == 1)} in {options.spec}: give --spec "
+            "or the options that make one, not both"
+        )
+    for name in _FLAGS:
+        if hasattr(options, name):
+            delattr(options, name)
+    spec = Spec.load(options.spec)
+    if hops is not None and hops != spec.is_hopping:
+        per, command = ("window", "hopping") if spec.is_hopping else ("row", "rolling")
+        raise SpecError(
+            f"the windows of {options.spec} have one result per {per}: use slidewise "
+            f"{command}"
+        )
+    return spec
+
+
+def parse_aggregation(text: str) -> tuple[str, Aggregation]:
+    r"""Reads an aggregation of the command line: `name=kind[:column[:by]]`.
+
+    A colon in a column's name is written `\:`. For `variance` and its like the third
+    part is the ddof, for `top_k` and `bottom_k` it is k, for `quantile` it is q; for
+    sketches it is what they need most: capacity, k, q or error.
+
+    Raises:
+        SpecError: If it does not have that form or the kind is unknown.
+
+    Example:
+        >>> parse_aggregation("avg=mean:tripduration")
+        ('avg', mean('tripduration'))
+        >>> parse_aggregation("who=arg_max:name:price")
+        ('who', arg_max('name', by='price'))
+    """
+    name, equals, what = text.partition("=")
+    if not equals or not name or not what:
+        raise SpecError(
+            f"cannot read --agg {text!r}: write it name=kind:column, such as "
+            "n=count or avg=mean:price"
+        )
+    try:
+        agg = _aggregation(what)
+        agg.check_columns()
+    except SpecError as error:
+        raise SpecError(
+            f"--agg {text!r}: {error} (write it name=kind:column:by)"
+        ) from None
+    return name, agg
+
+
+def _aggregation(what: str) -> Aggregation:
+    parts = split_colons(what)
+    if len(parts) > 3:
+        raise SpecError("too many parts, and a colon in a column's name is written \\:")
+    kind, of, last = (*parts, "", "")[:3]
+    if kind in _SKETCHES:
+        return _sketch(kind, of or None, last)
+    if kind not in KINDS:
+        raise _unknown(kind)
+    if kind in ("top_k", "bottom_k"):
+        return Aggregation(kind, of or None, k=_number(last or "1", "k"))
+    if last and kind in ("variance", "stddev", "skewness", "kurtosis"):
+        return Aggregation(kind, of or None, ddof=_number(last, "ddof"))
+    if last and kind == "quantile":
+        return Aggregation(kind, of or None, q=_share(last, "q"))
+    return Aggregation(kind, of or None, last or None)
+
+
+def _unknown(kind: str) -> SpecError:
+    known = (*KINDS, *_SKETCHES)
+    meant = suggest_name(kind, known)
+    hint = f" (did you mean {meant!r}?)" if meant in known else ""
+    return SpecError(f"unknown aggregation {kind!r}{hint}; there are {' '.join(known)}")
+
+
+_SKETCHES: dict[str, tuple[Callable[..., Aggregation], str]] = {
+    "bloom": (sketches.bloom, "capacity"),
+    "approx_count_distinct": (sketches.approx_count_distinct, "error"),
+    "approx_quantile": (sketches.approx_quantile, "q"),
+    "count_min": (sketches.count_min, "error"),
+    "heavy_hitters": (sketches.heavy_hitters, "k"),
+}
+
+
+def _sketch(kind: str, of: str | None, last: str) -> Aggregation:
+    make, what = _SKETCHES[kind]
+    if not last:
+        return make(of)
+    value = _number(last, what) if what in ("capacity", "k") else _share(last, what)
+    return make(of, **{what: value})
+
+
+def _number(digits: str, what: str) -> int:
+    if not digits.isascii() or not digits.isdigit():
+        raise SpecError(f"the {what} is an integer, got {digits!r}")
+    return int(digits)
+
+
+def _share(digits: str, what: str) -> float:
+    try:
+        return float(digits)
+    except ValueError:
+        raise SpecError(f"the {what} is a number from 0 to 1, got {digits!r}") from None
