@@ -58,6 +58,7 @@ WINDOWS: list[dict[str, Any]] = [
     {"window": sw.rows(5), "every": sw.rows(3)},
     {"window": "9ms", "every": sw.rows(2)},
     {"window": "9ms", "every": "4ms", "closed": "right"},
+    {"window": "2w", "every": "1w"},
     {
         "windows": [
             "9ms",
@@ -77,6 +78,14 @@ def test_hopping_is_that_of_the_table(spark: Any, window: dict[str, Any]) -> Non
     got = frame.toArrow()
     expected = sw.hopping(table, **call).cast(got.schema)
     assert sorted(map(str, got.to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+
+def test_weeks_begin_on_mondays(spark: Any) -> None:
+    frame = hopping(
+        in_spark(spark, made(2)), on="t", window="1w", aggs={"n": sw.count()}
+    )
+    begins = frame.toArrow()["window_start"].to_pylist()
+    assert [f"{begin:%A %Y-%m-%d}" for begin in begins] == ["Monday 1969-12-29"]
 
 
 def test_the_order_of_equal_times_is_asked_for() -> None:

@@ -21,7 +21,13 @@ from slidewise.spec.agg_records import (
     shorten,
 )
 from slidewise.spec.data_driven import delta, landmark, until
-from slidewise.spec.durations import format_duration, read_rows, session
+from slidewise.spec.durations import (
+    format_duration,
+    monday_shift,
+    parse_length,
+    read_rows,
+    session,
+)
 from slidewise.spec.query import Query
 from slidewise.spec.windows import WindowSpec
 
@@ -212,7 +218,7 @@ def _rolling(window: WindowSpec) -> Any:
 
 
 def _hops(spec: Any) -> dict[str, Any]:
-    every = _every(spec.windows)
+    every, offset = _grid(spec.windows)
     windows = [_hopping(window) for window in spec.windows]
     document: dict[str, Any] = {"windows" if spec.several else "window": windows}
     if not spec.several:
@@ -222,8 +228,8 @@ def _hops(spec: Any) -> dict[str, Any]:
     for window in spec.windows:
         if window.every and window.closed != "left":
             document["closed"] = window.closed
-        if window.every and window.offset:
-            document["offset"] = _amount(window, window.offset)
+    if offset:
+        document["offset"] = offset
     own_grid = every is not None or any(isinstance(one, dict) for one in windows)
     if spec.empty or (spec.several and not own_grid):
         # Which also says that they are windows of hopping, not one per row.
@@ -242,10 +248,42 @@ def _hopping(window: WindowSpec) -> Any:
     return _length(length)
 
 
-def _every(windows: Sequence[WindowSpec]) -> int | str | None:
-    """The slide of windows without their own, or None if it is their length."""
+def _grid(windows: Sequence[WindowSpec]) -> tuple[int | str | None, int | str]:
+    """The slide and the offset that windows share.
+
+    Returns:
+        The slide of windows without their own, None if it is their length; the offset.
+    """
     found = [*_shared_slides(windows)]
-    return None if all(tumbles for tumbles, _ in found) else found[0][1]
+    every: int | str | None = None
+    if not all(tumbles for tumbles, _ in found):
+        every = found[0][1]
+    grids = [(spelled, [*_offsets(windows, spelled)]) for spelled in _spellings(every)]
+    # A slide of whole weeks was written in weeks or in days: the offsets tell.
+    shared = [(spelled, [*set(of)]) for spelled, of in grids if len(set(of)) <= 1]
+    if not shared:
+        return every, 0  # `Spec` refuses what does not come back
+    every, offsets = min(shared, key=lambda one: bool(one[1] and one[1][0]))
+    gridded = [window for window in windows if window.every]
+    return every, _amount(gridded[0], offsets[0]) if offsets and offsets[0] else 0
+
+
+def _spellings(every: int | str | None) -> Iterator[int | str | None]:
+    yield every
+    if isinstance(every, str) and every.endswith("d") and int(every[:-1]) % 7 == 0:
+        yield f"{int(every[:-1]) // 7}w"
+
+
+def _offsets(windows: Sequence[WindowSpec], every: int | str | None) -> Iterator[int]:
+    """The offset that the user gave, by each window with a grid."""
+    for window in windows:
+        if window.kind == "time" and window.every:
+            range_, own, slide = window.label.partition(" every ")
+            length = parse_length(range_)
+            step = parse_length(slide if own else every or range_)
+            yield window.offset - monday_shift(length, step)
+        elif window.every:
+            yield window.offset
 
 
 def _shared_slides(windows: Sequence[WindowSpec]) -> Iterator[tuple[bool, int | str]]:

@@ -24,6 +24,7 @@ __all__ = [
     "Session",
     "WindowLike",
     "format_duration",
+    "monday_shift",
     "parse_length",
     "parse_offset",
     "read_rows",
@@ -42,6 +43,9 @@ _UNITS = {
     "us": 1_000,
     "ns": 1,
 }
+
+# The first Monday after the epoch.
+_MONDAY = 4 * _UNITS["d"]
 
 _WORDS = {
     "week": "w",
@@ -138,6 +142,12 @@ class Length:
         """The argument with its value, for messages."""
         value = self.amount if self.kind == "integer" else self.label
         return Argument(self.argument, value)
+
+    @property
+    def in_weeks(self) -> bool:
+        """Whether the user wrote it in weeks, not in days."""
+        match = _DURATION.fullmatch(self.label) if self.kind == "time" else None
+        return match is not None and match[3].lower() in ("w", "week", "weeks")
 
 
 def rows(n: int) -> Rows:
@@ -272,6 +282,30 @@ def parse_length(window: WindowLike, argument: str = "window") -> Length:
     if isinstance(window, timedelta) or _is_numpy(window):
         return replace(length, label=format_duration(length.amount))
     return length
+
+
+def monday_shift(length: Length, slide: Length) -> int:
+    """How much later than the epoch, a Thursday, windows begin that are in weeks.
+
+    Those do whose slide is a number of weeks, if it or the length is written so: "1w"
+    begins on Mondays, "7d" is counted from the epoch.
+
+    Args:
+        length: The length of the windows.
+        slide: Their slide.
+
+    Returns:
+        Nanoseconds.
+
+    Example:
+        >>> week, days = parse_length("1w"), parse_length("7d")
+        >>> monday_shift(week, week) == 4 * parse_length("1d").amount
+        True
+        >>> monday_shift(days, days), monday_shift(week, parse_length("1d"))
+        (0, 0)
+    """
+    whole = slide.kind == "time" and slide.amount % _UNITS["w"] == 0
+    return _MONDAY if whole and (length.in_weeks or slide.in_weeks) else 0
 
 
 def format_duration(nanoseconds: int) -> str:

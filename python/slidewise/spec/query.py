@@ -22,7 +22,8 @@ class Query:
       of its slide, counted from the epoch, or from `offset=`. One of entries is
       answered after every slide of entries, over the last range of them. A range of
       time may slide by entries, too: then windows end with the entry. Without `every`,
-      windows tumble: the slide is the range.
+      windows tumble: the slide is the range. Weeks ("1w") end on Mondays, "7d" counts
+      from the epoch, a Thursday.
     - `session("30m")` is answered when no entry can come any more within the gap; `end`
       is the time of the last one.
     - `until("flag")` is answered with the entry whose `flag` is true, over the entries

@@ -13,6 +13,7 @@ from slidewise.spec.durations import (
     Session,
     WindowLike,
     format_duration,
+    monday_shift,
     parse_length,
     parse_offset,
 )
@@ -51,7 +52,8 @@ class WindowSpec:
         every: The distance between hopping windows in the units of `length`; 0 for
             rolling windows, one per row, and for windows that slide by rows.
         offset: How much earlier a rolling window ends, or how much later than the epoch
-            a hopping window begins. In the units of `length`.
+            a hopping window begins: four days more than the user gave where weeks begin
+            on Mondays. In the units of `length`.
         closed: The ends that belong to it: "right", "left", "both" or "neither".
         label: As the user wrote the length; the suffix of result columns' names.
         column: The column of a data-driven window.
@@ -369,7 +371,7 @@ def _hopping_window(
         length.kind,
         length.amount,
         step.amount,
-        _offset(offset, length),
+        _offset(offset, length) + monday_shift(length, step),
         closed or "left",
         length.label,
     )

@@ -83,8 +83,8 @@ def hopping(
             (tumbling windows). With `rows(n)` a window ends with every n-th row.
         by: The key column, or several. Null is a key.
         offset: Moves the grid: `window="1d", offset="6h"` for days from 6 to 6 (in UTC;
-            `"1d"` is 24 hours, also where clocks change). The epoch was a Thursday, so
-            windows of `"1w"` begin on Thursdays: with `offset="4d"` on Mondays.
+            `"1d"` is 24 hours, also where clocks change). Weeks (`"1w"`, as `window` or
+            `every`) begin on Mondays; `"7d"` counts from the epoch, a Thursday.
         empty: Whether to include windows without rows between the first and the last
             window of a key.
         closed: "left" for windows with start ≤ time < end, which is the default, or
@@ -124,7 +124,7 @@ def hopping(
 
         >>> import datetime as dt
         >>> days = pa.table({"day": [dt.date(2026, 1, 11), dt.date(2026, 1, 12)]})
-        >>> weeks = sw.hopping(days, on="day", window="1w", offset="4d",
+        >>> weeks = sw.hopping(days, on="day", window="1w",
         ...                    aggs={"n": sw.count()})
         >>> [f"{start:%a %d %b}" for start in weeks["window_start"].to_pylist()]
         ['Mon 05 Jan', 'Mon 12 Jan']

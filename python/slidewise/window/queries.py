@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import gcd, lcm
 from typing import Any
 
 import slidewise._core as _core
@@ -13,6 +14,7 @@ from slidewise.spec.durations import (
     Session,
     WindowLike,
     format_duration,
+    monday_shift,
     parse_offset,
 )
 from slidewise.spec.query import Query, as_given
@@ -36,6 +38,8 @@ QueryTicks = tuple[str, int, int, int]
 Schedule = tuple[int, int | None, bool, tuple[QueryTicks | None, ...]]
 # The flags of an entry are a set in one word.
 _MAX_FLAGS = 64
+# Nanoseconds that leave room within int64.
+_MAX_SHIFT = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class Queries:
         offset: An end of every query of time; None for the epoch.
         empty: Whether windows without entries are answered.
         flags: The columns whose flags end or begin windows.
+        shift: How much later the ends are, in nanoseconds, so that weeks end on
+            Mondays.
     """
 
     each: tuple[Query | None, ...]
@@ -57,6 +63,7 @@ class Queries:
     offset: Length | None = None
     empty: bool = False
     flags: tuple[str, ...] = ()
+    shift: int = 0
 
     def __post_init__(self) -> None:
         """Refuses queries that need entries in order, where they may be late."""
@@ -92,7 +99,22 @@ class Queries:
                 f"{checked!r} reads the column {checked.flag!r}, but of flags the "
                 f"window keeps {known}: give such a query when the window is made"
             )
+        for slide, shift in _grids([checked]):
+            if (self.shift - shift) % slide:
+                raise SpecError(
+                    f"{checked!r} {_grid_of(shift)}, but the queries of this window do "
+                    "not: give it when the window is made"
+                )
         return replace(self, each=(*self.each, checked))
+
+    @property
+    def origin(self) -> Length | None:
+        """An end of every query of time; None for the epoch."""
+        given = self.offset
+        if not self.shift or (given is not None and given.kind != "time"):
+            return given
+        amount = self.shift + (0 if given is None else given.amount)
+        return Length("time", amount, format_duration(amount))
 
     def schedule(self, kind: str, unit: str) -> Schedule:
         """The queries in the ticks of a clock.
@@ -103,7 +125,7 @@ class Queries:
         clock = Clock(kind, unit, None)
         late, offset = (
             None if length is None else ticks_of(length, name, kind, unit)
-            for length, name in ((self.late, "late"), (self.offset, "offset"))
+            for length, name in ((self.late, "late"), (self.origin, "offset"))
         )
         each = (
             None if query is None else query_ticks(query, clock, self.flags)
@@ -196,7 +218,44 @@ def read_queries(
     flags = tuple(dict.fromkeys(query.flag for query in each if query.flag is not None))
     if len(flags) > _MAX_FLAGS:
         raise SpecError(f"queries= read {len(flags)} flags: {_MAX_FLAGS} at most")
-    return Queries(each, len(each), lateness, start, empty, flags)
+    shift = _shared_shift(each)
+    return Queries(each, len(each), lateness, start, empty, flags, shift)
+
+
+def _shared_shift(each: Iterable[Query]) -> int:
+    """How much later than the epoch is an end of every query of time.
+
+    Raises:
+        SpecError: If there is no such time: some end on Mondays, others cannot.
+    """
+    found, step = 0, 1
+    for query in each:
+        for slide, shift in _grids([query]):
+            both = gcd(step, slide)
+            # The least one for those so far and this one (Chinese remainders).
+            apart, rest = divmod(shift - found, both)
+            rounds = apart * pow(step // both, -1, slide // both) % (slide // both)
+            found, step = found + step * rounds, lcm(step, slide)
+            if rest or found >= _MAX_SHIFT:
+                raise SpecError(
+                    f"{query!r} {_grid_of(shift)}, but queries before it do not: "
+                    "write all of them in days, as '7d', or give them a window of "
+                    "their own"
+                )
+    return found
+
+
+def _grids(queries: Iterable[Query]) -> Iterator[tuple[int, int]]:
+    """The slides of queries of time, and how much later than the epoch they begin."""
+    for query in queries:
+        slide = query.slide
+        if slide is not None and slide.kind == "time":
+            length = query.window if isinstance(query.window, Length) else slide
+            yield slide.amount, monday_shift(length, slide)
+
+
+def _grid_of(shift: int) -> str:
+    return "ends on Mondays" if shift else "is counted from the epoch, a Thursday"
 
 
 def _signed(given: WindowLike | Length, argument: str) -> Length:
@@ -210,8 +269,10 @@ def _signed(given: WindowLike | Length, argument: str) -> Length:
 def record_of(queries: Queries) -> dict[str, Any]:
     """The queries as JSON."""
     flags = {"flags": list(queries.flags)} if queries.flags else {}
+    shift = {"shift": queries.shift} if queries.shift else {}
     return {
         **flags,
+        **shift,
         "each": [
             None if query is None else _query_record(query) for query in queries.each
         ],
@@ -256,13 +317,17 @@ def from_record(record: object) -> Queries | None:
             flags = rest.get("flags", [])
             if not isinstance(flags, list) or len(flags) > _MAX_FLAGS:
                 raise SnapshotError(f"{str(flags)[:60]!r} are not flags")
+            shift = rest.get("shift", 0)
+            if type(shift) is not int or not 0 <= shift < _MAX_SHIFT:
+                raise SnapshotError(f"{str(shift)[:60]!r} is not a shift of ends")
             lengths = (None if one is None else _of(one) for one in (late, offset))
             lateness, start = lengths
             if 0 <= made <= len(each) and (lateness is None or lateness.amount >= 0):
                 found = tuple(None if one is None else _query_of(one) for one in each)
                 read = {query.flag for query in found if query is not None} - {None}
                 if read <= set(flags) and all(isinstance(of, str) for of in flags):
-                    return Queries(found, made, lateness, start, empty, tuple(flags))
+                    columns = tuple(flags)
+                    return Queries(found, made, lateness, start, empty, columns, shift)
     raise SnapshotError(f"{str(record)[:60]!r} are not queries")
 
 
@@ -348,7 +413,8 @@ def _axes(queries: Queries) -> Iterator[tuple[str, Any, str]]:
     for name in ("time", "entries"):
         of = [query for query in sliding if query.counts == (name == "entries")]
         amounts = [(name == "entries", *_amounts(query)) for query in of]
-        offset = 0 if queries.offset is None else queries.offset.amount
+        origin = queries.origin
+        offset = 0 if origin is None else origin.amount
         most = max((max(amount[1:]) for amount in amounts), default=0)
         if amounts and most < 2**63 and abs(offset) < 2**63:
             axes = _core.query_plan(amounts, offset)

@@ -82,7 +82,8 @@ class SharedWindow(_core.Window):
             entry that far behind the latest is taken in order of time; a later one
             raises `OutOfOrderError`. None if entries come in order.
         offset: A duration or an int: the ends of queries of time are the multiples of
-            their slides counted from there. Default the epoch (or 0).
+            their slides counted from there. Default the epoch (or 0); for weeks the
+            Monday after.
         empty: Whether windows without entries are answered, from the first entry on.
         dtype: "int64", "float64" or "object", as for `Window`.
         nan: "propagate", "skip" or "raise", as for `Window`.
