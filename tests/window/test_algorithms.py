@@ -414,6 +414,27 @@ def test_slick_deque_takes_what_selects_and_what_can_be_subtracted(agg):
     assert sw.Window.from_bytes(w.to_bytes()).items() == oracle.items()
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "agg"),
+    [
+        ("slick_deque", sw.max()),
+        ("slick_deque", sw.sum()),
+        ("subtract_on_evict", sw.sum()),
+    ],
+)
+def test_a_law_that_holds_over_numbers_only_is_said_so(algorithm, agg):
+    w = sw.Window(agg, algorithm=algorithm)
+    w.insert(1, 2)
+    for make in (sw.Window, sw.SharedWindow):
+        ranges = {"ranges": [3]} if make is sw.SharedWindow else {}
+        if ranges and algorithm != "slick_deque":
+            continue
+        with pytest.raises(sw.SpecError, match="over numbers, not over objects"):
+            make(agg, algorithm=algorithm, dtype="object", **ranges)
+    with pytest.raises(sw.SpecError, match=r"collect\(\) lacks; algorithms without"):
+        sw.Window(sw.collect(), algorithm=algorithm, dtype="object")
+
+
 def test_a_latency_bound_outlives_its_entries():
     w = sw.Window(sw.sum(), algorithm="daba_late", latency="10m")
     again = [

@@ -305,7 +305,18 @@ def test_example_of_the_paper():
         [],
         [(0, 7, 7), (1, 7, 7)],
     ]
-    assert "composite slide 4 entries; 2 edges by Panes" in w.explain()
+    explained = " ".join(w.explain().split())
+    assert "slide 4 entries; 2 edges as by Cutty (Panes 2, Pairs 2)" in explained
+
+
+def test_explanations_fit_a_line():
+    lengths = ["5m", "1h", "3h", "1d", "7d", "30d"]
+    queries = [sw.Query(length, every="1m") for length in lengths]
+    for window in (
+        sw.SharedWindow({"total": sw.sum(), "mean": sw.mean()}, queries=queries),
+        sw.SharedWindow({"total": sw.sum(), "mean": sw.mean()}, ranges=lengths),
+    ):
+        assert max(map(len, window.explain().splitlines())) <= 80
 
 
 def test_many_entries_at_once_are_as_many_singles():
@@ -576,7 +587,7 @@ def test_a_cycle_is_never_too_long():
     primes = [1_000_003, 999_983, 999_979, 999_961, 999_959, 999_953, 999_931]
     queries = [sw.Query(2 * prime, every=prime) for prime in primes]
     w = sw.SharedWindow(sw.count(), queries=queries)
-    assert "composite slide beyond int64; many edges by Cutty" in w.explain()
+    assert "composite slide beyond int64; many edges as by Cutty" in w.explain()
     w.insert(1)
     assert [query for query, _, _ in w.insert(1_000_004)] == [6, 5, 4, 3, 2, 1, 0]
 

@@ -174,15 +174,24 @@ def _allowed(allowed: Sequence[int] | None) -> str:
 
 
 def law_error(
-    algorithm: str, law: str, lacking: str, shared: bool = False
+    algorithm: str, law: str, lacking: str, shared: bool = False, objects: bool = False
 ) -> SpecError:
-    """The error for aggregations that lack a law of the algorithm."""
+    """The error for aggregations that lack a law of the algorithm.
+
+    Args:
+        algorithm: The name of the algorithm.
+        law: The law, a key of `LAWS`.
+        lacking: The aggregations.
+        shared: Whether the window is a `SharedWindow`.
+        objects: Whether they lack it over objects only.
+    """
     fits = (one for one in ALGORITHMS.values() if one.shared or not shared)
     others = [one.name for one in fits if one.law is None]
-    return SpecError(
-        f"algorithm {algorithm!r} needs {LAWS[law]}, which {lacking} lacks; "
-        f"algorithms without that law: auto, {', '.join(others)}"
-    )
+    needs = f"algorithm {algorithm!r} needs {LAWS[law]}"
+    why = f"{needs}, which {lacking} lacks"
+    if objects:
+        why = f"{needs}, which {lacking} has over numbers, not over objects (str, ...)"
+    return SpecError(f"{why}; algorithms without that law: auto, {', '.join(others)}")
 
 
 @cache

@@ -533,7 +533,12 @@ def check_laws(plan: WindowPlan) -> None:
             if not lacking and queries is not None and queries.flags:
                 beside = ", ".join(map(repr, aggs))
                 shown = f"{beside} beside the flag {queries.flags[0]!r}"
-            raise law_error(algorithm, law, shown, plan.is_shared)
+            numbers = [
+                (agg.kind, False) if agg.kind in OBJECT_KINDS else kind
+                for agg, kind in zip(aggs, kinds, strict=True)
+            ]
+            objects = _core.obeys_law(law, numbers, len(plan.feeds))
+            raise law_error(algorithm, law, shown, plan.is_shared, objects)
 
 
 def _check_holistic(plan: WindowPlan, aggs: Sequence[Aggregation]) -> None:

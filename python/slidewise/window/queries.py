@@ -382,13 +382,14 @@ def plan_lines(queries: Queries, algorithm: str, slices: int | None) -> list[str
         elif isinstance(query.window, Landmark):
             lines.append(f"{query!r}: from the last entry whose flag is true")
     for name, axis, kind in _axes(queries):
-        composite, technique, counts = axis
-        chosen = dict(counts)[technique]
-        others = [f"{one} {_count(n)}" for one, n in counts if one != technique]
-        edges = "1 edge" if chosen == 1 else f"{_count(chosen)} edges"
+        composite, _, counts = axis
+        # Cutty's edges are always the fewest; others may have the same.
+        fewest = dict(counts)["Cutty"]
+        others = [f"{one} {_count(n)}" for one, n in counts if one != "Cutty"]
+        edges = "1 edge" if fewest == 1 else f"{_count(fewest)} edges"
         lines.append(
             f"queries of {name}: composite slide {_amount(composite, kind)}; {edges} "
-            f"by {technique} ({', '.join(others)})"
+            f"as by Cutty ({', '.join(others)})"
         )
     held = f"{slices} slice" if slices == 1 else f"{slices} slices"
     lines.append(f"{held} held; final aggregator: {algorithm}")

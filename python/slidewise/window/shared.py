@@ -429,13 +429,13 @@ class SharedWindow(_core.Window):
               values, such as max, because values that a later one dominates are
               dropped, and one pass over the rest answers all queries that fall due
             max() over 5 every 3; entries of equal time are kept, in order of arrival
-            queries of time: composite slide 3; 1 edge by Cutty (Panes 3, Pairs 2)
+            queries of time: composite slide 3; 1 edge as by Cutty (Panes 3, Pairs 2)
             0 slices held; final aggregator: slick_deque
         """
         plan, dtypes, _ = self._describe()
         lines = why_lines(plan, dtypes, None)
         entries = "entries of equal time are kept, in order of arrival"
-        lines.append(f"{named(plan)} over {_listed(plan)}; {entries}")
+        lines += wrapped(f"{named(plan)} over {_listed(plan)}; {entries}")
         if plan.asked_queries is not None:
             algorithm = plan.initial_algorithm(dtypes)
             shared = plan_lines(plan.asked_queries, algorithm, self._slices())
