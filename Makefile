@@ -193,7 +193,7 @@ lint: $(if $(BUILT),,dev-tools) ## formatting, types, clippy, and the number of 
 	@printf 'unsafe blocks, functions and impls in crates/: '
 	@grep -rhE --include='*.rs' '^[^/]*\bunsafe (\{|fn|impl|trait|extern "C" \{)' crates | wc -l
 
-bench: bench-core bench-rolling dev ## all figures: the core, Window and rolling; RECORD=prefix keeps them
+bench: bench-core bench-rolling dev ## figures of the core, Window and rolling; RECORD=prefix keeps them
 	$(BIN)/python -m bench.python_window $(call record,window)
 	$(BIN)/python -m bench.python_tables $(call record,tables)
 

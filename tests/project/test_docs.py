@@ -1,11 +1,14 @@
 """Pages say what the code does, and what they show runs."""
 
 import ast
+import itertools
 import re
 import runpy
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import slidewise as sw
 import slidewise._core as _core
@@ -68,6 +71,34 @@ def test_the_readme_runs_as_pasted():
         exec(compile(looked, "README.md", "exec"), names)
     assert checked == 8
     assert len(names["features"]) == 3
+
+
+@pytest.mark.parametrize("page", ["specs", "queries"])
+def test_a_guide_runs_as_pasted(page, capsys):
+    """What a block prints stands in the next one."""
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.S | re.M)
+    names, checked = {}, 0
+    for (kind, block), (_, after) in itertools.pairwise([*found, ("", "")]):
+        if kind != "python":
+            continue
+        looked = block
+        for code, value in promised(block):
+            looked = looked.replace(f"{code}  #", f"assert ({code}) == {value!r}  #")
+            checked += 1
+        exec(compile(looked, page, "exec"), names)
+        if printed := capsys.readouterr().out:
+            assert printed.strip() == after.strip()
+            checked += 1
+    assert checked == 2
+
+
+def test_the_yaml_of_the_guide_is_a_spec(tmp_path):
+    pytest.importorskip("yaml", reason="slidewise[yaml]")
+    text = (ROOT / "docs" / "specs.md").read_text("utf-8")
+    (shown,) = re.findall(r"^```yaml\n(.*?)^```", text, re.S | re.M)
+    (tmp_path / "a.yaml").write_text(shown)
+    assert sw.Spec.load(tmp_path / "a.yaml").results[:2] == ("n_1h", "avg_1h")
 
 
 def test_the_readme_links_to_pages_that_are_there():
