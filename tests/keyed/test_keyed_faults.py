@@ -58,6 +58,18 @@ def test_nan_in_history_is_refused_where_it_comes_in():
         keyed._shard.load(rows)
 
 
+def test_deletions_in_history_delete_rows_of_it():
+    """Of their own batch, and of one that was loaded before."""
+    spec = {"on": "t", "windows": 5, "aggs": {"s": sw.sum("x")}, "deletes": "gone"}
+    schema = pa.schema([("t", "int64"), ("x", "int64"), ("gone", "bool")])
+    keyed = sw.KeyedWindows(**spec, emit="arrival", schema=schema)
+    columns = [[1, 1, 2], [10, 100, 1000], [False, True, None]]
+    keyed._shard.load(pa.table(columns, schema=schema))
+    assert keyed.query(at=3) == {"s_5": 1000}
+    keyed._shard.load(pa.table([[2], [7], [True]], schema=schema))
+    assert keyed.query(at=3) == {"s_5": None}
+
+
 def test_a_first_batch_that_failed_decides_nothing():
     keyed = sw.KeyedWindows(**SUMS, emit="arrival")
     with pytest.raises(sw.ResultOverflowError, match="of the row of k='a', t=2:"):

@@ -25,9 +25,13 @@ class Shard(ShardState):
     """The state of some keys, with the steps of a stream: ingest, advance, evict."""
 
     def load(self, rows: pa.Table) -> None:
-        """Inserts a batch of rows whose results were emitted before."""
+        """Inserts a batch of rows whose results were emitted before.
+
+        Its deletions apply to its own rows and to those that are held.
+        """
         rows, _ = self.query.arrived(rows)
         self._check(rows)
+        rows, _ = self._apply_deletes(rows)
         self.hold(self.query.sort_batch(rows), waits=False)
         self.enter()
 

@@ -21,6 +21,7 @@ from slidewise.errors import Argument, SpecError
 from slidewise.keyed.query import LATE
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.keyed.validation import refuse_flag
+from slidewise.spark.batch import drop_deleted
 from slidewise.spark.checkpoint_guard import Guard
 from slidewise.spark.listener import OBSERVATION
 from slidewise.spark.local_session import PROVIDER, ROCKSDB
@@ -66,7 +67,9 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     history = None
     if options.initial is not None:
         _check_history(options.initial, df)
-        history = options.initial.mapInArrow(packer, PACKED).groupBy("bucket")
+        # The payloads of a bucket come in any order: deletions before their rows, too.
+        before = drop_deleted(options.initial, spec, options)
+        history = before.mapInArrow(packer, PACKED).groupBy("bucket")
     results = packed.groupBy("bucket").transformWithState(
         statefulProcessor=Operator(query, guard, flags=flags),
         outputStructType=OUTPUT,
