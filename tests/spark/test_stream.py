@@ -188,6 +188,49 @@ def test_history_is_in_the_first_windows(spark: Any, tmp_path: Path) -> None:
     assert_same(written(spark, tmp_path, "begun"), expected, ["id"])
 
 
+def test_history_closes_windows_in_all_buckets(spark: Any, tmp_path: Path) -> None:
+    """With deletions of its own; the results do not depend on the buckets."""
+    feed = Feed(tmp_path, 6, LATE)
+    feed.write(6)
+    history, feed.batches = pa.concat_tables(feed.batches[:3]), feed.batches[3:]
+    feed.rewrite()
+    gone = sf.col("id").isNull()
+    # Those that are alone at their key and time, so that it is known what is deleted.
+    alone = history.group_by(["key", "t"]).aggregate([("id", "min"), ("id", "count")])
+    alone = alone.filter(pc.equal(alone["id_count"], 1))["id_min"]
+    chosen = pc.equal(pc.bit_wise_and(history["id"], 3), 1)
+    chosen = pc.and_(chosen, pc.is_in(history["id"], alone.combine_chunks()))
+    deleted = history.filter(chosen)
+    assert len(deleted)
+    nowhere = pa.nulls(len(deleted), pa.int64())
+    deletes = deleted.set_column(0, SCHEMA.field("id"), nowhere)
+    for at, part in enumerate([deletes, history]):
+        pq.write_table(part, tmp_path / f"history-{at}.parquet")
+    paths = [str(tmp_path / f"history-{at}.parquet") for at in range(2)]
+    initial = spark.read.parquet(paths[0]).union(spark.read.parquet(paths[1]))
+    call = {**HOPPING, "window": "40s", "late": LATE, "deletes": "gone"}
+    for buckets in (1, 8):
+        answers = hopping(
+            read(spark, tmp_path).withColumn("gone", gone),
+            **call,
+            initial=initial.withColumn("gone", gone),
+            buckets=buckets,
+        )
+        start(answers, tmp_path, f"buckets-{buckets}").awaitTermination()
+    left = history.filter(pc.invert(chosen))
+    new = pa.concat_tables(feed.accepted()).drop_columns("batch")
+    expected = sw.hopping(pa.concat_tables([left, new]), **{**HOPPING, "window": "40s"})
+    begun = pc.max(left["t"]).as_py()
+    ended = feed.watermark(len(feed.batches))
+    tick = dt.timedelta(microseconds=1)
+    expected = expected.filter(pc.greater(expected["window_end"], begun + tick))
+    expected = expected.filter(pc.less_equal(expected["window_end"], ended + tick))
+    assert len(expected)
+    for buckets in (1, 8):
+        ours = written(spark, tmp_path, f"buckets-{buckets}")
+        assert_same(ours, expected, ["key", "window_end"])
+
+
 def test_deleted_rows_are_dropped(spark: Any, tmp_path: Path) -> None:
     """As on a batch DataFrame without the late ones."""
     feed = Feed(tmp_path, 4, LATE)

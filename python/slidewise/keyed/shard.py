@@ -35,6 +35,15 @@ class Shard(ShardState):
         self.hold(self.query.sort_batch(rows), waits=False)
         self.enter()
 
+    def begin(self, history: int) -> None:
+        """Notes the latest time of the rows before the stream, in all shards.
+
+        Windows that a watermark there closes count as emitted. All shards have the same
+        time, also those without such rows: so results do not depend on which keys share
+        a shard.
+        """
+        self.history = history
+
     def _check(self, rows: pa.Table) -> None:
         """Checks rows.
 
@@ -177,6 +186,7 @@ class Shard(ShardState):
         known = self.log.until
         if known is None or until - known > self.kept // _SHARE:
             if self.query.spec.empty:
+                slides.note_history(self)
                 keys = self.index.keys()
                 self.last.note(keys.filter(pc.less_equal(keys[TIME], until)))
             # First the log: readers see by its bound that entries may be gone.

@@ -112,6 +112,8 @@ class ShardState:
         flushed: The watermark up to which results were emitted; None before the first.
         earliest: The time of the earliest row, where windows begin before the first
             flush.
+        history: The latest time of the rows before the stream, in all shards: windows
+            that a watermark there closes were emitted before. None without such rows.
 
     Raises:
         SnapshotError: If the directory is damaged, or of another format.
@@ -131,6 +133,7 @@ class ShardState:
         self._by = list(query.spec.by)
         self.flushed: int | None = None
         self.earliest: int | None = None
+        self.history: int | None = None
         self.pages = Pages(store, trusts=trusts)
         self._read(directory)
         if not trusts:
@@ -149,7 +152,8 @@ class ShardState:
                         f"slidewise reads {_FORMAT}"
                     )
                 self.flushed, self.earliest = state["flushed"], state["earliest"]
-                for time in (self.flushed, self.earliest):
+                self.history = state.get("history")
+                for time in (self.flushed, self.earliest, self.history):
                     checked_ints(0 if time is None else time)
                 self.pages.next_page = checked_ints(state["page"])
             self.log = RowLog(self.query, self.pages, state.get("log"))
@@ -268,6 +272,7 @@ class ShardState:
     def commit(self) -> Directory:
         """Writes the changed pages; gives the directory, to be stored with them."""
         self.pages.commit()
+        begun = {} if self.history is None else {"history": self.history}
         return {
             "format": _FORMAT,
             "page": self.pages.next_page,
@@ -275,6 +280,7 @@ class ShardState:
             "earliest": self.earliest,
             "log": self.log.record(),
             "last": self.last.record(),
+            **begun,
         }
 
     def check_pages(self, pages: Collection[int] | None = None) -> None:

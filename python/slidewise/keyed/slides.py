@@ -28,14 +28,14 @@ from slidewise.keyed.query import Query
 from slidewise.keyed.row_ends import due_rows
 from slidewise.keyed.shard_state import ShardState
 
-__all__ = ["answer", "due"]
+__all__ = ["answer", "due", "note_history"]
 
 
 def due(shard: ShardState) -> int | None:
     """A watermark before which no result is due, or None."""
     query, store = shard.query, shard.index.store
     if query.sessions:
-        if shard.earliest is None:
+        if _since(shard) is None:
             return None
         first = store.next_session(query.reach)
         return None if first is None else int(first) + query.reach
@@ -44,7 +44,7 @@ def due(shard: ShardState) -> int | None:
         return None
     if query.closing:
         ends = (held.earliest for held in shard.waiting)
-        return None if shard.earliest is None else min(ends, default=None)
+        return min(ends, default=None)
     grids = [part.grid for part in query.parts]
     stops = [store.next_window(g.length, g.every, g.offset, since) for g in grids]
     return min((int(stop) - 1 for stop in stops if stop is not None), default=None)
@@ -52,7 +52,8 @@ def due(shard: ShardState) -> int | None:
 
 def _since(shard: ShardState) -> int | None:
     """The time up to which windows have ended; None before the first row."""
-    return shard.earliest if shard.flushed is None else shard.flushed + 1
+    known = [time for time in (shard.flushed, shard.history) if time is not None]
+    return max(known) + 1 if known else shard.earliest
 
 
 def answer(shard: ShardState, watermark: int) -> pa.Table | None:
@@ -71,6 +72,8 @@ def _answer(shard: ShardState, query: Query, watermark: int) -> pa.Table | None:
     since = _since(shard)
     if since is None:
         return None
+    if query.spec.empty and shard.history is not None and watermark >= shard.history:
+        note_history(shard)
     windows = shard.index.windows(query.grid, since, min(watermark + 1, LATEST))
     if not len(windows):
         return None
@@ -84,6 +87,25 @@ def _answer(shard: ShardState, query: Query, watermark: int) -> pa.Table | None:
     latest = shard.index.last_times(windows)
     closed = windows.append_column(LAST, latest).filter(holds_rows).combine_chunks()
     return pa.concat_tables([answers, *_empty_between(shard, closed)])
+
+
+def note_history(shard: ShardState) -> None:
+    """Notes the last windows that were emitted before the stream began."""
+    until, flushed = shard.history, shard.flushed
+    if until is None or (flushed is not None and flushed >= until):
+        return
+    index = shard.index
+    windows = index.windows(shard.query.grid, None, min(until + 1, LATEST))
+    closed = windows.append_column(LAST, index.last_times(windows))
+    shard.last.update(_latest_windows(shard.query, closed))
+
+
+def _latest_windows(query: Query, windows: pa.Table) -> pa.Table:
+    """The last window of each key, in the columns of `Query.ended`."""
+    windows = windows.select(query.ended.names).cast(query.ended)
+    latest = windows.take(pc.sort_indices(windows, [(TIME, "descending")]))
+    latest = latest.combine_chunks()
+    return latest.take(query.distinct(latest)).combine_chunks()
 
 
 def _results(shard: ShardState, query: Query, windows: pa.Table) -> dict[str, Result]:
@@ -114,8 +136,7 @@ def _empty_between(shard: ShardState, closed: pa.Table) -> list[pa.Table]:
     own = pc.is_in(codes.slice(0, len(known)), codes.slice(len(known)))
     both = pa.concat_tables([known.filter(own), closed]).combine_chunks()
     between = ends_between(query, both)
-    latest = both.take(pc.sort_indices(both, [(TIME, "descending")])).combine_chunks()
-    shard.last.update(latest.take(query.distinct(latest)).combine_chunks())
+    shard.last.update(_latest_windows(query, both))
     return [answer_empty(query, between)] if len(between) else []
 
 
@@ -124,13 +145,16 @@ def _answer_sessions(
 ) -> pa.Table | None:
     """A row per closed session."""
     until = watermark - query.reach
-    if shard.earliest is None or until < EARLIEST:
+    since = shard.earliest
+    if shard.history is not None:
+        since = max(shard.history - query.reach, EARLIEST) + 1
+    if since is None or until < EARLIEST:
         return None
     numbers = pa.array(shard.index.store.sessions(query.reach, until))
     if not len(numbers):
         return None
     rows = _by_first_row(query, shard.log.take(numbers), numbers)
-    return answer_sessions(query, rows, shard.earliest)
+    return answer_sessions(query, rows, since)
 
 
 def _answer_closed_by_rows(
@@ -138,6 +162,8 @@ def _answer_closed_by_rows(
 ) -> pa.Table | None:
     """A row per window that a row closes."""
     since, due = shard.earliest, shard.take_due(watermark)
+    if shard.history is not None:
+        since = shard.history + 1
     if since is None or due is None:
         return None
     if query.until:

@@ -227,7 +227,8 @@ def hopping(
         emit: For streams: `"slide"` alone: a row per key and window, once the watermark
             has passed its end.
         late_rows: For streams: `"drop"` or `"correct"`, as for `rolling`.
-        initial: For streams: a batch DataFrame of the rows before the stream.
+        initial: For streams: a batch DataFrame of the rows before the stream. Windows
+            that a watermark at its latest time closes get no results.
         buckets: For streams: int, the number of groups into which keys are hashed.
         marker: For streams: str, the boolean column of rows that only move the
             watermark.

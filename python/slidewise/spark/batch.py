@@ -8,6 +8,7 @@ so that adaptive query execution neither merges nor splits them. Skewed keys are
 by time first (`skew`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,13 @@ from slidewise.frames.base import require
 from slidewise.keyed.query import CORRECTION, LATE
 from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.batch_worker import partition_function
-from slidewise.spark.columns import RESERVED_PREFIX, ascending, column, key_column
+from slidewise.spark.columns import (
+    RESERVED_PREFIX,
+    ROW,
+    ascending,
+    column,
+    key_column,
+)
 from slidewise.spark.options import BatchOptions, StreamOptions
 from slidewise.spark.schemas import (
     arrow_schema,
@@ -51,9 +58,8 @@ __all__ = [
 # Spark's default of spark.sql.shuffle.partitions: with this value it was not set.
 _DEFAULT_PARTITIONS = "200"
 _TASKS_PER_CORE = 2
-# Columns that `drop_deleted` adds and drops: the row's number, how many rows of its key
-# and time are deletions, and its rank among the others.
-_ROW = f"{RESERVED_PREFIX}row"
+# Columns that `drop_deleted` adds and drops besides `ROW`: how many rows of the key and
+# time of a row are deletions, and its rank among the others.
 _DELETIONS = f"{RESERVED_PREFIX}deletions"
 _RANK = f"{RESERVED_PREFIX}rank"
 
@@ -117,7 +123,17 @@ def drop_markers(df: Any, marker: str | None) -> Any:
     return df.where(sf.coalesce(~column(marker), sf.lit(True)))
 
 
-def drop_deleted(df: Any, spec: Spec, options: StreamOptions) -> Any:
+def number_rows(df: Any) -> Any:
+    """Appends the numbers of rows in the order in which Spark reads them."""
+    return df.withColumn(ROW, sf.monotonically_increasing_id())
+
+
+def drop_deleted(
+    df: Any,
+    spec: Spec,
+    options: StreamOptions,
+    number: Callable[[Any], Any] = number_rows,
+) -> Any:
     """Drops the rows of `deletes=` that are true, and as many rows that they delete.
 
     A deletion removes the first row of its key and time, by `then_by`; rows that are
@@ -131,17 +147,17 @@ def drop_deleted(df: Any, spec: Spec, options: StreamOptions) -> Any:
     check_boolean(df, options.deletes, "deletes")
     is_deletion = sf.coalesce(column(options.deletes), sf.lit(False))
     key_and_time = [*(key_column(df, name) for name in spec.by), column(spec.on)]
-    order = [*ascending(options.then_by), column(_ROW)]
+    order = [*ascending(options.then_by), column(ROW)]
     peers = Window.partitionBy(*key_and_time, is_deletion).orderBy(*order)
     deletions = sf.sum(is_deletion.cast("int"))
-    ranked = df.withColumn(_ROW, sf.monotonically_increasing_id()).withColumns(
+    ranked = number(df).withColumns(
         {
             _DELETIONS: deletions.over(Window.partitionBy(*key_and_time)),
             _RANK: sf.row_number().over(peers),
         }
     )
     kept = ranked.where(~is_deletion & (column(_RANK) > column(_DELETIONS)))
-    return kept.drop(_ROW, _DELETIONS, _RANK)
+    return kept.drop(ROW, _DELETIONS, _RANK)
 
 
 def plan_batch(df: Any, spec: Spec, options: BatchOptions) -> BatchPlan:

@@ -6,10 +6,12 @@ from typing import Any
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType
 
-__all__ = ["RESERVED_PREFIX", "ascending", "column", "key_column"]
+__all__ = ["RESERVED_PREFIX", "ROW", "ascending", "column", "key_column"]
 
 # The prefix of the columns that slidewise adds to a DataFrame within its plan.
 RESERVED_PREFIX = "__slidewise_"
+# The number of a row in the order in which Spark reads it.
+ROW = f"{RESERVED_PREFIX}row"
 
 
 def column(name: str) -> Any:

@@ -121,12 +121,15 @@ class Operator(StatefulProcessor):  # type: ignore[misc]
         initialState: Any,  # noqa: N803
         timerValues: Any,  # noqa: N803, ARG002
     ) -> None:
-        """Loads the rows of `initial=`, without results."""
+        """Loads rows of `initial=`, without results, or the latest time of them all."""
         (bucket,) = key
         if bucket == GUARD_BUCKET:
             return
         transaction = StateTransaction(self, bucket)
-        transaction.shard.load(read_ipc(bytes(initialState.payload)))
+        if initialState.payload is not None:
+            transaction.shard.load(read_ipc(bytes(initialState.payload)))
+        if initialState.latest is not None:
+            transaction.shard.begin(initialState.latest)
         transaction.commit(None)
 
     def handleInputRows(  # noqa: N802

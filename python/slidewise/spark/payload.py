@@ -1,19 +1,28 @@
 """Packs input rows into one payload per bucket; unpacks payloads of results."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+from pyspark import TaskContext
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
 
 from slidewise.errors import SpecError
 from slidewise.keyed.columns import joined
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spark.arrow_ipc import payloads, read_ipc
 from slidewise.spark.checkpoint_guard import GUARD_BUCKET
-from slidewise.table.encoding import ValueColumn
+from slidewise.spark.columns import ROW
+from slidewise.table.encoding import ValueColumn, row_numbers
 
-__all__ = ["PACKED", "Packer", "unpack"]
+__all__ = ["PACKED", "Packer", "number_history", "unpack"]
 
 PACKED = StructType(
     [StructField("bucket", IntegerType()), StructField("payload", BinaryType())]
@@ -26,6 +35,8 @@ _STAGED_BYTES = 1 << 26
 _BATCH_ROWS = 1 << 15
 # The bucket is taken from the bits of the hash above these.
 _PARTITION_BITS = 40
+# Bits of the number of a row in its task.
+_TASK_BITS = 33
 # The hash of a missing key.
 _NO_KEY = 0x9E3779B97F4A7C15 - 2**64
 
@@ -82,6 +93,24 @@ class Packer:
             parts.append((bucket["values"], rows.slice(start, bucket["counts"])))
             start += bucket["counts"]
         yield from _batches(parts)
+
+
+def number_history(df: Any) -> Any:
+    """As `number_rows`, of a batch DataFrame in the plan of a stream.
+
+    Spark refuses `monotonically_increasing_id` there.
+    """
+    schema = StructType([*df.schema, StructField(ROW, LongType(), nullable=False)])
+    return df.mapInArrow(_numbered, schema)
+
+
+def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    context = TaskContext.get()
+    first = 0 if context is None else context.partitionId() << _TASK_BITS
+    for batch in batches:
+        numbers = pc.add(row_numbers(len(batch)).cast(pa.int64()), first)
+        first += len(batch)
+        yield batch.append_column(ROW, numbers)
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

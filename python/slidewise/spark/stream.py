@@ -23,11 +23,12 @@ from slidewise.keyed.stream_query import StreamQuery
 from slidewise.keyed.validation import refuse_flag
 from slidewise.spark.batch import drop_deleted
 from slidewise.spark.checkpoint_guard import Guard
+from slidewise.spark.columns import column
 from slidewise.spark.listener import OBSERVATION
 from slidewise.spark.local_session import PROVIDER, ROCKSDB
 from slidewise.spark.operator import METRICS, OUTPUT, Operator
 from slidewise.spark.options import StreamOptions
-from slidewise.spark.payload import PACKED, Packer, unpack
+from slidewise.spark.payload import PACKED, Packer, number_history, unpack
 from slidewise.spark.schemas import arrow_schema, check_boolean, result_struct
 from slidewise.spark.watermarks import SHIFTED, shift_times
 from slidewise.spec.spec import Spec
@@ -68,8 +69,8 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     if options.initial is not None:
         _check_history(options.initial, df)
         # The payloads of a bucket come in any order: deletions before their rows, too.
-        before = drop_deleted(options.initial, spec, options)
-        history = before.mapInArrow(packer, PACKED).groupBy("bucket")
+        before = drop_deleted(options.initial, spec, options, number_history)
+        history = _history(before, spec, packer, buckets).groupBy("bucket")
     results = packed.groupBy("bucket").transformWithState(
         statefulProcessor=Operator(query, guard, flags=flags),
         outputStructType=OUTPUT,
@@ -79,6 +80,18 @@ def transform_stream(df: Any, spec: Spec, options: StreamOptions) -> Any:
     )
     observed = _observe(results).select("payload")
     return observed.mapInArrow(unpack, _output_struct(df, query, flags))
+
+
+def _history(before: Any, spec: Spec, packer: Packer, buckets: int) -> Any:
+    """Returns the rows before the stream, and their latest time for each bucket."""
+    packed = before.mapInArrow(packer, PACKED)
+    packed = packed.withColumn("latest", sf.lit(None).cast("long"))
+    if not spec.is_hopping:
+        return packed
+    latest = before.agg(sf.max(sf.unix_micros(column(spec.on))).alias("latest"))
+    every = sf.explode(sf.sequence(sf.lit(0), sf.lit(buckets - 1))).alias("bucket")
+    nothing = sf.lit(None).cast("binary").alias("payload")
+    return packed.unionByName(latest.select(every, nothing, "latest"))
 
 
 def _observe(results: Any) -> Any:
