@@ -167,6 +167,43 @@ def read_beside(feed: Callable[[], None], holds: Callable[[], bool]) -> None:
     together([write, read])
 
 
+def test_queries_that_wait_for_a_failing_batch_do_not_see_it() -> None:
+    """Where answers need the lock: they are of the state that the batch left."""
+
+    class Watched:
+        def __init__(self, lock: threading.Lock) -> None:
+            self.lock, self.wanted = lock, threading.Event()
+
+        def __enter__(self) -> None:
+            if self.lock.locked():
+                self.wanted.set()
+            self.lock.acquire()
+
+        def __exit__(self, *args: object) -> None:
+            self.lock.release()
+
+    found: list[dict[str, object]] = []
+    asker = threading.Thread(target=lambda: found.append(windows.query("a", at=9)))
+
+    def lift(x: int) -> int:
+        if x < 0:
+            asker.start()
+            assert lock.wanted.wait(10)
+            raise ValueError("refused")
+        return x
+
+    most = sw.aggregation(lift=lift, combine=max, identity=0, returns=int)
+    options = {**OPTIONS, "aggs": {"m": most("x")}}
+    windows = sw.KeyedWindows(**options, emit="update")
+    windows.ingest(pa.table({"t": [1], "k": ["a"], "x": [1]}))
+    lock = Watched(windows._lock)
+    windows._lock = lock  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="refused"):
+        windows.ingest(pa.table({"t": [2, 3], "k": ["a", "a"], "x": [5, -1]}))
+    asker.join()
+    assert found == [{"m_50": 1}]
+
+
 def test_use_from_within_its_own_functions_is_refused() -> None:
     """It would wait for itself."""
     windows: sw.KeyedWindows

@@ -248,6 +248,8 @@ class Queries(Locked):
         reader: Reader | None = self._fold_reader(shard)
         if reader is None:
             with self._locked():
+                # What failed meanwhile has taken its state back.
+                shard = self._asked("query()")
                 horizon = self._horizon(shard)
                 horizon.check(asked.ticks, spans)
                 reader = RowReader(shard)
