@@ -90,6 +90,24 @@ def test_changes_come_in_their_order():
     assert restored(whole, *changes, other.changes()) == [4]
 
 
+def test_changes_name_no_page_that_came_and_went():
+    """Each of many batches makes a page, which soon becomes part of another."""
+    keyed = sw.KeyedWindows(**SUMS, emit="update")
+    for at in range(500):
+        keyed.ingest(rows([at]))
+        keyed.collect()
+    first = keyed.changes()
+    for at in range(500, 1000):
+        keyed.ingest(rows([at]))
+        keyed.collect()
+    changes = keyed.changes()
+    for blob in (first, changes):
+        (length,) = struct.unpack_from("<Q", blob, 16)
+        assert len(json.loads(blob[24 : 24 + length])["pages"]) < 30
+    again = sw.KeyedWindows.from_bytes(first, changes=[changes], **SUMS)
+    assert again.to_bytes() == keyed.to_bytes()
+
+
 def test_bytes_of_others_name_who_reads_them():
     shared = sw.SharedWindow(sw.sum(), ranges=[3]).to_bytes()
     window = sw.Window(sw.sum()).to_bytes()

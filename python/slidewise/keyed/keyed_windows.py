@@ -208,7 +208,7 @@ class KeyedWindows(Snapshots):
         self._largest: int | None = None
         self._watermark: int | None = None
         self._answers: list[pa.Table] = []
-        self._changed: set[int] = set()
+        self._saved: frozenset[int] = frozenset()
         # Of the last snapshot, which `changes` follows.
         self._checksum: int | None = None
         self._is_ahead = False
@@ -572,7 +572,7 @@ class KeyedWindows(Snapshots):
         windows._delay, windows._kept = head["delay"], head["kept"]
         shard = windows._open(windows._query, windows._directory, trusts=False)
         shard.check()
-        windows._shard = shard
+        windows._shard, windows._saved = shard, frozenset(shard.page_numbers)
         windows._largest = head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]
         return windows

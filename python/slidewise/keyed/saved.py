@@ -31,7 +31,7 @@ class Snapshots(Queries):
         _store: The pages.
         _directory: The directory of the state; None before the first batch.
         _answers: Results that wait for `collect`.
-        _changed: The pages that were changed since the last snapshot.
+        _saved: The pages of the last snapshot.
         _checksum: That of the last snapshot, which `changes` follows; None before it.
         _is_ahead: Whether there was any change since.
     """
@@ -39,7 +39,7 @@ class Snapshots(Queries):
     _store: MemoryStore
     _directory: Directory | None
     _answers: list[pa.Table]
-    _changed: set[int]
+    _saved: frozenset[int]
     _checksum: int | None
     _is_ahead: bool
     _query: StreamQuery | None
@@ -75,7 +75,6 @@ class Snapshots(Queries):
         try:
             result = step(shard)
             pages = self._store.held(shard.pages.changed)
-            self._changed |= pages.keys()
             self._is_ahead = True
             self._directory = shard.commit()
             return result
@@ -110,9 +109,10 @@ class Snapshots(Queries):
         Raises:
             SpecError: As for `to_bytes`.
 
-        Cost: O(changed pages).
+        Cost: O(changed pages), and a look at the number of each page.
         """
-        changed = {page: self._store.get(page) for page in self._changed}
+        # A page is written once: those that are in both are the same.
+        changed = {page: self._store.get(page) for page in self._pages ^ self._saved}
         return self._snapshot(changed, self._checksum)
 
     def _snapshot(
@@ -136,8 +136,13 @@ class Snapshots(Queries):
             "follows": follows,
         }
         blob, self._checksum = pack(head, encode_directory(directory), pages)
-        self._changed, self._is_ahead = set(), False
+        self._saved, self._is_ahead = self._pages, False
         return blob
+
+    @property
+    def _pages(self) -> frozenset[int]:
+        """The pages of the state."""
+        return frozenset(self._require_shard().page_numbers)
 
     @synchronized
     def apply(self, changes: bytes) -> None:
@@ -197,4 +202,4 @@ class Snapshots(Queries):
             shard.pages.trusts = True
         self._directory, self._checksum = directory, read.checksum
         self._largest, self._watermark = head["largest"], head["watermark"]
-        self.late_count = head["late"]
+        self.late_count, self._saved = head["late"], self._pages

@@ -283,6 +283,12 @@ class ShardState:
             **begun,
         }
 
+    @property
+    def page_numbers(self) -> Iterator[int]:
+        """The pages of the state."""
+        yield from self.log.page_numbers
+        yield from self.last.page_numbers
+
     def check_pages(self, pages: Collection[int] | None = None) -> None:
         """Checks that each page of the directory is used once, and what pages hold.
 
@@ -293,7 +299,7 @@ class ShardState:
             SnapshotError: If a page is missing, damaged, or used twice.
         """
         seen: set[int] = set()
-        for page in (*self.log.page_numbers, *self.last.page_numbers):
+        for page in self.page_numbers:
             if page in seen or not 0 <= page < self.pages.next_page:
                 raise SnapshotError(f"page {page} is used twice")
             seen.add(page)
