@@ -126,6 +126,46 @@ def test_changes_apply_once_and_in_order() -> None:
         )
 
 
+def test_snapshots_are_reads() -> None:
+    """Of the leader and of its followers, wherever they come between changes."""
+    stream = Stream(11)
+    leader, again = leader_of("deletes", 0)
+    followers = []
+
+    def take_in() -> None:
+        leader.ingest(stream.batch())
+        leader.advance()
+        leader.collect()
+
+    take_in()
+    for _ in range(12):
+        followers.append(sw.KeyedWindows.from_bytes(leader.to_bytes(), **again))
+        for _ in range(3):
+            take_in()
+        whole = leader.to_bytes()
+        for _ in range(9):
+            take_in()
+        changes = leader.changes()
+        followers.append(sw.KeyedWindows.from_bytes(whole, **again))
+        for follower in followers:
+            follower.to_bytes()
+            follower.apply(changes)
+            follower.check()
+            assert follower.to_bytes() == leader.to_bytes()
+        other = sw.KeyedWindows.from_bytes(whole, changes=[changes], **again)
+        assert other.to_bytes() == leader.to_bytes()
+
+
+def test_windows_that_took_rows_do_not_follow_after_a_snapshot() -> None:
+    """Nor before it."""
+    leader, follower = pair()
+    follower.ingest(pa.table({"t": [9], "card": ["B"]}))
+    follower.collect()
+    follower.to_bytes()
+    with pytest.raises(sw.SnapshotError, match="of their own"):
+        follower.apply(grown(leader, 9))
+
+
 def test_windows_with_rows_of_their_own_do_not_follow() -> None:
     """Their state is not that of the leader any more."""
     leader, follower = pair()

@@ -568,11 +568,12 @@ class KeyedWindows(Snapshots):
         windows._query = windows._make_query(schema)
         windows._store.restore(read.pages)
         windows._directory = decode_directory(read.directory)
-        windows._checksum = read.checksum
         windows._delay, windows._kept = head["delay"], head["kept"]
         shard = windows._open(windows._query, windows._directory, trusts=False)
         shard.check()
-        windows._shard, windows._saved = shard, frozenset(shard.page_numbers)
+        windows._drop_others(shard)
+        windows._shard = shard
+        windows._mark(read.checksum)
         windows._largest = head["largest"]
         windows._watermark, windows.late_count = head["watermark"], head["late"]
         return windows

@@ -92,6 +92,11 @@ class MemoryStore:
         """As in `Store`."""
         self._pages.pop(page, None)
 
+    @property
+    def page_numbers(self) -> set[int]:
+        """The pages that are there."""
+        return {*self._pages}
+
     def blobs(self) -> dict[int, bytes]:
         """The bytes of all pages."""
         return {page: bytes(blob) for page, blob in self._pages.items()}

@@ -1,7 +1,7 @@
 """`Snapshots`: the side of `KeyedWindows` that saves and restores their state."""
 
-from collections.abc import Callable, Mapping
-from typing import SupportsBytes, TypeVar
+from collections.abc import Callable
+from typing import Any, SupportsBytes, TypeVar
 
 import pyarrow as pa
 
@@ -31,8 +31,9 @@ class Snapshots(Queries):
         _store: The pages.
         _directory: The directory of the state; None before the first batch.
         _answers: Results that wait for `collect`.
-        _saved: The pages of the last snapshot.
-        _checksum: That of the last snapshot, which `changes` follows; None before it.
+        _saved: The pages of the snapshot that `changes` follows: the last that it gave,
+            or the first of `to_bytes`.
+        _checksum: The checksum of that snapshot; None before it.
         _is_ahead: Whether there was any change since.
     """
 
@@ -89,6 +90,9 @@ class Snapshots(Queries):
     def to_bytes(self) -> bytes:
         """Gives a snapshot of the state, which `from_bytes` restores.
 
+        It may be taken between calls of `changes`, by followers, too: what the next
+        ones give follows both this snapshot and what `changes` gave before.
+
         Returns:
             The bytes of all pages, and of the watermark and counts.
 
@@ -97,11 +101,19 @@ class Snapshots(Queries):
 
         Cost: O(n).
         """
-        return self._snapshot(self._store.blobs(), None)
+        head, pages = self._head(), self._store.blobs()
+        directory = encode_directory(self._directory)
+        if self._checksum is None:
+            self._mark(pack({**head, "follows": None}, directory, pages)[1])
+        head |= {"follows": None, "since": self._checksum}
+        return pack(head, directory, pages)[0]
 
     @synchronized
     def changes(self) -> bytes:
-        """Gives an incremental snapshot: the pages changed since the last snapshot.
+        """Gives an incremental snapshot: what changed since the last call.
+
+        The first call gives what changed since the first `to_bytes`, or `from_bytes`,
+        and without these all.
 
         Returns:
             Bytes for `apply`, or for the `changes=` of `from_bytes`.
@@ -113,15 +125,21 @@ class Snapshots(Queries):
         """
         # A page is written once: those that are in both are the same.
         changed = {page: self._store.get(page) for page in self._pages ^ self._saved}
-        return self._snapshot(changed, self._checksum)
+        head = {**self._head(), "follows": self._checksum}
+        blob, checksum = pack(head, encode_directory(self._directory), changed)
+        self._mark(checksum)
+        return blob
 
-    def _snapshot(
-        self, pages: Mapping[int, bytes | None], follows: int | None
-    ) -> bytes:
+    def _mark(self, checksum: int) -> None:
+        """Notes the snapshot that `changes` follows."""
+        self._checksum, self._saved, self._is_ahead = checksum, self._pages, False
+
+    def _head(self) -> dict[str, Any]:
+        """The query, and the position of the stream, for snapshots."""
         if self._answers:
             raise SpecError("results wait: collect() them before a snapshot")
-        query, directory = self._require_shard().query, self._directory
-        head = {
+        query = self._require_shard().query
+        return {
             "spec": query.spec.hash,
             "emit": query.emit,
             "then_by": query.then_by,
@@ -133,11 +151,7 @@ class Snapshots(Queries):
             "watermark": self._watermark,
             "late": self.late_count,
             "schema": query.schema.serialize().to_pybytes().hex(),
-            "follows": follows,
         }
-        blob, self._checksum = pack(head, encode_directory(directory), pages)
-        self._saved, self._is_ahead = self._pages, False
-        return blob
 
     @property
     def _pages(self) -> frozenset[int]:
@@ -150,7 +164,8 @@ class Snapshots(Queries):
 
         This object began as a snapshot of the other (`from_bytes`), and follows it:
         afterwards both answer the same, and `to_bytes` gives the same bytes. Queries of
-        other threads go on meanwhile.
+        other threads go on meanwhile. Once it has given `changes` of its own, it leads,
+        and follows no more.
 
         Args:
             changes: What the next call of `changes` gave.
@@ -186,12 +201,14 @@ class Snapshots(Queries):
         directory = decode_directory(read.directory)
         if directory is None:
             raise SnapshotError("the changes have no directory: they are damaged")
-        head, before = read.head, self._store.held(read.changed)
+        head, pages = read.head, self._store.page_numbers
+        before = self._store.held({*read.changed, *pages})
         try:
             self._store.restore(read.changed)
             shard.pages.drop(read.changed)
             shard.pages.trusts = False
             shard.follow(directory, read.changed)
+            self._drop_others(shard)
         except BaseException as error:
             self._store.restore(before)
             self._shard = self._open(shard.query, self._directory)
@@ -200,6 +217,22 @@ class Snapshots(Queries):
             raise
         finally:
             shard.pages.trusts = True
-        self._directory, self._checksum = directory, read.checksum
+        self._directory = directory
         self._largest, self._watermark = head["largest"], head["watermark"]
-        self.late_count, self._saved = head["late"], self._pages
+        self.late_count = head["late"]
+        self._mark(read.checksum)
+
+    def _drop_others(self, shard: Shard) -> None:
+        """Drops the pages that a state does not have.
+
+        A snapshot may have such that came and went between two calls of `changes`.
+
+        Raises:
+            SnapshotError: If a page is missing.
+        """
+        own, held = set(shard.page_numbers), self._store.page_numbers
+        for page in own - held:
+            raise SnapshotError(f"page {page} is missing from the state")
+        shard.pages.drop(held - own)
+        for page in held - own:
+            self._store.remove(page)

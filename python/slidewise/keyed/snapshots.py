@@ -6,7 +6,8 @@ magic "SWKEYED3" | crc32 of the rest u64 | length of the head u64 | head as JSON
 ```
 
 The head of an incremental snapshot holds the checksum of the one before it, so that a
-missing or reordered one is found.
+missing or reordered one is found. That of a whole one holds the checksum of the
+incremental one that was given last before it: the same one follows both.
 """
 
 import json
@@ -59,7 +60,7 @@ class Snapshot:
         head: The query, and the position of the stream.
         directory: The directory of the shard.
         pages: All pages.
-        checksum: The checksum of the last snapshot.
+        checksum: What the next incremental snapshot follows.
     """
 
     head: dict[str, Any]
@@ -206,7 +207,9 @@ def _read(blob: Any, spec_hash: str) -> tuple[Snapshot, set[int]]:
             )
         _check_head(head)
         end = at + head["directory"]
-        own = Snapshot(head, bytes(body[at:end]), {}, checksum)
+        since = head.get("since")
+        known = checksum if since is None else since
+        own = Snapshot(head, bytes(body[at:end]), {}, known)
         removed = set()
         for page, size in head["pages"]:
             checked_ints(page)
@@ -239,7 +242,8 @@ def _check_head(head: Mapping[str, Any]) -> None:
     checked_ints(*counts)
     if min(counts) < 0:
         raise ValueError("a count is negative")
-    optional = (head["largest"], head["watermark"], head["follows"])
+    optional = [head[name] for name in ("largest", "watermark", "follows")]
+    optional.append(head.get("since"))
     checked_ints(0, *[number for number in optional if number is not None])
     then_by, deletes = head["then_by"], head["deletes"]
     texts = [head["emit"], head["late_rows"], head["schema"], *then_by]
