@@ -1,5 +1,6 @@
 """A call of `KeyedWindows` that raises takes nothing in."""
 
+import copy
 import random
 
 import pyarrow as pa
@@ -68,6 +69,99 @@ def test_deletions_in_history_delete_rows_of_it():
     assert keyed.query(at=3) == {"s_5": 1000}
     keyed._shard.load(pa.table([[2], [7], [True]], schema=schema))
     assert keyed.query(at=3) == {"s_5": None}
+
+
+def interrupted(keyed, monkeypatch, call):
+    """Interrupts a failing call twice: while it works, and while it is taken back."""
+    shard, open_shard = keyed._shard, keyed._open
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        # After the rows were held, and the index took them.
+        patch.setattr(shard, "_evict", interrupt)
+        patch.setattr(shard, "check_pages", interrupt)
+        patch.setattr(keyed, "_open", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    assert keyed._open == open_shard
+
+
+@pytest.mark.parametrize("then", ["query", "ingest", "to_bytes", "copy"])
+def test_a_batch_that_was_interrupted_twice_leaves_no_trace(monkeypatch, then):
+    """Whatever call comes next."""
+    keyed, expected = (sw.KeyedWindows(**SUMS, emit="update") for _ in range(2))
+    for one in (keyed, expected):
+        one.ingest(rows([1, 2], values=[1, 2]))
+        one.collect()
+        one.to_bytes()
+    batch = rows([3, 4], values=[100, 1000])
+    interrupted(keyed, monkeypatch, lambda: keyed.ingest(batch))
+    if then == "query":
+        assert keyed.query("a", at=4) == expected.query("a", at=4) == {"s_5": 3}
+    elif then == "copy":
+        keyed = copy.copy(keyed)
+    if then in ("ingest", "query"):
+        for one in (keyed, expected):
+            one.ingest(rows([4], values=[10]))
+            assert one.collect()["s_5"].to_pylist() == [13]
+    assert keyed.to_bytes() == expected.to_bytes()
+    assert keyed.changes() == expected.changes()
+    keyed.check()
+
+
+def test_a_first_batch_that_was_interrupted_twice_decides_nothing(monkeypatch):
+    keyed = sw.KeyedWindows(**SUMS, emit="update")
+    begin = keyed._begin
+
+    def ingest():
+        keyed.ingest(rows([1]))
+
+    def begun(schema):
+        query = begin(schema)
+        monkeypatch.setattr(keyed._shard, "_evict", interrupt)
+        monkeypatch.setattr(keyed, "_open", interrupt)
+        return query
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(keyed, "_begin", begun)
+    with pytest.raises(KeyboardInterrupt):
+        ingest()
+    monkeypatch.undo()
+    keyed.ingest(rows([1, 2], keys=[7, 7], values=[1, 2]))
+    assert keyed.collect()["s_5"].to_pylist() == [3]
+    assert keyed.query(7) == {"s_5": 3}
+
+
+def test_changes_that_were_interrupted_twice_apply_again(monkeypatch):
+    leader = sw.KeyedWindows(**SUMS, emit="update")
+    leader.ingest(rows([1]))
+    leader.collect()
+    keyed = sw.KeyedWindows.from_bytes(leader.to_bytes(), **SUMS)
+    before = keyed.to_bytes()
+    leader.ingest(rows([2]))
+    leader.collect()
+    changes = leader.changes()
+    interrupted(keyed, monkeypatch, lambda: keyed.apply(changes))
+    assert keyed.to_bytes() == before
+    keyed.apply(changes)
+    assert keyed.to_bytes() == leader.to_bytes()
+
+
+def test_a_follower_that_refused_a_batch_follows():
+    leader = sw.KeyedWindows(**SUMS, emit="update")
+    leader.ingest(rows([1], values=[2**63 - 1]))
+    leader.collect()
+    keyed = sw.KeyedWindows.from_bytes(leader.to_bytes(), **SUMS)
+    with pytest.raises(sw.ResultOverflowError):
+        keyed.ingest(rows([2], values=[1]))
+    leader.ingest(rows([9], values=[5]))
+    leader.collect()
+    keyed.apply(leader.changes())
+    assert keyed.query("a") == {"s_5": 5}
 
 
 def test_a_first_batch_that_failed_decides_nothing():

@@ -182,6 +182,9 @@ def test_queries_that_wait_for_a_failing_batch_do_not_see_it() -> None:
         def __exit__(self, *args: object) -> None:
             self.lock.release()
 
+        def locked(self) -> bool:
+            return self.lock.locked()
+
     found: list[dict[str, object]] = []
     asker = threading.Thread(target=lambda: found.append(windows.query("a", at=9)))
 

@@ -211,7 +211,7 @@ class KeyedWindows(Snapshots):
         self._saved: frozenset[int] = frozenset()
         # Of the last snapshot, which `changes` follows.
         self._checksum: int | None = None
-        self._is_ahead = False
+        self._is_ahead, self._before = False, None
         self.late_count = 0
         columns = parse_schema(schema)
         if columns is not None:

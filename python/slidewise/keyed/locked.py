@@ -54,8 +54,9 @@ class Locked:
                 "function of an aggregation: use them after the call"
             )
         with self._lock:
-            self._owner = get_ident()
             try:
+                self._owner = get_ident()
+                self._roll_back()
                 yield
             finally:
                 self._owner = 0
@@ -82,6 +83,9 @@ class Locked:
         """Restores the state, for pickle."""
         self.__dict__.update(state, _lock=Lock())
         self._derive()
+
+    def _roll_back(self) -> None:
+        """Takes back what a call before left unfinished, whose lock is free now."""
 
     def _derive(self) -> None:
         """Makes those derived attributes anew that are needed from the beginning."""

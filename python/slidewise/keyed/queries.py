@@ -46,6 +46,7 @@ class Queries(Locked):
     _largest: int | None
     _watermark: int | None
     _reader: FoldReader | None
+    _before: Any
 
     derived = ("_reader", "_shard")
 
@@ -213,6 +214,10 @@ class Queries(Locked):
         Raises:
             SpecError: If there were no rows yet, or there are sessions.
         """
+        if self._before is not None and not self._lock.locked():
+            # A change was interrupted, and is taken back.
+            with self._locked():
+                pass
         shard = self._shard
         if shard is None or shard.query.sessions:
             refuse_sessions(self._spec)

@@ -1,6 +1,7 @@
 """`Snapshots`: the side of `KeyedWindows` that saves and restores their state."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, SupportsBytes, TypeVar
 
 import pyarrow as pa
@@ -23,6 +24,12 @@ __all__ = ["Snapshots"]
 
 _T = TypeVar("_T")
 
+# What a transaction that fails leaves as it was.
+_FIELDS = (
+    *("_largest", "_watermark", "late_count", "_answers"),
+    *("_directory", "_checksum", "_saved", "_is_ahead"),
+)
+
 
 class Snapshots(Queries):
     """The state of `KeyedWindows` as bytes, and each change of it as one step.
@@ -35,6 +42,8 @@ class Snapshots(Queries):
             or the first of `to_bytes`.
         _checksum: The checksum of that snapshot; None before it.
         _is_ahead: Whether there was any change since.
+        _before: What an unfinished transaction takes back: the attributes and pages
+            before it. None otherwise.
     """
 
     _store: MemoryStore
@@ -43,6 +52,7 @@ class Snapshots(Queries):
     _saved: frozenset[int]
     _checksum: int | None
     _is_ahead: bool
+    _before: tuple[dict[str, Any], dict[int, SupportsBytes | None]] | None
     _query: StreamQuery | None
     _late_rows: str
     _delay: int
@@ -71,20 +81,43 @@ class Snapshots(Queries):
     def _atomically(self, step: Callable[[Shard], _T]) -> _T:
         """Runs a step and commits it as one transaction; an exception rolls it back."""
         shard = self._require_shard()
-        before = (self._largest, self._watermark, self.late_count, [*self._answers])
-        directory, pages = self._directory, dict[int, SupportsBytes | None]()
-        try:
+        with self._transaction() as pages:
             result = step(shard)
-            pages = self._store.held(shard.pages.changed)
+            pages |= self._store.held(shard.pages.changed)
             self._is_ahead = True
             self._directory = shard.commit()
-            return result
+        return result
+
+    @contextmanager
+    def _transaction(self) -> Iterator[dict[int, SupportsBytes | None]]:
+        """Rolls back on an exception; gives the earlier pages, to be filled in."""
+        before = {name: getattr(self, name) for name in _FIELDS}
+        before["_answers"] = [*self._answers]
+        pages: dict[int, SupportsBytes | None] = {}
+        self._before = (before, pages)
+        try:
+            yield pages
+            self._before = None
         except BaseException:
-            self._store.restore(pages)
-            self._largest, self._watermark, self.late_count, self._answers = before
-            self._directory = directory
-            self._shard = self._open(shard.query, directory)
+            self._roll_back()
             raise
+
+    def _roll_back(self) -> None:
+        """Takes a transaction back that did not end; what is interrupted goes on later.
+
+        Each step may be done again: the next call repeats all of them.
+        """
+        if self._before is None:
+            return
+        fields, pages = self._before
+        self._store.restore(pages)
+        for name, value in fields.items():
+            setattr(self, name, value)
+        if self._query is None:  # the first batch failed
+            self._shard, self._directory = None, None
+        else:
+            self._shard = self._open(self._query, self._directory)
+        self._before = None
 
     @synchronized
     def to_bytes(self) -> bytes:
@@ -201,26 +234,21 @@ class Snapshots(Queries):
         directory = decode_directory(read.directory)
         if directory is None:
             raise SnapshotError("the changes have no directory: they are damaged")
-        head, pages = read.head, self._store.page_numbers
-        before = self._store.held({*read.changed, *pages})
         try:
-            self._store.restore(read.changed)
-            shard.pages.drop(read.changed)
-            shard.pages.trusts = False
-            shard.follow(directory, read.changed)
-            self._drop_others(shard)
-        except BaseException as error:
-            self._store.restore(before)
-            self._shard = self._open(shard.query, self._directory)
-            if isinstance(error, BROKEN):
-                raise damaged(error) from error
-            raise
-        finally:
-            shard.pages.trusts = True
-        self._directory = directory
-        self._largest, self._watermark = head["largest"], head["watermark"]
-        self.late_count = head["late"]
-        self._mark(read.checksum)
+            with self._transaction() as before:
+                before |= self._store.held({*read.changed, *self._store.page_numbers})
+                self._store.restore(read.changed)
+                shard.pages.drop(read.changed)
+                shard.pages.trusts = False
+                shard.follow(directory, read.changed)
+                shard.pages.trusts = True
+                self._drop_others(shard)
+                self._directory, head = directory, read.head
+                self._largest, self._watermark = head["largest"], head["watermark"]
+                self.late_count = head["late"]
+                self._mark(read.checksum)
+        except BROKEN as error:
+            raise damaged(error) from error
 
     def _drop_others(self, shard: Shard) -> None:
         """Drops the pages that a state does not have.
