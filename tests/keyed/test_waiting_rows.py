@@ -11,6 +11,7 @@ import pytest
 
 import slidewise as sw
 from slidewise import _core
+from slidewise.keyed.pages import buffers_of
 
 TIMES = [5, 3, 9, 3, -(2**63), 2**63 - 1, 4, 5]
 # A value per time, of types of every layout.
@@ -74,6 +75,38 @@ def test_batches_without_times_are_refused() -> None:
     one, other = (pa.record_batch({"t": pa.array([1]), x: pa.array([1])}) for x in "ab")
     with pytest.raises(TypeError, match="differ"):
         _core.take_due([(one, None), (other, None)], 1)
+
+
+def test_a_row_that_waits_does_not_keep_its_batch() -> None:
+    """Of a thousand rows of long text, one is from the future."""
+    windows = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
+    expected = []
+    for start in range(0, 5000, 1000):
+        times = [*range(start, start + 999), 10**6 + start]
+        expected += times
+        words = ["word" * 250] * 1000
+        windows.ingest(pa.table({"t": times, "word": words}))
+    assert windows.nbytes > 5000 * 1000
+    windows.advance(4000)
+    windows.advance(5000)
+    answers = windows.collect()
+    shard = windows._shard
+    assert shard is not None
+    assert sum(sum(buffers_of(held.rows).values()) for held in shard.waiting) < 10_000
+    windows.advance(10**7)
+    answers = pa.concat_tables([answers, windows.collect()])
+    assert answers["t"].to_pylist() == sorted(expected)
+    assert set(answers["word"].to_pylist()) == {"word" * 250}
+
+
+def test_rows_that_wait_count_where_they_are_in_no_page() -> None:
+    """After a merge of pages the rows of a batch are in memory of their own."""
+    windows = sw.KeyedWindows(on="t", windows=5, aggs={"n": sw.count()})
+    words = [f"{at:01000}" for at in range(10)]
+    for start in range(0, 800, 10):
+        windows.ingest(pa.table({"t": range(start, start + 10), "word": words}))
+    # The pages have each row once; most of those that wait are elsewhere.
+    assert windows.nbytes > 1.5 * 800 * 1000
 
 
 @pytest.mark.parametrize("emit", ["arrival", "final", "update"])

@@ -419,6 +419,8 @@ class KeyedWindows(Snapshots):
     def nbytes(self) -> int:
         """The bytes of the rows, of their index, and of results that wait.
 
+        Rows in memory that are in a page, too, count once, unless they are a copy.
+
         Cost: O(pages).
         """
         with self._locked():
@@ -427,8 +429,8 @@ class KeyedWindows(Snapshots):
     def _nbytes(self) -> int:
         pages = self._store.nbytes
         waiting: int = sum(table.nbytes for table in self._answers)
-        index = 0 if self._shard is None else self._shard.index.store.nbytes
-        return pages + len(encode_directory(self._directory)) + waiting + index
+        state = 0 if self._shard is None else self._shard.nbytes(self._store.tables())
+        return pages + len(encode_directory(self._directory)) + waiting + state
 
     @synchronized
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ magic "SWPG" | version u16 | zero u16 | crc32 of the rest u32 | Arrow IPC messag
 import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Protocol, SupportsBytes
 
@@ -22,7 +22,7 @@ import pyarrow as pa
 from slidewise.errors import SnapshotError
 from slidewise.keyed.columns import NUMBER, TIME, one_batch
 
-__all__ = ["MemoryStore", "Page", "Pages", "Store"]
+__all__ = ["MemoryStore", "Page", "Pages", "Store", "buffers_of"]
 
 _MAGIC = b"SWPG"
 _VERSION = 2
@@ -105,6 +105,12 @@ class MemoryStore:
     def nbytes(self) -> int:
         """The number of these bytes."""
         return sum(map(len, self._pages.values()))
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows of the pages whose bytes were not made yet."""
+        yield from (
+            page.rows for page in self._pages.values() if isinstance(page, Page)
+        )
 
     def held(self, pages: Iterable[int]) -> dict[int, SupportsBytes | None]:
         """Some pages as they are; None for those that are not there."""
@@ -224,6 +230,10 @@ class Pages:
         self._written.clear()
         self._removed.clear()
 
+    def decoded(self) -> list[pa.Table]:
+        """The decoded pages."""
+        return [*self._tables.values()]
+
     def trim(self, most: int) -> None:
         """Drops decoded pages, least recently read first, until few bytes are left."""
         held = sum(table.nbytes for table in self._tables.values())
@@ -232,6 +242,17 @@ class Pages:
                 break
             if page not in self._written:
                 held -= self._tables.pop(page).nbytes
+
+
+def buffers_of(table: pa.Table) -> dict[int, int]:
+    """The bytes of the memory that a table is in, by address."""
+    return {
+        buffer.address: buffer.size
+        for column in table.columns
+        for chunk in column.chunks
+        for buffer in chunk.buffers()
+        if buffer is not None
+    }
 
 
 def _decode(page: int, blob: bytes | memoryview, schema: pa.Schema) -> pa.Table:

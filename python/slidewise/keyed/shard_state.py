@@ -7,7 +7,7 @@ then on.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from slidewise.keyed.columns import NUMBER, TIME, Ends, joined, one_batch
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST, Index
 from slidewise.keyed.last_windows import LastWindows
-from slidewise.keyed.pages import Pages, Store
+from slidewise.keyed.pages import Pages, Store, buffers_of
 from slidewise.keyed.query import later_than
 from slidewise.keyed.row_ends import closed_rows
 from slidewise.keyed.row_log import RowLog
@@ -95,6 +95,17 @@ class Waiting:
         if self.after is None:
             return self.rows
         return self.rows.filter(pc.greater(self.rows[TIME], self.after))
+
+    def since(self, earliest: int, after: int) -> "Waiting":
+        """Those that wait behind a time, when the earliest of them is known.
+
+        They stay in the memory of their batch while they are half of it, at least.
+        """
+        rest = replace(self, earliest=earliest, after=after)
+        waits = pc.greater(self.rows[TIME], after)
+        if 2 * pc.sum(waits).as_py() >= len(self.rows):
+            return rest
+        return replace(rest, rows=self.rows.filter(waits).combine_chunks(), after=None)
 
 
 class ShardState:
@@ -216,10 +227,12 @@ class ShardState:
         left = dict(zip(map(id, due), earliest, strict=True))
         waiting, self.waiting = self.waiting, []
         for held in waiting:
-            first = left.get(id(held), held.earliest)
+            if id(held) not in left:
+                self.waiting.append(held)
+                continue
+            first = left[id(held)]
             if first is not None:
-                after = watermark if id(held) in left else held.after
-                self.waiting.append(replace(held, earliest=first, after=after))
+                self.waiting.append(held.since(first, watermark))
         return pa.Table.from_batches([pa.record_batch(rows)])
 
     def follow(self, directory: Directory, changed: Collection[int] = ()) -> None:
@@ -323,6 +336,18 @@ class ShardState:
         until = watermark - self.kept
         # A thread may be about to move the watermark.
         return until if self.log.until is None else max(until, self.log.until)
+
+    def nbytes(self, stored: Iterable[pa.Table] = ()) -> int:
+        """The bytes of the index, and of the rows in memory.
+
+        Args:
+            stored: Rows of the store, whose memory does not count.
+        """
+        shared = {address for table in stored for address in buffers_of(table)}
+        tables = [*self.pages.decoded(), *(held.rows for held in self.waiting)]
+        own = {key: size for each in tables for key, size in buffers_of(each).items()}
+        rows = sum(size for key, size in own.items() if key not in shared)
+        return rows + int(self.index.store.nbytes)
 
     def hold(self, rows: pa.Table, *, waits: bool, ends: Ends | None = None) -> None:
         """Takes rows of a batch into the log; the index takes them by `enter`."""
