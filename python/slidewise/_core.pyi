@@ -228,14 +228,16 @@ class KeyedStore:
         times: object,
         windows: Sequence[tuple[str, int, str, int]],
     ) -> list[ArrowArray]: ...
-    def first_changes(
+    def query_with_changes(
         self,
         keys: Sequence[object],
         times: object,
         windows: Sequence[tuple[str, int, str, int]],
         plus: Sequence[object] | None,
         compared: int,
-    ) -> list[ArrowArray]: ...
+    ) -> tuple[
+        tuple[list[list[ArrowArray]], list[tuple[int, int, int, int]]], list[ArrowArray]
+    ]: ...
     def ask(
         self, question: Question, key: object, at: int
     ) -> dict[str, Any] | None: ...

@@ -6,7 +6,8 @@ import pytest
 from keyed_streams import FOLDED, SEEDS, WHOLE, Stream, assert_same, page
 
 import slidewise as sw
-from slidewise.keyed import row_log
+from slidewise.keyed import row_log, shard_state
+from slidewise.keyed.index import Index
 
 __all__ = ["page"]
 
@@ -216,6 +217,43 @@ def test_changes_are_as_large_as_what_changed() -> None:
     assert len(whole) > 20 * 2000 * 31
     assert sorted(sizes)[20] < 2000 * 40
     assert sum(sizes) < 3 * 40 * 2000 * 40
+
+
+@pytest.mark.parametrize("then_by", [None, "x"])
+def test_readers_see_changes_in_one_step(
+    then_by: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that go with those that come, of all pages."""
+    request = {**CARDS, "aggs": {"s": sw.sum("x"), "last": sw.last("x")}}
+    leader = sw.KeyedWindows(
+        **request, emit="update", deletes="gone", late=5, then_by=then_by
+    )
+
+    def take_in(*rows: tuple[int, int, bool]) -> None:
+        times, values, gone = zip(*rows, strict=True)
+        cards = ["A"] * len(rows)
+        table = {"t": times, "card": cards, "x": values, "gone": gone}
+        leader.ingest(pa.table(table))
+        leader.collect()
+
+    take_in((1, 10, False), (5, 20, False))
+    follower = sw.KeyedWindows.from_bytes(leader.to_bytes(), **request)
+    for at in range(8):
+        take_in((5, 20 + at, True), (5, 21 + at, False), (6, 1, False))
+    before, seen = follower.query("A", at=6), []
+    insert = Index.insert
+
+    def watched(index: Index, rows: pa.Table, gone: pa.Table | None = None) -> None:
+        insert(index, rows, gone)
+        seen.append(follower.query("A", at=6))
+
+    monkeypatch.setattr(Index, "insert", watched)
+    monkeypatch.setattr(shard_state, "_STEP", 2)
+    follower.apply(leader.changes())
+    after = leader.query("A", at=6)
+    assert after != before
+    assert seen
+    assert all(each == after for each in seen)
 
 
 def test_a_follower_that_was_asked_before_sees_idle_keys_go() -> None:

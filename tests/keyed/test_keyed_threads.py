@@ -150,6 +150,27 @@ def test_queries_see_late_rows_with_the_others_of_their_batch(emit: str) -> None
     assert windows.query(0, 500) == {"n_1000": 82}
 
 
+def test_results_and_their_end_are_of_the_same_rows() -> None:
+    """The maximum of a key holds until its row leaves."""
+    options = {**OPTIONS, "windows": 100_000, "aggs": {"most": sw.max("x")}}
+    windows = sw.KeyedWindows(**options)
+
+    def batch(at: int) -> pa.Table:
+        return pa.table({"t": [at], "k": [0], "x": [at]})
+
+    windows.ingest(batch(0))
+
+    def feed() -> None:
+        for at in range(1, 1500):
+            windows.ingest(batch(at))
+
+    def holds() -> bool:
+        one = windows.query(0, 5000, valid_until=True)
+        return bool(one["valid_until_100000"] == one["most_100000"] + 100_000)
+
+    read_beside(feed, holds)
+
+
 def read_beside(feed: Callable[[], None], holds: Callable[[], bool]) -> None:
     """Asks whether something holds, again and again while another thread works."""
     done = threading.Event()

@@ -228,10 +228,10 @@ impl KeyedStore {
         Ok(export_times(firsts))
     }
 
-    /// For each window, the time of the first entry in it without which, and without those
-    /// before it, one of the first `compared` answers at keys and times is another; null if
-    /// none ever is. `plus` as for `query`.
-    fn first_changes(
+    /// The answers of `query`, and of the same rows for each window the time of the first entry
+    /// in it without which, and without those before it, one of the first `compared` answers at
+    /// keys and times is another; null if none ever is.
+    fn query_with_changes(
         &self,
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
@@ -239,15 +239,15 @@ impl KeyedStore {
         windows: Vec<SpanTuple>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
         compared: usize,
-    ) -> PyResult<Vec<ArrowArray>> {
+    ) -> PyResult<(Exported, Vec<ArrowArray>)> {
         let asked = self.query_points(&keys, times, plus)?;
         let spans = read_spans(&windows)?;
-        let firsts = py.detach(|| {
+        let (outputs, firsts) = py.detach(|| {
             let views = asked.views();
             let points = asked.points(views.as_deref());
-            self.store.first_changes(&points, &spans, compared)
+            self.store.query_with_changes(&points, &spans, compared)
         });
-        Ok(export_times(firsts))
+        Ok((export_all(outputs)?, export_times(firsts)))
     }
 
     /// The answers for one key, by name; `None` if Arrow must convert its values first, or an

@@ -267,26 +267,30 @@ class Index:
         firsts = self.store.first_times(self.keys_of(keys), ticks, spans)
         return [pa.array(first) for first in firsts]
 
-    def first_changes(
+    def answers_with_changes(
         self,
         keys: pa.Table,
         ticks: pa.Array,
         windows: tuple[WindowSpec, ...],
+        name_row: Callable[[int], str],
         plus: pa.Table | None,
-    ) -> list[pa.Array]:
-        """Per window, the time of the first row without which the results are others.
+    ) -> tuple[list[Any], list[pa.Array]]:
+        """As `answers`; and per window when they change, of the same rows.
 
-        The rows before it are gone then, too; null if they never are. As for `answers`.
+        That is the time of the first row without which, and without those before it,
+        the results are others; null if they never are.
         """
         extra = None if plus is None else self._inputs(plus)
-        call = self.call(windows)
+        call = self.call(windows).naming(name_row)
         # The Spec's own answers come before that of `spec_of_points`.
         plans = call.plans[: len(self.query.spec.aggs)]
         own = len({each for plan in plans for each in call.calls_of(plan)})
-        firsts = self.store.first_changes(
+        (answers, beyond), firsts = self.store.query_with_changes(
             self.keys_of(keys), ticks, call.spans, extra, own
         )
-        return [pa.array(first) for first in firsts]
+        points = QueryPoints(ticks, None, None, None, "query")
+        results = call.decode(answers, beyond, points)
+        return results, [pa.array(first) for first in firsts]
 
     def first_since(self, keys: pa.Table, ticks: pa.Array, length: int) -> pa.Array:
         """The time of the first row in (tick − length, tick] of each key, or null."""

@@ -76,9 +76,11 @@ class KeyedWindows(Snapshots):
 
     Rows of one batch have arrived together, unless `arrival=` orders them.
 
-    Threads may share an object: calls wait for one another. `watermark` and
-    `late_count` may be read at any time. A call from within a call (from a function of
-    a custom aggregation) raises `WindowBusyError`.
+    Threads may share an object: calls wait for one another, except `query` and
+    `query_many` with results that can be folded, which go on beside them and see a
+    prefix of the batches. `watermark` and `late_count` may be read at any time. A call
+    from within a call (from a function of a custom aggregation) raises
+    `WindowBusyError`.
 
     Args:
         spec: A `Spec`, made by `Spec.make` or `Spec.make_hopping`. Instead of it, the

@@ -189,14 +189,14 @@ class FoldReader:
         index, spans = self.index, tuple(windows)
         plus = None if asked.plus is None else extra_rows(asked, self.query)
         name_row = named_by(asked, self.query)
-        results = index.answers(asked.keys, asked.ticks, spans, name_row, plus)
-        until = None
-        if expiry:
-            earliest = index.first_changes(asked.keys, asked.ticks, spans, plus)
-            until = [
-                expiry_of(first, window, horizon)
-                for first, window in zip(earliest, windows, strict=True)
-            ]
+        points = (asked.keys, asked.ticks, spans, name_row, plus)
+        if not expiry:
+            return Answers(index.answers(*points), None)
+        results, earliest = index.answers_with_changes(*points)
+        until = [
+            expiry_of(first, window, horizon)
+            for first, window in zip(earliest, windows, strict=True)
+        ]
         return Answers(results, until)
 
 

@@ -192,6 +192,10 @@ class ShardState:
         # Small segments enter together: a step has a price of its own.
         for rows in joined(self._entering(since), _STEP):
             self._insert(index, rows)
+        self._leave(index)
+
+    def _leave(self, index: Index) -> None:
+        """Removes the entries that leave before their rows leave the log."""
         if self.log.until is not None:
             index.store.evict(self.log.until, self.query.rows)
         reach = self.query.reach
@@ -261,11 +265,13 @@ class ShardState:
             pc.less(deleted[NUMBER], log.next_row),
         )
         gone = deleted.filter(new).combine_chunks()
-        self.index.insert(self.no_rows, gone)
         self.waiting = []
         for held in waiting:
             self.wait(self._unflushed(without(held.left, gone)))
-        self._enter(self.index, log.next_row)
+        # In one step, as readers see all of it or nothing.
+        coming = [self.no_rows, *self._entering(log.next_row)]
+        self._insert(self.index, pa.concat_tables(coming).combine_chunks(), gone)
+        self._leave(self.index)
 
     def _unflushed(self, rows: pa.Table) -> pa.Table:
         """The rows whose results were not emitted yet.
@@ -409,7 +415,8 @@ class ShardState:
         held = self._held_in(index, rows, gone)
         both = pa.concat_tables([held, rows]).combine_chunks()
         if gone is not None:
-            held = pa.concat_tables([held, gone.select(held.column_names)])
+            names = [*self._by, TIME, NUMBER]
+            held = pa.concat_tables([held.select(names), gone.select(names)])
         index.insert(query.sort(both), held)
 
     def held_at(self, rows: pa.Table) -> pa.Table:

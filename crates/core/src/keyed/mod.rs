@@ -61,15 +61,16 @@ pub trait Store: Send + Sync {
     fn ask(&self, key: &[u8], at: i64, spans: &[Span], visit: &mut Visit<'_>);
     /// For each span and query point the time of the first entry of its window, if any.
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>>;
-    /// For each span and query point the time of the first entry of its window without which,
-    /// and without those before it, one of the first `compared` answers is another. Cost: that
-    /// of a query for each entry up to there.
-    fn first_changes(
+    /// The answers of [`query`](Store::query), and of the same entries for each span and query
+    /// point the time of the first entry of its window without which, and without those before
+    /// it, one of the first `compared` answers is another. Cost: that of a query for each entry
+    /// up to there.
+    fn query_with_changes(
         &self,
         points: &Points<'_>,
         spans: &[Span],
         compared: usize,
-    ) -> Vec<Vec<Option<i64>>>;
+    ) -> (Answers, Vec<Vec<Option<i64>>>);
     /// The time of the last entry of each key.
     fn last_times(&self, keys: KeyColumn<'_>) -> Vec<Option<i64>>;
     /// The numbers of the entries of each key between two times, both included, in order;

@@ -130,9 +130,18 @@ impl<A: Aggregation<i64>> Sharded<A> {
     }
 
     /// Visits the shard and the number of each key, after whole batches.
-    fn each_key(&self, keys: KeyColumn<'_>, mut visit: impl FnMut(usize, &Shard<A>, Option<u32>)) {
+    fn each_key(&self, keys: KeyColumn<'_>, visit: impl FnMut(usize, &Shard<A>, Option<u32>)) {
         let several = keys.len() > 1;
         let _all = several.then(|| read(&self.batch));
+        self.each_key_held(keys, visit);
+    }
+
+    /// The same, where the caller waits for batches.
+    fn each_key_held(
+        &self,
+        keys: KeyColumn<'_>,
+        mut visit: impl FnMut(usize, &Shard<A>, Option<u32>),
+    ) {
         for row in 0..keys.len() {
             let key = keys.key(row);
             let hash = self.hasher.hash_one(key);
@@ -140,6 +149,54 @@ impl<A: Aggregation<i64>> Sharded<A> {
             let number = shard.keys.find(hash, key);
             visit(row, &shard, number);
         }
+    }
+
+    /// The answers at query points, of some batch if there are several.
+    fn answers(&self, points: &Points<'_>, spans: &[Span]) -> Answers {
+        let by_shard = self.by_shard(points.keys).into_iter().zip(&self.shards);
+        let by_shard = by_shard.filter(|(rows, _)| !rows.is_empty());
+        let (shards, in_order): (Vec<_>, Vec<Vec<Placed>>) = by_shard
+            .map(|(rows, shard)| {
+                let shard = read(shard);
+                let mut found = Vec::with_capacity(rows.len());
+                for some in rows.chunks(ROWS_PER_HOLD) {
+                    shard.keys.find_all(points.keys, some, &mut found);
+                }
+                let place = |(Hashed { row, .. }, key): (Hashed, Option<u32>)| {
+                    Placed::new(key.unwrap_or(NO_KEY), points.times[row as usize], row)
+                };
+                let placed = rows.into_iter().zip(found).map(place).collect();
+                let placed = sort_placed(placed, shard.numbers());
+                (shard, placed)
+            })
+            .unzip();
+        self.filled(spans, &in_order, |filling| {
+            let mut answering = Answering::new(&self.aggregation, spans);
+            for (shard, rows) in shards.iter().zip(&in_order) {
+                let (mut done, mut warmed) = (0, 0);
+                for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
+                    if done >= warmed {
+                        shard.warm(some(&rows[done..]));
+                        warmed = done + ROWS_PER_HOLD;
+                    }
+                    done += of_key.len();
+                    let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
+                    match points.plus {
+                        None => answering.fold_all(shard, number, of_key),
+                        Some(plus) => of_key.iter().for_each(|row| {
+                            let point = Point {
+                                number,
+                                at: row.time(),
+                                plus: Some(&self.entry(plus, row.row())),
+                            };
+                            answering.fold(shard, &point);
+                        }),
+                    }
+                    answering.put(false, filling);
+                }
+            }
+            answering.put(true, filling);
+        })
     }
 
     /// Visits all shards after a whole batch.
@@ -275,50 +332,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
 
     fn query(&self, points: &Points<'_>, spans: &[Span]) -> Answers {
         let _all = (points.keys.len() > 1).then(|| read(&self.batch));
-        let by_shard = self.by_shard(points.keys).into_iter().zip(&self.shards);
-        let by_shard = by_shard.filter(|(rows, _)| !rows.is_empty());
-        let (shards, in_order): (Vec<_>, Vec<Vec<Placed>>) = by_shard
-            .map(|(rows, shard)| {
-                let shard = read(shard);
-                let mut found = Vec::with_capacity(rows.len());
-                for some in rows.chunks(ROWS_PER_HOLD) {
-                    shard.keys.find_all(points.keys, some, &mut found);
-                }
-                let place = |(Hashed { row, .. }, key): (Hashed, Option<u32>)| {
-                    Placed::new(key.unwrap_or(NO_KEY), points.times[row as usize], row)
-                };
-                let placed = rows.into_iter().zip(found).map(place).collect();
-                let placed = sort_placed(placed, shard.numbers());
-                (shard, placed)
-            })
-            .unzip();
-        self.filled(spans, &in_order, |filling| {
-            let mut answering = Answering::new(&self.aggregation, spans);
-            for (shard, rows) in shards.iter().zip(&in_order) {
-                let (mut done, mut warmed) = (0, 0);
-                for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
-                    if done >= warmed {
-                        shard.warm(some(&rows[done..]));
-                        warmed = done + ROWS_PER_HOLD;
-                    }
-                    done += of_key.len();
-                    let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
-                    match points.plus {
-                        None => answering.fold_all(shard, number, of_key),
-                        Some(plus) => of_key.iter().for_each(|row| {
-                            let point = Point {
-                                number,
-                                at: row.time(),
-                                plus: Some(&self.entry(plus, row.row())),
-                            };
-                            answering.fold(shard, &point);
-                        }),
-                    }
-                    answering.put(false, filling);
-                }
-            }
-            answering.put(true, filling);
-        })
+        self.answers(points, spans)
     }
 
     fn ask(&self, key: &[u8], at: i64, spans: &[Span], visit: &mut Visit<'_>) {
@@ -341,15 +355,18 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         firsts
     }
 
-    fn first_changes(
+    fn query_with_changes(
         &self,
         points: &Points<'_>,
         spans: &[Span],
         compared: usize,
-    ) -> Vec<Vec<Option<i64>>> {
+    ) -> (Answers, Vec<Vec<Option<i64>>>) {
+        // Both are of one prefix of the batches.
+        let _all = read(&self.batch);
+        let answers = self.answers(points, spans);
         let mut firsts = vec![vec![None; points.keys.len()]; spans.len()];
         let mut answering = Answering::new(&self.aggregation, &[]);
-        self.each_key(points.keys, |row, shard, number| {
+        self.each_key_held(points.keys, |row, shard, number| {
             let plus = points.plus.map(|columns| self.entry(columns, row));
             let point = Point {
                 number,
@@ -360,7 +377,7 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
                 firsts[row] = answering.first_change(shard, &point, span, compared);
             }
         });
-        firsts
+        (answers, firsts)
     }
 
     fn last_times(&self, keys: KeyColumn<'_>) -> Vec<Option<i64>> {

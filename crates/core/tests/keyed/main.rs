@@ -347,13 +347,18 @@ fn the_first_entry_that_changes_an_answer_is_known() {
     let of_points = Keys::of(&[0, 0, 1, 2]);
     let times = [30, 15, 30, 30];
     let spans = [span(100, Closed::Right, 0), span(10, Closed::Right, 0)];
-    let changes = held.first_changes(&of_points.at(&times, None), &spans, 1);
+    let (answers, changes) = held.query_with_changes(&of_points.at(&times, None), &spans, 1);
+    let points = of_points.at(&times, None);
+    assert_eq!(
+        format!("{answers:?}"),
+        format!("{:?}", held.query(&points, &spans))
+    );
     assert_eq!(changes[0], [Some(20), Some(10), None, None]);
     assert_eq!(changes[1], [Some(30), Some(10), None, None]);
     let (values, validity) = ([9, 5, 1, 1], None);
     let values = Values::I64(&values);
     let plus = [Column { values, validity }];
-    let changes = held.first_changes(&of_points.at(&times, Some(&plus)), &spans, 1);
+    let (_, changes) = held.query_with_changes(&of_points.at(&times, Some(&plus)), &spans, 1);
     assert_eq!(changes[0], [Some(30), Some(15), Some(30), Some(30)]);
     assert_eq!(changes[1], [Some(30), Some(15), Some(30), Some(30)]);
 }
