@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+from slidewise.keyed.shard_state import ShardState
 
 
 def rows(times, keys="a", values=1.0):
@@ -126,8 +127,43 @@ def test_bytes_of_others_name_who_reads_them():
             read(given)
     with pytest.raises(sw.SnapshotError, match=r"\bWindow.from_bytes"):
         sw.KeyedWindows.from_bytes(window, **SUMS)
-    with pytest.raises(sw.SnapshotError, match="takes bytes, got str"):
+    with pytest.raises(sw.SnapshotError, match=r"^blob takes bytes, got str"):
         sw.KeyedWindows.from_bytes("abc", **SUMS)
+    with pytest.raises(sw.SnapshotError, match=r"^changes\[0\] takes bytes, got int"):
+        sw.KeyedWindows.from_bytes(blob, changes=[3], **SUMS)
+    with pytest.raises(sw.SnapshotError, match=r"^changes takes bytes, got int"):
+        keyed.apply(3)
+
+
+@pytest.mark.parametrize("name", ["emit", "late", "late_rows", "keep", "then_by"])
+def test_what_a_snapshot_holds_is_not_given_again(name):
+    keyed = sw.KeyedWindows(**SUMS, late=2)
+    keyed.ingest(rows([1]))
+    for spec in ({"spec": sw.Spec(**SUMS)}, SUMS):
+        with pytest.raises(sw.SpecError, match=rf"^{name}= is in the snapshot"):
+            sw.KeyedWindows.from_bytes(keyed.to_bytes(), **spec, **{name: "x"})
+
+
+def test_pages_out_of_range_are_named():
+    keyed = sw.KeyedWindows(**SUMS)
+    keyed.ingest(rows([1]))
+    directory = keyed._shard.commit()
+    for change, message in [
+        ({"page": 0}, "page 0 is beyond the last one, -1"),
+        ({"last": [(0, 1)]}, "page 0 is used twice"),
+    ]:
+        with pytest.raises(sw.SnapshotError, match=message):
+            ShardState(keyed._query, keyed._store, directory | change, trusts=False)
+
+
+def test_a_restored_state_has_its_rows_once():
+    keyed = sw.KeyedWindows(**{**SUMS, "windows": 10**6}, emit="update")
+    keyed.ingest(rows([*range(50_000)], [str(at % 99) for at in range(50_000)]))
+    keyed.collect()
+    blob = keyed.to_bytes()
+    again = sw.KeyedWindows.from_bytes(blob, **{**SUMS, "windows": 10**6})
+    assert again.nbytes < 1.2 * keyed.nbytes
+    assert again.to_bytes() == blob
 
 
 def test_snapshots_of_another_format_are_refused():

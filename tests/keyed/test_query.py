@@ -393,3 +393,14 @@ def test_a_query_changes_nothing() -> None:
     before = windows.to_bytes()
     windows.query_many(pa.table({"card": ["a", "z"]}), plus={}, valid_until=True)
     assert windows.to_bytes() == before
+
+
+def test_text_that_is_no_utf8_is_no_key() -> None:
+    """A lone surrogate, in a column or beside another."""
+    one = sw.KeyedWindows(on="t", by="k", windows=5, aggs={"n": sw.count()})
+    two = sw.KeyedWindows(on="t", by=["k", "l"], windows=5, aggs={"n": sw.count()})
+    for windows, key in ((one, "\ud800"), (two, ("a", "\ud800"))):
+        windows.ingest(pa.table({"t": [1], "k": ["a"], "l": ["b"]}))
+        for ask in (windows.query, windows.__contains__):
+            with pytest.raises(sw.SpecError, match="is not a key of column"):
+                ask(key)

@@ -197,8 +197,11 @@ fn encode_value(kind: &DataType, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) ->
     out.push(1);
     match kind {
         DataType::Utf8 | DataType::LargeUtf8 => {
-            if let Ok(text) = value.cast_exact::<PyString>() {
-                put_text(text.to_str()?.as_bytes(), out);
+            // Text with a lone surrogate is no UTF-8.
+            if let Ok(text) = value.cast_exact::<PyString>()
+                && let Ok(text) = text.to_str()
+            {
+                put_text(text.as_bytes(), out);
                 return Ok(true);
             }
         }

@@ -6,7 +6,7 @@ from typing import Any, Self, TypeVar
 import pyarrow as pa
 
 from slidewise.aggregations import Aggregation
-from slidewise.errors import SpecError
+from slidewise.errors import Argument, SpecError
 from slidewise.formatting import format_count
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
@@ -54,6 +54,10 @@ __all__ = ["KeyedWindows"]
 _T = TypeVar("_T")
 
 _EARLIEST = -(2**63)
+# The arguments that a snapshot holds.
+_OF_THE_STREAM = (
+    *("emit", "late", "late_rows", "keep", "then_by", "deletes", "schema"),
+)
 
 
 class KeyedWindows(Snapshots):
@@ -540,7 +544,7 @@ class KeyedWindows(Snapshots):
             blob: The bytes that `to_bytes` gave, or any object with a buffer of them.
             spec: The Spec of the original, or the keywords of `rolling` or `hopping`.
             changes: The bytes of all calls of `changes` since, in order.
-            **request: As for the class.
+            **request: As for the class, without what the snapshot holds.
 
         Returns:
             Windows whose further results equal those of the original.
@@ -548,9 +552,17 @@ class KeyedWindows(Snapshots):
         Raises:
             SnapshotError: If the bytes are damaged, or of another spec, or `changes`
                 is not in order or not complete.
+            SpecError: If an argument is given that the snapshot holds: `emit`, `late`
+                and the like.
 
         Cost: O(n): every page is read and checked.
         """
+        for name in _OF_THE_STREAM:
+            if name in request:
+                raise SpecError(
+                    Argument(name),
+                    " is in the snapshot, and cannot change: leave it out",
+                )
         spec = parse_spec(spec, request, "KeyedWindows.from_bytes")
         read = read_all(blob, changes, spec.hash)
         try:
@@ -575,6 +587,8 @@ class KeyedWindows(Snapshots):
         windows._delay, windows._kept = head["delay"], head["kept"]
         shard = windows._open(windows._query, windows._directory, trusts=False)
         shard.check()
+        if shard.query.folds:  # no rows are read, but to merge pages
+            shard.pages.trim(0)
         windows._drop_others(shard)
         windows._shard = shard
         windows._mark(read.checksum)

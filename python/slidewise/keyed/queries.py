@@ -94,9 +94,11 @@ class Queries(Locked):
             ResultOverflowError: As for `rolling`.
 
         Cost: O(log n) combines of the key's n entries, some microseconds; threads may
-            call it while one ingests. With aggregations that read all rows of a window
-            (quantiles and such, text, Python) and with `rows(n)`, that of these rows
-            and of a kernel call, some milliseconds, and calls wait for one another.
+            call it while one ingests. `valid_until=True` costs as much for each row
+            that leaves before the results change: O(n log n) where all leave. With
+            aggregations that read all rows of a window (quantiles and such, text,
+            Python) and with `rows(n)`, that of these rows and of a kernel call, some
+            milliseconds, and calls wait for one another.
 
         Example:
             >>> import pyarrow as pa, slidewise as sw

@@ -315,11 +315,16 @@ class ShardState:
             pages: Those that are read; by default all.
 
         Raises:
-            SnapshotError: If a page is missing, damaged, or used twice.
+            SnapshotError: If a page is missing, damaged, used twice, or beyond the
+                last one.
         """
         seen: set[int] = set()
         for page in self.page_numbers:
-            if page in seen or not 0 <= page < self.pages.next_page:
+            if not 0 <= page < self.pages.next_page:
+                raise SnapshotError(
+                    f"page {page} is beyond the last one, {self.pages.next_page - 1}"
+                )
+            if page in seen:
                 raise SnapshotError(f"page {page} is used twice")
             seen.add(page)
         self.log.check(pages)

@@ -105,7 +105,7 @@ def read_all(blob: Any, changes: Iterable[Any], spec_hash: str) -> Snapshot:
         )
     read: Snapshot | None = None
     for at, part in enumerate((blob, *changes)):
-        own, removed = _read(part, spec_hash)
+        own, removed = _read(part, spec_hash, f"changes[{at - 1}]" if at else "blob")
         follows = own.head["follows"]
         if follows is not None:
             _refuse_gap(read, follows, at)
@@ -145,7 +145,7 @@ def read_changes(blob: Any, spec_hash: str, checksum: int | None) -> Changes:
     Raises:
         SnapshotError: If bytes are damaged, of another spec, or follow another one.
     """
-    own, removed = _read(blob, spec_hash)
+    own, removed = _read(blob, spec_hash, "changes")
     follows = own.head["follows"]
     if follows is None:
         raise SnapshotError(
@@ -175,14 +175,12 @@ def _refuse_gap(before: Snapshot | None, follows: int, at: int) -> None:
         )
 
 
-def _read(blob: Any, spec_hash: str) -> tuple[Snapshot, set[int]]:
-    """Reads one snapshot; gives the pages that it removes, too."""
+def _read(blob: Any, spec_hash: str, name: str) -> tuple[Snapshot, set[int]]:
+    """Reads one snapshot, which messages name; gives the pages that it removes, too."""
     try:
         blob = memoryview(blob).cast("B")
     except TypeError as error:
-        raise SnapshotError(
-            f"from_bytes takes bytes, got {type(blob).__name__}"
-        ) from error
+        raise SnapshotError(f"{name} takes bytes, got {type(blob).__name__}") from error
     start = bytes(blob[: len(_MAGIC)])
     if start[:-1] == _MAGIC[:-1] and start != _MAGIC and start[-1:].isdigit():
         raise SnapshotError(
