@@ -326,14 +326,13 @@ impl KeyedStore {
     }
 
     /// The numbers of the entries of each key from a time to another, both included, in
-    /// order; of the last `most` of them. First the point that each belongs to, as uint32.
+    /// order. First the point that each belongs to, as uint32.
     fn rows(
         &self,
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
         since: &Bound<'_, PyAny>,
         until: &Bound<'_, PyAny>,
-        most: Option<usize>,
     ) -> PyResult<(ArrowArray, ArrowArray)> {
         self.must_be_numbered()?;
         let since = Numbers::import_keys(since, "since")?;
@@ -342,7 +341,7 @@ impl KeyedStore {
         let keys = KeyBytes::read(&keys, since.len())?;
         let (points, numbers) = py.detach(|| {
             let ranges: (&[i64], &[i64]) = (since.values(), until.values());
-            self.store.rows(keys.view(), ranges, most)
+            self.store.rows(keys.view(), ranges)
         });
         let points = ArrowArray::new(UInt32Array::from(points).into());
         Ok((points, ArrowArray::new(Int64Array::from(numbers).into())))

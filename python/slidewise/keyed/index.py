@@ -309,7 +309,7 @@ class Index:
         self, keys: pa.Table, since: pa.Array, until: pa.Array
     ) -> tuple[pa.Array, pa.Array]:
         """As `numbers`, and before them which of the ranges each is in."""
-        points, numbers = self.store.rows(self.keys_of(keys), since, until, None)
+        points, numbers = self.store.rows(self.keys_of(keys), since, until)
         return pa.array(points), pa.array(numbers)
 
     def last_times(self, keys: pa.Table) -> pa.Array:

@@ -73,14 +73,9 @@ pub trait Store: Send + Sync {
     ) -> (Answers, Vec<Vec<Option<i64>>>);
     /// The time of the last entry of each key.
     fn last_times(&self, keys: KeyColumn<'_>) -> Vec<Option<i64>>;
-    /// The numbers of the entries of each key between two times, both included, in order;
-    /// of the last `most` of them. Gives for each number whose it is.
-    fn rows(
-        &self,
-        keys: KeyColumn<'_>,
-        ranges: (&[i64], &[i64]),
-        most: Option<usize>,
-    ) -> (Vec<u32>, Vec<i64>);
+    /// The numbers of the entries of each key between two times, both included, in order.
+    /// Gives for each number whose it is.
+    fn rows(&self, keys: KeyColumn<'_>, ranges: (&[i64], &[i64])) -> (Vec<u32>, Vec<i64>);
     /// Whether entries are held.
     fn holds(&self, entries: EntryList<'_>) -> Vec<bool>;
     /// All keys, by the time of the last entry, then by bytes.

@@ -388,15 +388,10 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         lasts
     }
 
-    fn rows(
-        &self,
-        keys: KeyColumn<'_>,
-        (since, until): (&[i64], &[i64]),
-        most: Option<usize>,
-    ) -> (Vec<u32>, Vec<i64>) {
+    fn rows(&self, keys: KeyColumn<'_>, (since, until): (&[i64], &[i64])) -> (Vec<u32>, Vec<i64>) {
         let (mut points, mut numbers) = (Vec::new(), Vec::new());
         self.each_key(keys, |row, shard, number| {
-            shard.rows(number, (since[row], until[row]), most, &mut numbers);
+            shard.rows(number, (since[row], until[row]), &mut numbers);
             points.resize(numbers.len(), row as u32);
         });
         (points, numbers)

@@ -378,15 +378,11 @@ impl Script {
             .map(|_| at(&mut self.random).max(since))
             .collect();
         let to: Vec<i64> = asked.iter().map(|_| at(&mut self.random)).collect();
-        let most = self
-            .random
-            .pick(&[None, Some(0), Some(1), Some(70), Some(2000)]);
-        let (points, numbers) = self.held.rows(of_points.view(), (&from, &to), most);
+        let (points, numbers) = self.held.rows(of_points.view(), (&from, &to));
         let mut known = (Vec::new(), Vec::new());
         for (point, key) in asked.iter().enumerate() {
             let rows = self.oracle.numbers(*key, (from[point], to[point]));
-            let skipped = rows.len().saturating_sub(most.unwrap_or(usize::MAX));
-            known.1.extend(&rows[skipped..]);
+            known.1.extend(&rows);
             known.0.resize(known.1.len(), point as u32);
         }
         assert_eq!((points, numbers), known, "{what}: rows");
@@ -401,15 +397,14 @@ impl Script {
             // Those up to the time of eviction count by themselves.
             let until = self.random.pick(&[i64::MAX, self.until]);
             let (from, to) = (vec![i64::MIN; asked.len()], vec![until; asked.len()]);
-            let (_, numbers) = self.held.rows(of_points.view(), (&from, &to), Some(most));
-            let known: Vec<i64> = asked
-                .iter()
-                .flat_map(|key| {
-                    let rows = self.oracle.numbers(*key, (i64::MIN, until));
-                    rows[rows.len().saturating_sub(most)..].to_vec()
-                })
-                .collect();
-            assert_eq!(numbers, known, "{what}: the last {most}");
+            let (points, numbers) = self.held.rows(of_points.view(), (&from, &to));
+            for (point, key) in (0..).zip(asked) {
+                let rows = self.oracle.numbers(*key, (i64::MIN, until));
+                let known = &rows[rows.len().saturating_sub(most)..];
+                let of_point = points.iter().zip(&numbers).filter(|(at, _)| **at == point);
+                let held: Vec<i64> = of_point.map(|(_, number)| *number).collect();
+                assert!(held.ends_with(known), "{what}: the last {most}");
+            }
         }
         let last = |key: &u32| self.oracle.rows(*key).last().map(|row| row.time);
         let seen = |last: &i64| *last > self.until || self.mode != Mode::RemoveAndEvict;

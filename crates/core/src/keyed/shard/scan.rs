@@ -75,17 +75,11 @@ impl<M: Monoid> Shard<M> {
         (head.root != Root::Empty).then_some(head.last)
     }
 
-    /// Appends the numbers of a key's entries from `lo` to `hi`, of the last `most` of them.
-    pub fn rows(
-        &self,
-        number: Option<u32>,
-        range: (i64, i64),
-        most: Option<usize>,
-        out: &mut Vec<i64>,
-    ) {
+    /// Appends the numbers of a key's entries from `lo` to `hi`, in order.
+    pub fn rows(&self, number: Option<u32>, range: (i64, i64), out: &mut Vec<i64>) {
         if let Some(number) = number {
             let root = self.heads[number as usize].root;
-            self.forest.rows(root, range, most, out);
+            self.forest.rows(root, range, out);
         }
     }
 
@@ -246,7 +240,7 @@ impl<M: Monoid> Shard<M> {
         });
         if !over {
             // All entries are at or before `until`.
-            self.forest.rows(head.root, (i64::MIN, i64::MAX), None, out);
+            self.forest.rows(head.root, (i64::MIN, i64::MAX), out);
             self.forest.clear(&mut head.root);
             return;
         }

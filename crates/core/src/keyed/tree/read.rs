@@ -125,25 +125,12 @@ impl<M: Monoid> Forest<M> {
         found
     }
 
-    /// Appends the numbers of the entries with `lo <= time <= hi`, of the last `most` of them.
-    pub fn rows(&self, root: Root, range: (i64, i64), most: Option<usize>, out: &mut Vec<i64>) {
-        let Some(most) = most else {
-            self.visit(root, range, &mut |_, numbers| {
-                out.extend_from_slice(numbers);
-                ControlFlow::Continue(())
-            });
-            return;
-        };
-        let from = out.len();
-        self.visit_back(root, range, &mut |_, numbers| {
-            let left = most - (out.len() - from);
-            out.extend(numbers.iter().rev().take(left));
-            match left <= numbers.len() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+    /// Appends the numbers of the entries with `lo <= time <= hi`, in order.
+    pub fn rows(&self, root: Root, range: (i64, i64), out: &mut Vec<i64>) {
+        self.visit(root, range, &mut |_, numbers| {
+            out.extend_from_slice(numbers);
+            ControlFlow::Continue(())
         });
-        out[from..].reverse();
     }
 
     /// Whether there is an entry of this time and number.
