@@ -217,6 +217,16 @@ class Horizon:
         step = _step(self.query.times) if _includes_start(window) else 0
         return self.lag(window)[1] + step
 
+    def expiry(self, earliest: pa.Array, window: WindowSpec) -> pa.Array:
+        """When the earliest rows of windows leave them; null for never."""
+        if has_no_length(window):
+            return pa.nulls(len(earliest), pa.int64())
+        is_date = pa.types.is_date32(self.query.times.original.type)
+        latest = 2**31 - 1 if is_date else _LARGEST
+        lag = self.leaving(window)
+        stays = pc.greater(earliest, latest - lag)
+        return pc.add(pc.if_else(stays, None, earliest), lag)
+
     def check(self, ticks: pa.Array, windows: Iterable[WindowSpec]) -> None:
         """Checks that all rows of the windows that end at these times are kept.
 

@@ -12,6 +12,7 @@ from slidewise.frames.adapt import frame
 from slidewise.frames.base import require
 from slidewise.frames.polars import is_lazy
 from slidewise.hints import with_hints
+from slidewise.keyed.damage import BROKEN
 from slidewise.keyed.explain import (
     explain_lines,
     format_bytes,
@@ -26,7 +27,7 @@ from slidewise.keyed.saved import Snapshots
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory
 from slidewise.keyed.single_times import shown_time
-from slidewise.keyed.snapshots import BROKEN, Snapshot, damaged, read_all
+from slidewise.keyed.snapshots import Snapshot, damaged, read_all
 from slidewise.keyed.stream_query import StreamQuery, cast_to_schema, without_views
 from slidewise.keyed.validation import (
     check_emit,

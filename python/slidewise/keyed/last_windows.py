@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.keyed.columns import LAST, TIME
+from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.index import Index
 from slidewise.keyed.pages import Pages
 from slidewise.keyed.query import Query
-from slidewise.keyed.snapshots import checked_ints
 
 __all__ = ["LastWindows"]
 

@@ -194,7 +194,7 @@ class FoldReader:
             return Answers(index.answers(*points), None)
         results, earliest = index.answers_with_changes(*points)
         until = [
-            expiry_of(first, window, horizon)
+            horizon.expiry(first, window)
             for first, window in zip(earliest, windows, strict=True)
         ]
         return Answers(results, until)
@@ -339,8 +339,7 @@ class RowReader:
         call.groups = codes
         windows = zip(spec.windows, call.compute(points), strict=True)
         return [
-            expiry_of(results[TIME].array, window, horizon)
-            for window, results in windows
+            horizon.expiry(results[TIME].array, window) for window, results in windows
         ]
 
 
@@ -364,17 +363,6 @@ def named_by(asked: Questions, query: Query) -> Callable[[int], str]:
         return describe_row(rows, row, query.spec_of_points, "query")
 
     return name
-
-
-def expiry_of(earliest: pa.Array, window: WindowSpec, horizon: Horizon) -> pa.Array:
-    """When the earliest rows of windows leave them; null for never."""
-    if has_no_length(window):
-        return pa.nulls(len(earliest), pa.int64())
-    times = horizon.query.times.original.type
-    latest = 2**31 - 1 if pa.types.is_date32(times) else _LARGEST
-    lag = horizon.leaving(window)
-    stays = pc.greater(earliest, latest - lag)
-    return pc.add(pc.if_else(stays, None, earliest), lag)
 
 
 def _numbers(count: int) -> pa.Array:

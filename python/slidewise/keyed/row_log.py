@@ -26,9 +26,9 @@ import pyarrow.compute as pc
 
 from slidewise.errors import SnapshotError
 from slidewise.keyed.columns import NUMBER, TIME, Ends, int64_view
+from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.pages import Pages
 from slidewise.keyed.query import Query, later_than
-from slidewise.keyed.snapshots import checked_ints
 from slidewise.table.encoding import row_numbers
 
 __all__ = ["FAN", "SEGMENT", "RowLog"]

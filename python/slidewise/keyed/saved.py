@@ -7,13 +7,13 @@ from typing import Any, SupportsBytes, TypeVar
 import pyarrow as pa
 
 from slidewise.errors import SnapshotError, SpecError
+from slidewise.keyed.damage import BROKEN
 from slidewise.keyed.locked import synchronized
 from slidewise.keyed.pages import MemoryStore
 from slidewise.keyed.queries import Queries
 from slidewise.keyed.shard import Shard
 from slidewise.keyed.shard_state import Directory, decode_directory, encode_directory
 from slidewise.keyed.snapshots import (
-    BROKEN,
     damaged,
     pack,
     read_changes,

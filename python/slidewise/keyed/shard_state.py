@@ -19,6 +19,7 @@ import slidewise._core as _core
 from slidewise.errors import SnapshotError
 from slidewise.frames.base import one_array
 from slidewise.keyed.columns import NUMBER, TIME, Ends, joined, one_batch
+from slidewise.keyed.damage import BROKEN, checked_ints
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.index import EARLIEST, LATEST, Index
 from slidewise.keyed.last_windows import LastWindows
@@ -26,7 +27,6 @@ from slidewise.keyed.pages import Pages, Store, buffers_of
 from slidewise.keyed.query import later_than
 from slidewise.keyed.row_ends import closed_rows
 from slidewise.keyed.row_log import RowLog
-from slidewise.keyed.snapshots import BROKEN, checked_ints
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spec.spec import WindowSpec
 from slidewise.table.encoding import row_numbers

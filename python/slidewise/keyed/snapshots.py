@@ -17,39 +17,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from slidewise.errors import SnapshotError
+from slidewise.keyed.damage import BROKEN, checked_ints
 
 __all__ = [
-    "BROKEN",
     "Snapshot",
-    "checked_ints",
     "damaged",
     "pack",
     "read_all",
     "read_changes",
 ]
 
-# Errors that damaged bytes cause in code that reads them.
-BROKEN = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    pa.ArrowException,
-    struct.error,
-)
-
 _MAGIC = b"SWKEYED3"
 _LENGTH = struct.Struct("<Q")
 _START = len(_MAGIC) + _LENGTH.size
-_INT64 = range(-(2**63), 2**63)
 
 
 @dataclass(slots=True)
@@ -248,21 +229,6 @@ def _check_head(head: Mapping[str, Any]) -> None:
     texts += [] if deletes is None else [deletes]
     if not isinstance(then_by, list) or not all(isinstance(x, str) for x in texts):
         raise TypeError("a name is not text")
-
-
-def checked_ints(*numbers: Any) -> int:
-    """Checks that all numbers are int64; gives the first.
-
-    Raises:
-        TypeError: If one is not an int.
-        ValueError: If one is beyond int64.
-    """
-    for number in numbers:
-        if type(number) is not int:
-            raise TypeError(f"{number!r} is not an int")
-        if number not in _INT64:
-            raise ValueError(f"{number} is beyond int64")
-    return int(numbers[0])
 
 
 def damaged(error: BaseException) -> SnapshotError:

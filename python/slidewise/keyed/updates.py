@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from slidewise.keyed.columns import TIME
 from slidewise.keyed.horizon import Horizon
 from slidewise.keyed.query import later_than
-from slidewise.keyed.reader import expiry_of
 from slidewise.keyed.shard_state import ShardState
 
 __all__ = ["answer", "answer_expired", "due", "latest", "were_given"]
@@ -117,7 +116,7 @@ def _expiring(shard: ShardState) -> tuple[pa.Table, pa.Array]:
     if len(keys) and windows:
         earliest = shard.index.first_times(keys, ticks, windows)
         for window, times in zip(windows, earliest, strict=True):
-            first = pc.min_element_wise(first, expiry_of(times, window, horizon))
+            first = pc.min_element_wise(first, horizon.expiry(times, window))
         for delay in {horizon.entering(window) for window in windows} - {0}:
             entering = shard.index.first_since(keys, ticks, delay)
             first = pc.min_element_wise(first, pc.add(entering, delay))

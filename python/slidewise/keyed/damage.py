@@ -1,0 +1,40 @@
+"""What code that reads stored state checks, and the errors that damage causes there."""
+
+import struct
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["BROKEN", "checked_ints"]
+
+# Errors that damaged bytes cause in code that reads them.
+BROKEN = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    pa.ArrowException,
+    struct.error,
+)
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def checked_ints(*numbers: Any) -> int:
+    """Checks that all numbers are int64; gives the first.
+
+    Raises:
+        TypeError: If one is not an int.
+        ValueError: If one is beyond int64.
+    """
+    for number in numbers:
+        if type(number) is not int:
+            raise TypeError(f"{number!r} is not an int")
+        if number not in _INT64:
+            raise ValueError(f"{number} is beyond int64")
+    return int(numbers[0])
