@@ -72,7 +72,8 @@ class Index:
         self.query = query
         self._by = list(query.spec.by)
         self._calls: dict[tuple[WindowSpec, ...], KernelCall] = {}
-        self._plain: dict[tuple[WindowSpec, ...], Plain | None] = {}
+        # Of the windows asked for last, which are those of the Spec.
+        self._plain: tuple[tuple[WindowSpec, ...], Plain | None] | None = None
         self._stored: list[int] = []
         calls: list[Any] = []
         _, call = query.request([])
@@ -214,11 +215,10 @@ class Index:
 
     def plain(self, windows: tuple[WindowSpec, ...]) -> "Plain | None":
         """The question of some windows; None if its answers must be decoded."""
-        if windows not in self._plain:
-            if len(self._plain) >= _MOST_CALLS:
-                self._plain.clear()
-            self._plain[windows] = self._plain_question(windows)
-        return self._plain[windows]
+        known = self._plain
+        if known is None or known[0] != windows:
+            known = self._plain = windows, self._plain_question(windows)
+        return known[1]
 
     def _plain_question(self, windows: tuple[WindowSpec, ...]) -> "Plain | None":
         spec = self.query.spec

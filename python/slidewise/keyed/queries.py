@@ -127,7 +127,7 @@ class Queries(Locked):
             None if plus is None else plus_row(query, plus),
         )
         results = self._results(shard, questions, windows, valid_until)
-        return {name: _plain(name, result) for name, result in results.items()}
+        return {name: _value(name, result) for name, result in results.items()}
 
     def query_many(
         self,
@@ -181,10 +181,10 @@ class Queries(Locked):
         """`query_many` of a table that is not lazy."""
         shard = self._asked("query_many()")
         query, reader = shard.query, self._fold_reader(shard)
-        is_plain = windows is None and plus is None and not valid_until
+        is_declared = windows is None and plus is None and not valid_until
         each = isinstance(at, str) and at != LATEST
         tick = self._latest() if _is_latest(at) else None if each else query.tick(at)
-        if reader and is_plain and tick is not None and isinstance(keys, pa.Table):
+        if reader and is_declared and tick is not None and isinstance(keys, pa.Table):
             answered = reader.appended(keys, tick)
             # Rows go after the watermark has moved.
             evicted = shard.evicted(self._watermark)
@@ -197,7 +197,7 @@ class Queries(Locked):
         else:
             ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
         results = None
-        if reader is not None and is_plain:
+        if reader is not None and is_declared:
             results = reader.ask_many(asked, ticks)
             # Rows go after the watermark has moved.
             evicted = shard.evicted(self._watermark)
@@ -285,7 +285,7 @@ class Queries(Locked):
         )
 
 
-def _plain(name: str, result: Result) -> Any:
+def _value(name: str, result: Result) -> Any:
     """The only value of a result.
 
     Raises:

@@ -92,7 +92,7 @@ class Query:
     def leaf(self) -> pa.Schema:
         """The columns of rows that are answered."""
         fields = [pa.field(TIME, pa.int64())]
-        fields += [pa.field(name, self._plain(name)) for name in self._kept]
+        fields += [pa.field(name, self._stored_type(name)) for name in self._kept]
         return pa.schema(fields)
 
     @cached_property
@@ -102,10 +102,10 @@ class Query:
         The column of times is made of the ticks again.
         """
         names = [name for name in self.schema.names if name != self.spec.on]
-        fields = [pa.field(name, self._plain(name)) for name in names]
+        fields = [pa.field(name, self._stored_type(name)) for name in names]
         return pa.schema([pa.field(TIME, pa.int64()), *fields])
 
-    def _plain(self, name: str) -> pa.DataType:
+    def _stored_type(self, name: str) -> pa.DataType:
         kind = self.schema.field(name).type
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
@@ -159,7 +159,7 @@ class Query:
         return rows.select([TIME, *self.spec.by, NUMBER]).take(places).combine_chunks()
 
     @property
-    def lasts(self) -> bool:
+    def keeps_rows(self) -> bool:
         """Whether rows may be kept for as long as their key is."""
         return bool(self.rows or self.until or self.reaching)
 

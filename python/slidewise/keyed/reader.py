@@ -240,7 +240,9 @@ class RowReader:
             return self._computed(rows, own, asked, theirs, spec, expires)
         parts = [
             self._computed(table, codes, some, _numbers(len(some)), spec, expires)
-            for some, table, codes in self._apart(rows, own, asked, theirs, reach, most)
+            for some, table, codes in self._with_rows(
+                rows, own, asked, theirs, reach, most
+            )
         ]
         return _joined(parts)
 
@@ -251,7 +253,7 @@ class RowReader:
         tables = [rows.select(self._by), asked.keys.select(self._by)]
         return self._query.codes(tables)
 
-    def _apart(
+    def _with_rows(
         self,
         rows: pa.Table,
         codes: pa.Array,

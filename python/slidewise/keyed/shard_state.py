@@ -433,7 +433,7 @@ class ShardState:
     ) -> pa.Table:
         points = rows.take(self.query.distinct(rows, TIME)).combine_chunks()
         ticks = points.column(TIME).combine_chunks()
-        numbers = _apart(index.numbers(points, ticks, ticks), gone)
+        numbers = _left_of(index.numbers(points, ticks, ticks), gone)
         return self.log.take(numbers).append_column(NUMBER, numbers)
 
     @cached_property
@@ -494,12 +494,12 @@ class ShardState:
             least = EARLIEST if self.log.until is None else self.log.until + 1
             since = pc.max_element_wise(subtract_clamped(first, before), least)
         until = pc.add(pc.min_element_wise(last, LATEST - behind), behind)
-        return _apart(self.index.numbers(keys, since, until), self.leaving)
+        return _left_of(self.index.numbers(keys, since, until), self.leaving)
 
     def keys(self, watermark: int | None) -> pa.Table:
         """The keys with rows in the horizon, each with its latest time."""
         found = self.index.keys()
-        if watermark is not None and not self.query.lasts:
+        if watermark is not None and not self.query.keeps_rows:
             reached = later_than(found[TIME], watermark - self.kept)
             found = found.filter(reached)
         times = self.query.restore(found.column(TIME).combine_chunks())
@@ -514,7 +514,7 @@ class ShardState:
             watermark: The watermark, or None.
         """
         last = self.index.last_times(key)[0].as_py()
-        if last is None or watermark is None or self.query.lasts:
+        if last is None or watermark is None or self.query.keeps_rows:
             return last is not None
         return bool(last > watermark - self.kept)
 
@@ -527,7 +527,7 @@ def without(rows: pa.Table, gone: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(pc.is_in(rows[NUMBER], numbers))).combine_chunks()
 
 
-def _apart(numbers: pa.Array, gone: pa.Table | None) -> pa.Array:
+def _left_of(numbers: pa.Array, gone: pa.Table | None) -> pa.Array:
     """Numbers without those of some rows, which the index has still."""
     if gone is None or not len(gone):
         return numbers

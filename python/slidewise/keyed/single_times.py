@@ -43,7 +43,7 @@ def tick_of(time: Any, times: TimeColumn) -> int:
         60
     """
     kind = times.original.type
-    known = _plain_tick(time, kind)
+    known = _quick_tick(time, kind)
     if known is not None:
         return known
     column = _column_of(time)
@@ -63,7 +63,7 @@ def tick_of(time: Any, times: TimeColumn) -> int:
         ) from error
 
 
-def _plain_tick(time: object, kind: pa.DataType) -> int | None:
+def _quick_tick(time: object, kind: pa.DataType) -> int | None:
     """The tick of an int or a datetime; None where a column of one row must tell.
 
     It is what services ask with: microseconds less than by a column.

@@ -164,9 +164,9 @@ def _refuse_unsortable(query: Query) -> None:
     """Checks that Arrow can sort the columns of `then_by=`."""
     for name in query.then_by:
         kind = query.schema.field(name).type
-        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+        held = kind.value_type if pa.types.is_dictionary(kind) else kind
         try:
-            pc.sort_indices(pa.table({name: pa.nulls(0, plain)}), [(name, "ascending")])
+            pc.sort_indices(pa.table({name: pa.nulls(0, held)}), [(name, "ascending")])
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise SpecError(
                 Argument("then_by", name),
