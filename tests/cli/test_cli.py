@@ -456,6 +456,15 @@ def test_threads_answer_alike(tmp_path, capsys):
         assert "threads" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["rolling", "hopping", "stream", "explain"])
+def test_unknown_options_name_the_help_of_their_command(command, capsys):
+    file = [] if command == "stream" else ["ticks.csv"]
+    assert run(command, *file, *ROLL, "--windw", "3") == 2
+    printed = capsys.readouterr().err
+    assert "unrecognized arguments: --windw" in printed
+    assert f"(see slidewise {command} --help)" in printed
+
+
 def test_algorithms(capsys):
     assert run("algorithms") == 0
     printed = capsys.readouterr().out
