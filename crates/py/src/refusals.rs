@@ -54,7 +54,7 @@ impl Access {
     fn many(&self, py: Python<'_>, time: i64, ends: i64) -> PyResult<PyErr> {
         let at = self.restore(py, time)?;
         Ok(spec_error(format!(
-            "up to {} {ends} windows fall due at once, nearly all of them empty: leave out \
+            "up to {}, {ends} windows fall due at once, nearly all of them empty: leave out \
              empty=True, give a longer every=, or drop an entry that is too far ahead",
             at.str()?
         )))
