@@ -3,6 +3,7 @@
 import pickle
 from datetime import datetime, timedelta
 
+import numpy as np
 import pytest
 
 import slidewise as sw
@@ -87,6 +88,22 @@ def test_what_is_refused_later():
             call()
     with pytest.raises(sw.SpecError, match="is for windows with queries="):
         plain.advance(9)
+
+
+def test_a_query_is_dropped_by_any_int():
+    w = sw.SharedWindow(sw.sum(), queries=[sw.Query(4, 2), sw.Query(6, 3)])
+    w.drop(np.int64(1))
+    assert w.queries == [sw.Query(4, 2), None]
+    for index in (np.bool_(False), np.int64(-1), np.uint64(2**63), 0.0):
+        with pytest.raises(sw.SpecError, match=r"there is no query .* are left are 0"):
+            w.drop(index)
+
+
+def test_empty_windows_beyond_all_bounds_are_refused():
+    w = sw.SharedWindow(sw.sum(), queries=[sw.Query(1, 1)], empty=True)
+    w.insert(0, 1)
+    with pytest.raises(sw.SpecError, match=r"^up to 10{11}, 1\d{11} windows fall due"):
+        w.insert(10**11, 1)
 
 
 @pytest.mark.parametrize("algorithm", FINAL)

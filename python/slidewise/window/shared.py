@@ -1,8 +1,9 @@
 """`SharedWindow`: several ranges or queries over one stream, in one structure."""
 
+import operator
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import pyarrow as pa
 
@@ -275,8 +276,8 @@ class SharedWindow(_core.Window):
             [None, Query(2, every=1)]
         """
         self._needs_queries("drop()")
-        known = type(index) is int and 0 <= index < 2**63
-        if not known or not self._drop_query(index):
+        number = _query_number(index)
+        if number is None or not self._drop_query(number):
             there = [str(at) for at, one in enumerate(self.queries) if one is not None]
             raise SpecError(
                 f"there is no query {describe_value(index)}: those that are left are "
@@ -473,3 +474,16 @@ def _unpickled(
     custom: tuple[CustomAggregation | NativeAggregation, ...],
 ) -> SharedWindow:
     return cls._restore(blob, partial(read_spec, custom=custom), True)
+
+
+def _query_number(index: Any) -> int | None:
+    """The index of a query as an int; None if it cannot be one.
+
+    Example:
+        >>> _query_number(2), _query_number(-1), _query_number(True)
+        (2, None, None)
+    """
+    if isinstance(index, bool) or not isinstance(index, SupportsIndex):
+        return None
+    number = operator.index(index)
+    return number if 0 <= number < 2**63 else None
