@@ -194,3 +194,34 @@ fn an_entry_takes_one_combine() {
         assert!(spent < 898 + 64 * 16, "{spent} by {algorithm:?}");
     }
 }
+
+/// What an eviction leaves of a slice is folded once, not by every query and each time.
+#[test]
+fn the_rest_of_a_slice_is_folded_once() {
+    const SLIDE: i64 = 10_000;
+    let queries = (1..=4).map(|slides| {
+        Some(Query {
+            unit: Unit::Time,
+            range: slides * SLIDE,
+            slide: SLIDE,
+        })
+    });
+    for open in [false, true] {
+        let of = aggregator(Algorithm::FlatFit, &Affine::<0>);
+        let mut window = QueryWindow::new(Affine::<0>, of, 0);
+        window.start(Schedule::new(Terms::default(), queries.clone().collect()));
+        let len = if open { SLIDE - 10 } else { SLIDE + 10 };
+        for time in 1..=len {
+            window.insert(time, Entry::Raw(1));
+        }
+        take_combines();
+        for turn in 0..100 {
+            window.evict();
+            window.query_each(|_, _| ());
+            let most = if turn == 0 { SLIDE as u64 + 40 } else { 16 };
+            let spent = take_combines();
+            assert!(spent <= most, "{spent} in turn {turn}, open: {open}");
+        }
+        window.check().unwrap();
+    }
+}

@@ -91,15 +91,17 @@ impl<M: Monoid> QueryWindow<M> {
     }
 
     /// The fold of the `count` youngest entries, given that of their closed slices.
-    fn whole(&self, count: usize, slices: Option<&M::Partial>) -> M::Partial {
-        let parts = self.window.structure().parts(count);
-        let monoid = self.window.monoid();
-        let open = self.window.structure().open().filter(|_| parts.open);
+    fn whole(&mut self, count: usize, slices: Option<&M::Partial>) -> M::Partial {
+        let window = &self.window;
+        let parts = window.structure().parts(count);
+        let monoid = window.monoid();
+        let open = window.structure().open().filter(|_| parts.open);
         if parts.rest == 0 {
             return join(monoid, slices, open);
         }
-        let from = self.window.times().tail() - count;
-        let rest = self.fold_positions(from, from + parts.rest);
+        let from = window.times().tail() - count;
+        let span = (from, from + parts.rest);
+        let rest = self.rest.fold(monoid, span, |at| window.partial(at));
         match (slices, open) {
             (None, None) => rest,
             _ => monoid.combine(&rest, &join(monoid, slices, open)),

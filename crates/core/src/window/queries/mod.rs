@@ -22,6 +22,7 @@ pub mod data_driven;
 pub mod final_aggregator;
 pub mod plan;
 mod planning;
+mod rest;
 pub mod schedule;
 mod slices;
 mod waiting;
@@ -34,6 +35,7 @@ use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
 use final_aggregator::FinalAggregator;
 use plan::{Query, Unit};
 pub use planning::Planning;
+use rest::Rest;
 use schedule::Schedule;
 use slices::Slices;
 use waiting::{Waiting, waiting};
@@ -50,6 +52,8 @@ pub struct QueryWindow<M: Monoid> {
     window: InOrder<M, Slices<M>>,
     /// Those that are not passed on yet; in use where entries may be late.
     waiting: Box<dyn Waiting<M>>,
+    /// Of those that were passed on, folds of some that are in no slice any more.
+    rest: Rest<M>,
     schedule: Schedule,
     loading: bool,
     due: Vec<Due<M::Partial>>,
@@ -62,6 +66,7 @@ impl<M: Monoid> Clone for QueryWindow<M> {
         Self {
             window: self.window.clone(),
             waiting: self.waiting.boxed_clone(),
+            rest: Rest::default(),
             schedule: self.schedule.clone(),
             loading: self.loading,
             due: self.due.clone(),
@@ -83,6 +88,7 @@ impl<M: Monoid> QueryWindow<M> {
         Self {
             window: InOrder::new(Slices::new(monoid, aggregator), Ties::Keep),
             waiting,
+            rest: Rest::default(),
             schedule: Schedule::new(schedule::Terms::default(), vec![Some(unknown); queries]),
             loading: true,
             due: Vec::new(),
@@ -220,6 +226,13 @@ impl<M: Monoid> QueryWindow<M> {
         self.numbers = numbers;
     }
 
+    fn evict_oldest(&mut self, count: usize) {
+        if count > 0 {
+            self.window.evict_oldest(count);
+            self.rest.evict(self.window.times().head());
+        }
+    }
+
     /// Evicts what no query reaches any more.
     #[inline]
     fn shed(&mut self) {
@@ -227,10 +240,11 @@ impl<M: Monoid> QueryWindow<M> {
         let data_driven = &self.schedule.data_driven;
         let longest = self.schedule.entries.longest;
         let longest = longest.max(data_driven.longest(self.schedule.count));
+        let has_sessions = data_driven.has_sessions();
         let beyond = len - usize::try_from(longest).map_or(len, |longest| longest.min(len));
         if self.schedule.time.longest == 0 {
-            self.window.evict_oldest(beyond);
-            if self.may_be_late() && !data_driven.has_sessions() && self.waiting.len() > 0 {
+            self.evict_oldest(beyond);
+            if self.may_be_late() && !has_sessions && self.waiting.len() > 0 {
                 self.waiting = self.waiting.fresh();
             }
             return;
@@ -241,10 +255,10 @@ impl<M: Monoid> QueryWindow<M> {
         let times = self.window.times();
         if beyond > 0 && *times.get(times.head()) <= bound {
             let outlived = len - self.count_behind(Some(bound));
-            self.window.evict_oldest(outlived.min(beyond));
+            self.evict_oldest(outlived.min(beyond));
         }
         if self.may_be_late()
-            && !self.schedule.data_driven.has_sessions()
+            && !has_sessions
             && self.waiting.oldest().is_some_and(|oldest| oldest <= bound)
         {
             self.waiting.evict_until(bound);
@@ -255,6 +269,7 @@ impl<M: Monoid> QueryWindow<M> {
     fn slice_anew(&mut self) {
         let ranges = self.schedule.range_count();
         self.window.structure_mut().restart(ranges);
+        self.rest = Rest::default();
         let (head, tail) = (self.window.times().head(), self.window.times().tail());
         let (time, entries) = (&self.schedule.time.edges, &self.schedule.entries.edges);
         let mut number = self.schedule.count - (tail - head) as i64;
@@ -361,7 +376,11 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
     }
 
     fn evict(&mut self) -> Option<i64> {
-        self.window.evict().or_else(|| self.waiting.evict())
+        let Some(oldest) = self.window.evict() else {
+            return self.waiting.evict();
+        };
+        self.rest.evict(self.window.times().head());
+        Some(oldest)
     }
 
     fn evict_at(&mut self, time: i64) -> bool {
@@ -369,7 +388,9 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
     }
 
     fn evict_until(&mut self, time: i64) -> usize {
-        self.window.evict_until(time) + self.waiting.evict_until(time)
+        let passed = self.window.evict_until(time);
+        self.rest.evict(self.window.times().head());
+        passed + self.waiting.evict_until(time)
     }
 
     fn query(&mut self) -> M::Partial {
@@ -437,15 +458,12 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
     }
 
     fn youngest(&mut self) -> Option<i64> {
-        let mut youngest = self.window.youngest();
-        if self.waiting.len() > 0 {
-            self.waiting.for_each(&mut |time, _| youngest = Some(time));
-        }
-        youngest
+        self.waiting.youngest().or_else(|| self.window.youngest())
     }
 
     fn clear(&mut self) {
         self.window.clear();
+        self.rest = Rest::default();
         self.waiting = self.waiting.fresh();
         self.schedule.restart();
         self.window
@@ -506,6 +524,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         size_of::<Self>() - size_of::<InOrder<M, Slices<M>>>()
             + self.window.bytes()
             + self.waiting.bytes()
+            + self.rest.bytes()
             + self.schedule.bytes()
             + self.due.capacity() * size_of::<Due<M::Partial>>()
     }

@@ -8,6 +8,7 @@ use crate::snapshot::{Reader, Result, Writer};
 pub trait Waiting<M: Monoid>: Send {
     fn len(&mut self) -> usize;
     fn oldest(&mut self) -> Option<i64>;
+    fn youngest(&mut self) -> Option<i64>;
     fn insert(&mut self, time: i64, entry: Entry<M>);
     fn insert_batch(&mut self, batch: Batch<M>);
     fn evict(&mut self) -> Option<i64>;
@@ -39,6 +40,9 @@ impl<M: Monoid, const L: usize, const F: usize> Waiting<M> for Fiba<M, L, F> {
     }
     fn oldest(&mut self) -> Option<i64> {
         Window::oldest(self)
+    }
+    fn youngest(&mut self) -> Option<i64> {
+        Window::youngest(self)
     }
     fn insert(&mut self, time: i64, entry: Entry<M>) {
         Window::insert(self, time, entry);

@@ -1,0 +1,65 @@
+//! Folds of the entries before the first slice, as in the front stack of Two-Stacks.
+//!
+//! ```text
+//!   entries   b c | d e | f g h i | j k        a is evicted
+//!             rest    slices          open
+//! ```
+//! All windows that reach behind the first slice begin with the rest, and one eviction may
+//! leave a large one. So its suffix folds are kept: a window takes one combine for the rest,
+//! however long that is. They are made when a window first needs them; evictions drop them
+//! from the front.
+
+use crate::monoid::Monoid;
+
+/// Invariant: `folds[i]` is the fold of the entries at positions `end - 1 - i` to `end`.
+#[derive(Clone)]
+pub struct Rest<M: Monoid> {
+    end: usize,
+    folds: Vec<M::Partial>,
+}
+
+impl<M: Monoid> Default for Rest<M> {
+    fn default() -> Self {
+        Self {
+            end: 0,
+            folds: Vec::new(),
+        }
+    }
+}
+
+impl<M: Monoid> Rest<M> {
+    /// The fold of the entries at positions `from` to `end`, at least one.
+    pub fn fold(
+        &mut self,
+        monoid: &M,
+        (from, end): (usize, usize),
+        partial: impl Fn(usize) -> M::Partial,
+    ) -> M::Partial {
+        if self.end != end {
+            let folds = Vec::with_capacity(end - from);
+            *self = Self { end, folds };
+        }
+        while self.folds.len() < end - from {
+            let older = partial(end - 1 - self.folds.len());
+            let fold = match self.folds.last() {
+                Some(younger) => monoid.combine(&older, younger),
+                None => older,
+            };
+            self.folds.push(fold);
+        }
+        self.folds[end - from - 1].clone()
+    }
+
+    /// Drops the folds of entries before a position.
+    pub fn evict(&mut self, head: usize) {
+        if head < self.end {
+            self.folds.truncate(self.end - head);
+        } else {
+            *self = Self::default();
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.folds.capacity() * size_of::<M::Partial>()
+    }
+}
