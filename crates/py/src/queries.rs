@@ -15,18 +15,23 @@ use slidewise_core::window::queries::Due;
 
 use crate::arrow::ArrowArray;
 use crate::errors::internal_error;
+use crate::inputs::Type;
 use crate::locking::Access;
 use crate::object_store::Object;
 use crate::schedules::{QueryTuple, query};
 use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
+use crate::spec::Spec;
 
 type Answers = Due<Vec<Answer<Object>>>;
-/// Queries, ends in ticks, and the answers of each aggregation: Arrow arrays.
+/// Queries, ends in ticks, and the answers of each aggregation: Arrow arrays; and the type of
+/// the column that each is of, `None` before the first value.
 pub(crate) type Columns<'py> = (
     Bound<'py, ArrowArray>,
     Bound<'py, ArrowArray>,
     Vec<Bound<'py, PyAny>>,
+    Vec<Option<&'static str>>,
 );
+
 impl Access {
     /// Adds a query and gives its number.
     pub(crate) fn add_query(&self, py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<usize> {
@@ -184,7 +189,18 @@ impl Access {
         drop(due);
         let none = py.None().into_bound(py);
         self.flush_after(py, Ok(none))?;
-        Ok((numbers, ends, columns))
+        Ok((numbers, ends, columns, self.answered_types(py)?))
+    }
+
+    /// The types of the columns that the answers are of.
+    fn answered_types(&self, py: Python<'_>) -> PyResult<Vec<Option<&'static str>>> {
+        let state = self.lock(py)?;
+        let aggs = self.spec().aggs.iter();
+        let dtypes = aggs.map(|agg| match state.dtypes[agg.of?] {
+            Some(Type::Bool) if Spec::answers_value(agg) => Some("bool"),
+            dtype => dtype.map(Type::name),
+        });
+        Ok(dtypes.collect())
     }
 
     /// The answers of an aggregation, if all of them are ints or all are floats.
@@ -241,9 +257,10 @@ impl Access {
             let appended = value.and_then(|value| list.append(value));
             appended.map_err(|error| (Some(row), error))?;
         }
-        let made = py
-            .import("slidewise.window.due_answers")
-            .and_then(|module| module.call_method1("value_array", (list,)));
+        let made = self.current_plan(py).and_then(|plan| {
+            let module = py.import("slidewise.window.due_answers")?;
+            module.call_method1("value_array", (plan, at, list))
+        });
         made.map_err(|error| (None, error))
     }
 }

@@ -92,6 +92,12 @@ class Query:
         return self.window.column if data_driven else None  # type: ignore[union-attr]
 
     @property
+    def lengths(self) -> list[Length]:
+        """The lengths of its windows, of its gap, and of its slide, as there are."""
+        gap = self.window.gap if isinstance(self.window, Session) else self.window
+        return [one for one in (gap, self.slide) if isinstance(one, Length)]
+
+    @property
     def counts(self) -> bool:
         """Whether it slides by entries."""
         return self.slide is not None and self.slide.kind == "rows"

@@ -203,7 +203,10 @@ class SharedWindow(_core.Window):
         Returns:
             With `queries=` the answers that fell due, as a table with the columns
             query, end and value (a struct if there are several aggregations), by end
-            and then by query. None with `ranges=`.
+            and then by query. Its types are those of the aggregations and the columns,
+            whatever the answers are: `dtype=` fixes them, else they are null until a
+            first value or time comes. Of objects, they are what Arrow infers. None with
+            `ranges=`.
 
         Raises:
             SpecError: If the lengths differ, a time is missing, or a value does not
