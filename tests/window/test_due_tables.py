@@ -176,3 +176,7 @@ def test_heavy_hitters_are_structs():
     assert table["value"].to_pylist() == [
         [{"value": "a", "count": 2, "error": 0}, {"value": "b", "count": 1, "error": 0}]
     ]
+    aggs = {"top": sw.heavy_hitters("x", k=2), "sum": sw.sum("x")}
+    w = sw.SharedWindow(aggs, queries=[sw.Query(2, every=2)], dtype="int64")
+    none = w.insert_many([], {"x": []})
+    assert none.schema == w.insert_many([1, 3], {"x": [7, 7]}).schema

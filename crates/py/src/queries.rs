@@ -10,7 +10,8 @@ use arrow_array::builder::{Float64Builder, Int64Builder};
 use arrow_array::{Array, Int64Array};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use slidewise_core::aggregate::Answer;
+use slidewise_core::aggregate::answer_type::AnswerType;
+use slidewise_core::aggregate::{AggSpec, Answer, DType, Kind};
 use slidewise_core::window::queries::Due;
 
 use crate::arrow::ArrowArray;
@@ -23,13 +24,16 @@ use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::spec::Spec;
 
 type Answers = Due<Vec<Answer<Object>>>;
-/// Queries, ends in ticks, and the answers of each aggregation: Arrow arrays; and the type of
-/// the column that each is of, `None` before the first value.
+/// Whether they are lists, and of which type they or their items are.
+type AnswerTypeName = (bool, &'static str);
+
+/// Queries, ends in ticks, and the answers of each aggregation: Arrow arrays; and the types of
+/// these answers, `None` where the answers themselves decide.
 pub(crate) type Columns<'py> = (
     Bound<'py, ArrowArray>,
     Bound<'py, ArrowArray>,
     Vec<Bound<'py, PyAny>>,
-    Vec<Option<&'static str>>,
+    Vec<Option<AnswerTypeName>>,
 );
 
 impl Access {
@@ -189,18 +193,14 @@ impl Access {
         drop(due);
         let none = py.None().into_bound(py);
         self.flush_after(py, Ok(none))?;
-        Ok((numbers, ends, columns, self.answered_types(py)?))
+        Ok((numbers, ends, columns, self.answer_types(py)?))
     }
 
-    /// The types of the columns that the answers are of.
-    fn answered_types(&self, py: Python<'_>) -> PyResult<Vec<Option<&'static str>>> {
+    fn answer_types(&self, py: Python<'_>) -> PyResult<Vec<Option<AnswerTypeName>>> {
         let state = self.lock(py)?;
         let aggs = self.spec().aggs.iter();
-        let dtypes = aggs.map(|agg| match state.dtypes[agg.of?] {
-            Some(Type::Bool) if Spec::answers_value(agg) => Some("bool"),
-            dtype => dtype.map(Type::name),
-        });
-        Ok(dtypes.collect())
+        let names = aggs.map(|agg| answer_type(agg, agg.of.map(|of| state.dtypes[of])));
+        Ok(names.collect())
     }
 
     /// The answers of an aggregation, if all of them are ints or all are floats.
@@ -262,5 +262,28 @@ impl Access {
             module.call_method1("value_array", (plan, at, list))
         });
         made.map_err(|error| (None, error))
+    }
+}
+
+/// The type of the answers of an aggregation over a column whose type may still be open.
+fn answer_type(agg: &AggSpec, dtype: Option<Option<Type>>) -> Option<AnswerTypeName> {
+    let dtype = dtype.unwrap_or(Some(Type::Int));
+    if matches!(agg.kind, Kind::Udaf { .. } | Kind::Native(_)) || dtype == Some(Type::Object) {
+        return None;
+    }
+    let bools = dtype == Some(Type::Bool) && Spec::answers_value(agg);
+    let open = dtype.is_none() && agg.answer_type(DType::I64) != agg.answer_type(DType::F64);
+    let of_value = |name| match (open, bools) {
+        (true, _) => "null",
+        (_, true) => "bool",
+        _ => name,
+    };
+    match agg.answer_type(dtype.map_or(DType::I64, Type::core)) {
+        AnswerType::I64 => Some((false, of_value("int64"))),
+        AnswerType::F64 => Some((false, of_value("float64"))),
+        AnswerType::Bool => Some((false, "bool")),
+        AnswerType::List(DType::I64) => Some((true, of_value("int64"))),
+        AnswerType::List(DType::F64) => Some((true, of_value("float64"))),
+        AnswerType::List(DType::Object) | AnswerType::Bytes => None,
     }
 }

@@ -17,22 +17,14 @@ from slidewise.window.time_codec import SIZES, Clock
 
 __all__ = ["due_table", "value_array"]
 
-_NULL, _FLOATS = pa.null(), pa.float64()
-_PLAIN_TYPES = {
-    None: _NULL,
+_TYPES = {
+    "null": pa.null(),
     "bool": pa.bool_(),
     "int64": pa.int64(),
-    "float64": _FLOATS,
+    "float64": pa.float64(),
 }
-# The kinds of aggregations whose answers are of one type, whatever the values are.
-_FIXED_TYPES = {
-    **dict.fromkeys(("count", "min_count", "max_count"), pa.int64()),
-    "approx_count_distinct": pa.int64(),
-    **dict.fromkeys(("mean", "geometric_mean", "variance", "stddev"), _FLOATS),
-    **dict.fromkeys(("skewness", "kurtosis", "covariance", "correlation"), _FLOATS),
-    **dict.fromkeys(("any", "all"), pa.bool_()),
-}
-_LISTS = ("collect", "collect_distinct", "top_k", "bottom_k")
+# Whether answers are lists, and of which type they or their items are.
+AnswerType = tuple[bool, str]
 
 
 def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
@@ -66,7 +58,7 @@ def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
 
 
 def due_table(
-    columns: tuple[Any, Any, Sequence[Any], Sequence[str | None]],
+    columns: tuple[Any, Any, Sequence[Any], Sequence[AnswerType | None]],
     plan: WindowPlan,
     clock: Clock | None,
 ) -> pa.Table:
@@ -74,18 +66,14 @@ def due_table(
 
     Args:
         columns: The queries, the ends in ticks, the answers of each aggregation, and
-            the types of the columns they are of, None before the first value.
+            the types of these, None where the answers decide.
         plan: The plan of the window.
         clock: Its clock, None before the first entry.
     """
-    queries, ends, answers, dtypes = columns
-    kinds = (
-        _time_type(plan, clock) if timed else _answer_type(plan, at, dtype)
-        for at, (timed, dtype) in enumerate(zip(plan.timed, dtypes, strict=True))
-    )
+    queries, ends, answers, types = columns
     arrays = [
-        _of_type(pa.array(values), kind)
-        for values, kind in zip(answers, kinds, strict=True)
+        _of_type(pa.array(values), _answer_type(plan, at, types[at], clock))
+        for at, values in enumerate(answers)
     ]
     value = (
         arrays[0]
@@ -101,18 +89,20 @@ def due_table(
     )
 
 
-def _answer_type(plan: WindowPlan, at: int, dtype: str | None) -> pa.DataType | None:
-    """The type of the answers of an aggregation; None if the values decide."""
-    agg = plan.aggs[at][1]
-    if agg.kind in _FIXED_TYPES:
-        return _FIXED_TYPES[agg.kind]
-    if isinstance(agg, CustomAggregation | NativeAggregation):
+def _answer_type(
+    plan: WindowPlan, at: int, known: AnswerType | None, clock: Clock | None
+) -> pa.DataType | None:
+    """The type of the answers of an aggregation; None if the answers decide."""
+    if plan.timed[at]:
+        return _time_type(plan, clock)
+    if known is None or plan.aggs[at][1].kind == "concat":
         return None
-    if agg.kind == "approx_quantile":
-        several = isinstance(agg.parameters[0], tuple)  # type: ignore[attr-defined]
-        return pa.list_(_FLOATS) if several else _FLOATS
-    kind = _PLAIN_TYPES.get(dtype)
-    return pa.list_(kind) if kind is not None and agg.kind in _LISTS else kind
+    is_list, name = known
+    kind = _TYPES[name]
+    if plan.aggs[at][1].kind == "heavy_hitters":
+        counts = [(name, pa.int64()) for name in ("count", "error")]
+        kind = pa.struct([("value", kind), *counts])
+    return pa.list_(kind) if is_list else kind
 
 
 def _of_type(array: pa.Array, kind: pa.DataType | None) -> pa.Array:
@@ -130,7 +120,7 @@ def _time_type(plan: WindowPlan, clock: Clock | None) -> pa.DataType:
         queries = (query for query in plan.queries if query is not None)
         lengths = (length for query in queries for length in query.lengths)
         ints = any(length.kind == "integer" for length in lengths)
-        return pa.int64() if ints else _NULL
+        return pa.int64() if ints else pa.null()
     if clock.kind == "int":
         return pa.int64()
     if clock.kind == "date":

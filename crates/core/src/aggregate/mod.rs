@@ -5,6 +5,7 @@
 //! of shared components for the rest, a *sequence* for `collect`. Types are matched once,
 //! here, and never per item.
 
+pub mod answer_type;
 pub mod any_word;
 mod beyond;
 pub mod collect;

@@ -3,9 +3,8 @@
 //! A column begins [`Blank`], with room for every number. Each part of a table fills an
 //! [`OutputChunk`] of it and leaves [`Marks`]: validity, lists and overflows.
 
-use crate::aggregate::native::NativeLower;
-use crate::aggregate::sketch::SketchRequest;
-use crate::aggregate::{AggSpec, Answer, Cell, DType, Kind, NumberRun};
+use crate::aggregate::answer_type::AnswerType;
+use crate::aggregate::{AggSpec, Answer, Cell, DType, NumberRun};
 use crate::memory::zeroed;
 
 /// One result column. `valid` marks the values that are not missing.
@@ -48,39 +47,11 @@ impl Blank {
     /// A column of so many rows, of the type in which `agg` answers.
     pub fn new(agg: &AggSpec, dtypes: &[DType], rows: usize) -> Self {
         let of = agg.of.map_or(DType::I64, |of| dtypes[of]);
-        let integer = || Self::I64(zeroed(rows));
-        let float = || Self::F64(zeroed(rows));
-        match agg.kind {
-            Kind::Native(functions) => match functions.lower {
-                NativeLower::Record => Self::Bytes,
-                NativeLower::I64(_) | NativeLower::Word(DType::I64) => integer(),
-                NativeLower::F64(_) | NativeLower::Word(_) => float(),
-            },
-            Kind::Sketch(request) => match request {
-                SketchRequest::Bloom { .. } | SketchRequest::Counts { .. } => Self::Bytes,
-                SketchRequest::Distinct { .. } => integer(),
-                SketchRequest::Hitters { .. } => Self::List(of),
-                SketchRequest::Quantiles { shares, .. } if shares.is_single() => float(),
-                SketchRequest::Quantiles { .. } => Self::List(DType::F64),
-            },
-            Kind::Count
-            | Kind::MinCount
-            | Kind::MaxCount
-            | Kind::CountDistinct
-            | Kind::Any
-            | Kind::All => integer(),
-            Kind::Quantile(quantile) if !quantile.picks() => float(),
-            Kind::Mean
-            | Kind::Variance
-            | Kind::Stddev
-            | Kind::GeometricMean
-            | Kind::Skewness
-            | Kind::Kurtosis
-            | Kind::Covariance
-            | Kind::Correlation => float(),
-            Kind::Collect | Kind::TopK { .. } | Kind::BottomK { .. } => Self::List(of),
-            _ if of == DType::F64 => float(),
-            _ => integer(),
+        match agg.answer_type(of) {
+            AnswerType::I64 | AnswerType::Bool => Self::I64(zeroed(rows)),
+            AnswerType::F64 => Self::F64(zeroed(rows)),
+            AnswerType::List(dtype) => Self::List(dtype),
+            AnswerType::Bytes => Self::Bytes,
         }
     }
 
