@@ -1,128 +1,31 @@
 """Snapshots: what comes back is what went in, and damage is always seen."""
 
-import contextlib
 import json
-import math
-import os
 import pickle
 import random
 import struct
 import subprocess
 import sys
-import tracemalloc
-import zlib
 from datetime import date, datetime, timedelta, timezone
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 from seeds import SEED
+from snapshots import (
+    CORPUS,
+    EVERYWHERE,
+    LARGE,
+    MIN,
+    filled,
+    forged,
+    late,
+    parts,
+    refused,
+    resealed,
+)
 
 import slidewise as sw
-
-MIN, MAX = -(2**63), 2**63 - 1
-FIXED = 24  # magic, version, kind, length of the header, length of the payload
-
-
-def parts(blob):
-    """Header and payload."""
-    length = struct.unpack_from("<I", blob, 12)[0]
-    return blob[FIXED : FIXED + length], blob[FIXED + length : -4]
-
-
-def forged(header, payload, *, version=1, kind=1, magic=b"SLWISE\0\0"):
-    """A blob that is whole as far as its checksum says."""
-    start = magic + struct.pack("<HHIQ", version, kind, len(header), len(payload))
-    blob = start + header + payload
-    return blob + struct.pack("<I", zlib.crc32(blob))
-
-
-def resealed(blob):
-    """The same with a checksum that fits."""
-    return blob[:-4] + struct.pack("<I", zlib.crc32(blob[:-4]))
-
-
-def filled(agg, pairs, **options):
-    window = sw.Window(agg, **options)
-    for time, value in pairs:
-        window.insert(time, value)
-    return window
-
-
-SEVERAL = {"s": sw.sum("x"), "m": sw.mean("y"), "top": sw.arg_max("x", by="y")}
-MANY = {f"a{i}": sw.variance(f"c{i % 3}", ddof=i) for i in range(6)}
-MIXED = {"all": sw.collect("who"), "n": sw.count("who"), "s": sw.sum("x")}
-THINGS = [
-    "é",
-    b"b",
-    2**80,
-    None,
-    (1, [2.5, {"k": None}]),
-    True,
-    7,
-    -(2**70),
-    date(2024, 1, 1),
-]
-
-
-def late(count):
-    return [(count - i if i % 7 == 3 else i, i) for i in range(count)]
-
-
-CORPUS = {
-    "empty": lambda: sw.Window(sw.sum()),
-    "one int": lambda: filled(sw.sum(), [(1, 1)]),
-    "ints": lambda: filled(sw.sum(), late(9)),
-    "floats": lambda: filled(sw.mean(), [(t, v / 7) for t, v in late(9)]),
-    "extremes": lambda: filled(sw.max(), [(MIN, MIN), (0, 0), (MAX, MAX)]),
-    "nan": lambda: filled(sw.sum(), [(1, math.nan), (2, math.inf), (3, -0.0)]),
-    "nulls": lambda: filled(sw.sum(), [(1, None), (2, 5), (3, None)]),
-    "only nulls": lambda: filled(
-        {"n": sw.count(), "s": sw.sum()}, [(1, None), (1, None)]
-    ),
-    "open column": lambda: filled(SEVERAL, [(1, {"x": 1, "y": None}), (2, None)]),
-    "ties": lambda: filled(sw.last(), [(1, 1), (1, 2), (2, 3), (1, 4)], ties="keep"),
-    "combined": lambda: filled(sw.min_count(), [(1, 1), (1, 1), (2, 3), (1, 1)]),
-    "count": lambda: filled(sw.count(), [(1, None), (2, "x")]),
-    "columns": lambda: filled(SEVERAL, [(t, {"x": t, "y": t / 3}) for t in range(5)]),
-    "wide": lambda: filled(
-        MANY, [(t, {"c0": t, "c1": t / 3, "c2": None}) for t in range(3)]
-    ),
-    "objects": lambda: filled(sw.collect(), enumerate(THINGS)),
-    "mixed": lambda: filled(
-        MIXED, [(1, {"who": "ann", "x": 1}), (2, {"who": None, "x": 2})]
-    ),
-    "naive": lambda: filled(sw.max(), [(1, 5), (0, 7)], algorithm="recalculate"),
-    "datetime": lambda: filled(
-        sw.sum(), [(datetime(2024, 1, 1, tzinfo=ZoneInfo("Asia/Tokyo")), 1)], last="1h"
-    ),
-    "options": lambda: filled(
-        sw.sum(),
-        [(15, 1.5), (7, 2)],
-        last=100,
-        granularity=5,
-        nan="skip",
-        prefer="latency",
-    ),
-    "rows": lambda: filled(sw.sum(), late(9), last=sw.rows(4), dtype="float64"),
-}
-# Large enough for several leaves and levels; used where not every bit is flipped.
-LARGE = {
-    "tree": lambda: filled(sw.sum(), late(300)),
-    "float tree": lambda: filled(sw.sum(), [(t, v / 7) for t, v in late(300)]),
-    "record tree": lambda: filled(sw.stddev(), [(t, v / 7) for t, v in late(300)]),
-    "object tree": lambda: filled(sw.collect(), [(t, str(v)) for t, v in late(200)]),
-    "holes": lambda: holes(),
-}
-
-
-def holes():
-    w = filled(sw.collect(), [(t, str(v)) for t, v in late(200)])
-    for time in range(0, 200, 3):
-        w.evict(time)
-    w.insert_many(range(50), [None] * 50)
-    return w
 
 
 @pytest.mark.parametrize("name", CORPUS | LARGE)
@@ -322,19 +225,6 @@ def test_what_is_no_snapshot(blob, message):
         sw.Window.from_bytes(blob)
 
 
-def refused(blob):
-    """Whether a blob is refused; one that is not must be a whole window."""
-    try:
-        window = sw.Window.from_bytes(blob)
-    except sw.SnapshotError:
-        return True
-    window.check()
-    repr(window)
-    with contextlib.suppress(sw.ResultOverflowError):  # a forged sum may be anything
-        window.items()
-    return False
-
-
 def test_every_truncation_and_bit_flip():
     damaged = 0
     for make in CORPUS.values():
@@ -357,10 +247,6 @@ def test_every_truncation_and_bit_flip():
             assert refused(bytes(flipped))
             damaged += 2
     assert damaged >= 100_000
-
-
-# `make test-release` sets it.
-EVERYWHERE = os.environ.get("SLIDEWISE_DAMAGE") == "all"
 
 
 def some(places):
@@ -523,82 +409,3 @@ def test_nothing_in_a_snapshot_is_run():
             sw.Window.from_bytes(forged(text, payload))
     new = {name for name in set(sys.modules) - before if not name.startswith("tzdata")}
     assert not new & {"antigravity", "this"}
-
-
-# -- memory ----------------------------------------------------------------------------
-
-
-def peak_rss():
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
-
-
-def reset_peak():
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
-def claiming(window, places):
-    """Half-whole blobs in which eight bytes somewhere claim to be a length."""
-    header, payload = parts(window.to_bytes())
-    for at in [*range(16), *range(16, len(payload) - 8, len(payload) // places + 1)]:
-        for value in (2**31, 2**40, len(payload), 2**64 - 1):
-            changed = bytearray(payload)
-            struct.pack_into("<Q", changed, at, value)
-            yield forged(header, bytes(changed[: at + 8 + len(payload) // 2]))
-
-
-def refused_within(blob, most):
-    """Whether a blob is refused; if so, with so many more bytes resident at the peak.
-
-    The least of three counts: the allocator's own reserves come and go.
-    """
-    growths = []
-    while len(growths) < 3:
-        reset_peak()
-        before = peak_rss()
-        if not refused(blob):
-            return False
-        growths.append(peak_rss() - before)
-        if growths[-1] <= most:
-            return True
-    raise AssertionError(f"{growths} bytes more, not {most}")
-
-
-@pytest.mark.skipif(
-    not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc"
-)
-def test_damage_allocates_little():
-    """At most twice the blob and 1 MiB, whatever lengths the bytes claim."""
-    ints = sw.Window(sw.sum())
-    ints.insert_many(np.arange(60_000), np.arange(60_000))
-    deviations = sw.Window(sw.stddev())
-    deviations.insert_many(np.arange(20_000), np.arange(20_000))
-    strings = filled(sw.collect(), [(t, "x" * 20) for t in range(5_000)])
-    measured = 0
-    for window in (ints, deviations, strings, CORPUS["objects"](), CORPUS["columns"]()):
-        for blob in claiming(window, 40 if EVERYWHERE else 10):
-            measured += refused_within(blob, 2 * len(blob) + (1 << 20))
-        for blob in claiming(window, 4):
-            tracemalloc.start()
-            was_refused = refused(blob)
-            _, peak = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-            assert not was_refused or peak <= 2 * len(blob) + (1 << 20)
-    assert measured > (500 if EVERYWHERE else 250)
-
-
-@pytest.mark.skipif(
-    not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc"
-)
-@pytest.mark.parametrize("algorithm", [card.name for card in sw.algorithms()])
-def test_damage_allocates_little_whatever_the_algorithm(algorithm):
-    """At most eight times the blob and 1 MiB, as SECURITY.md says."""
-    try:
-        window = sw.Window(sw.stddev(), algorithm=algorithm, dtype="int64")
-    except sw.SpecError as error:
-        pytest.skip(str(error))
-    window.insert_many(np.arange(10_000), np.arange(10_000))
-    blob = window.to_bytes()
-    for damaged in [blob[:-1], *claiming(window, 3)]:
-        refused_within(damaged, 8 * len(damaged) + (1 << 20))
