@@ -38,8 +38,8 @@ from slidewise.spec.windows import (
     are_hopping,
     hopping_windows,
     parse_lengths,
+    refuse_by_position,
     rolling_windows,
-    written,
 )
 
 __all__ = [
@@ -52,8 +52,6 @@ __all__ = [
     "given_spec",
     "one_of",
     "parse_lengths",
-    "refuse_by_position",
-    "refuse_delta",
     "refuse_duplicates",
     "refuse_mixed",
 ]
@@ -216,7 +214,7 @@ class Spec:
         if spec.arrival is None:  # which overrides ties=
             _refuse_idle_ties(ties, closed)
         else:
-            refuse_by_position(spec, Argument("arrival", arrival))
+            refuse_by_position(spec.windows, Argument("arrival", arrival))
         refuse_duplicates(spec.results)
         return spec
 
@@ -542,38 +540,6 @@ def _record(value: Any) -> Any:
         if each.metadata.get("canonical", True)
         and getattr(value, each.name) != each.default
     }
-
-
-def refuse_by_position(spec: Spec, given: Argument) -> None:
-    """Refuses an argument beside windows that begin or end among equal times.
-
-    Raises:
-        SpecError: Naming the window.
-    """
-    for window in spec.windows:
-        if window.by_position:
-            raise _does_not_apply(given, written(window))
-
-
-def refuse_delta(spec: Spec, given: Argument) -> None:
-    """Refuses an argument by which windows of `delta` would end without a row.
-
-    Raises:
-        SpecError: Naming the window.
-    """
-    for window in spec.windows:
-        if window.kind.startswith("delta"):
-            measured = f"{written(window)}, which is measured from the "
-            raise _does_not_apply(given, f"{measured}{window.column!r} of a row")
-
-
-def _does_not_apply(given: Argument, window: str) -> SpecError:
-    return SpecError(
-        given,
-        f" does not apply to the window {window}: leave ",
-        Argument(given.name),
-        " out, or give that window in a separate call",
-    )
 
 
 def refuse_mixed(spec: Spec, where: str) -> None:

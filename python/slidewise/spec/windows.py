@@ -27,6 +27,8 @@ __all__ = [
     "are_hopping",
     "hopping_windows",
     "parse_lengths",
+    "refuse_by_position",
+    "refuse_delta",
     "rolling_windows",
     "written",
 ]
@@ -180,7 +182,8 @@ def _rolling_window(
         return _data_driven(window, closed, offset)
     length = parse_length(window, "windows")
     if length.kind == "rows" and closed != "right":
-        raise _does_not_apply(Argument("closed", closed), Rows(length.amount))
+        rows = Argument("windows", Rows(length.amount))
+        raise _does_not_apply(Argument("closed", closed), rows)
     return WindowSpec(
         length.kind,
         length.amount,
@@ -199,10 +202,11 @@ def _data_driven(
             f"{window!r} closes windows of hopping, not of rolling: give "
             f"window=sw.{window!r} to hopping"
         )
+    given = Argument("windows", window)
     if closed != "right":
-        raise _does_not_apply(Argument("closed", closed), window)
+        raise _does_not_apply(Argument("closed", closed), given)
     if offset is not None and parse_offset(offset).amount:
-        raise _does_not_apply(Argument("offset", offset), window)
+        raise _does_not_apply(Argument("offset", offset), given)
     label, column = window.label, window.column
     if isinstance(window, Landmark):
         return WindowSpec("landmark", 0, 0, 0, "right", label, column)
@@ -212,11 +216,37 @@ def _data_driven(
     return WindowSpec("delta", 0, 0, 0, "right", label, column, width.label)
 
 
-def _does_not_apply(given: Argument, window: object) -> SpecError:
+def refuse_by_position(windows: Iterable[WindowSpec], given: Argument) -> None:
+    """Refuses an argument beside windows that begin or end among equal times.
+
+    Raises:
+        SpecError: Naming the window.
+    """
+    for window in windows:
+        if window.by_position:
+            raise _does_not_apply(given, f"the window {written(window)}")
+
+
+def refuse_delta(windows: Iterable[WindowSpec], given: Argument) -> None:
+    """Refuses an argument by which windows of `delta` would end without a row.
+
+    Raises:
+        SpecError: Naming the window.
+    """
+    for window in windows:
+        if window.kind.startswith("delta"):
+            raise _does_not_apply(
+                given,
+                f"the window {written(window)}, which is measured from the "
+                f"{window.column!r} of a row",
+            )
+
+
+def _does_not_apply(given: Argument, window: Argument | str) -> SpecError:
     return SpecError(
         given,
         " does not apply to ",
-        Argument("windows", window),
+        window,
         ": leave ",
         Argument(given.name),
         " out, or give that window in a separate call",

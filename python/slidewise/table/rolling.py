@@ -20,8 +20,8 @@ from slidewise.spec.spec import (
     Spec,
     given_keywords,
     given_spec,
-    refuse_delta,
 )
+from slidewise.spec.windows import refuse_delta
 from slidewise.table.asof import query_points_of
 from slidewise.table.kernel_call import KernelCall, map_lazily, resolve_threads
 
@@ -201,7 +201,7 @@ def rolling_spec(
         [1, 2]
     """
     if at is not None:
-        refuse_delta(spec, Argument("at"))
+        refuse_delta(spec.windows, Argument("at"))
     if is_lazy(at):
         rows = table.collect() if is_lazy(table) else table
         return map_lazily(
