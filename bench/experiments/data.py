@@ -15,6 +15,7 @@ import re
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -207,13 +208,10 @@ def energies(folder: Path | None, rows: int) -> Energies:
     if not files:
         values = [line.energies[0] for line in generate_energies(rows)]
         return Energies(values, f"{rows:,} generated readings at 100 Hz")
-    values = []
+    values: list[int] = []
     for path in files:
         with path.open(encoding="utf-8") as lines:
-            for value in read_debs2012(lines):
-                values.append(value)
-                if len(values) == rows:
-                    break
+            values += islice(read_debs2012(lines), rows - len(values))
     names = ", ".join(path.name for path in files)
     return Energies(values, f"{len(values):,} readings of {names}")
 
