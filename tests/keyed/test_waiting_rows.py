@@ -58,7 +58,7 @@ def test_due_rows_come_by_time_and_in_order(
 def test_a_copy_of_rows_is_equal(kind: pa.DataType, values: list[Any]) -> None:
     batch = batch_of(kind, values)
     for part in (batch, batch.slice(2, 3), batch.slice(8)):
-        own, ends = _core.own_rows(part)
+        own, ends = _core.copy_rows(part)
         copy = pa.record_batch(own)
         copy.validate(full=True)
         assert copy == part
@@ -71,7 +71,7 @@ def test_batches_without_times_are_refused() -> None:
     for column in (pa.array(["a"]), pa.array([1, None])):
         batch = pa.record_batch({"time": column})
         with pytest.raises(TypeError, match="begins with int64 times"):
-            _core.own_rows(batch)
+            _core.copy_rows(batch)
     one, other = (pa.record_batch({"t": pa.array([1]), x: pa.array([1])}) for x in "ab")
     with pytest.raises(TypeError, match="differ"):
         _core.take_due([(one, None), (other, None)], 1)

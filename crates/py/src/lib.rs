@@ -74,7 +74,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<questions::Question>()?;
     module.add_class::<sketches::Bloom>()?;
     module.add_class::<sketches::CountMin>()?;
-    module.add_function(wrap_pyfunction!(waiting::own_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(waiting::copy_rows, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::take_due, module)?)?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
     module.add_function(wrap_pyfunction!(udaf_tables::rolling_udaf_column, module)?)?;

@@ -79,9 +79,9 @@ impl Spec {
     fn read(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text = |name| plan.getattr(name)?.extract::<String>();
         let dtype = plan.getattr("dtype")?.extract::<Option<String>>()?;
-        let inputs: Vec<InputTuple> = plan.getattr("feeds")?.extract()?;
+        let inputs: Vec<InputTuple> = plan.getattr("inputs")?.extract()?;
         let requests: Vec<(String, isize, isize, u32)> = plan.getattr("requests")?.extract()?;
-        let udafs = plan.getattr("own")?.try_iter()?;
+        let udafs = plan.getattr("functions")?.try_iter()?;
         let udafs: Vec<Udaf> = udafs
             .map(|functions| Udaf::read(&functions?))
             .collect::<PyResult<_>>()?;
@@ -93,7 +93,7 @@ impl Spec {
         let spec = Self {
             plan: plan.clone().unbind(),
             begins: read_algorithms(plan)?,
-            auto: text("asked")? == "auto",
+            auto: text("algorithm")? == "auto",
             ties: named("ties", &text("ties")?, &TIES)?,
             nan: named("nan", &text("nan")?, &NANS)?,
             timed: plan.getattr("timed")?.extract()?,
@@ -153,7 +153,7 @@ impl Spec {
 
     /// The name of the algorithm, for messages.
     pub(crate) fn algorithm_name(&self, py: Python<'_>) -> String {
-        let name = self.plan.bind(py).getattr("asked");
+        let name = self.plan.bind(py).getattr("algorithm");
         name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
     }
 

@@ -1,4 +1,4 @@
-//! Rows of batches: taken over into memory of their own, and given out when they are due.
+//! Rows of batches that wait: copied when they come, and given out when they are due.
 //!
 //! For a small batch this is one call where Arrow's functions would be ten, each of them
 //! cold when its turn comes.
@@ -54,10 +54,10 @@ impl Batch {
     }
 }
 
-/// A copy of a record batch, whose memory is its own, with the first and the last of its
-/// times; none without rows.
+/// Copies a record batch, so that it shares no buffer, and gives its first and its last time,
+/// `None` without rows.
 #[pyfunction]
-pub(crate) fn own_rows(
+pub(crate) fn copy_rows(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
 ) -> PyResult<(ArrowArray, Option<(i64, i64)>)> {

@@ -1,8 +1,8 @@
 //! `slidewise._core.Window`: what `slidewise.Window` is made of.
 
+mod contents;
 mod drawing;
-
-use std::sync::Mutex;
+mod eviction;
 
 use pyo3::PyTraverseError;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use pyo3::pyclass::PyVisit;
 use pyo3::types::{PyBytes, PyList, PyType};
 use slidewise_core::aggregate::Answer;
 
-use crate::errors::{EmptyWindowError, internal_error};
+use crate::errors::internal_error;
 use crate::inputs::{Role, Type};
 use crate::locking::Access;
 use crate::object_store::{Object, Store};
@@ -20,6 +20,8 @@ use crate::signals::{SIGNAL_CHECK_ROWS, check_signals};
 use crate::snapshot;
 use crate::spec::Spec;
 use crate::state::{Parts, State};
+pub(crate) use contents::Contents;
+use contents::new_window;
 use drawing::Drawn;
 
 /// The native part of `slidewise.Window`, which is the class to use.
@@ -37,23 +39,6 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Given<'a, 'py> {
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         Ok(Self::Value(value))
-    }
-}
-
-/// A window's contents on their way into a new window.
-#[pyclass(frozen, module = "slidewise._core")]
-pub(crate) struct Contents(Mutex<Option<Parts>>);
-
-impl Contents {
-    pub(crate) fn new(parts: Parts) -> Self {
-        Self(Mutex::new(Some(parts)))
-    }
-
-    fn take(&self) -> PyResult<Parts> {
-        let mut parts = self.0.lock().map_err(|_| internal_error("lost contents"))?;
-        parts
-            .take()
-            .ok_or_else(|| internal_error("contents were taken before"))
     }
 }
 
@@ -293,7 +278,7 @@ impl Window {
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(time) = time.filter(|time| !time.is_none()) else {
             self.0.flush_terms(py)?;
-            return self.evict_oldest(py);
+            return self.0.evict_oldest(py);
         };
         self.0.flush_terms(py)?;
         let mut ticks = self.0.ticks(time)?;
@@ -465,7 +450,7 @@ impl Window {
     ///     (10, 30)
     fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (spec, contents) = snapshot::copied(slf.py(), &slf.get().0, Ok)?;
-        made(&slf.get_type(), spec.bind(slf.py()), contents)
+        new_window(&slf.get_type(), spec.bind(slf.py()), contents)
     }
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -480,7 +465,7 @@ impl Window {
         let deepcopy = py.import("copy")?.getattr("deepcopy")?;
         let deep = |object: Py<PyAny>| Ok(deepcopy.call1((object, memo))?.unbind());
         let (spec, contents) = snapshot::copied(py, &slf.get().0, deep)?;
-        made(&slf.get_type(), spec.bind(py), contents)
+        new_window(&slf.get_type(), spec.bind(py), contents)
     }
 
     /// The window as bytes: versioned, checksummed, little endian, self-describing.
@@ -516,7 +501,7 @@ impl Window {
         shared: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (spec, contents) = snapshot::from_bytes(blob, read_header, shared)?;
-        made(cls, &spec, contents)
+        new_window(cls, &spec, contents)
     }
 
     /// The structure as (leaf capacity, arity, nodes), or None if there is none. A node
@@ -584,18 +569,6 @@ type Described<'py> = (
     Vec<Option<&'static str>>,
     Option<Bound<'py, PyAny>>,
 );
-/// A new window of that class. Python's subclasses have a constructor of their own, so
-/// it is the native one that is called.
-fn made<'py>(
-    class: &Bound<'py, PyType>,
-    spec: &Bound<'py, Spec>,
-    contents: Parts,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = class.py();
-    let contents = Bound::new(py, Contents::new(contents))?;
-    py.get_type::<Window>()
-        .call_method1("__new__", (class, spec, contents))
-}
 
 impl Window {
     /// The answers that fell due; none of a window without queries.
@@ -604,32 +577,6 @@ impl Window {
         match self.0.spec().queries {
             Some(_) => self.0.due_list(py).map(Some),
             None => Ok(None),
-        }
-    }
-
-    /// Evicts the oldest entry once its time could be written: a zone may refuse to.
-    fn evict_oldest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        loop {
-            let mut state = self.0.lock(py)?;
-            let Some(oldest) = state.window.oldest() else {
-                return Err(EmptyWindowError::new_err("evict() on an empty window"));
-            };
-            if self.0.clock().is_none_or(|clock| clock.int) {
-                state.evict(self.0.spec().ties);
-                drop(state);
-                self.0.sweep(py);
-                return self.0.restore(py, oldest);
-            }
-            drop(state);
-            let written = self.0.restore(py, oldest)?;
-            let mut state = self.0.lock(py)?;
-            // Unless another thread was faster: then it is about another entry.
-            if state.window.oldest() == Some(oldest) {
-                state.evict(self.0.spec().ties);
-                drop(state);
-                self.0.sweep(py);
-                return Ok(written);
-            }
         }
     }
 }

@@ -260,7 +260,7 @@ class Query:
             same = column.type == field.type
             columns.append(column if same else column.cast(field.type))
         batch = pa.RecordBatch.from_arrays(columns, schema=self.waiting)
-        own, ends = _core.own_rows(batch)
+        own, ends = _core.copy_rows(batch)
         return pa.Table.from_batches([pa.record_batch(own)]), ends
 
     def kept(self, waiting: pa.Table) -> pa.Table:

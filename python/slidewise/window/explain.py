@@ -31,7 +31,7 @@ def why_lines(
             times.
     """
     initial = plan.initial_algorithm(dtypes)
-    if plan.asked != "auto":
+    if plan.algorithm != "auto":
         card = card_of(initial)
         return [f"{initial}: chosen by name; order: {card.order}; query: {card.query}"]
     rule = _rule_of(initial, plan, dtypes)
@@ -55,7 +55,7 @@ def _rule_of(
     kinds, floats = request_kinds(plan.aggs, plan.requests), "float64" in dtypes
     if plan.is_shared:
         rule = choose_shared(
-            kinds, floats, len(plan.feeds), plan.asked_queries is not None
+            kinds, floats, len(plan.inputs), plan.asked_queries is not None
         )
     else:
         rule = choose(kinds, floats, plan.prefer)

@@ -17,6 +17,7 @@ from slidewise.aggregations.custom import CustomAggregation, Functions
 from slidewise.aggregations.objects import OBJECT_KINDS, object_functions
 from slidewise.aggregations.postprocess import POSTPROCESS
 from slidewise.errors import SnapshotError, SpecError, describe_value
+from slidewise.spec.arguments import one_of
 from slidewise.spec.durations import Length, WindowLike, parse_length
 from slidewise.window.algorithms import (
     ALGORITHMS,
@@ -55,7 +56,7 @@ class WindowPlan:
 
     Attributes:
         aggs: Names and aggregations; one without a name gives its bare result.
-        asked: The value of `algorithm=`: a name, or "auto".
+        algorithm: The value of `algorithm=`: a name, or "auto".
         options: Parameters of the algorithm that the user gave, but `latency=`.
         prefer: The value of `prefer=`.
         begins: The initial algorithm without float columns, and with some. They are
@@ -66,10 +67,10 @@ class WindowPlan:
         last: The length that the window evicts down to by itself, or None.
         granularity: The multiple that times are rounded down to, or None.
         columns: The names of the columns where values are mappings, or None.
-        feeds: The input columns that the core keeps.
+        inputs: The input columns that the core keeps.
         requests: Kind, input column, compared input column and ddof of every
             aggregation.
-        own: The functions of the custom aggregations, each once; behind them those of
+        functions: Those of the custom aggregations, each once; behind them those of
             built-in aggregations over objects.
         natives: The functions of the compiled aggregations, each once.
         ranges: The ranges of a shared window, or None for a window.
@@ -80,7 +81,7 @@ class WindowPlan:
     """
 
     aggs: tuple[tuple[str | None, Aggregation], ...]
-    asked: str
+    algorithm: str
     options: tuple[tuple[str, int], ...]
     prefer: str | None
     begins: tuple[str, str]
@@ -90,9 +91,9 @@ class WindowPlan:
     last: Length | None
     granularity: Length | None
     columns: tuple[str, ...] | None
-    feeds: tuple[InputColumn, ...]
+    inputs: tuple[InputColumn, ...]
     requests: tuple[tuple[str, int, int, int], ...]
-    own: tuple[Functions, ...]
+    functions: tuple[Functions, ...]
     natives: tuple[Compiled, ...] = ()
     ranges: tuple[Length, ...] | None = None
     objects: tuple[int, ...] = ()
@@ -113,7 +114,7 @@ class WindowPlan:
     @property
     def timed(self) -> tuple[bool, ...]:
         """Which results are times."""
-        times = [paired == TIME or role == "time" for _, role, _, paired in self.feeds]
+        times = [paired == TIME or role == "time" for _, role, _, paired in self.inputs]
         return tuple(of >= 0 and times[of] for _, of, _, _ in self.requests)
 
     @property
@@ -207,7 +208,7 @@ class WindowPlan:
         named = {name: agg for name, agg in self.aggs if name is not None}
         plan = make_plan(
             named if self.names is not None else self.aggs[0][1],
-            algorithm=self.asked,
+            algorithm=self.algorithm,
             ties=self.ties,
             nan=self.nan,
             prefer=self.prefer,
@@ -265,7 +266,7 @@ class WindowPlan:
         """
         header: dict[str, Any] = {
             "aggs": [[name, *self._record(agg)] for name, agg in self.aggs],
-            "algorithm": self.asked,
+            "algorithm": self.algorithm,
             "clock": None if clock is None else clock.record(),
             "dtype": self.dtype,
             "dtypes": list(dtypes),
@@ -280,7 +281,7 @@ class WindowPlan:
             header["latency"] = _length_record(self.latency)
         if self.objects:
             header["objects"] = list(self.objects)
-        if self.asked == "auto":
+        if self.algorithm == "auto":
             header["begins"] = list(self.begins)
             header["runs"] = "fiba" if migrated else self.initial_algorithm(dtypes)
         if self.ranges is not None:
@@ -337,7 +338,7 @@ def make_plan(
 
     Example:
         >>> import slidewise as sw
-        >>> make_plan(sw.sum()).feeds
+        >>> make_plan(sw.sum()).inputs
         ((0, 'number', (), -1),)
     """
     named = _aggregations(aggs)
@@ -346,7 +347,7 @@ def make_plan(
     kept = None if last is None else parse_length(last, "last")
     rounded = None if granularity is None else _granularity(granularity)
     checked_type = _dtype(dtype)
-    own = _custom_functions(agg for _, agg in named)
+    functions = _custom_functions(agg for _, agg in named)
     all_objects = checked_type == "object"
     built_in = (
         object_functions(agg)
@@ -354,13 +355,13 @@ def make_plan(
         if agg.kind in OBJECT_KINDS
         and (all_objects or not set(columns_read(agg, columns)).isdisjoint(objects))
     )
-    own += tuple(dict.fromkeys(built_in))
+    functions += tuple(dict.fromkeys(built_in))
     natives = tuple(
         dict.fromkeys(
             agg.functions for _, agg in named if isinstance(agg, NativeAggregation)
         )
     )
-    inputs = InputColumns(named, columns, checked_type, own, natives, objects)
+    inputs = InputColumns(named, columns, checked_type, functions, natives, objects)
     requests = tuple(inputs.request(agg) for _, agg in named)
     flags = tuple(inputs.request(count(where=name))[1] for name in names)
     lengths = None if ranges is None else _ranges(ranges)
@@ -368,10 +369,10 @@ def make_plan(
     checked_algorithm = checked_name(algorithm, shared, queries is not None)
     parameters = checked_options(algorithm, options or {})
     durations = {name: of for name, of in parameters if isinstance(of, Length)}
-    hint = None if prefer is None else _one_of(prefer, "prefer", PREFER)
+    hint = None if prefer is None else one_of(prefer, "prefer", PREFER)
     plan = WindowPlan(
         aggs=named,
-        asked=checked_algorithm,
+        algorithm=checked_algorithm,
         options=tuple((name, of) for name, of in parameters if isinstance(of, int)),
         prefer=hint,
         begins=_begins(
@@ -384,13 +385,13 @@ def make_plan(
         ),
         ties=checked_ties(ties, kept),
         dtype=checked_type,
-        nan=_one_of(nan, "nan", NAN),
+        nan=one_of(nan, "nan", NAN),
         last=kept,
         granularity=rounded,
         columns=columns,
-        feeds=tuple(inputs.columns),
+        inputs=tuple(inputs.columns),
         requests=requests,
-        own=own,
+        functions=functions,
         natives=natives,
         ranges=lengths,
         objects=objects,
@@ -523,7 +524,7 @@ def check_laws(plan: WindowPlan) -> None:
     kinds = request_kinds(plan.aggs, plan.requests)
     for algorithm in plan.begins:
         law = ALGORITHMS[algorithm].law
-        if law is not None and not _core.obeys_law(law, kinds, len(plan.feeds)):
+        if law is not None and not _core.obeys_law(law, kinds, len(plan.inputs)):
             pairs = zip(aggs, kinds, strict=True)
             lacking = [
                 repr(agg) for agg, kind in pairs if not _core.obeys_law(law, [kind], 1)
@@ -537,7 +538,7 @@ def check_laws(plan: WindowPlan) -> None:
                 (agg.kind, False) if agg.kind in OBJECT_KINDS else kind
                 for agg, kind in zip(aggs, kinds, strict=True)
             ]
-            objects = _core.obeys_law(law, numbers, len(plan.feeds))
+            objects = _core.obeys_law(law, numbers, len(plan.inputs))
             raise law_error(algorithm, law, shown, plan.is_shared, objects)
 
 
@@ -548,7 +549,7 @@ def _check_holistic(plan: WindowPlan, aggs: Sequence[Aggregation]) -> None:
             "a SharedWindow combines partial results, but holistic aggregations "
             f"({', '.join(lacking)}) need all values: use one Window per range"
         )
-    algorithm = plan.asked
+    algorithm = plan.algorithm
     if lacking and algorithm not in KEEPS_VALUES:
         allowed = ", ".join(map(repr, KEEPS_VALUES))
         raise SpecError(
@@ -584,18 +585,12 @@ def checked_ties(ties: str | None, last: Length | None) -> str:
     by_rows = last is not None and last.kind == "rows"
     if ties is None:
         return "keep" if by_rows else "combine"
-    if by_rows and _one_of(ties, "ties", TIES) == "combine":
+    if by_rows and one_of(ties, "ties", TIES) == "combine":
         raise SpecError(
             "last=rows(n) counts entries, so those of equal time must stay apart: "
             "leave ties= out, or give ties='keep'"
         )
-    return _one_of(ties, "ties", TIES)
-
-
-def _one_of(value: str, argument: str, allowed: tuple[str, ...]) -> str:
-    if value not in allowed:
-        raise SpecError(f"{argument}= is one of {', '.join(allowed)}; got {value!r}")
-    return value
+    return one_of(ties, "ties", TIES)
 
 
 def _length_record(length: Length | None) -> list[object] | None:

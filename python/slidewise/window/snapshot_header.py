@@ -99,7 +99,7 @@ def _read_plan(
         raise SnapshotError("the header of the snapshot rounds times to rows")
     begins = _read_begins(plan, fields.get("begins"))
     if latency is not None:
-        checked_options(plan.asked, {"latency": latency})
+        checked_options(plan.algorithm, {"latency": latency})
     plan = replace(
         plan, last=last, granularity=granularity, latency=latency, begins=begins
     )
@@ -126,7 +126,7 @@ def _read_objects(record: object) -> tuple[int, ...]:
 def _read_begins(plan: WindowPlan, record: object) -> tuple[str, str]:
     """The initial algorithms in the snapshot, not those this version would choose."""
     match record:
-        case None if plan.asked != "auto":
+        case None if plan.algorithm != "auto":
             return plan.begins
         case [str(ints), str(floats)] if {ints, floats} <= ALGORITHMS.keys():
             return ints, floats

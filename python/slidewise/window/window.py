@@ -240,7 +240,7 @@ class Window(_core.Window):
         plan, dtypes, _ = self._describe()
         found: dict[int, str | None] = {}
         pairs: set[int] = set()
-        for (source, role, _, paired), dtype in zip(plan.feeds, dtypes, strict=True):
+        for (source, role, _, paired), dtype in zip(plan.inputs, dtypes, strict=True):
             if paired != NOTHING:
                 pairs |= {source, paired}
             if role != "time":
@@ -274,7 +274,7 @@ class Window(_core.Window):
         lines.append(f"{named(plan)}: {entries[plan.ties]}")
         if plan.last is not None:
             lines.append(f"evicts entries beyond the last {plan.last.label}")
-        if plan.asked == "daba_late":
+        if plan.algorithm == "daba_late":
             lines.append(_latency_in_words(plan.latency))
         if plan.granularity is not None:
             lines.append(f"rounds times down to {plan.granularity.label}")
@@ -440,9 +440,9 @@ def as_bytes(blob: Any) -> bytes:
 def result_in_words(window: _core.Window, plan: WindowPlan, length: int) -> str:
     """The result as text; empty if it costs O(n), or would run custom functions."""
     collects = any(kind == "collect" for kind, *_ in plan.requests)
-    if plan.own or plan.natives:
+    if plan.functions or plan.natives:
         return ""
-    if length > 1_000 and (collects or plan.asked == "recalculate"):
+    if length > 1_000 and (collects or plan.algorithm == "recalculate"):
         return ""
     try:
         answer = repr(window.query())

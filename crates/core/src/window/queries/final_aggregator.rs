@@ -191,20 +191,20 @@ impl<M: Monoid, F: Shared<M>> FinalAggregator<M> for Structure<F> {
 pub fn fiba<M: Monoid>(monoid: &M) -> Box<dyn FinalAggregator<M>> {
     // A constant, so that what is not chosen is not compiled.
     if const { M::SMALL > 0 } {
-        return Box::new(Slices::<M, 64, 32>::new(monoid.clone()));
+        return Box::new(FibaOfSlices::<M, 64, 32>::new(monoid.clone()));
     }
-    Box::new(Slices::<M, 16, 8>::new(monoid.clone()))
+    Box::new(FibaOfSlices::<M, 16, 8>::new(monoid.clone()))
 }
 
 #[derive(Clone)]
-struct Slices<M: Monoid, const L: usize, const F: usize> {
+struct FibaOfSlices<M: Monoid, const L: usize, const F: usize> {
     fiba: Fiba<M, L, F>,
     /// The numbers of the oldest slice, and of the next.
     head: i64,
     tail: i64,
 }
 
-impl<M: Monoid, const L: usize, const F: usize> Slices<M, L, F> {
+impl<M: Monoid, const L: usize, const F: usize> FibaOfSlices<M, L, F> {
     fn new(monoid: M) -> Self {
         Self {
             fiba: Fiba::new(monoid, Ties::Keep),
@@ -214,7 +214,7 @@ impl<M: Monoid, const L: usize, const F: usize> Slices<M, L, F> {
     }
 }
 
-impl<M: Monoid, const L: usize, const F: usize> FinalAggregator<M> for Slices<M, L, F> {
+impl<M: Monoid, const L: usize, const F: usize> FinalAggregator<M> for FibaOfSlices<M, L, F> {
     fn len(&self) -> usize {
         (self.tail - self.head) as usize
     }

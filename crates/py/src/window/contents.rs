@@ -1,0 +1,41 @@
+//! The contents of a window on their way into a new one: of copies and snapshots.
+
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::Window;
+use crate::errors::internal_error;
+use crate::spec::Spec;
+use crate::state::Parts;
+
+/// A window's contents on their way into a new window.
+#[pyclass(frozen, module = "slidewise._core")]
+pub(crate) struct Contents(Mutex<Option<Parts>>);
+
+impl Contents {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Mutex::new(Some(parts)))
+    }
+
+    pub(super) fn take(&self) -> PyResult<Parts> {
+        let mut parts = self.0.lock().map_err(|_| internal_error("lost contents"))?;
+        parts
+            .take()
+            .ok_or_else(|| internal_error("contents were taken before"))
+    }
+}
+
+/// A new window of that class. Python's subclasses have a constructor of their own, so
+/// it is the native one that is called.
+pub(super) fn new_window<'py>(
+    class: &Bound<'py, PyType>,
+    spec: &Bound<'py, Spec>,
+    contents: Parts,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    let contents = Bound::new(py, Contents::new(contents))?;
+    py.get_type::<Window>()
+        .call_method1("__new__", (class, spec, contents))
+}
