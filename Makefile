@@ -40,7 +40,7 @@ record = $(if $(RECORD),--json $(abspath $(RECORD))-$(1).json)
         test-keyed-pairs test-queries test-threads test-streams test-crash-recovery \
         test-cluster test-kafka test-spark-versions test-python-versions test-oldest test-miri \
         test-sanitizer fuzz coverage kafka lint bench bench-core bench-rolling bench-latency experiments \
-        bench-native bench-keyed bench-queries bench-peers bench-spark bench-streams soak \
+        bench-native bench-keyed bench-queries bench-peers bench-spark bench-streams bench-rates soak \
         soak-spark docs wheels format lock clean
 
 help: ## this list
@@ -232,6 +232,9 @@ bench-spark: dev ## batch on Spark beside its own frames; ARGS="--filter slidewi
 
 bench-streams: dev ## streams on Spark beside its own; ARGS="--filter keys", RECORD=prefix
 	$(BIN)/python -m bench.spark_stream $(ARGS) $(call record,spark-stream)
+
+bench-rates: dev ## keyed streams beside an operator that does nothing; ARGS="--turns 2", RECORD=prefix
+	$(BIN)/python -m bench.spark_rates $(ARGS) $(call record,spark-rates)
 
 bench-peers: dev ## tables beside peers, -> docs/speed.md; PEERS= an environment with them
 	PYTHONPATH=$(CURDIR):$(CURDIR)/python $(or $(PEERS),$(VENV))/bin/python \
