@@ -141,11 +141,11 @@ fn due(batches: &[Batch], afters: &[Option<i64>], until: i64) -> (Vec<Place>, Ve
 }
 
 /// Bits of a time that one step of a sort looks at.
-const DIGIT: u32 = 11;
+const DIGIT_BITS: u32 = 11;
 /// So many steps are faster than a sort by comparisons.
-const STEPS: u32 = 4;
+const MAX_STEPS: u32 = 4;
 /// Fewer rows are sorted by comparisons.
-const FEW: usize = 1 << 13;
+const MIN_ROWS: usize = 1 << 13;
 
 /// Sorts rows by time, those of equal time by place, in which order they are given.
 fn sort_due(due: &mut Vec<(i64, u64)>) {
@@ -154,18 +154,18 @@ fn sort_due(due: &mut Vec<(i64, u64)>) {
         return;
     };
     let bits = u64::BITS - (last.wrapping_sub(first) as u64).leading_zeros();
-    let steps = bits.div_ceil(DIGIT);
-    if due.len() < FEW || steps > STEPS {
+    let steps = bits.div_ceil(DIGIT_BITS);
+    if due.len() < MIN_ROWS || steps > MAX_STEPS {
         due.sort_unstable();
         return;
     }
     let mut sorted = vec![(0, 0); due.len()];
     for step in 0..steps {
         let digit = |time: i64| {
-            let bits = time.wrapping_sub(first) as u64 >> (step * DIGIT);
-            bits as usize & ((1 << DIGIT) - 1)
+            let bits = time.wrapping_sub(first) as u64 >> (step * DIGIT_BITS);
+            bits as usize & ((1 << DIGIT_BITS) - 1)
         };
-        let mut places = [0_usize; 1 << DIGIT];
+        let mut places = [0_usize; 1 << DIGIT_BITS];
         due.iter().for_each(|(time, _)| places[digit(*time)] += 1);
         let mut before = 0;
         for place in &mut places {

@@ -79,9 +79,9 @@ def agg_of_record(record: object) -> Aggregation:
     given = dict(record)
     kind = given.pop("kind", None)
     if not isinstance(kind, str):
-        told = f"kind={shorten(kind)} is not one" if "kind" in record else "no kind"
+        what = f"kind={shorten(kind)} is not one" if "kind" in record else "no kind"
         raise SpecError(
-            f'{told}: an aggregation has a "kind", such as "count", or the import path '
+            f'{what}: an aggregation has a "kind", such as "count", or the import path '
             'of your own, such as "package.module:Name"'
         )
     make = _own(kind) if ":" in kind else _function(kind)
@@ -178,8 +178,8 @@ def _own(path: str) -> CustomAggregation | NativeAggregation:
         ) from error
     found = resolve(path)
     if not isinstance(found, CustomAggregation | NativeAggregation):
-        told = "" if found is None else f" but {shorten(found)}"
-        raise SpecError(f"there is no aggregation at {path!r}{told}")
+        what = "" if found is None else f" but {shorten(found)}"
+        raise SpecError(f"there is no aggregation at {path!r}{what}")
     if found.functions.name != path:
         raise SpecError(
             f"the aggregation at {path!r} has the name {found.functions.name!r}: give "

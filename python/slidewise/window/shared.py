@@ -163,8 +163,8 @@ class SharedWindow(_core.Window):
         **parameters: int,
     ) -> Self:
         """Checks the arguments, which the class documents."""
-        asked = read_queries(queries, late, offset, empty)
-        if (asked is None) == (ranges is None):
+        read = read_queries(queries, late, offset, empty)
+        if (read is None) == (ranges is None):
             raise SpecError(
                 "a SharedWindow takes either ranges=, such as [10, 100], or queries=, "
                 "such as [sw.Query('1h', every='5m')]"
@@ -178,7 +178,7 @@ class SharedWindow(_core.Window):
             nan=nan,
             options=parameters,
             ranges=ranges,
-            queries=asked,
+            queries=read,
         )
         return super().__new__(cls, spec_of_plan(plan))
 

@@ -96,7 +96,7 @@ pub fn check_suffixes<'a, M: Monoid>(
     what: &str,
 ) -> Verdict {
     let kept: Vec<&M::Partial> = kept.collect();
-    check_folds(monoid, values, &kept, Way::Back, what)
+    check_folds(monoid, values, &kept, Direction::Backward, what)
 }
 
 /// Compares the folds of every prefix of `values` with those `kept`.
@@ -107,13 +107,13 @@ pub fn check_prefixes<'a, M: Monoid>(
     what: &str,
 ) -> Verdict {
     let kept: Vec<&M::Partial> = kept.collect();
-    check_folds(monoid, values, &kept, Way::On, what)
+    check_folds(monoid, values, &kept, Direction::Forward, what)
 }
 
 /// From which end values are folded.
-enum Way {
-    Back,
-    On,
+enum Direction {
+    Backward,
+    Forward,
 }
 
 #[inline(never)]
@@ -121,18 +121,18 @@ fn check_folds<M: Monoid>(
     monoid: &M,
     values: &[M::Partial],
     kept: &[&M::Partial],
-    way: Way,
+    direction: Direction,
     what: &str,
 ) -> Verdict {
     let mut acc: Option<M::Partial> = None;
     let count = values.len().min(kept.len());
     for step in 0..count {
-        let (at, fold) = match way {
-            Way::Back => (
+        let (at, fold) = match direction {
+            Direction::Backward => (
                 count - 1 - step,
                 join(monoid, Some(&values[count - 1 - step]), acc.as_ref()),
             ),
-            Way::On => (step, join(monoid, acc.as_ref(), Some(&values[step]))),
+            Direction::Forward => (step, join(monoid, acc.as_ref(), Some(&values[step]))),
         };
         check_same(monoid, kept[at], &fold, format_args!("{what}"))?;
         acc = Some(fold);

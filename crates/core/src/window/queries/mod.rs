@@ -162,7 +162,7 @@ impl<M: Monoid> QueryWindow<M> {
 
     /// Passes on those for which no earlier entry is awaited, if anything falls due or
     /// `all` of them are to be.
-    fn settle(&mut self, all: bool) {
+    fn pass_on_closed(&mut self, all: bool) {
         let Some(closed) = self.schedule.closed() else {
             return;
         };
@@ -352,7 +352,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         self.schedule.youngest = self.schedule.youngest.max(Some(time));
         if self.may_be_late() {
             self.waiting.insert(time, entry);
-            self.settle(false);
+            self.pass_on_closed(false);
         } else {
             self.pass_on(time, entry);
         }
@@ -368,7 +368,7 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
         self.schedule.youngest = self.schedule.youngest.max(last);
         if self.may_be_late() {
             self.waiting.insert_batch(batch);
-            self.settle(false);
+            self.pass_on_closed(false);
         } else {
             self.pass_on_batch(batch);
         }

@@ -68,7 +68,7 @@ impl<M: Monoid> Planning for QueryWindow<M> {
         if self.loading {
             return self.schedule.add(query);
         }
-        self.settle(true);
+        self.pass_on_closed(true);
         let number = self.schedule.add(query);
         if query.unit == Unit::Session {
             let held = self.session_held(query.range);
@@ -96,7 +96,7 @@ impl<M: Monoid> Planning for QueryWindow<M> {
             return;
         }
         self.schedule.advanced = self.schedule.advanced.max(Some(time));
-        self.settle(true);
+        self.pass_on_closed(true);
         self.shed();
     }
 
