@@ -243,6 +243,9 @@ class KeyedStore:
     def ask(
         self, question: Question, key: object, at: int
     ) -> dict[str, Any] | None: ...
+    def ask_few(
+        self, question: Question, keys: Sequence[object], at: int
+    ) -> bytes | None: ...
     def ask_many(
         self, question: Question, keys: Sequence[object], times: object
     ) -> ArrowArray | None: ...

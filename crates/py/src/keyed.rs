@@ -4,7 +4,7 @@ use arrow_array::{BooleanArray, Int64Array, UInt32Array};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, DType};
 use slidewise_core::keyed::{EntryList, Grid, KeyColumn, Points, Rows, Store, store};
@@ -262,20 +262,14 @@ impl KeyedStore {
         let Some(keys) = KeyBytes::of_values(&self.key_types, key)? else {
             return Ok(None);
         };
-        let answer = PyDict::new(py);
-        if !question.ascends {
-            // Names in the order of the windows.
-            for name in question.names.iter().flatten().flatten() {
-                answer.set_item(name.bind(py), py.None())?;
-            }
-        }
+        let answer = question.blank(py)?;
         let mut done = Ok(true);
         let put = |span: usize, answers: &[Answer<i64>]| -> PyResult<bool> {
             for (value, name) in answers.iter().zip(&question.names[span]) {
                 let Some(name) = name else { continue };
                 let name = name.bind(py);
                 match value {
-                    Answer::Null => answer.set_item(name, py.None())?,
+                    Answer::Null => {}
                     Answer::I64(value) => answer.set_item(name, value)?,
                     Answer::F64(value) => answer.set_item(name, value)?,
                     _ => return Ok(false),
@@ -285,12 +279,32 @@ impl KeyedStore {
         };
         let key = keys.view();
         self.store
-            .ask(key.key(0), at, &question.spans, &mut |span, answers| {
+            .ask(key.key(0), at, &question.sorted, &mut |span, answers| {
                 if matches!(done, Ok(true)) {
                     done = put(span, answers);
                 }
             });
         Ok(done?.then_some(answer))
+    }
+
+    /// The answers for a few keys at a time: a record batch as a message of Arrow IPC, without
+    /// its schema; `None` if an integer does not fit.
+    fn ask_few<'py>(
+        &self,
+        py: Python<'py>,
+        question: &Question,
+        keys: Vec<Bound<'_, PyAny>>,
+        at: i64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let keys = KeyBytes::read_all(&keys)?;
+        let times = vec![at; keys.view().len()];
+        let numbers = py.detach(|| {
+            let (keys, times, plus) = (keys.view(), &times[..], None);
+            let points = Points { keys, times, plus };
+            self.store.query_numbers(&points, &question.sorted)
+        });
+        let numbers = numbers.map(|numbers| question.message(py, &numbers));
+        numbers.transpose()
     }
 
     /// The answers for keys, at times or all at one, as a record batch with their names;

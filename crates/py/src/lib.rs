@@ -16,12 +16,13 @@
 //! dtype_inference udaf
 //! sketches untyped
 //! hashing key_bytes waiting
-//! arrow catalogue clock inputs native
+//! arrow batch_message catalogue clock inputs native
 //! errors object_store scalars schedules signals
 //! ```
 
 mod answers;
 mod arrow;
+mod batch_message;
 mod bulk;
 mod catalogue;
 mod clock;

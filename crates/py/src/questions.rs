@@ -5,22 +5,24 @@ use std::sync::OnceLock;
 use arrow_schema::Fields;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
-use slidewise_core::keyed::answers;
-use slidewise_core::rolling::{Length, Output, Span};
+use pyo3::types::{PyBytes, PyDict, PyString};
+use slidewise_core::keyed::{NumberColumn, NumberColumns, Spans, answers};
+use slidewise_core::rolling::{Output, Span};
 
 use crate::arrow::ArrowArray;
+use crate::batch_message::message;
 use crate::tables::{SpanTuple, export_batch, read_span};
 
-/// Windows and the names of their answers: what `KeyedStore.ask` and
-/// `ask_many` need again and again.
+/// Windows and the names of their answers: what `KeyedStore.ask`, `ask_few` and `ask_many` need
+/// again and again.
 #[pyclass(frozen, module = "slidewise._core")]
 pub(crate) struct Question {
     pub(crate) spans: Vec<Span>,
+    pub(crate) sorted: Spans,
     /// By window and aggregation; `None`: not in the answer.
     pub(crate) names: Vec<Vec<Option<Py<PyString>>>>,
-    /// Whether answers come in this order, the shortest window first.
-    pub(crate) ascends: bool,
+    /// All names in order, with nothing: a copy of it has room for all answers.
+    blank: Py<PyDict>,
     /// Of the answers, once there were some.
     fields: OnceLock<Fields>,
 }
@@ -28,14 +30,19 @@ pub(crate) struct Question {
 #[pymethods]
 impl Question {
     #[new]
-    fn new(spans: Vec<SpanTuple>, names: Vec<Vec<Option<Py<PyString>>>>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        spans: Vec<SpanTuple>,
+        names: Vec<Vec<Option<Py<PyString>>>>,
+    ) -> PyResult<Self> {
         let spans = read_spans(&spans)?;
-        let lengths = spans.iter().map(|span| match span.length {
-            Length::Time(length) => length,
-            Length::Rows(_) => i64::MAX,
-        });
+        let blank = PyDict::new(py);
+        for name in names.iter().flatten().flatten() {
+            blank.set_item(name, py.None())?;
+        }
         Ok(Self {
-            ascends: lengths.is_sorted(),
+            blank: blank.unbind(),
+            sorted: Spans::new(&spans),
             spans,
             names,
             fields: OnceLock::new(),
@@ -44,6 +51,26 @@ impl Question {
 }
 
 impl Question {
+    /// All names in order, with nothing.
+    pub(crate) fn blank<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.blank.bind(py).copy()
+    }
+
+    /// The answers in the order of the names as a record batch, without its schema.
+    pub(crate) fn message<'py>(
+        &self,
+        py: Python<'py>,
+        numbers: &NumberColumns,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let by_window = self.names.iter().enumerate();
+        let columns = by_window.flat_map(|(window, names)| {
+            let named = names.iter().enumerate().filter(|(_, name)| name.is_some());
+            named.map(move |(agg, _)| numbers.column(window, agg))
+        });
+        let columns: Vec<NumberColumn<'_>> = columns.collect();
+        message(py, &columns, numbers.rows())
+    }
+
     /// The answers by window and aggregation as a record batch with their names; `None` if an
     /// integer does not fit.
     pub(crate) fn named(

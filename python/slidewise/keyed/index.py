@@ -45,13 +45,22 @@ class Plain:
         store: The store that answers.
         question: The windows, and the names of the results.
         names: These names, in order.
+        schema: Of a record batch of the results.
         alike: Per result a column without rows that has its properties.
     """
 
     store: _core.KeyedStore
     question: _core.Question
     names: list[str]
+    schema: pa.Schema
     alike: list[Result]
+
+    def answers_to_few(self, keys: list[pa.Array], tick: int) -> pa.RecordBatch | None:
+        """As `answers`, at one time; all results are in one piece of memory."""
+        found = self.store.ask_few(self.question, keys, tick)
+        if found is None:
+            return None
+        return pa.ipc.read_record_batch(pa.py_buffer(found), self.schema)
 
     def answers(self, keys: list[pa.Array], ticks: pa.Array) -> pa.RecordBatch | None:
         """The results at keys and times; None if an integer does not fit."""
@@ -230,11 +239,11 @@ class Index:
         points = QueryPoints(ticks, None, None, None, "query")
         results = call.naming(str).decode(answers, [], points)[0]
         calls, names = call.calls, {}
+        kinds = [pa.array(answer).type for answer in answers[0]]
         for (name, agg), plan in zip(spec.aggs, call.plans, strict=True):
             at = calls.index(plan.calls[0])
-            kind = pa.array(answers[0][at]).type
             plain = len(plan.calls) == 1 and agg.kind in _AS_THEY_ARE
-            if not plain or results[name].array.type != kind or at in names:
+            if not plain or results[name].array.type != kinds[at] or at in names:
                 return None
             names[at] = name
         of_windows = [
@@ -244,7 +253,9 @@ class Index:
         question = _core.Question(call.spans, of_windows)
         alike = [results[name] for name, _ in spec.aggs] * len(windows)
         every = [name for window in of_windows for name in window]
-        return Plain(self.store, question, every, alike)
+        types = kinds * len(windows)
+        schema = pa.schema(list(zip(every, types, strict=True)))
+        return Plain(self.store, question, every, schema, alike)
 
     def call(self, windows: tuple[WindowSpec, ...]) -> KernelCall:
         """The call of some windows, bound to no rows."""

@@ -38,6 +38,8 @@ __all__ = [
 
 # Rows that are copied for questions of their own, in one kernel call.
 _MOST_ROWS = 1 << 20
+# Questions that are answered in one piece of memory.
+_FEW = 4096
 _CODE = pa.uint32()
 _LARGEST = 2**63 - 1
 
@@ -111,8 +113,9 @@ class FoldReader:
         horizon = Horizon(self.query, shard.kept, None)
         self._longest = max(map(horizon.leaving, shard.windows), default=0)
         self._asks = self.index.plain(shard.windows)
-        # That of the table asked about last, and whether it is as it should be.
-        self._known: tuple[pa.Schema | None, bool] = (None, False)
+        # That of the table asked about last, and where its keys are; None if it is not
+        # as it should be.
+        self._known: tuple[pa.Schema, list[int] | None] | None = None
 
     def earliest(self, evicted: int | None) -> int:
         """The earliest time at which all rows of the windows of the Spec are kept.
@@ -157,25 +160,26 @@ class FoldReader:
         None where `ask_many` must tell, or say what is wrong with the table. For a few
         keys it is twice as fast.
         """
-        if self._asks is None or not self._takes(table.schema):
+        if self._asks is None or not 0 < table.num_rows <= _FEW:
             return None
-        keys = self.index.keys_of(table)
-        found = self._asks.store.ask_many(self._asks.question, keys, tick)
-        return None if found is None else append_batch(table, pa.record_batch(found))
+        schema, known = table.schema, self._known
+        if known is None or not schema.equals(known[0]):
+            known = self._known = schema, self._places(schema, self._asks.names)
+        places, batches = known[1], table.to_batches()
+        if places is None or len(batches) != 1:
+            return None
+        keys = [batches[0].column(at) for at in places]
+        found = self._asks.answers_to_few(keys, tick)
+        return None if found is None else append_batch(table, found)
 
-    def _takes(self, schema: pa.Schema) -> bool:
-        """Whether a table has the columns of keys in the types of the state alone."""
-        known, fits = self._known
-        if known is None or not schema.equals(known):
-            names, by = schema.names, self.query.spec.by
-            kinds = dict(zip(names, schema.types, strict=True))
-            held = [(name, self.query.leaf.field(name).type) for name in by]
-            right = by and all(kinds.get(name) == kind for name, kind in held)
-            results = self._asks.names if self._asks else []
-            apart = len(names) == len(kinds) and kinds.keys().isdisjoint(results)
-            fits = bool(right) and apart
-            self._known = schema, fits
-        return fits
+    def _places(self, schema: pa.Schema, results: list[str]) -> list[int] | None:
+        """Where the keys are; None if types differ from the state's, or names clash."""
+        names, by = schema.names, self.query.spec.by
+        kinds = dict(zip(names, schema.types, strict=True))
+        held = [(name, self.query.leaf.field(name).type) for name in by]
+        right = by and all(kinds.get(name) == kind for name, kind in held)
+        apart = len(names) == len(kinds) and kinds.keys().isdisjoint(results)
+        return [names.index(name) for name in by] if right and apart else None
 
     def answer(
         self,

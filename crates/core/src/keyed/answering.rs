@@ -11,7 +11,7 @@ use super::blocks::absorb;
 use super::shard::{Placed, Shard};
 use super::sliding::{FEW, Sliding};
 use crate::aggregate::{Aggregation, Answer, NumberRun};
-use crate::monoid::Entry;
+use crate::monoid::{Entry, Monoid};
 use crate::rolling::{Filling, Span};
 
 /// So many times of a key share their folds.
@@ -30,11 +30,43 @@ pub(super) struct Point<'a, A: Aggregation<i64>> {
     pub plus: Option<&'a Entry<A>>,
 }
 
+/// Windows to answer over, with their places: those with equal ends together, from the shortest
+/// on, so that each shares the folds of those before it.
+#[derive(Clone, Debug, Default)]
+pub struct Spans(Vec<(usize, Span)>);
+
+impl Spans {
+    pub fn new(spans: &[Span]) -> Self {
+        Self(by_end(spans))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Receives the answers of rows, which come one behind the other.
+pub(super) trait Sink {
+    /// Those of one row over one span.
+    fn put(&mut self, span: usize, row: usize, answers: &[Answer<i64>]);
+    /// Those of some rows over one span, a column per aggregation.
+    fn put_columns(&mut self, span: usize, first: usize, columns: &[NumberRun]);
+}
+
+impl Sink for Filling<'_, '_> {
+    fn put(&mut self, span: usize, row: usize, answers: &[Answer<i64>]) {
+        Filling::put(self, span, row, answers);
+    }
+
+    fn put_columns(&mut self, span: usize, first: usize, columns: &[NumberRun]) {
+        Filling::put_columns(self, span, first, columns);
+    }
+}
+
 /// Answers at times of keys, with memory that serves all of them.
 pub(super) struct Answering<'a, A: Aggregation<i64>> {
     monoid: &'a A,
-    /// With their places: those with equal ends together, from the shortest on.
-    spans: Vec<(usize, &'a Span)>,
+    spans: &'a Spans,
     /// By span, the folds of rows that are not answered yet.
     folds: Vec<Vec<A::Partial>>,
     /// The first of these rows.
@@ -45,11 +77,11 @@ pub(super) struct Answering<'a, A: Aggregation<i64>> {
 }
 
 impl<'a, A: Aggregation<i64>> Answering<'a, A> {
-    pub fn new(monoid: &'a A, spans: &'a [Span]) -> Self {
+    pub fn new(monoid: &'a A, spans: &'a Spans) -> Self {
         Self {
             monoid,
-            spans: by_end(spans),
-            folds: spans.iter().map(|_| Vec::new()).collect(),
+            spans,
+            folds: spans.0.iter().map(|_| Vec::new()).collect(),
             first: 0,
             sliding: Sliding::default(),
             answers: Vec::new(),
@@ -57,81 +89,12 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         }
     }
 
-    /// The answers at a time, by window.
-    pub fn answer(&mut self, shard: &Shard<A>, point: &Point<'_, A>, visit: &mut Visit<'_>) {
-        self.fold(shard, point);
-        for place in 0..self.spans.len() {
-            let span = self.spans[place].0;
-            if let Some(fold) = self.folds[span].pop() {
-                self.lower(&fold);
-                visit(span, &self.answers);
-            }
-        }
-    }
-
     /// Folds the windows at a time, which are a row.
     pub fn fold(&mut self, shard: &Shard<A>, point: &Point<'_, A>) {
-        if let Some(raw) = shard.raw(point.number)
-            && point.plus.is_none()
-        {
-            return self.fold_raw(raw, point.at);
-        }
-        let mut acc: Option<A::Partial> = None;
-        let mut known: Option<(i64, i64)> = None;
-        for (index, span) in &self.spans {
-            let (lo, hi) = bounds(span, point.at);
-            let is_longer = known.is_some_and(|(_, to)| to == hi) && lo <= hi;
-            let end = match known {
-                Some((from, _)) if is_longer => from.saturating_sub(1),
-                _ => hi,
-            };
-            let mut older = None;
-            if lo <= end && known.is_none_or(|(from, _)| !is_longer || lo < from) {
-                shard.fold(self.monoid, point.number, (lo, end), &mut older);
-            }
-            acc = match (older, acc.take().filter(|_| is_longer)) {
-                (Some(older), Some(rest)) => Some(self.monoid.combine(&older, &rest)),
-                (older, rest) => older.or(rest),
-            };
-            if let Some(plus) = point.plus
-                && !is_longer
-                && (lo..=hi).contains(&point.at)
-            {
-                absorb(self.monoid, &mut acc, plus);
-            }
-            known = (lo <= hi).then_some((lo, hi));
-            let fold = acc.clone().unwrap_or_else(|| self.monoid.identity());
-            self.folds[*index].push(fold);
-        }
-    }
-
-    /// The same where all entries are at hand.
-    fn fold_raw(&mut self, (times, values): (&[i64], &[A::In]), at: i64) {
-        let mut acc: Option<A::Partial> = None;
-        // The first entry of the window before, and where the window ends.
-        let mut known: Option<(usize, i64)> = None;
-        for (index, span) in &self.spans {
-            let (lo, hi) = bounds(span, at);
-            let longer = known.filter(|(_, to)| *to == hi && lo <= hi);
-            let end = longer.map_or_else(|| places_until(times, hi), |(first, _)| first);
-            let first = match lo {
-                i64::MIN => 0,
-                _ => places_until(&times[..end], lo - 1),
-            };
-            if longer.is_none() {
-                acc = None;
-            }
-            if first < end {
-                let older = self.monoid.fold(&values[first..end]);
-                acc = Some(match acc.take() {
-                    Some(rest) => self.monoid.combine(&older, &rest),
-                    None => older,
-                });
-            }
-            known = (lo <= hi).then_some((first, hi));
-            let fold = acc.clone().unwrap_or_else(|| self.monoid.identity());
-            self.folds[*index].push(fold);
-        }
+        let folds = &mut self.folds;
+        each_fold(self.monoid, self.spans, shard, point, |span, fold| {
+            folds[span].push(fold);
+        });
     }
 
     /// Folds the windows of a key at times in order, which are so many rows.
@@ -145,7 +108,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         }
         for together in times.chunks(TOGETHER) {
             self.sliding.forget();
-            for (index, span) in &self.spans {
+            for (index, span) in &self.spans.0 {
                 let folds = &mut self.folds[*index];
                 self.sliding
                     .slide(self.monoid, (shard, number), together, span, folds);
@@ -154,7 +117,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
     }
 
     /// Answers the rows that were folded, if they are many or `all` is wanted.
-    pub fn put(&mut self, all: bool, filling: &mut Filling<'_, '_>) {
+    pub fn put(&mut self, all: bool, sink: &mut dyn Sink) {
         let rows = self.folds.first().map_or(0, Vec::len);
         if rows < ROWS && !all && !self.monoid.wide() {
             return;
@@ -162,11 +125,11 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
         let mut folds = std::mem::take(&mut self.folds);
         for (span, folds) in folds.iter_mut().enumerate() {
             if self.monoid.answer_columns(folds, &mut self.columns) {
-                filling.put_columns(span, self.first, &self.columns);
+                sink.put_columns(span, self.first, &self.columns);
             } else {
                 for (row, fold) in (self.first..).zip(folds.iter()) {
                     self.lower(fold);
-                    filling.put(span, row, &self.answers);
+                    sink.put(span, row, &self.answers);
                 }
             }
             folds.clear();
@@ -220,6 +183,98 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
     }
 }
 
+/// The answers of one key at a time, by window.
+pub(super) fn answer_one<A: Aggregation<i64>>(
+    monoid: &A,
+    spans: &Spans,
+    shard: &Shard<A>,
+    point: &Point<'_, A>,
+    visit: &mut Visit<'_>,
+) {
+    let mut answers = Vec::new();
+    each_fold(monoid, spans, shard, point, |span, fold| {
+        answers.clear();
+        monoid.answers(&fold, &mut answers);
+        visit(span, &answers);
+    });
+}
+
+/// Folds the windows at a time of a key.
+#[inline]
+fn each_fold<A: Aggregation<i64>>(
+    monoid: &A,
+    spans: &Spans,
+    shard: &Shard<A>,
+    point: &Point<'_, A>,
+    mut emit: impl FnMut(usize, A::Partial),
+) {
+    if let Some(raw) = shard.raw(point.number)
+        && point.plus.is_none()
+    {
+        return each_raw_fold(monoid, spans, raw, point.at, emit);
+    }
+    let mut acc: Option<A::Partial> = None;
+    let mut known: Option<(i64, i64)> = None;
+    for (index, span) in &spans.0 {
+        let (lo, hi) = bounds(span, point.at);
+        let is_longer = known.is_some_and(|(_, to)| to == hi) && lo <= hi;
+        let end = match known {
+            Some((from, _)) if is_longer => from.saturating_sub(1),
+            _ => hi,
+        };
+        let mut older = None;
+        if lo <= end && known.is_none_or(|(from, _)| !is_longer || lo < from) {
+            shard.fold(monoid, point.number, (lo, end), &mut older);
+        }
+        acc = match (older, acc.take().filter(|_| is_longer)) {
+            (Some(older), Some(rest)) => Some(monoid.combine(&older, &rest)),
+            (older, rest) => older.or(rest),
+        };
+        if let Some(plus) = point.plus
+            && !is_longer
+            && (lo..=hi).contains(&point.at)
+        {
+            absorb(monoid, &mut acc, plus);
+        }
+        known = (lo <= hi).then_some((lo, hi));
+        emit(*index, acc.clone().unwrap_or_else(|| monoid.identity()));
+    }
+}
+
+/// The same where all entries are at hand.
+fn each_raw_fold<M: Monoid>(
+    monoid: &M,
+    spans: &Spans,
+    (times, values): (&[i64], &[M::In]),
+    at: i64,
+    mut emit: impl FnMut(usize, M::Partial),
+) {
+    let mut acc: Option<M::Partial> = None;
+    // The first entry of the window before, and where the window ends.
+    let mut known: Option<(usize, i64)> = None;
+    for (index, span) in &spans.0 {
+        let (lo, hi) = bounds(span, at);
+        let longer = known.filter(|(_, to)| *to == hi && lo <= hi);
+        let end = longer.map_or_else(|| places_until(times, hi), |(first, _)| first);
+        let first = match lo {
+            i64::MIN => 0,
+            _ => places_until(&times[..end], lo - 1),
+        };
+        if longer.is_none() {
+            acc = None;
+        }
+        if first < end {
+            let older = monoid.fold(&values[first..end]);
+            acc = Some(match acc.take() {
+                Some(rest) => monoid.combine(&older, &rest),
+                None => older,
+            });
+        }
+        known = (lo <= hi).then_some((first, hi));
+        emit(*index, acc.clone().unwrap_or_else(|| monoid.identity()));
+    }
+}
+
 /// How many of some times, which are in order, are at or before one.
 #[inline]
 fn places_until(times: &[i64], until: i64) -> usize {
@@ -229,10 +284,9 @@ fn places_until(times: &[i64], until: i64) -> usize {
     }
 }
 
-/// Spans with their places: those with equal ends together, from the shortest on. One
-/// function for all monoids: the sort is 14 kB.
-fn by_end(spans: &[Span]) -> Vec<(usize, &Span)> {
-    let mut spans: Vec<(usize, &Span)> = spans.iter().enumerate().collect();
+/// See [`Spans`]. One function for all monoids: the sort is 14 kB.
+fn by_end(spans: &[Span]) -> Vec<(usize, Span)> {
+    let mut spans: Vec<(usize, Span)> = spans.iter().copied().enumerate().collect();
     spans.sort_by_key(|(_, span)| {
         let (lo, hi) = span.interval(0, None);
         (Reverse(hi), Reverse(lo))

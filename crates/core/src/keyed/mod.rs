@@ -20,6 +20,7 @@ mod answering;
 mod blocks;
 mod grid;
 mod keys;
+mod number_columns;
 mod rows_only;
 mod run;
 mod shard;
@@ -30,8 +31,10 @@ mod tree;
 use crate::aggregate::column::Column;
 use crate::aggregate::{AggSpec, Aggregation, Answer, DType, Visitor, plan_few};
 use crate::rolling::{Length, Output, Span};
+pub use answering::Spans;
 pub use grid::Grid;
 pub use keys::KeyColumn;
+pub use number_columns::{NumberColumn, NumberColumns};
 use rows_only::RowsOnly;
 pub use shard::KeyList;
 use sharded::Sharded;
@@ -57,8 +60,11 @@ pub trait Store: Send + Sync {
     /// The answers at query points, by span and aggregation; integers that int64 cannot hold
     /// are missing, as [`Output`] lists them.
     fn query(&self, points: &Points<'_>, spans: &[Span]) -> Answers;
+    /// The answers of [`query`](Store::query) to a few questions; none if one of them is no
+    /// number, or an integer that int64 cannot hold.
+    fn query_numbers(&self, points: &Points<'_>, spans: &Spans) -> Option<NumberColumns>;
     /// The answers of one key at a time, by span.
-    fn ask(&self, key: &[u8], at: i64, spans: &[Span], visit: &mut Visit<'_>);
+    fn ask(&self, key: &[u8], at: i64, spans: &Spans, visit: &mut Visit<'_>);
     /// For each span and query point the time of the first entry of its window, if any.
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>>;
     /// The answers of [`query`](Store::query), and of the same entries for each span and query

@@ -5,9 +5,10 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use hashbrown::DefaultHashBuilder;
 
-use super::answering::{Answering, Point, bounds};
+use super::answering::{Answering, Point, Sink, Spans, answer_one, bounds};
 use super::grid::Grid;
 use super::keys::KeyColumn;
+use super::number_columns::NumberColumns;
 use super::shard::{Gone, Hashed, Incoming, KeyList, Placed, Shard, sort_placed};
 use super::{Answers, EntryList, Points, Request, Rows, Store, Visit};
 use crate::aggregate::Aggregation;
@@ -170,33 +171,89 @@ impl<A: Aggregation<i64>> Sharded<A> {
                 (shard, placed)
             })
             .unzip();
+        let sorted = Spans::new(spans);
         self.filled(spans, &in_order, |filling| {
-            let mut answering = Answering::new(&self.aggregation, spans);
+            let mut answering = Answering::new(&self.aggregation, &sorted);
             for (shard, rows) in shards.iter().zip(&in_order) {
-                let (mut done, mut warmed) = (0, 0);
-                for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
-                    if done >= warmed {
-                        shard.warm(some(&rows[done..]));
-                        warmed = done + ROWS_PER_HOLD;
-                    }
-                    done += of_key.len();
-                    let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
-                    match points.plus {
-                        None => answering.fold_all(shard, number, of_key),
-                        Some(plus) => of_key.iter().for_each(|row| {
-                            let point = Point {
-                                number,
-                                at: row.time(),
-                                plus: Some(&self.entry(plus, row.row())),
-                            };
-                            answering.fold(shard, &point);
-                        }),
-                    }
-                    answering.put(false, filling);
-                }
+                self.answer_shard(&mut answering, shard, (rows, points, 0), filling);
             }
             answering.put(true, filling);
         })
+    }
+
+    /// Answers the rows of a shard, of which the first `warm` were read already.
+    fn answer_shard(
+        &self,
+        answering: &mut Answering<'_, A>,
+        shard: &Shard<A>,
+        (rows, points, warm): (&[Placed], &Points<'_>, usize),
+        sink: &mut dyn Sink,
+    ) {
+        let (mut done, mut warmed) = (0, warm);
+        for of_key in rows.chunk_by(|a, b| a.key() == b.key()) {
+            if done >= warmed {
+                shard.warm(some(&rows[done..]));
+                warmed = done + ROWS_PER_HOLD;
+            }
+            done += of_key.len();
+            let number = Some(of_key[0].key()).filter(|key| *key != NO_KEY);
+            match points.plus {
+                None => answering.fold_all(shard, number, of_key),
+                Some(plus) => of_key.iter().for_each(|row| {
+                    let point = Point {
+                        number,
+                        at: row.time(),
+                        plus: Some(&self.entry(plus, row.row())),
+                    };
+                    answering.fold(shard, &point);
+                }),
+            }
+            answering.put(false, sink);
+        }
+    }
+
+    /// The answers of a few questions, in little memory; the entries of their keys are read
+    /// together.
+    fn numbers(&self, points: &Points<'_>, spans: &Spans) -> NumberColumns {
+        let count = points.keys.len();
+        let hashed = |row| Hashed {
+            hash: self.hasher.hash_one(points.keys.key(row as usize)),
+            row,
+        };
+        let mut hashes: Vec<Hashed> = (0..count as u32).map(hashed).collect();
+        sort_by_shard(&mut hashes);
+        let mut found = Vec::with_capacity(count);
+        let mut placed: Vec<Placed> = Vec::with_capacity(count);
+        let mut shards = Vec::with_capacity(SHARDS.min(count));
+        for rows in hashes.chunk_by(|a, b| shard_of(a.hash) == shard_of(b.hash)) {
+            let shard = read(&self.shards[shard_of(rows[0].hash)]);
+            for some in rows.chunks(ROWS_PER_HOLD) {
+                shard.keys.find_all(points.keys, some, &mut found);
+            }
+            let first = placed.len();
+            let numbered = rows.iter().zip(found.drain(..));
+            placed.extend(numbered.map(|(Hashed { row, .. }, key)| {
+                Placed::new(key.unwrap_or(NO_KEY), points.times[*row as usize], *row)
+            }));
+            sort_few(&mut placed[first..]);
+            shards.push((shard, first..placed.len()));
+        }
+        let together = count <= ROWS_PER_HOLD;
+        if together {
+            for (shard, rows) in &shards {
+                shard.warm(&placed[rows.clone()]);
+            }
+        }
+        let order = placed.iter().map(|row| row.row() as u32).collect();
+        let mut columns = NumberColumns::new(spans.len(), self.request.aggs.len(), order);
+        let mut answering = Answering::new(&self.aggregation, spans);
+        for (shard, rows) in &shards {
+            let warm = if together { rows.len() } else { 0 };
+            let rows = (&placed[rows.clone()], points, warm);
+            self.answer_shard(&mut answering, shard, rows, &mut columns);
+        }
+        answering.put(true, &mut columns);
+        columns
     }
 
     /// Visits all shards after a whole batch.
@@ -206,8 +263,18 @@ impl<A: Aggregation<i64>> Sharded<A> {
     }
 }
 
-/// Sorts entries by key and time. This and the next are functions of no monoid, for each
-/// sort is some kB.
+/// Sorts rows by shard. This and the next are functions of no monoid, for each sort is some
+/// kB.
+fn sort_by_shard(rows: &mut [Hashed]) {
+    rows.sort_unstable_by_key(|row| (shard_of(row.hash), row.row));
+}
+
+/// Sorts rows by key and time.
+fn sort_few(rows: &mut [Placed]) {
+    rows.sort_unstable();
+}
+
+/// Sorts entries by key and time.
 fn sort_gone(gone: &mut [Gone]) {
     gone.sort_unstable_by_key(|gone| (gone.key, gone.time, gone.number));
 }
@@ -309,8 +376,9 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         });
         let in_order: Vec<Vec<Placed>> = in_order.collect();
         let gone = self.gone_by_shard(gone);
+        let sorted = Spans::new(spans);
         self.filled(spans, &in_order, |filling| {
-            let mut answering = Answering::new(&self.aggregation, spans);
+            let mut answering = Answering::new(&self.aggregation, &sorted);
             for ((shard, rows), gone) in self.shards.iter().zip(&in_order).zip(&gone) {
                 for (leaving, coming) in Changes::new(gone, rows) {
                     let mut shard = write(shard);
@@ -335,13 +403,20 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         self.answers(points, spans)
     }
 
-    fn ask(&self, key: &[u8], at: i64, spans: &[Span], visit: &mut Visit<'_>) {
+    fn query_numbers(&self, points: &Points<'_>, spans: &Spans) -> Option<NumberColumns> {
+        let _all = (points.keys.len() > 1).then(|| read(&self.batch));
+        self.numbers(points, spans).finish()
+    }
+
+    fn ask(&self, key: &[u8], at: i64, spans: &Spans, visit: &mut Visit<'_>) {
         let hash = self.hasher.hash_one(key);
         let shard = read(&self.shards[shard_of(hash)]);
         let number = shard.keys.find(hash, key);
+        // A search of its times and the fold of its values wait for memory once.
+        shard.warm(&[Placed::new(number.unwrap_or(NO_KEY), at, 0)]);
         let plus = None;
         let point = Point { number, at, plus };
-        Answering::new(&self.aggregation, spans).answer(&shard, &point, visit);
+        answer_one(&self.aggregation, spans, &shard, &point, visit);
     }
 
     fn first_times(&self, points: &Points<'_>, spans: &[Span]) -> Vec<Vec<Option<i64>>> {
@@ -365,7 +440,8 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         let _all = read(&self.batch);
         let answers = self.answers(points, spans);
         let mut firsts = vec![vec![None; points.keys.len()]; spans.len()];
-        let mut answering = Answering::new(&self.aggregation, &[]);
+        let none = Spans::default();
+        let mut answering = Answering::new(&self.aggregation, &none);
         self.each_key_held(points.keys, |row, shard, number| {
             let plus = points.plus.map(|columns| self.entry(columns, row));
             let point = Point {
