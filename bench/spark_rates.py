@@ -3,8 +3,8 @@
 The same stream with each `emit`, and with an operator without a shard, by turns in
 rotating order: 500,000 rows per micro-batch over 50,000 keys, windows of 1 h and 24 h,
 of each count, sum and max. The operator that does nothing bounds what any other can
-reach: it reads, packs rows by bucket, and reads and writes one state. The goals are parts
-of its rate.
+reach: it reads, packs rows by bucket, and reads and writes one state. The goals are
+parts of its rate.
 
     python -m bench.spark_rates --turns 4 --json record.json
 """

@@ -85,9 +85,9 @@ fn write_metadata(head: &mut [u8], columns: &[NumberColumn<'_>], rows: usize, bo
     let bits = rows.div_ceil(64) * WORD;
     let mut start = 0;
     for column in columns {
-        // Without nulls the bits are there, but nobody is told.
-        let told = if nulls(column, rows) > 0 { bits } else { 0 };
-        for word in [start, told, start + bits, rows * WORD] {
+        // Without nulls the bits lie there unread: a validity buffer of length 0 is none.
+        let validity = if nulls(column, rows) > 0 { bits } else { 0 };
+        for word in [start, validity, start + bits, rows * WORD] {
             writer.u64(word);
         }
         start += bits + rows * WORD;
