@@ -496,6 +496,8 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
     fn check(&self) -> std::result::Result<(), String> {
         self.window.check()?;
         self.waiting.check()?;
+        let monoid = self.window.monoid();
+        self.rest.check(monoid, |at| self.window.partial(at))?;
         let mut waiting = self.waiting.boxed_clone();
         if self.loading {
             return Ok(());

@@ -9,6 +9,7 @@
 //! however long that is. They are made when a window first needs them; evictions drop them
 //! from the front.
 
+use super::super::fifo::join;
 use crate::monoid::Monoid;
 
 /// Invariant: `folds[i]` is the fold of the entries at positions `end - 1 - i` to `end`.
@@ -41,13 +42,27 @@ impl<M: Monoid> Rest<M> {
         }
         while self.folds.len() < end - from {
             let older = partial(end - 1 - self.folds.len());
-            let fold = match self.folds.last() {
-                Some(younger) => monoid.combine(&older, younger),
-                None => older,
-            };
-            self.folds.push(fold);
+            self.folds
+                .push(join(monoid, Some(&older), self.folds.last()));
         }
         self.folds[end - from - 1].clone()
+    }
+
+    pub fn check(
+        &self,
+        monoid: &M,
+        partial: impl Fn(usize) -> M::Partial,
+    ) -> std::result::Result<(), String> {
+        let mut whole: Option<M::Partial> = None;
+        for (behind, fold) in (1..).zip(&self.folds) {
+            let older = partial(self.end - behind);
+            let folded = join(monoid, Some(&older), whole.as_ref());
+            if !monoid.same(fold, &folded) {
+                return Err(format!("a rest of {fold:?} instead of {folded:?}"));
+            }
+            whole = Some(folded);
+        }
+        Ok(())
     }
 
     /// Drops the folds of entries before a position.
