@@ -101,6 +101,10 @@ def main() -> None:
         lambda: windows.query(pick.randrange(given.keys)), 20_000
     )
     figures["ten keys: us"] = percentiles(lambda: windows.query_many(some(10)), 2_000)
+    tables = iter([some(10) for _ in range(2_000)])
+    figures["ten keys, their table at hand: us"] = percentiles(
+        lambda: windows.query_many(next(tables)), 2_000
+    )
     thousand = some(1000)
     figures["thousand keys: us"] = percentiles(lambda: windows.query_many(thousand), 50)
     figures["one key beside a writer: us"] = beside_a_writer(windows, given.keys, pick)

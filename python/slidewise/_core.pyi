@@ -244,7 +244,12 @@ class KeyedStore:
         self, question: Question, key: object, at: int
     ) -> dict[str, Any] | None: ...
     def ask_few(
-        self, question: Question, keys: Sequence[object], at: int
+        self,
+        question: Question,
+        columns: Sequence[object],
+        places: Sequence[int],
+        at: int,
+        leads: bool,
     ) -> bytes | None: ...
     def ask_many(
         self, question: Question, keys: Sequence[object], times: object

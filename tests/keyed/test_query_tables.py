@@ -42,3 +42,64 @@ def test_results_are_appended_to_any_table_of_keys() -> None:
         windows.query_many(keys.append_column("n_5", keys["j"]))
     with pytest.raises(sw.SpecError, match="no column 'k'"):
         windows.query_many(keys.drop_columns("k"))
+
+
+def text_of(kind: pa.DataType) -> pa.Array:
+    """Text, some of it missing, behind rows that are cut off."""
+    return pa.array(["cut", "a", None, "", "über", "a"], kind).slice(1)
+
+
+COLUMNS = {
+    "string": text_of(pa.string()),
+    "large_string": text_of(pa.large_string()),
+    "binary": text_of(pa.string()).cast(pa.binary()),
+    "large_binary": text_of(pa.string()).cast(pa.large_binary()),
+    "int8": pa.array([9, 1, None, 3, 4, 5], pa.int8()).slice(1),
+    "uint64": pa.array([9, 1, 2, 3, 4, 2**64 - 1], pa.uint64()).slice(1),
+    "float16": pa.array([1, 2, None, 4, 5], pa.float16()),
+    "float32": pa.array([1.5, None, 3, 4, 5], pa.float32()),
+    "decimal": pa.array([1, 2, None, 4, 5], pa.decimal128(9, 2)),
+    "wide decimal": pa.array([1, 2, None, 4, 5], pa.decimal256(50, 2)),
+    "timestamp": pa.array([1, 2, None, 4, 5], pa.timestamp("us", "Europe/Berlin")),
+    "date32": pa.array([1, 2, None, 4, 5], pa.date32()),
+    "date64": pa.array([0, 86_400_000, None, 0, 0], pa.date64()),
+    "time32": pa.array([1, 2, None, 4, 5], pa.time32("ms")),
+    "duration": pa.array([1, 2, None, 4, 5], pa.duration("ns")),
+    "interval": pa.array(
+        [(1, 2, 3), None] * 2 + [(1, 2, 3)], pa.month_day_nano_interval()
+    ),
+    "fixed binary": pa.array([b"ab", None, b"cd", b"ef", b"gh"], pa.binary(2)),
+    "bool": pa.array([True, None, False, True, False]),
+    "null": pa.nulls(5),
+    "list": pa.array([[1], None, [], [2, 3], [4]]),
+    "struct": pa.array([{"a": 1}, None, {"a": 2}, {"a": 3}, {"a": None}]),
+    "dictionary": pa.array([*"abcab"]).dictionary_encode(),
+    "view": pa.array([*"abcab"], pa.string_view()),
+    "run ends": pa.RunEndEncodedArray.from_arrays([2, 5], ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_of_all_types_stay_as_they_are(name: str) -> None:
+    """Beside the keys and before them, whole and in a slice; their fields, too."""
+    windows = sw.KeyedWindows(on="t", by="k", windows=9, aggs={"x": sw.sum("x")})
+    windows.ingest(pa.table({"t": [1, 2], "k": [1, 2], "x": [1, 2]}))
+    column = COLUMNS[name]
+    fields = [
+        pa.field("column", column.type, metadata={"of": name}),
+        pa.field("k", pa.int64(), nullable=False),
+        pa.field("again", column.type),
+    ]
+    schema = pa.schema(fields, {"of": "table"})
+    table = pa.table([column, pa.array([1, 2, 3, 1, 2]), column], schema=schema)
+    for part, sums in (
+        (table, [1, 2, None, 1, 2]),
+        (table.slice(1), [2, None, 1, 2]),
+        (table.slice(2, 1), [None]),
+        (table.slice(5), []),
+    ):
+        found = windows.query_many(part)
+        found.validate(full=True)
+        assert found["x_9"].to_pylist() == sums
+        assert found.drop_columns("x_9").equals(part)
+        assert found.drop_columns("x_9").schema.equals(schema, check_metadata=True)

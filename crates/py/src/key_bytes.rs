@@ -37,6 +37,13 @@ impl KeyBytes {
         Self::encode(&columns, rows)
     }
 
+    /// Keys of arrays of equal length, of which there is one at least.
+    pub(crate) fn of_arrays(columns: impl Iterator<Item = ArrayRef>) -> PyResult<Self> {
+        let columns: Vec<Encoder> = columns.map(Encoder::new).collect::<PyResult<_>>()?;
+        let rows = columns.first().map_or(0, |column| column.array.len());
+        Self::encode(&columns, rows)
+    }
+
     fn encode(columns: &[Encoder], rows: usize) -> PyResult<Self> {
         let mut keys = Self::default();
         keys.offsets.reserve_exact(rows + 1);

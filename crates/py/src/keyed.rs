@@ -1,6 +1,6 @@
 //! `_core.KeyedStore`: the entries of many keys, Arrow columns in and out.
 
-use arrow_array::{BooleanArray, Int64Array, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, UInt32Array, make_array};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -288,22 +288,37 @@ impl KeyedStore {
     }
 
     /// The answers for a few keys at a time: a record batch as a message of Arrow IPC, without
-    /// its schema; `None` if an integer does not fit.
+    /// its schema; `None` if an integer does not fit. `places` of the columns are the keys. The
+    /// columns come first if `leads`, which those of numbers, times, text and binary can.
     fn ask_few<'py>(
         &self,
         py: Python<'py>,
         question: &Question,
-        keys: Vec<Bound<'_, PyAny>>,
+        columns: Vec<Bound<'_, PyAny>>,
+        places: Vec<usize>,
         at: i64,
+        leads: bool,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let keys = KeyBytes::read_all(&keys)?;
+        let array = |column| Ok(make_array(import(column)?));
+        let mut columns: Vec<ArrayRef> = columns.iter().map(array).collect::<PyResult<_>>()?;
+        if !places.iter().all(|at| *at < columns.len()) {
+            return Err(PyValueError::new_err("keys without a column"));
+        }
+        let rows = columns.first().map_or(0, Array::len);
+        if columns.iter().any(|column| column.len() != rows) {
+            return Err(PyValueError::new_err("columns differ in length"));
+        }
+        let keys = KeyBytes::of_arrays(places.iter().map(|at| ArrayRef::clone(&columns[*at])))?;
+        if !leads {
+            columns.clear();
+        }
         let times = vec![at; keys.view().len()];
         let numbers = py.detach(|| {
             let (keys, times, plus) = (keys.view(), &times[..], None);
             let points = Points { keys, times, plus };
             self.store.query_numbers(&points, &question.sorted)
         });
-        let numbers = numbers.map(|numbers| question.message(py, &numbers));
+        let numbers = numbers.map(|numbers| question.message(py, &columns, &numbers));
         numbers.transpose()
     }
 

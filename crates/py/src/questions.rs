@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use arrow_array::ArrayRef;
 use arrow_schema::Fields;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -56,10 +57,12 @@ impl Question {
         self.blank.bind(py).copy()
     }
 
-    /// The answers in the order of the names as a record batch, without its schema.
+    /// Some columns, then the answers in the order of the names, as a record batch without its
+    /// schema.
     pub(crate) fn message<'py>(
         &self,
         py: Python<'py>,
+        leading: &[ArrayRef],
         numbers: &NumberColumns,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let by_window = self.names.iter().enumerate();
@@ -68,7 +71,7 @@ impl Question {
             named.map(move |(agg, _)| numbers.column(window, agg))
         });
         let columns: Vec<NumberColumn<'_>> = columns.collect();
-        message(py, &columns, numbers.rows())
+        message(py, leading, &columns, numbers.rows())
     }
 
     /// The answers by window and aggregation as a record batch with their names; `None` if an

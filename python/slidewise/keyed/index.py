@@ -24,7 +24,7 @@ from slidewise.spec.spec import WindowSpec
 from slidewise.table.encoding import ValueColumns
 from slidewise.table.kernel_call import KernelCall, QueryPoints
 
-__all__ = ["EARLIEST", "LATEST", "Index"]
+__all__ = ["EARLIEST", "LATEST", "Index", "Plain"]
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1
 # Aggregations whose results are the answers of the kernel, if their types are the same.
@@ -54,13 +54,6 @@ class Plain:
     names: list[str]
     schema: pa.Schema
     alike: list[Result]
-
-    def answers_to_few(self, keys: list[pa.Array], tick: int) -> pa.RecordBatch | None:
-        """As `answers`, at one time; all results are in one piece of memory."""
-        found = self.store.ask_few(self.question, keys, tick)
-        if found is None:
-            return None
-        return pa.ipc.read_record_batch(pa.py_buffer(found), self.schema)
 
     def answers(self, keys: list[pa.Array], ticks: pa.Array) -> pa.RecordBatch | None:
         """The results at keys and times; None if an integer does not fit."""

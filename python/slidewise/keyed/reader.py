@@ -21,7 +21,7 @@ from slidewise.frames.arrow import append_batch
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import TIME, int64_view
 from slidewise.keyed.horizon import Horizon, has_no_length
-from slidewise.keyed.index import EARLIEST
+from slidewise.keyed.index import EARLIEST, Plain
 from slidewise.keyed.query import Query
 from slidewise.keyed.questions import Questions
 from slidewise.keyed.shard_state import ShardState
@@ -77,6 +77,23 @@ class Answers:
         return dict(pairs)
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the tables of one schema are asked about.
+
+    Attributes:
+        read: The columns that are read, by their places in the table.
+        keys: The places of the keys among these, in the order of `by=`.
+        schema: That of the answers.
+        leads: Whether the answers begin with the columns of the table.
+    """
+
+    read: list[int]
+    keys: list[int]
+    schema: pa.Schema
+    leads: bool
+
+
 class Reader(Protocol):
     """What answers questions to a stream."""
 
@@ -113,9 +130,8 @@ class FoldReader:
         horizon = Horizon(self.query, shard.kept, None)
         self._longest = max(map(horizon.leaving, shard.windows), default=0)
         self._asks = self.index.plain(shard.windows)
-        # That of the table asked about last, and where its keys are; None if it is not
-        # as it should be.
-        self._known: tuple[pa.Schema, list[int] | None] | None = None
+        # For the table asked about last; None if it is not as it should be.
+        self._known: tuple[pa.Schema, Layout | None] | None = None
 
     def earliest(self, evicted: int | None) -> int:
         """The earliest time at which all rows of the windows of the Spec are kept.
@@ -163,23 +179,40 @@ class FoldReader:
         if self._asks is None or not 0 < table.num_rows <= _FEW:
             return None
         schema, known = table.schema, self._known
-        if known is None or not schema.equals(known[0]):
-            known = self._known = schema, self._places(schema, self._asks.names)
-        places, batches = known[1], table.to_batches()
-        if places is None or len(batches) != 1:
+        if known is None or not schema.equals(known[0], check_metadata=True):
+            known = self._known = schema, self._layout(schema, self._asks)
+        layout, batches = known[1], table.to_batches()
+        if layout is None or len(batches) != 1:
             return None
-        keys = [batches[0].column(at) for at in places]
-        found = self._asks.answers_to_few(keys, tick)
-        return None if found is None else append_batch(table, found)
+        asks, batch = self._asks, batches[0]
+        found = asks.store.ask_few(
+            asks.question,
+            [batch.column(at) for at in layout.read],
+            layout.keys,
+            tick,
+            layout.leads,
+        )
+        if found is None:
+            return None
+        answers = pa.ipc.read_record_batch(pa.py_buffer(found), layout.schema)
+        if layout.leads:
+            return pa.Table.from_batches([answers])
+        return append_batch(table, answers)
 
-    def _places(self, schema: pa.Schema, results: list[str]) -> list[int] | None:
-        """Where the keys are; None if types differ from the state's, or names clash."""
+    def _layout(self, schema: pa.Schema, asks: Plain) -> Layout | None:
+        """How a table is asked about; None if its types differ from the state's."""
         names, by = schema.names, self.query.spec.by
         kinds = dict(zip(names, schema.types, strict=True))
         held = [(name, self.query.leaf.field(name).type) for name in by]
         right = by and all(kinds.get(name) == kind for name, kind in held)
-        apart = len(names) == len(kinds) and kinds.keys().isdisjoint(results)
-        return [names.index(name) for name in by] if right and apart else None
+        apart = len(names) == len(kinds) and kinds.keys().isdisjoint(asks.names)
+        if not right or not apart:
+            return None
+        places = [names.index(name) for name in by]
+        if not all(map(_is_copied, schema.types)):
+            return Layout(places, list(range(len(by))), asks.schema, leads=False)
+        both = pa.schema([*schema, *asks.schema], schema.metadata)
+        return Layout(list(range(len(names))), places, both, leads=True)
 
     def answer(
         self,
@@ -369,6 +402,22 @@ def named_by(asked: Questions, query: Query) -> Callable[[int], str]:
         return describe_row(rows, row, query.spec_of_points, "query")
 
     return name
+
+
+def _is_copied(kind: pa.DataType) -> bool:
+    """Whether `ask_few` copies columns of a type, which is faster than to append to."""
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal128(kind)
+        or (types.is_temporal(kind) and not types.is_interval(kind))
+        or types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_fixed_size_binary(kind)
+    )
 
 
 def _numbers(count: int) -> pa.Array:

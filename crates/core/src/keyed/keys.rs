@@ -69,12 +69,22 @@ impl Keys {
     /// of them first, and compared then: so memory is waited for once, not row by row.
     pub fn find_all(&self, keys: KeyColumn<'_>, rows: &[Hashed], found: &mut Vec<Option<u32>>) {
         let first = found.len();
+        self.find_near(rows, found);
+        self.confirm(keys, rows, &mut found[first..]);
+    }
+
+    /// The first half of `find_all`: the numbers of keys with the same tag.
+    pub fn find_near(&self, rows: &[Hashed], found: &mut Vec<Option<u32>>) {
         found.extend(rows.iter().map(|row| {
             let tag = row.hash as u32;
             let near = self.table.find(spread(tag), |(held, _)| *held == tag);
             near.map(|(_, number)| *number)
         }));
-        for (row, found) in rows.iter().zip(&mut found[first..]) {
+    }
+
+    /// The second half: of the same rows, which of these are their keys.
+    pub fn confirm(&self, keys: KeyColumn<'_>, rows: &[Hashed], found: &mut [Option<u32>]) {
+        for (row, found) in rows.iter().zip(found) {
             let key = keys.key(row.row as usize);
             if found.is_some_and(|number| !are_equal(self.key(number), key)) {
                 *found = self.find(row.hash, key);

@@ -223,20 +223,26 @@ impl<A: Aggregation<i64>> Sharded<A> {
         let mut hashes: Vec<Hashed> = (0..count as u32).map(hashed).collect();
         sort_by_shard(&mut hashes);
         let mut found = Vec::with_capacity(count);
-        let mut placed: Vec<Placed> = Vec::with_capacity(count);
         let mut shards = Vec::with_capacity(SHARDS.min(count));
+        // Each step for all keys, so that they wait for memory together.
         for rows in hashes.chunk_by(|a, b| shard_of(a.hash) == shard_of(b.hash)) {
             let shard = read(&self.shards[shard_of(rows[0].hash)]);
-            for some in rows.chunks(ROWS_PER_HOLD) {
-                shard.keys.find_all(points.keys, some, &mut found);
-            }
-            let first = placed.len();
-            let numbered = rows.iter().zip(found.drain(..));
+            let first = found.len();
+            shard.keys.find_near(rows, &mut found);
+            shards.push((shard, first..found.len()));
+        }
+        for (shard, rows) in &shards {
+            shard.warm_heads(&found[rows.clone()]);
+        }
+        let mut placed: Vec<Placed> = Vec::with_capacity(count);
+        for (shard, rows) in &shards {
+            let (of_shard, found) = (&hashes[rows.clone()], &mut found[rows.clone()]);
+            shard.keys.confirm(points.keys, of_shard, found);
+            let numbered = of_shard.iter().zip(found);
             placed.extend(numbered.map(|(Hashed { row, .. }, key)| {
                 Placed::new(key.unwrap_or(NO_KEY), points.times[*row as usize], *row)
             }));
-            sort_few(&mut placed[first..]);
-            shards.push((shard, first..placed.len()));
+            sort_few(&mut placed[rows.clone()]);
         }
         let together = count <= ROWS_PER_HOLD;
         if together {

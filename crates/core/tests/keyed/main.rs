@@ -12,7 +12,7 @@ use common::Random;
 use common::script::seeds;
 use slidewise_core::aggregate::column::{Column, Validity, Values};
 use slidewise_core::aggregate::{AggSpec, DType, Kind};
-use slidewise_core::keyed::{EntryList, KeyColumn, Points, Store, store};
+use slidewise_core::keyed::{EntryList, KeyColumn, NumberColumns, Points, Spans, Store, store};
 use slidewise_core::rolling::{Closed, Length, Output, QueryPoints, Request, Span, rolling};
 
 /// Rows of all keys, in order of arrival.
@@ -233,6 +233,40 @@ fn compare(ours: &[Vec<Output>], theirs: &[Vec<Output>], what: &str) {
     }
 }
 
+/// The bits of a column of numbers that fit, and which are there; none for others.
+fn bits_of(output: &Output) -> Option<Vec<Option<u64>>> {
+    let (bits, valid): (Vec<u64>, _) = match output {
+        Output::I64 { beyond, .. } if !beyond.is_empty() => return None,
+        Output::I64 { values, valid, .. } => (values.iter().map(|v| *v as u64).collect(), valid),
+        Output::F64 { values, valid } => (values.iter().map(|v| v.to_bits()).collect(), valid),
+        _ => return None,
+    };
+    let there = |row: usize| valid.bytes[row / 8] >> (row % 8) & 1 == 1;
+    let rows = bits.into_iter().enumerate();
+    Some(rows.map(|(row, bits)| there(row).then_some(bits)).collect())
+}
+
+/// Numbers are those of the whole columns, to the last bit.
+fn compare_numbers(ours: Option<NumberColumns>, theirs: &[Vec<Output>], what: &str) {
+    let columns = theirs.iter().map(|of_span| of_span.iter().map(bits_of));
+    let columns: Option<Vec<Vec<_>>> = columns.map(Iterator::collect).collect();
+    let (Some(ours), Some(columns)) = (&ours, &columns) else {
+        assert_eq!(ours.is_some(), columns.is_some(), "{what}");
+        return;
+    };
+    for (span, columns) in columns.iter().enumerate() {
+        for (agg, expected) in columns.iter().enumerate() {
+            let column = ours.column(span, agg);
+            let there = |row: usize| column.valid[row / 64] >> (row % 64) & 1 == 1;
+            let rows = column.values.iter().enumerate();
+            let found: Vec<Option<u64>> = rows
+                .map(|(row, bits)| there(row).then_some(*bits))
+                .collect();
+            assert_eq!(&found, expected, "{what}, span {span}, aggregation {agg}");
+        }
+    }
+}
+
 /// A batch: mostly in order, some rows late, many of equal time.
 fn batch(random: &mut Random, now: &mut i64, keys: u64, rows: u64) -> Rows {
     let mut batch = Rows::default();
@@ -279,7 +313,7 @@ fn answers_are_those_of_a_table() {
             };
             let spans: Vec<Span> = (0..4).map(|_| any_span()).collect();
             // Many times of a key share folds.
-            let count = [1, 30, 1500][random.below(3) as usize];
+            let count = [1, 10, 30, 64, 65, 1500][random.below(6) as usize];
             let asked: Vec<u32> = (0..count).map(|_| random.below(keys + 2) as u32).collect();
             let at = |_| now + 50 - random.below(400) as i64;
             let times: Vec<i64> = (0..count).map(at).collect();
@@ -288,6 +322,8 @@ fn answers_are_those_of_a_table() {
             let ours = held.query(&points, &spans);
             let theirs = expected(&all, (&asked, &times), aggs, &spans, width);
             compare(&ours, &theirs, &format!("script {script}, {aggs:?}"));
+            let numbers = held.query_numbers(&points, &Spans::new(&spans));
+            compare_numbers(numbers, &ours, &format!("script {script}, {aggs:?}"));
         }
     }
 }

@@ -201,6 +201,13 @@ impl<M: Monoid> Shard<M> {
         self.heads.len()
     }
 
+    /// Reads where the entries of keys are, likewise.
+    pub fn warm_heads(&self, numbers: &[Option<u32>]) {
+        let heads = numbers.iter().flatten();
+        let seen = heads.fold(0, |seen, number| seen ^ self.heads[*number as usize].last);
+        std::hint::black_box(seen);
+    }
+
     /// Reads the entries of the keys of some rows, which are needed next. One key is read
     /// while others are on their way from memory; what is done with each afterwards is too
     /// long for that.
