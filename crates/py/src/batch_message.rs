@@ -18,8 +18,10 @@
 //! ```
 
 use std::borrow::Cow;
+use std::ops::Sub;
 
 use arrow_array::{Array, ArrayRef};
+use arrow_buffer::{ArrowNativeType, ToByteSlice};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use pyo3::exceptions::PyTypeError;
@@ -100,24 +102,12 @@ fn buffers_of(data: &ArrayData) -> PyResult<Given<'_>> {
     }
     let width = match data.data_type() {
         DataType::Utf8 | DataType::Binary => {
-            let ends = &data.buffer::<i32>(0)[..=rows];
-            let first = ends[0];
-            let starts = ends.iter().flat_map(|end| (end - first).to_ne_bytes());
-            let text = &data.buffers()[1].as_slice()[first as usize..ends[rows] as usize];
-            return Ok((
-                nulls,
-                vec![valid, starts.collect::<Vec<u8>>().into(), text.into()],
-            ));
+            let (starts, text) = text_of::<i32>(data);
+            return Ok((nulls, vec![valid, starts, text]));
         }
         DataType::LargeUtf8 | DataType::LargeBinary => {
-            let ends = &data.buffer::<i64>(0)[..=rows];
-            let first = ends[0];
-            let starts = ends.iter().flat_map(|end| (end - first).to_ne_bytes());
-            let text = &data.buffers()[1].as_slice()[first as usize..ends[rows] as usize];
-            return Ok((
-                nulls,
-                vec![valid, starts.collect::<Vec<u8>>().into(), text.into()],
-            ));
+            let (starts, text) = text_of::<i64>(data);
+            return Ok((nulls, vec![valid, starts, text]));
         }
         DataType::FixedSizeBinary(width) => Some(*width as usize),
         other => other.primitive_width(),
@@ -128,6 +118,17 @@ fn buffers_of(data: &ArrayData) -> PyResult<Given<'_>> {
     };
     let values = &data.buffers()[0].as_slice()[from * width..(from + rows) * width];
     Ok((nulls, vec![valid, values.into()]))
+}
+
+/// The offsets of text or binary, from 0 on, and what lies between them.
+fn text_of<O: ArrowNativeType + Sub<Output = O>>(
+    data: &ArrayData,
+) -> (Cow<'_, [u8]>, Cow<'_, [u8]>) {
+    let ends = &data.buffer::<O>(0)[..=data.len()];
+    let (first, last) = (ends[0], ends[data.len()]);
+    let offsets: Vec<O> = ends.iter().map(|end| *end - first).collect();
+    let text = &data.buffers()[1].as_slice()[first.as_usize()..last.as_usize()];
+    (offsets.to_byte_slice().to_vec().into(), text.into())
 }
 
 fn write_metadata(

@@ -48,11 +48,7 @@ impl<M: Monoid> Rest<M> {
         self.folds[end - from - 1].clone()
     }
 
-    pub fn check(
-        &self,
-        monoid: &M,
-        partial: impl Fn(usize) -> M::Partial,
-    ) -> std::result::Result<(), String> {
+    pub fn check(&self, monoid: &M, partial: impl Fn(usize) -> M::Partial) -> Result<(), String> {
         let mut whole: Option<M::Partial> = None;
         for (behind, fold) in (1..).zip(&self.folds) {
             let older = partial(self.end - behind);
