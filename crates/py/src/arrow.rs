@@ -2,7 +2,10 @@
 
 use std::ptr::NonNull;
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, UInt32Array, make_array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, UInt32Array, make_array,
+};
+use arrow_buffer::BooleanBuffer;
 use arrow_data::ArrayData;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::DataType;
@@ -50,6 +53,19 @@ pub(crate) fn import_codes(object: &Bound<'_, PyAny>) -> PyResult<UInt32Array> {
         DataType::UInt32 if data.null_count() == 0 => Ok(data.into()),
         _ => Err(PyTypeError::new_err("groups must be uint32 without nulls")),
     }
+}
+
+/// Where booleans are true.
+pub(crate) fn import_flags(object: &Bound<'_, PyAny>) -> PyResult<BooleanBuffer> {
+    let data = import(object)?;
+    if *data.data_type() != DataType::Boolean {
+        return Err(PyTypeError::new_err("flags must be booleans"));
+    }
+    let flags = BooleanArray::from(data);
+    Ok(match flags.nulls() {
+        Some(nulls) => flags.values() & nulls.inner(),
+        None => flags.values().clone(),
+    })
 }
 
 /// A column of int64 or float64, kept alive while the core reads it.

@@ -1,9 +1,11 @@
 //! Keys of rows and query points: time, group and arrival.
 
 use arrow_array::{Array, Int64Array, UInt32Array};
+use arrow_buffer::BooleanBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use slidewise_core::rolling::delta_windows::delta_starts;
+use slidewise_core::rolling::flag_windows::Since;
 use slidewise_core::rolling::hop_windows::{self, Hop, Refusal, WindowList};
 use slidewise_core::rolling::{QueryPoints, SortLayout as CoreLayout};
 
@@ -165,6 +167,13 @@ impl SortLayout {
         }
         Err(PyValueError::new_err("this is the layout of another table"))
     }
+
+    /// The flags of its rows; null is none.
+    fn import_flags(&self, flags: &Bound<'_, PyAny>) -> PyResult<BooleanBuffer> {
+        let flags = crate::arrow::import_flags(flags)?;
+        self.check(flags.len())?;
+        Ok(flags)
+    }
 }
 
 #[pymethods]
@@ -180,6 +189,37 @@ impl SortLayout {
             ArrowArray::new(Int64Array::from(positions).into()),
             ArrowArray::new(Int64Array::from(rows).into()),
         )
+    }
+
+    /// The first position of the group of each position.
+    fn begins(&self) -> ArrowArray {
+        ArrowArray::new(Int64Array::from(self.0.begins()).into())
+    }
+
+    /// Where the window of each position begins: with the last row with a flag ("landmark"),
+    /// behind the last one before ("until"), or behind the last one ("open").
+    fn flag_starts(&self, flags: &Bound<'_, PyAny>, kind: &str) -> PyResult<ArrowArray> {
+        let flags = self.import_flags(flags)?;
+        let since = match kind {
+            "landmark" => Since::Flag,
+            "until" => Since::BehindEarlier,
+            "open" => Since::Behind,
+            _ => return Err(PyValueError::new_err(format!("no flags begin {kind:?}"))),
+        };
+        let starts = self.0.flag_starts(flags.set_indices(), since);
+        Ok(ArrowArray::new(Int64Array::from(starts).into()))
+    }
+
+    /// The positions of the rows with a flag.
+    fn flagged(&self, flags: &Bound<'_, PyAny>) -> PyResult<ArrowArray> {
+        let flags = self.import_flags(flags)?;
+        let positions = self.0.flagged(flags.set_indices());
+        Ok(ArrowArray::new(Int64Array::from(positions).into()))
+    }
+
+    /// The layout of the same rows whose times are their positions.
+    fn by_position(&self) -> Self {
+        Self(self.0.by_position(), self.1)
     }
 }
 

@@ -49,6 +49,7 @@ class Positions:
     ) -> None:
         self._times = times
         self._groups = groups
+        self._layout = layout
         self._column = column
         self._keys = keys
         # The position of each row, and the row at each position.
@@ -63,10 +64,7 @@ class Positions:
     @cached_property
     def begins(self) -> pa.Array:
         """The first position of the key of each position."""
-        if self._groups is None:
-            return pa.repeat(pa.scalar(0, _INT64), len(self.rows))
-        groups = self._groups.take(self.rows)
-        return self._last_where(pc.not_equal(groups, _behind(groups, None)))
+        return pa.array(self._layout.begins())
 
     def starts(self, window: WindowSpec) -> pa.Array:
         """Where the window begins that ends at each position.
@@ -74,15 +72,9 @@ class Positions:
         Raises:
             SpecError: If the column of the window does not suit it.
         """
-        if window.kind == "landmark":
-            return self._since(self._flags(window.column))
-        if window.kind == "until":
-            return self._since(_behind(self._flags(window.column), False))
-        if window.kind == "open":
-            behind = pc.add(self.numbers, 1)
+        if window.kind in ("landmark", "until", "open"):
             flags = self._flags(window.column)
-            begin = pc.cumulative_max(pc.if_else(flags, behind, pa.scalar(0, _INT64)))
-            return pc.max_element_wise(begin, self.begins)
+            return pa.array(self._layout.flag_starts(flags, window.kind))
         if window.kind == "rows":
             first = pc.subtract(self.numbers, min(window.length, len(self.rows)) - 1)
             return pc.max_element_wise(first, self.begins)
@@ -95,14 +87,12 @@ class Positions:
     def ends(self, window: WindowSpec) -> pa.Array:
         """The positions at which windows of `hopping` end."""
         if window.kind == "until":
-            closes = self._flags(window.column)
-        else:
-            count = pc.add(pc.subtract(self.numbers, self.begins), 1)
-            whole = pc.multiply(
-                pc.divide(count, window.every_rows), pa.scalar(window.every_rows)
-            )
-            closes = pc.equal(count, whole)
-        return self.numbers.filter(closes)
+            return pa.array(self._layout.flagged(self._flags(window.column)))
+        count = pc.add(pc.subtract(self.numbers, self.begins), 1)
+        whole = pc.multiply(
+            pc.divide(count, window.every_rows), pa.scalar(window.every_rows)
+        )
+        return self.numbers.filter(pc.equal(count, whole))
 
     def at(self, ticks: pa.Array, groups: pa.Array | None, threads: int) -> pa.Array:
         """The last position of a key up to each time; null where it has none.
@@ -128,18 +118,8 @@ class Positions:
         own = pc.equal(self._groups.take(self.rows.take(last)), groups)
         return pc.if_else(own, last, None)
 
-    def _since(self, marks: pa.Array) -> pa.Array:
-        """The last position that is marked, or else the first of the key."""
-        return pc.max_element_wise(self._last_where(marks), self.begins)
-
-    def _last_where(self, marks: pa.Array) -> pa.Array:
-        """The last position up to each where the mask is not false; 0 before it."""
-        return pc.cumulative_max(
-            pc.if_else(pc.fill_null(marks, True), self.numbers, pa.scalar(0, _INT64))
-        )
-
     def _flags(self, name: str) -> pa.Array:
-        """Where a column of booleans is true, by position; null is not true.
+        """A column of flags, by row.
 
         Raises:
             SpecError: If it is not of booleans.
@@ -152,7 +132,7 @@ class Positions:
                 f"column {name!r} holds {column.type}, not booleans: a flag is true, "
                 "false or null, such as the result of a comparison"
             )
-        return pc.fill_null(column, False).take(self.rows)
+        return column
 
     def _delta_starts(self, window: WindowSpec) -> pa.Array:
         column = decode_dictionary(self._column(window.column))
@@ -173,12 +153,6 @@ class Positions:
             f"{f' of {key}' if key else ''}: sw.delta needs a column that does not "
             f"fall in order of {self._times.name!r}"
         )
-
-
-def _behind(column: pa.Array, first: object) -> pa.Array:
-    """Each value one position later."""
-    head = pa.array([first] if len(column) else [], column.type)
-    return pa.concat_arrays([head, column.slice(0, max(len(column) - 1, 0))])
 
 
 def _comparable(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int | float]:

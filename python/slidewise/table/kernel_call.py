@@ -143,6 +143,11 @@ class KernelCall:
         return _core.sort_rows(self.rows, self.threads)
 
     @cached_property
+    def layout_by_position(self) -> _core.SortLayout:
+        """The same of rows whose times are their positions."""
+        return self.layout.by_position()
+
+    @cached_property
     def positions(self) -> Positions:
         """The rows in that order."""
         keys, column = self.key_columns, self.source.column
@@ -228,7 +233,10 @@ class KernelCall:
         at = None if points is None else points.columns
         history = self._history if points is None else 0
         by_position = points is not None and points.by_position
-        rows = (self.positions.of_rows, self.groups, None) if by_position else self.rows
+        rows, layout = self.rows, self.layout if self.spec.is_hopping else None
+        if by_position:
+            rows = (self.positions.of_rows, self.groups, None)
+            layout = self.layout_by_position
         self._compute_custom(windows, rows, at, history)
         raises = self.spec.overflow == "raise"
         try:
@@ -243,7 +251,7 @@ class KernelCall:
                 history,
                 self._row_partials,
                 self.threads,
-                self.layout if self.spec.is_hopping and not by_position else None,
+                layout,
                 # `min_rows` makes some results null, even if they overflow.
                 raises and self.spec.min_rows <= 1,
             )

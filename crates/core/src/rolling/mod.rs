@@ -20,6 +20,7 @@
 pub mod as_of;
 pub mod delta_windows;
 mod filling;
+pub mod flag_windows;
 pub mod frame_bounds;
 mod holistic;
 pub mod hop_windows;

@@ -26,7 +26,7 @@ pub(super) struct Table<'a> {
 
 /// The query points of a request, sorted by group and time.
 struct PermutedPoints<'a> {
-    permutation: Permutation,
+    permutation: Cow<'a, Permutation>,
     times: Cow<'a, [i64]>,
     since: Option<Cow<'a, [i64]>>,
     arrival: Option<Cow<'a, [i64]>>,
@@ -67,9 +67,16 @@ impl<'a> Table<'a> {
         let columns = request.columns.iter();
         let columns = columns.map(|column| rows.column(column, scope));
         let columns = columns.collect::<Result<_, _>>()?;
-        let points = request
-            .at
-            .map(|query_points| PermutedPoints::new(&query_points, count, by_time, scope));
+        let points = request.at.map(|query_points| {
+            let order = if query_points.are_rows(request) {
+                (rows.clone(), times.clone())
+            } else {
+                let (groups, times) = (query_points.groups, query_points.times);
+                let made = Permutation::new(groups, times, count, by_time, scope)?;
+                (Cow::Owned(made.0), made.1)
+            };
+            PermutedPoints::new(&query_points, order, scope)
+        });
         let arrival = request.arrival.map(|arrival| rows.permute(arrival, scope));
         Ok(Self {
             request: *request,
@@ -83,9 +90,8 @@ impl<'a> Table<'a> {
 
     /// The permutation of the answers.
     fn permutation(&self) -> &Permutation {
-        self.points
-            .as_ref()
-            .map_or(&self.rows, |points| &points.permutation)
+        let points = self.points.as_ref();
+        points.map_or(&self.rows, |points| &points.permutation)
     }
 
     #[cfg_attr(not(debug_assertions), inline)]
@@ -130,7 +136,7 @@ impl<'a> Table<'a> {
             points,
             ..
         } = self;
-        let permutation = points.map_or(rows, |points| Cow::Owned(points.permutation));
+        let permutation = points.map_or(rows, |points| points.permutation);
         // Frees the sorted copies before the results are copied.
         drop((times, arrival, read));
         let positions = AnswerPositions::new(permutation.ranks.as_deref(), &sizes);
@@ -210,17 +216,9 @@ impl<'a> Table<'a> {
 impl<'a> PermutedPoints<'a> {
     fn new(
         query_points: &QueryPoints<'a>,
-        count: usize,
-        by_time: bool,
+        (permutation, times): (Cow<'a, Permutation>, Cow<'a, [i64]>),
         scope: &mut ThreadScope<'_>,
     ) -> Result<Self, Error> {
-        let (permutation, times) = Permutation::new(
-            query_points.groups,
-            query_points.times,
-            count,
-            by_time,
-            scope,
-        )?;
         let mut permute = |keys: Option<&'a [i64]>| {
             let keys = keys.map(|keys| permutation.permute(keys, scope));
             keys.transpose()

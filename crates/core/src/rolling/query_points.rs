@@ -33,6 +33,15 @@ impl<'a> QueryPoints<'a> {
         }
     }
 
+    /// Whether these are the rows of a request, in the same memory.
+    pub(super) fn are_rows<T>(&self, request: &Request<'_, T>) -> bool {
+        let groups = match (self.groups, request.groups) {
+            (Some(own), Some(theirs)) => std::ptr::eq(own, theirs),
+            (own, theirs) => own.is_none() && theirs.is_none(),
+        };
+        groups && std::ptr::eq(self.times, request.times)
+    }
+
     /// The window of a query point as an interval closed at both ends; empty if they cross.
     pub(super) fn interval(&self, row: usize, span: Span) -> (i128, i128) {
         let since = self.since.map(|since| since[row]);

@@ -67,6 +67,15 @@ impl SortLayout {
         }
     }
 
+    /// The layout of the same rows whose times are their positions.
+    pub fn by_position(&self) -> Self {
+        let rows = *self.permutation.starts.last().unwrap_or(&0);
+        Self {
+            permutation: self.permutation.clone(),
+            times: Some((0..rows as i64).collect()),
+        }
+    }
+
     /// The times of each group in turn.
     pub(super) fn groups<'a>(&'a self, given: &'a [i64]) -> impl Iterator<Item = &'a [i64]> {
         let times = self.times(given);
