@@ -21,21 +21,25 @@ __all__ = [
     "Window",
     "__version__",
     "algorithms",
+    "are_among",
     "commutes",
     "copy_rows",
     "costs",
     "delta_starts",
+    "group_ends",
     "hashes",
     "hop_windows",
     "kernel_kind",
     "obeys_law",
     "partials",
+    "places_in_groups",
     "query_plan",
     "rolling",
     "rolling_udaf",
     "rows_are_sorted",
     "session_windows",
     "sort_rows",
+    "split_numbers",
     "subtracts_exactly",
     "take_due",
 ]
@@ -285,6 +289,14 @@ def copy_rows(batch: object) -> tuple[ArrowArray, tuple[int, int] | None]: ...
 def take_due(
     waiting: Sequence[tuple[object, int | None]], until: int
 ) -> tuple[ArrowArray, list[int | None]]: ...
+def split_numbers(
+    numbers: object, ends: Sequence[int]
+) -> tuple[list[int], ArrowArray, ArrowArray | None]: ...
+def are_among(numbers: object, some: object) -> ArrowArray: ...
+def group_ends(
+    codes: object, times: object
+) -> tuple[ArrowArray, ArrowArray, ArrowArray, ArrowArray]: ...
+def places_in_groups(codes: object, count: int) -> tuple[ArrowArray, ArrowArray]: ...
 def sort_rows(rows: _Rows, threads: int) -> SortLayout: ...
 def hop_windows(
     rows: _Rows, layout: SortLayout, length: int, every: int, offset: int, empty: bool

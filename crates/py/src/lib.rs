@@ -15,7 +15,7 @@
 //! spec keys
 //! dtype_inference udaf
 //! sketches untyped
-//! hashing key_bytes waiting
+//! hashing key_bytes row_numbers waiting
 //! arrow batch_message catalogue clock inputs native
 //! errors object_store scalars schedules signals
 //! ```
@@ -45,6 +45,7 @@ mod pending_terms;
 mod queries;
 mod questions;
 mod refusals;
+mod row_numbers;
 mod rows;
 mod scalars;
 mod schedules;
@@ -77,6 +78,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sketches::CountMin>()?;
     module.add_function(wrap_pyfunction!(waiting::copy_rows, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::take_due, module)?)?;
+    module.add_function(wrap_pyfunction!(row_numbers::split_numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(row_numbers::are_among, module)?)?;
+    module.add_function(wrap_pyfunction!(row_numbers::group_ends, module)?)?;
+    module.add_function(wrap_pyfunction!(row_numbers::places_in_groups, module)?)?;
     module.add_function(wrap_pyfunction!(hashing::hashes, module)?)?;
     module.add_function(wrap_pyfunction!(udaf_tables::rolling_udaf_column, module)?)?;
     module.add_function(wrap_pyfunction!(keys::hop_window_columns, module)?)?;

@@ -15,6 +15,7 @@ rows of a key leave up to where the window of its last row begins.
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import slidewise._core as _core
 from slidewise.keyed.columns import NUMBER, TIME
 from slidewise.keyed.index import EARLIEST, Index
 from slidewise.keyed.query import Query
@@ -22,7 +23,20 @@ from slidewise.keyed.row_log import RowLog
 from slidewise.table.encoding import row_numbers
 from slidewise.table.time_columns import subtract_clamped
 
-__all__ = ["closed_rows", "due_rows", "passed_rows", "surplus_rows"]
+__all__ = ["by_key", "closed_rows", "due_rows", "passed_rows", "surplus_rows"]
+
+
+def by_key(
+    query: Query, rows: pa.Table
+) -> tuple[pa.Table, pa.Array, pa.Array, pa.Array]:
+    """A row of each key, in order of first occurrence.
+
+    Then of each key the earliest and the latest time, and how many rows there are.
+    """
+    codes = query.codes([rows.select(list(query.spec.by))])
+    times = rows[TIME].combine_chunks()
+    first, *found = map(pa.array, _core.group_ends(codes, times))
+    return rows.take(first).combine_chunks(), *found
 
 
 def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.Table:
@@ -35,10 +49,9 @@ def closed_rows(query: Query, index: Index, log: RowLog, ends: pa.Table) -> pa.T
         ends: Rows with a flag, by key, time and number: of each of their keys all that
             are held up to the latest.
     """
-    keys = query.latest(ends).combine_chunks()
-    until = keys.column(TIME).combine_chunks()
+    keys, _, until, _ = by_key(query, ends)
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), until)
-    is_end = pc.is_in(numbers, ends[NUMBER].combine_chunks())
+    is_end = pa.array(_core.are_among(numbers, ends[NUMBER].combine_chunks()))
     places = row_numbers(len(numbers)).cast(pa.int64())
     # The end of the window of each row: the next row with a flag, if it is of its key.
     end = pc.fill_null_backward(pc.if_else(is_end, places, None))
@@ -60,30 +73,25 @@ def due_rows(query: Query, index: Index, log: RowLog, due: pa.Table) -> pa.Table
     """
     window = query.closing
     assert window is not None, "slides.answer looked at it"
-    codes = query.codes([due.select(list(query.spec.by))])
-    spread = {"code": codes, "time": due[TIME], "row": row_numbers(len(due))}
-    grouped = pa.table(spread).group_by("code", use_threads=False)
-    calls = [("time", "min"), ("time", "max"), ("row", "min"), ("row", "count")]
-    found = grouped.aggregate(calls).combine_chunks()
-    keys = due.take(found["row_min"]).combine_chunks()
+    keys, earliest, latest, counts = by_key(query, due)
     always = _always(len(keys))
-    points, numbers = index.numbers_by_key(keys, always, _one(found, "time_max"))
-    held = _counts(points, len(keys))
+    points, numbers = index.numbers_by_key(keys, always, latest)
+    held, places = _counts(points, len(keys))
     every = pa.scalar(window.every_rows)
-    before = pc.subtract(held, found["row_count"].combine_chunks())
+    before = pc.subtract(held, counts)
     first = pc.multiply(pc.add(pc.divide(before, every), 1), every)
     last = pc.multiply(pc.divide(held, every), every)
     if window.kind == "rows":
         idle = pc.max_element_wise(pc.subtract(first, window.length), 0)
     else:
-        behind = subtract_clamped(_one(found, "time_min"), query.reach)
+        behind = subtract_clamped(earliest, query.reach)
         earlier, _ = index.numbers_by_key(keys, always, behind)
-        idle = _counts(earlier, len(keys))
+        idle, _ = _counts(earlier, len(keys))
     skipped = pc.multiply(pc.divide(idle, every), every)
-    ends_one = pc.less_equal(first, last)
-    places = _places(points)
+    # Keys of which no row ends a window take none.
+    last = pc.if_else(pc.less_equal(first, last), last, 0)
     taken = pc.and_(
-        pc.and_(pc.greater_equal(places, skipped.take(points)), ends_one.take(points)),
+        pc.greater_equal(places, skipped.take(points)),
         pc.less(places, last.take(points)),
     )
     return _taken(log, numbers.filter(taken))
@@ -100,9 +108,10 @@ def surplus_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Tabl
     ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), ends)
     every = pa.scalar(window.every_rows)
-    free = pc.max_element_wise(pc.subtract(_counts(points, len(keys)), query.rows), 0)
+    held, places = _counts(points, len(keys))
+    free = pc.max_element_wise(pc.subtract(held, query.rows), 0)
     gone = pc.multiply(pc.divide(free, every), every)
-    return _taken(log, numbers.filter(pc.less(_places(points), gone.take(points))))
+    return _taken(log, numbers.filter(pc.less(places, gone.take(points))))
 
 
 def passed_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table:
@@ -111,7 +120,7 @@ def passed_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table
     ends = pa.repeat(pa.scalar(until, pa.int64()), len(keys))
     points, numbers = index.numbers_by_key(keys, _always(len(keys)), ends)
     rows = _taken(log, numbers)
-    held = _counts(points, len(keys))
+    held, places = _counts(points, len(keys))
     if not len(rows):
         return rows
     _, request = query.request([rows.drop_columns(NUMBER)])
@@ -129,7 +138,7 @@ def passed_rows(query: Query, index: Index, log: RowLog, until: int) -> pa.Table
         else:
             continue
         free = pc.min_element_wise(free, pc.fill_null(before, 0))
-    gone = pc.less(_places(points), free.take(points))
+    gone = pc.less(places, free.take(points))
     return rows.filter(gone).combine_chunks()
 
 
@@ -141,22 +150,7 @@ def _always(count: int) -> pa.Array:
     return pa.repeat(pa.scalar(EARLIEST, pa.int64()), count)
 
 
-def _one(table: pa.Table, name: str) -> pa.Array:
-    return table[name].combine_chunks()
-
-
-def _counts(points: pa.Array, count: int) -> pa.Array:
-    """How often each number below `count` is there."""
-    found = pa.table({"point": points}).group_by("point").aggregate([([], "count_all")])
-    place = pc.index_in(row_numbers(count).cast(points.type), _one(found, "point"))
-    return pc.fill_null(_one(found, "count_all").take(place), 0)
-
-
-def _places(points: pa.Array) -> pa.Array:
-    """The place of each among those that are equal, which are side by side, from 0."""
-    if not len(points):
-        return pa.array([], pa.int64())
-    places = row_numbers(len(points)).cast(pa.int64())
-    other = pc.not_equal(points.slice(1), points.slice(0, len(points) - 1))
-    begins = pa.concat_arrays([pa.array([True]), other])
-    return pc.subtract(places, pc.cumulative_max(pc.if_else(begins, places, 0)))
+def _counts(points: pa.Array, count: int) -> tuple[pa.Array, pa.Array]:
+    """How often each code below `count` is there, and the place of each at its code."""
+    counts, places = _core.places_in_groups(points, count)
+    return pa.array(counts), pa.array(places)

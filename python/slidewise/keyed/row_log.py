@@ -16,7 +16,6 @@ Rows that wait for the watermark are in segments of all columns. When none of a 
 waits any more, it is rewritten without the columns that no window needs.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,8 +23,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import slidewise._core as _core
 from slidewise.errors import SnapshotError
-from slidewise.keyed.columns import NUMBER, TIME, Ends, int64_view
+from slidewise.keyed.columns import NUMBER, TIME, Ends
 from slidewise.keyed.damage import checked_ints
 from slidewise.keyed.pages import Pages
 from slidewise.keyed.query import Query, later_than
@@ -262,14 +262,13 @@ class RowLog:
             numbers: Numbers of rows that are alive.
         """
         schema = self._query.leaf
-        order = pc.sort_indices(numbers)
-        wanted = numbers.take(order)
-        sought, start, parts = int64_view(wanted), 0, [schema.empty_table()]
-        for segment in self.segments:
-            end = bisect_left(sought, segment.end, start)
-            if end == start:
+        ends = [segment.end for segment in self.segments]
+        counts, by_segment, back = _core.split_numbers(numbers, ends)
+        wanted, start, parts = pa.array(by_segment), 0, [schema.empty_table()]
+        for segment, count in zip(self.segments, counts, strict=False):
+            if not count:
                 continue
-            own = wanted.slice(start, end - start)
+            own = wanted.slice(start, count)
             kept = self._stored_rows(segment)
             if segment.is_dense:
                 places = pc.subtract(own, segment.first)
@@ -277,10 +276,10 @@ class RowLog:
                 places = pc.index_in(own, kept[NUMBER].combine_chunks())
                 places = places.drop_null()
             parts.append(kept.select(schema.names).take(places))
-            start = end
+            start += count
         rows = pa.concat_tables(parts).combine_chunks()
         assert len(rows) == len(numbers), "the index has rows that the log has not"
-        return rows.take(pc.sort_indices(order)).combine_chunks()
+        return rows if back is None else rows.take(pa.array(back)).combine_chunks()
 
     # Rows that go.
 

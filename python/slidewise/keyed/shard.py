@@ -7,6 +7,7 @@ same results however the keys are partitioned into shards.
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import slidewise._core as _core
 from slidewise.keyed import slides, updates
 from slidewise.keyed.columns import NUMBER, TIME, Ends
 from slidewise.keyed.corrections import corrected
@@ -181,7 +182,8 @@ class Shard(ShardState):
                 find = surplus_rows if self.query.closing else passed_rows
                 gone = find(self.query, self.index, self.log, until)
                 self.index.insert(self.no_rows, gone)
-                self.log.compact(self.index.is_held)
+                self.left.append(gone[NUMBER].combine_chunks())
+                self.compact()
             return
         known = self.log.until
         if known is None or until - known > self.kept // _SHARE:
@@ -210,7 +212,7 @@ class Shard(ShardState):
         if self.query.emit == "final":
             self.log.release(self.flushed)
         if self.query.sessions or self.query.until:
-            self.log.compact_if_sparse(self.index.is_held)
+            self.compact()
         self._evict(watermark)
         return None if answers is None else self.query.marked(answers)
 
@@ -225,7 +227,7 @@ class Shard(ShardState):
         due = rows.column(NUMBER).combine_chunks()
         rows = rows.drop_columns(NUMBER)
         numbers = self.numbers_near(rows)
-        earlier = numbers.filter(pc.invert(pc.is_in(numbers, due)))
+        earlier = numbers.filter(pc.invert(pa.array(_core.are_among(numbers, due))))
         before = self.log.take(earlier)
         return query.answered(rows, query.answer_final(before, rows))
 

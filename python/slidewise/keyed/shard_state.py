@@ -25,7 +25,7 @@ from slidewise.keyed.index import EARLIEST, LATEST, Index
 from slidewise.keyed.last_windows import LastWindows
 from slidewise.keyed.pages import Pages, Store, buffers_of
 from slidewise.keyed.query import later_than
-from slidewise.keyed.row_ends import closed_rows
+from slidewise.keyed.row_ends import by_key, closed_rows
 from slidewise.keyed.row_log import RowLog
 from slidewise.keyed.stream_query import StreamQuery
 from slidewise.spec.spec import WindowSpec
@@ -179,6 +179,8 @@ class ShardState:
     def _open(self) -> None:
         """Makes the index from the log."""
         self.waiting: list[Waiting] = []
+        # The numbers of rows that have left the index, and will leave the log.
+        self.left: list[pa.Array] = []
         # Of the batch that is ingested, until it enters the index in one step.
         self.coming: list[pa.Table] = []
         self.leaving = self.no_rows
@@ -200,7 +202,8 @@ class ShardState:
             index.store.evict(self.log.until, self.query.rows)
         reach = self.query.reach
         if self.query.sessions and self.flushed is not None:
-            index.store.sessions(reach, max(self.flushed - reach, EARLIEST))
+            until = max(self.flushed - reach, EARLIEST)
+            self.left.append(pa.array(index.store.sessions(reach, until)))
         if self.query.until and self.flushed is not None:
             self.close(index, self.take_due(self.flushed))
 
@@ -219,7 +222,17 @@ class ShardState:
             return self.no_rows
         rows = closed_rows(self.query, index, self.log, ends)
         index.insert(self.no_rows, rows)
+        self.left.append(rows[NUMBER].combine_chunks())
         return rows
+
+    def compact(self) -> None:
+        """Rewrites the log without the rows that have left the index, if many have."""
+        if self.log.is_sparse:
+            left, self.left = self.left, []
+            gone = pa.concat_arrays([pa.array([], pa.int64()), *left])
+            self.log.compact(
+                lambda rows: pc.invert(_among(one_array(rows[NUMBER]), gone))
+            )
 
     def take_due(self, watermark: int) -> pa.Table | None:
         """The rows that wait for a watermark, by time; they wait no more."""
@@ -358,7 +371,8 @@ class ShardState:
         tables = [*self.pages.decoded(), *(held.rows for held in self.waiting)]
         own = {key: size for each in tables for key, size in buffers_of(each).items()}
         rows = sum(size for key, size in own.items() if key not in shared)
-        return rows + int(self.index.store.nbytes)
+        left = sum(int(numbers.nbytes) for numbers in self.left)
+        return rows + left + int(self.index.store.nbytes)
 
     def hold(self, rows: pa.Table, *, waits: bool, ends: Ends | None = None) -> None:
         """Takes rows of a batch into the log; the index takes them by `enter`."""
@@ -473,20 +487,7 @@ class ShardState:
         """
         if not len(points):
             return pa.array([], pa.int64())
-        codes = self.query.codes([points.select(self._by)])
-        spread = pa.table(
-            {
-                "code": codes,
-                "time": points.column(TIME),
-                "row": row_numbers(len(points)),
-            }
-        )
-        found = spread.group_by("code", use_threads=False).aggregate(
-            [("time", "min"), ("time", "max"), ("row", "min")]
-        )
-        keys = points.take(found.column("row_min")).combine_chunks()
-        first = found.column("time_min").combine_chunks()
-        last = found.column("time_max").combine_chunks()
+        keys, first, last, _ = by_key(self.query, points.select([*self._by, TIME]))
         if self.query.rows or self.query.reaching:
             since = pa.repeat(pa.scalar(EARLIEST, pa.int64()), len(keys))
         else:
@@ -523,12 +524,18 @@ def without(rows: pa.Table, gone: pa.Table) -> pa.Table:
     """Rows that are not among some, by their numbers."""
     if not len(gone):
         return rows
-    numbers = gone[NUMBER].combine_chunks()
-    return rows.filter(pc.invert(pc.is_in(rows[NUMBER], numbers))).combine_chunks()
+    numbers = one_array(rows[NUMBER])
+    left = pc.invert(_among(numbers, one_array(gone[NUMBER])))
+    return rows.filter(left).combine_chunks()
 
 
 def _left_of(numbers: pa.Array, gone: pa.Table | None) -> pa.Array:
     """Numbers without those of some rows, which the index has still."""
     if gone is None or not len(gone):
         return numbers
-    return numbers.filter(pc.invert(pc.is_in(numbers, gone[NUMBER].combine_chunks())))
+    return numbers.filter(pc.invert(_among(numbers, one_array(gone[NUMBER]))))
+
+
+def _among(numbers: pa.Array, some: pa.Array) -> pa.Array:
+    """A mask of the numbers that are among some."""
+    return pa.array(_core.are_among(numbers, some))

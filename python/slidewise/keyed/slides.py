@@ -10,6 +10,7 @@ emitted when the watermark passes this row.
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import slidewise._core as _core
 from slidewise.frames.base import Result
 from slidewise.keyed.columns import LAST, NUMBER, ROWS, TIME
 from slidewise.keyed.hop_windows import (
@@ -153,6 +154,7 @@ def _answer_sessions(
     numbers = pa.array(shard.index.store.sessions(query.reach, until))
     if not len(numbers):
         return None
+    shard.left.append(numbers)
     rows = _by_first_row(query, shard.log.take(numbers), numbers)
     return answer_sessions(query, rows, since)
 
@@ -183,8 +185,6 @@ def _by_first_row(query: Query, rows: pa.Table, numbers: pa.Array) -> pa.Table:
     The index has keys in an order of its own, another one after a restart.
     """
     codes = query.codes([rows.select(list(query.spec.by))])
-    spread = pa.table({"code": codes, "number": numbers})
-    first = spread.group_by("code", use_threads=False).aggregate([("number", "min")])
-    first = first.combine_chunks()
-    own = first["number_min"].take(pc.index_in(codes, first["code"]))
+    _, first, _, _ = _core.group_ends(codes, numbers)
+    own = pa.array(first).take(codes)
     return rows.take(pc.sort_indices(own)).combine_chunks()
