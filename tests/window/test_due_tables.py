@@ -180,3 +180,21 @@ def test_heavy_hitters_are_structs():
     w = sw.SharedWindow(aggs, queries=[sw.Query(2, every=2)], dtype="int64")
     none = w.insert_many([], {"x": []})
     assert none.schema == w.insert_many([1, 3], {"x": [7, 7]}).schema
+
+
+@pytest.mark.parametrize("dtype", [None, "object"])
+def test_lists_and_counts_of_objects_keep_their_type(dtype):
+    """Of objects, only the items of lists have the type that the values have."""
+    cases = {
+        sw.collect: pa.list_(pa.null()),
+        sw.collect_distinct: pa.list_(pa.null()),
+        sw.heavy_hitters: pa.list_(pa.null()),
+        sw.min_count: pa.int64(),
+        sw.any: pa.bool_(),
+    }
+    for make, kind in cases.items():
+        w = sw.SharedWindow(make(), queries=[sw.Query(2, every=2)], dtype=dtype)
+        w.insert(1, "a")
+        assert w.insert_many([], []).schema.field("value").type == kind, make
+        some = w.insert_many([3], ["b"]).schema.field("value").type
+        assert pa.types.is_list(some) if pa.types.is_list(kind) else some == kind

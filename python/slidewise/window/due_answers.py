@@ -25,6 +25,12 @@ _TYPES = {
 }
 # Whether answers are lists, and of which type they or their items are.
 AnswerType = tuple[bool, str]
+# Aggregations whose answers are of one type also over objects.
+_OF_OBJECTS = {
+    **dict.fromkeys(("min_count", "max_count"), pa.int64()),
+    **dict.fromkeys(("any", "all"), pa.bool_()),
+}
+_LISTS = ("collect", "collect_distinct", "top_k", "bottom_k", "heavy_hitters")
 
 
 def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
@@ -48,13 +54,16 @@ def value_array(plan: WindowPlan, at: int, values: list[Any]) -> pa.Array:
         names = ("value", "count", "error")
         values = [[dict(zip(names, one, strict=True)) for one in top] for top in values]
     try:
-        return pa.array(values, kind)
+        array = pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         declared = "" if kind is None else f" of {kind}"
         raise SpecError(
             f"the answers that fell due are no Arrow column{declared} ({error}): the "
             "next insert() or advance() gives them as a list"
         ) from error
+    if agg.kind in _LISTS and pa.types.is_null(array.type):
+        return array.cast(pa.list_(pa.null()))
+    return array
 
 
 def due_table(
@@ -95,11 +104,12 @@ def _answer_type(
     """The type of the answers of an aggregation; None if the answers decide."""
     if plan.timed[at]:
         return _time_type(plan, clock)
-    if known is None or plan.aggs[at][1].kind == "concat":
-        return None
+    agg = plan.aggs[at][1].kind
+    if known is None or agg == "concat":
+        return _OF_OBJECTS.get(agg)
     is_list, name = known
     kind = _TYPES[name]
-    if plan.aggs[at][1].kind == "heavy_hitters":
+    if agg == "heavy_hitters":
         counts = [(name, pa.int64()) for name in ("count", "error")]
         kind = pa.struct([("value", kind), *counts])
     return pa.list_(kind) if is_list else kind
