@@ -203,11 +203,11 @@ impl KeyedStore {
         windows: Vec<SpanTuple>,
         plus: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Exported> {
-        let asked = self.query_points(&keys, times, plus)?;
+        let questions = self.query_points(&keys, times, plus)?;
         let spans = read_spans(&windows)?;
         let outputs = py.detach(|| {
-            let views = asked.views();
-            let points = asked.points(views.as_deref());
+            let views = questions.views();
+            let points = questions.points(views.as_deref());
             self.store.query(&points, &spans)
         });
         export_all(outputs)
@@ -222,9 +222,9 @@ impl KeyedStore {
         times: &Bound<'_, PyAny>,
         windows: Vec<SpanTuple>,
     ) -> PyResult<Vec<ArrowArray>> {
-        let asked = self.query_points(&keys, times, None)?;
+        let questions = self.query_points(&keys, times, None)?;
         let spans = read_spans(&windows)?;
-        let firsts = py.detach(|| self.store.first_times(&asked.points(None), &spans));
+        let firsts = py.detach(|| self.store.first_times(&questions.points(None), &spans));
         Ok(export_times(firsts))
     }
 
@@ -240,11 +240,11 @@ impl KeyedStore {
         plus: Option<Vec<Bound<'_, PyAny>>>,
         compared: usize,
     ) -> PyResult<(Exported, Vec<ArrowArray>)> {
-        let asked = self.query_points(&keys, times, plus)?;
+        let questions = self.query_points(&keys, times, plus)?;
         let spans = read_spans(&windows)?;
         let (outputs, firsts) = py.detach(|| {
-            let views = asked.views();
-            let points = asked.points(views.as_deref());
+            let views = questions.views();
+            let points = questions.points(views.as_deref());
             self.store.query_with_changes(&points, &spans, compared)
         });
         Ok((export_all(outputs)?, export_times(firsts)))
@@ -331,7 +331,7 @@ impl KeyedStore {
         keys: Vec<Bound<'_, PyAny>>,
         times: &Bound<'_, PyAny>,
     ) -> PyResult<Option<ArrowArray>> {
-        let asked = match times.extract::<i64>() {
+        let questions = match times.extract::<i64>() {
             Ok(time) => {
                 let keys = KeyBytes::read_all(&keys)?;
                 QueryPoints {
@@ -342,8 +342,8 @@ impl KeyedStore {
             }
             Err(_) => self.query_points(&keys, times, None)?,
         };
-        let outputs = py.detach(|| self.store.query(&asked.points(None), &question.spans));
-        question.named(py, outputs, asked.times.len())
+        let outputs = py.detach(|| self.store.query(&questions.points(None), &question.spans));
+        question.named(py, outputs, questions.times.len())
     }
 
     /// The time of the last entry of each key; null for a key without entries. Without key

@@ -66,7 +66,7 @@ fn split(numbers: &[i64], ends: &[i64]) -> Split {
 }
 
 /// Bits of a set per number in it, up to which the set is a bitmap.
-const SPREAD: usize = 256;
+const BITS_PER_NUMBER: usize = 256;
 
 /// For each number whether it is one of some.
 #[pyfunction]
@@ -86,7 +86,7 @@ fn among(numbers: &[i64], some: &[i64]) -> BooleanBuffer {
     let Some((&first, &last)) = ends else {
         return BooleanBuffer::new_unset(numbers.len());
     };
-    let most = SPREAD.saturating_mul(numbers.len() + some.len());
+    let most = BITS_PER_NUMBER.saturating_mul(numbers.len() + some.len());
     let at = |number: i64| number.wrapping_sub(first) as u64 as usize;
     if at(last) >= most {
         let mut sorted = some.to_vec();

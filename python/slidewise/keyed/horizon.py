@@ -157,16 +157,16 @@ class Horizon:
         return format_duration(self.longest * times.unit)
 
     def windows(
-        self, asked: WindowLike | Iterable[WindowLike] | None
+        self, windows: WindowLike | Iterable[WindowLike] | None
     ) -> tuple[WindowSpec, ...]:
-        """The windows of a question: as asked, by default those of the Spec.
+        """The windows of a question: those given, by default those of the Spec.
 
         Hopping windows are as rolling ones of their length.
 
         Raises:
             SpecError: If one is not a length, or longer than the horizon.
         """
-        if asked is None:
+        if windows is None:
             refuse_sessions(self.query.spec)
             return tuple(dict.fromkeys(map(_as_rolling, self.query.spec.windows)))
         if self.query.until:
@@ -176,7 +176,7 @@ class Horizon:
                 "with it: leave it out for the open window, or ask KeyedWindows of "
                 "their own",
             )
-        return tuple(self._window(length) for length in parse_lengths(asked))
+        return tuple(self._window(length) for length in parse_lengths(windows))
 
     def _window(self, length: Length) -> WindowSpec:
         if length.kind == "rows":
@@ -242,15 +242,15 @@ class Horizon:
             behind = pc.index(pc.less(ticks, _clamped(earliest)), True).as_py()
             if behind < 0:
                 continue
-            asked = _shown(ticks[behind].as_py(), times)
+            tick = _shown(ticks[behind].as_py(), times)
             if window.kind == "open":
                 raise SpecError(
-                    f"the window {window.label!r} at {asked} may have had rows that "
+                    f"the window {window.label!r} at {tick} may have had rows that "
                     "left with windows that were emitted: ask for "
                     f"{_shown(earliest, times)}, the watermark, or later"
                 )
             raise SpecError(
-                f"the window {window.label!r} at {asked} begins before rows that were "
+                f"the window {window.label!r} at {tick} begins before rows that were "
                 f"evicted: the horizon is {self.label} behind the watermark. Ask "
                 f"for {_shown(earliest, times)} or later, for a shorter window, or "
                 "make KeyedWindows with a longer ",

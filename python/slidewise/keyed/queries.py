@@ -191,21 +191,21 @@ class Queries(Locked):
             if answered is not None and tick >= reader.earliest(evicted):
                 return answered
         target = frame(keys)
-        asked = keys_of(query, target)
+        key_table = keys_of(query, target)
         if tick is None:
             ticks = ticks_of(query.times, target, at)
         else:
             ticks = pa.repeat(pa.scalar(tick, pa.int64()), target.length)
         results = None
         if reader is not None and is_declared:
-            results = reader.ask_many(asked, ticks)
+            results = reader.ask_many(key_table, ticks)
             # Rows go after the watermark has moved.
             evicted = shard.evicted(self._watermark)
             if evicted is not None and not reader.covers(ticks, evicted):
                 results = None
         if results is None:
             extra = None if plus is None else plus_of(query, target, plus)
-            questions = Questions(asked, ticks, extra)
+            questions = Questions(key_table, ticks, extra)
             results = self._results(shard, questions, windows, valid_until)
         refuse_taken(target, list(results))
         return target.append(results)
@@ -248,7 +248,7 @@ class Queries(Locked):
         return max(known)
 
     def _results(
-        self, shard: Shard, asked: Questions, windows: Any, valid_until: bool
+        self, shard: Shard, questions: Questions, windows: Any, valid_until: bool
     ) -> dict[str, Result]:
         """The results of questions by column, window by window."""
         spans = self._horizon(shard).windows(windows)
@@ -258,13 +258,15 @@ class Queries(Locked):
                 # What failed meanwhile has taken its state back.
                 shard = self._asked("query()")
                 horizon = self._horizon(shard)
-                horizon.check(asked.ticks, spans)
+                horizon.check(questions.ticks, spans)
                 reader = RowReader(shard)
-                answers = reader.answer(asked, spans, horizon, expiry=valid_until)
+                answers = reader.answer(questions, spans, horizon, expiry=valid_until)
             return answers.named(spans, shard.query)
-        answers = reader.answer(asked, spans, self._horizon(shard), expiry=valid_until)
+        answers = reader.answer(
+            questions, spans, self._horizon(shard), expiry=valid_until
+        )
         # Rows go after the watermark has moved: so this is checked afterwards.
-        self._horizon(shard).check(asked.ticks, spans)
+        self._horizon(shard).check(questions.ticks, spans)
         return answers.named(spans, shard.query)
 
     def _horizon(self, shard: Shard) -> Horizon:

@@ -1,10 +1,10 @@
 """Readers: answer questions to a stream, from its entries or from its rows.
 
 `FoldReader` folds the entries of the index, where results can be folded beforehand and
-windows are of time. `RowReader` serves the rest: the rows in the windows of the asked
-keys become one table, and the kernel evaluates the windows at the times of the
-questions. A question with an extra row sees rows that others do not: then each question
-is a group of its own, with the rows of its key that its windows reach.
+windows are of time. `RowReader` serves the rest: the rows in the windows of these keys
+become one table, and the kernel evaluates the windows at the times of the questions. A
+question with an extra row sees rows that others do not: then each question is a group
+of its own, with the rows of its key that its windows reach.
 """
 
 from bisect import bisect_left, bisect_right
@@ -39,7 +39,7 @@ __all__ = [
 # Rows that are copied for questions of their own, in one kernel call.
 _MOST_ROWS = 1 << 20
 # Questions that are answered in one piece of memory.
-_FEW = 4096
+_MAX_MESSAGE_ROWS = 4096
 _CODE = pa.uint32()
 _LARGEST = 2**63 - 1
 
@@ -99,7 +99,7 @@ class Reader(Protocol):
 
     def answer(
         self,
-        asked: Questions,
+        questions: Questions,
         windows: Sequence[WindowSpec],
         horizon: Horizon,
         *,
@@ -108,7 +108,7 @@ class Reader(Protocol):
         """Answers questions over windows, which the rows that are kept cover.
 
         Args:
-            asked: The questions.
+            questions: The questions.
             windows: Windows of time or rows; any length.
             horizon: How far back rows are kept.
             expiry: Whether to tell when rows leave the windows.
@@ -176,7 +176,7 @@ class FoldReader:
         None where `ask_many` must tell, or say what is wrong with the table. For a few
         keys it is twice as fast.
         """
-        if self._asks is None or not 0 < table.num_rows <= _FEW:
+        if self._asks is None or not 0 < table.num_rows <= _MAX_MESSAGE_ROWS:
             return None
         schema, known = table.schema, self._known
         if known is None or not schema.equals(known[0], check_metadata=True):
@@ -216,7 +216,7 @@ class FoldReader:
 
     def answer(
         self,
-        asked: Questions,
+        questions: Questions,
         windows: Sequence[WindowSpec],
         horizon: Horizon,
         *,
@@ -224,9 +224,9 @@ class FoldReader:
     ) -> Answers:
         """As in `Reader`. Cost: O(log n) per question, and the ends of its windows."""
         index, spans = self.index, tuple(windows)
-        plus = None if asked.plus is None else extra_rows(asked, self.query)
-        name_row = named_by(asked, self.query)
-        points = (asked.keys, asked.ticks, spans, name_row, plus)
+        plus = None if questions.plus is None else extra_rows(questions, self.query)
+        name_row = named_by(questions, self.query)
+        points = (questions.keys, questions.ticks, spans, name_row, plus)
         if not expiry:
             return Answers(index.answers(*points), None)
         results, earliest = index.answers_with_changes(*points)
@@ -246,14 +246,16 @@ class RowReader:
 
     def answer(
         self,
-        asked: Questions,
+        questions: Questions,
         windows: Sequence[WindowSpec],
         horizon: Horizon,
         *,
         expiry: bool,
     ) -> Answers:
         """As in `Reader`. Cost: that of a kernel call over the rows of the windows."""
-        if asked.plus is not None:  # the row of a question is in the window it closes
+        if (
+            questions.plus is not None
+        ):  # the row of a question is in the window it closes
             windows = [
                 replace(w, kind=w.kind.replace("open", "until")) for w in windows
             ]
@@ -264,37 +266,37 @@ class RowReader:
         if any(window.column for window in windows):
             reach = _LARGEST
         most = max((w.length for w in windows if w.kind == "rows"), default=0)
-        points = asked.keys.append_column(TIME, asked.ticks)
+        points = questions.keys.append_column(TIME, questions.ticks)
         rows = self._shard.log.take(self._shard.numbers_between(points, reach, 0))
-        codes = self._codes(rows, asked)
+        codes = self._codes(rows, questions)
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
-        # Codes are dense among the asked keys.
+        # Codes are dense among the keys of the questions.
         keys = pc.unique(theirs)
         own, theirs = (pc.index_in(part, keys).cast(_CODE) for part in (own, theirs))
         near = pc.is_valid(own)
         rows, own = rows.filter(near).combine_chunks(), own.filter(near)
-        if asked.plus is None:
-            return self._computed(rows, own, asked, theirs, spec, expires)
+        if questions.plus is None:
+            return self._computed(rows, own, questions, theirs, spec, expires)
         parts = [
             self._computed(table, codes, some, _numbers(len(some)), spec, expires)
             for some, table, codes in self._with_rows(
-                rows, own, asked, theirs, reach, most
+                rows, own, questions, theirs, reach, most
             )
         ]
         return _joined(parts)
 
-    def _codes(self, rows: pa.Table, asked: Questions) -> pa.Array:
+    def _codes(self, rows: pa.Table, questions: Questions) -> pa.Array:
         """The codes of the keys of rows, then those of the questions."""
         if not self._by:
-            return pa.repeat(pa.scalar(0, _CODE), len(rows) + len(asked))
-        tables = [rows.select(self._by), asked.keys.select(self._by)]
+            return pa.repeat(pa.scalar(0, _CODE), len(rows) + len(questions))
+        tables = [rows.select(self._by), questions.keys.select(self._by)]
         return self._query.codes(tables)
 
     def _with_rows(
         self,
         rows: pa.Table,
         codes: pa.Array,
-        asked: Questions,
+        questions: Questions,
         theirs: pa.Array,
         reach: int,
         most: int,
@@ -304,7 +306,7 @@ class RowReader:
         Args:
             rows: The rows of their keys, in order.
             codes: The codes of their keys.
-            asked: The questions.
+            questions: The questions.
             theirs: The codes of their keys.
             reach: How far the longest window reaches back.
             most: The most rows of a window of rows; 0 without one.
@@ -316,7 +318,7 @@ class RowReader:
         first, size = 0, 0
         taken: list[pa.Array] = []
         for at, (code, tick) in enumerate(
-            zip(theirs.to_pylist(), asked.ticks.to_pylist(), strict=True)
+            zip(theirs.to_pylist(), questions.ticks.to_pylist(), strict=True)
         ):
             low = bisect_left(codes, code)
             high = bisect_right(codes, code, low)
@@ -324,30 +326,30 @@ class RowReader:
             start = bisect_left(ticks, tick - reach, low, end)
             start = min(start, max(low, end - most))
             if size and size + end - start > _MOST_ROWS:
-                yield self._group(rows, asked.slice(first, at - first), taken)
+                yield self._group(rows, questions.slice(first, at - first), taken)
                 first, size, taken = at, 0, []
             size += end - start
             taken.append(order.slice(start, end - start))
-        yield self._group(rows, asked.slice(first, len(asked) - first), taken)
+        yield self._group(rows, questions.slice(first, len(questions) - first), taken)
 
     def _group(
-        self, rows: pa.Table, asked: Questions, taken: list[pa.Array]
+        self, rows: pa.Table, questions: Questions, taken: list[pa.Array]
     ) -> tuple[Questions, pa.Table, pa.Array]:
         """Copies of rows, and the extra rows after them; and the question of each."""
-        extra = extra_rows(asked, self._query)
+        extra = extra_rows(questions, self._query)
         copies = [rows.take(pa.concat_arrays(taken))] if taken else []
         table = pa.concat_tables([*copies, extra], promote_options="default")
         numbers = [
             pa.repeat(pa.scalar(at, _CODE), len(own)) for at, own in enumerate(taken)
         ]
-        codes = pa.concat_arrays([*numbers, _numbers(len(asked))])
-        return asked, table.combine_chunks(), codes
+        codes = pa.concat_arrays([*numbers, _numbers(len(questions))])
+        return questions, table.combine_chunks(), codes
 
     def _computed(
         self,
         rows: pa.Table,
         codes: pa.Array,
-        asked: Questions,
+        questions: Questions,
         theirs: pa.Array,
         spec: Spec,
         expires: Horizon | None,
@@ -355,10 +357,10 @@ class RowReader:
         """Runs the kernel over rows; questions see the rows of their code."""
         query = self._query
         table = query.timed(rows)
-        points = QueryPoints(asked.ticks, None, theirs, None, "query")
+        points = QueryPoints(questions.ticks, None, theirs, None, "query")
         call = KernelCall(frame(table), spec)
         call.groups = codes
-        call.name_row = named_by(asked, query)
+        call.name_row = named_by(questions, query)
         return Answers(
             call.compute(points),
             self._until(table, codes, points, spec, expires) if expires else None,
@@ -382,23 +384,23 @@ class RowReader:
         ]
 
 
-def extra_rows(asked: Questions, query: Query) -> pa.Table:
+def extra_rows(questions: Questions, query: Query) -> pa.Table:
     """The extra rows of questions, in the columns of the state."""
-    assert asked.plus is not None, "questions without extra rows have none"
-    columns = [asked.ticks]
+    assert questions.plus is not None, "questions without extra rows have none"
+    columns = [questions.ticks]
     for field in query.leaf:
         if field.name != TIME:
-            held = asked.keys if field.name in query.spec.by else asked.plus
+            held = questions.keys if field.name in query.spec.by else questions.plus
             columns.append(held.column(field.name).combine_chunks())
     return pa.Table.from_arrays(columns, schema=query.leaf)
 
 
-def named_by(asked: Questions, query: Query) -> Callable[[int], str]:
+def named_by(questions: Questions, query: Query) -> Callable[[int], str]:
     """Names a question in messages, by its key and time."""
 
     def name(row: int) -> str:
-        times = query.restore(asked.ticks)
-        rows = asked.keys.append_column(query.spec.on, times)
+        times = query.restore(questions.ticks)
+        rows = questions.keys.append_column(query.spec.on, times)
         return describe_row(rows, row, query.spec_of_points, "query")
 
     return name

@@ -38,7 +38,7 @@ SEGMENT = 1 << 22
 # The factor between sizes.
 FAN = 8
 # Rows of a log that is not rewritten for its dead rows.
-_FEW = 4096
+_MIN_ROWS = 4096
 _NUMBERS = pa.field(NUMBER, pa.int64())
 
 # Gives the mask of rows with their numbers.
@@ -299,7 +299,7 @@ class RowLog:
             for page in pages:
                 self._pages.remove(page)
             self._deletions[-2:] = [(self._pages.add(both), len(both))]
-        if len(self._deleted) > len(self) // 4 + _FEW:
+        if len(self._deleted) > len(self) // 4 + _MIN_ROWS:
             self.compact()
 
     @property
@@ -352,7 +352,7 @@ class RowLog:
     @property
     def is_sparse(self) -> bool:
         """Whether it has doubled since it was compacted."""
-        return len(self) > 2 * self._compacted + _FEW
+        return len(self) > 2 * self._compacted + _MIN_ROWS
 
     def compact(self, is_alive: Mask | None = None) -> None:
         """Rewrites the log without rows behind the horizon and deleted ones.

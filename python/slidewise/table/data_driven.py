@@ -23,7 +23,7 @@ from slidewise.table.time_columns import TimeColumn, read_times, window_ticks
 __all__ = ["Positions"]
 
 _INT64 = pa.int64()
-_MOST = 2**64 - 1
+_MAX_UINT64 = 2**64 - 1
 # Decimals of so many digits fit int64.
 _INT64_DIGITS = 18
 
@@ -194,7 +194,7 @@ def _comparable(window: WindowSpec, column: pa.Array) -> tuple[pa.Array, int | f
     elif types.is_uint64(held):
         # Its order and differences, around zero.
         column = pc.bit_wise_xor(column.view(_INT64), pa.scalar(-(2**63), _INT64))
-    return column.cast(_INT64), min(width.numerator // width.denominator, _MOST)
+    return column.cast(_INT64), min(width.numerator // width.denominator, _MAX_UINT64)
 
 
 def _unscaled(name: str, column: pa.Array) -> pa.Array:

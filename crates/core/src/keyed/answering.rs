@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use super::Visit;
 use super::blocks::absorb;
 use super::shard::{Placed, Shard};
-use super::sliding::{FEW, Sliding};
+use super::sliding::{MIN_SHARED_TIMES, Sliding};
 use crate::aggregate::{Aggregation, Answer, NumberRun};
 use crate::monoid::{Entry, Monoid};
 use crate::rolling::{Filling, Span};
@@ -99,7 +99,7 @@ impl<'a, A: Aggregation<i64>> Answering<'a, A> {
 
     /// Folds the windows of a key at times in order, which are so many rows.
     pub fn fold_all(&mut self, shard: &Shard<A>, number: Option<u32>, times: &[Placed]) {
-        if times.len() < FEW {
+        if times.len() < MIN_SHARED_TIMES {
             for time in times {
                 let (at, plus) = (time.time(), None);
                 self.fold(shard, &Point { number, at, plus });

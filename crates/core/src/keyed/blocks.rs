@@ -19,7 +19,7 @@ const SPARE: usize = 8;
 /// full as one that was filled in order.
 const SIZES: [u8; 14] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80, 96, 112, 128];
 /// The most entries of a block.
-pub(super) const MOST: usize = SIZES[SIZES.len() - 1] as usize;
+pub(super) const MAX_BLOCK: usize = SIZES[SIZES.len() - 1] as usize;
 
 /// A block: where it begins, the index of its size, and its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,7 +291,7 @@ impl<M: Monoid> Blocks<M> {
         });
         let kept = block.len() - gone;
         let (page, from) = split(block.at);
-        if kept + more > MOST || self.any_promoted(page, from, from + block.len()) {
+        if kept + more > MAX_BLOCK || self.any_promoted(page, from, from + block.len()) {
             return None;
         }
         let mut wider = self.new_block(kept + more);

@@ -15,13 +15,13 @@
 use std::ops::ControlFlow;
 
 use super::answering::bounds;
-use super::blocks::MOST;
+use super::blocks::MAX_BLOCK;
 use super::shard::{Placed, Shard};
 use crate::monoid::Monoid;
 use crate::rolling::Span;
 
 /// Fewer times do not share folds.
-pub(super) const FEW: usize = 4;
+pub(super) const MIN_SHARED_TIMES: usize = 4;
 /// So many entries are folded one by one for each time; where there are more, single windows
 /// are folded faster.
 const DENSE: usize = 8;
@@ -86,7 +86,9 @@ impl<P: Clone> Sliding<P> {
             // Those that hold the end of the first one.
             let count = rest.partition_point(|(lo, hi)| lo <= end && lo <= hi);
             let (together, others) = rest.split_at(count.max(1));
-            if together.len() < FEW || !self.share(monoid, (shard, number), together, out) {
+            if together.len() < MIN_SHARED_TIMES
+                || !self.share(monoid, (shard, number), together, out)
+            {
                 out.extend(together.iter().map(|window| {
                     let mut whole = None;
                     shard.fold(monoid, number, *window, &mut whole);
@@ -107,7 +109,7 @@ impl<P: Clone> Sliding<P> {
         out: &mut Vec<P>,
     ) -> bool {
         let ((lo, end), (from, hi)) = (windows[0], windows[windows.len() - 1]);
-        let most = windows.len() * DENSE + MOST;
+        let most = windows.len() * DENSE + MAX_BLOCK;
         let tail = (end.saturating_add(1), hi);
         if self.known != Some(tail) {
             self.known = None;

@@ -12,7 +12,7 @@ use crate::monoid::{Entry, Monoid};
 pub use scan::KeyList;
 
 /// So many rows of a key are appended one by one where their block has no room.
-const FEW: usize = 4;
+const MAX_SINGLE_APPENDS: usize = 4;
 
 /// A row of a batch, and the hash of its key.
 #[derive(Clone, Copy, Debug)]
@@ -282,7 +282,7 @@ impl<M: Monoid> Shard<M> {
         while let Some(row) = rows.get(done) {
             // Many rows are merged in one step.
             let fits = row.time() >= head.last
-                && (rows.len() - done <= FEW || self.forest.has_room(head.root, 1));
+                && (rows.len() - done <= MAX_SINGLE_APPENDS || self.forest.has_room(head.root, 1));
             if !fits
                 || !self
                     .forest

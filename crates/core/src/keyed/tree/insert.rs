@@ -1,7 +1,7 @@
 //! Entries into a tree.
 
 use super::super::run::Run;
-use super::{Below, Block, Child, FULL, Forest, MOST, Root, TAIL};
+use super::{Below, Block, Child, FULL, Forest, MAX_BLOCK, Root, TAIL};
 use crate::monoid::Monoid;
 
 impl<M: Monoid> Forest<M> {
@@ -16,7 +16,7 @@ impl<M: Monoid> Forest<M> {
     ) {
         *root = match *root {
             Root::Empty => {
-                let children = self.leaves(run, from, to, to - from > MOST);
+                let children = self.leaves(run, from, to, to - from > MAX_BLOCK);
                 self.rooted(monoid, children, 0)
             }
             Root::Leaf(block) => {
@@ -28,7 +28,7 @@ impl<M: Monoid> Forest<M> {
                     .is_none_or(|last| *last <= run.times[from]);
                 scratch.merge(run, from, to);
                 // One block as long as it can be: a node takes as much as many entries.
-                let several = appended && scratch.len() > MOST;
+                let several = appended && scratch.len() > MAX_BLOCK;
                 let children = self.leaves(&scratch, 0, scratch.len(), several);
                 scratch.clear();
                 self.scratch = scratch;
@@ -57,8 +57,8 @@ impl<M: Monoid> Forest<M> {
         let count = to - from;
         let pieces = match appended {
             true => count.div_ceil(FULL),
-            false if count <= MOST => 1,
-            false => count.div_ceil(MOST * 3 / 4),
+            false if count <= MAX_BLOCK => 1,
+            false => count.div_ceil(MAX_BLOCK * 3 / 4),
         };
         let mut leaves = Vec::with_capacity(pieces);
         let mut start = from;

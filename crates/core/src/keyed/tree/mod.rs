@@ -11,7 +11,7 @@ mod insert;
 mod read;
 mod remove;
 
-use super::blocks::{Block, Blocks, MOST};
+use super::blocks::{Block, Blocks, MAX_BLOCK};
 use super::run::{Item, Run};
 use crate::monoid::Monoid;
 
@@ -126,7 +126,7 @@ impl<M: Monoid> Forest<M> {
     /// Makes room for so many appends, which follow, if one block can have it.
     pub fn make_room(&mut self, root: &mut Root, entries: usize, until: Option<i64>) {
         match root {
-            Root::Empty if entries <= MOST => {
+            Root::Empty if entries <= MAX_BLOCK => {
                 *root = Root::Leaf(self.blocks.new_block(entries));
             }
             Root::Leaf(block) if !block.has_room_for(entries) => {
