@@ -106,6 +106,53 @@ def test_empty_windows_beyond_all_bounds_are_refused():
         w.insert(10**11, 1)
 
 
+@pytest.mark.parametrize("late", [None, 2])
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize("begun", [False, True])
+def test_gaps_within_a_batch_are_refused(late, empty, begun):
+    """Of the first batch, too; nothing has changed then."""
+    queries = [sw.Query(2 if empty else 2**62, every=1), sw.Query(7, every=3)]
+    w = sw.SharedWindow(sw.sum(), queries=queries, late=late, empty=empty)
+    if begun:
+        w.insert(0, 1)
+    before = w.to_bytes()
+    for far in (10**11, 10**15):
+        with pytest.raises(sw.SpecError, match=r"^up to 10+1?, 1\d+ windows fall due"):
+            w.insert_many([far, 3, far + 1, 2], [1, 1, 1, 1])
+    assert w.to_bytes() == before
+    days = [datetime(2024, 3, 1), datetime(2124, 3, 1)]
+    timed = sw.SharedWindow(sw.sum(), queries=[sw.Query("1s")], empty=True)
+    with pytest.raises(sw.SpecError, match=r"^up to 2124-03-01 .* 31556\d+ windows"):
+        timed.insert_many(days, [1, 1])
+    assert timed.insert_many(days[:1], [1]).num_rows == 0
+
+
+@pytest.mark.parametrize("late", [None, 2])
+def test_more_answers_than_anybody_reads_are_refused(late):
+    """Of windows that all hold the first entry; nothing has changed then."""
+    w = sw.SharedWindow(sw.sum(), queries=[sw.Query(2**62, every=1)], late=late)
+    w.insert(0, 1)
+    for call in (
+        lambda: w.insert(2**61, 1),
+        lambda: w.insert_many([2**61], [1]),
+        lambda: w.advance(2**61),
+    ):
+        with pytest.raises(sw.SpecError, match=r"windows fall due at once: give a"):
+            call()
+    assert (len(w), w.youngest) == (1, 0)
+    assert w.advance(3) == [(0, end, 1) for end in range(4)]
+    waiting = sw.SharedWindow(sw.sum(), queries=[sw.Query(2**40, every=1)], late=2**41)
+    waiting.insert(2**40, 1)
+    for time in (0, 2**41):
+        with pytest.raises(sw.SpecError, match="windows fall due at once"):
+            waiting.insert(time, 1)
+    waiting.insert(2**40 + 9, 1)
+    assert len(waiting) == 2
+    short = sw.SharedWindow(sw.sum(), queries=[sw.Query(3, every=1)], late=late)
+    short.insert(0, 1)
+    assert short.advance(2**61) == [(0, end, 1) for end in range(3)]
+
+
 @pytest.mark.parametrize("algorithm", FINAL)
 def test_damage_is_refused(algorithm):
     w = sw.SharedWindow(

@@ -7,6 +7,7 @@ use slidewise_core::aggregate::Cell;
 use slidewise_core::window::Refused;
 
 use crate::bulk::Batch;
+use crate::clock::Clock;
 use crate::errors::spec_error;
 use crate::fast_path::{FastPath, fast_cell};
 use crate::inputs::{Paired, Role, Type};
@@ -182,8 +183,14 @@ impl Access {
                     if floats { column.widened() } else { column }
                 })
                 .collect();
-            if let Err(refused) = state.admits(batch.ticks.values()) {
-                return Ok(Done::Refused(refused));
+            let times = batch.ticks.values();
+            let clock = batch
+                .clock
+                .as_deref()
+                .or(self.clock().map(|clock| &**clock));
+            let admitted = state.admits(times);
+            if let Err(refused) = admitted.and_then(|()| state.admits_batch(times, clock)) {
+                return Ok(Done::Refused(refused, batch.clock));
             }
             self.keep_clock(&mut state, batch.clock)?;
             self.widen(&mut state, wider);
@@ -201,7 +208,10 @@ impl Access {
         drop(columns);
         match done {
             Done::Inserted => Ok(()),
-            Done::Refused(refused) => Err(self.refusal(py, refused)),
+            Done::Refused(refused, clock) => {
+                let clock = clock.as_deref().or(self.clock().map(|clock| &**clock));
+                Err(self.refusal_before(py, refused, clock))
+            }
             Done::TypeMismatch(why, at, row) => {
                 let column = spec.column_name(py, &spec.inputs[at]);
                 Err(why.into_error(column, row))
@@ -220,6 +230,7 @@ fn cannot_widen(why: &str) -> PyErr {
 /// The outcome of a bulk insert.
 enum Done {
     Inserted,
-    Refused(Refused),
+    /// With the clock that the batch would have brought.
+    Refused(Refused, Option<Arc<Clock>>),
     TypeMismatch(TypeMismatch, usize, Option<usize>),
 }

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use slidewise_core::window::Refused;
 use slidewise_core::window::algorithm::ALGORITHMS;
 
+use crate::clock::Clock;
 use crate::errors::{OutOfOrderError, spec_error};
 use crate::locking::Access;
 
@@ -11,11 +12,22 @@ impl Access {
     /// The error for a refused operation. Call it with nothing locked.
     #[cold]
     pub(crate) fn refusal(&self, py: Python<'_>, refused: Refused) -> PyErr {
+        self.refusal_before(py, refused, self.clock().map(|clock| &**clock))
+    }
+
+    /// The same where the window may have no clock yet, and would have had this one.
+    #[cold]
+    pub(crate) fn refusal_before(
+        &self,
+        py: Python<'_>,
+        refused: Refused,
+        clock: Option<&Clock>,
+    ) -> PyErr {
         let made = match refused {
             Refused::Late { time, youngest } => self.late(py, time, youngest),
             Refused::Inner { time, oldest } => self.inner(py, time, oldest),
             Refused::Range { lo, hi } => self.part(py, lo, hi),
-            Refused::Many { time, ends } => self.many(py, time, ends),
+            Refused::Many { time, ends } => self.many(py, (time, clock), ends),
         };
         made.unwrap_or_else(|error| error)
     }
@@ -51,11 +63,24 @@ impl Access {
         Ok(OutOfOrderError::new_err(times))
     }
 
-    fn many(&self, py: Python<'_>, time: i64, ends: i64) -> PyResult<PyErr> {
-        let at = self.restore(py, time)?;
+    fn many(
+        &self,
+        py: Python<'_>,
+        (time, clock): (i64, Option<&Clock>),
+        ends: i64,
+    ) -> PyResult<PyErr> {
+        let at = match clock {
+            Some(clock) => clock.restore(py, time)?,
+            None => self.restore(py, time)?,
+        };
+        let queries = self.spec().plan.bind(py).getattr("asked_queries")?;
+        let way_out = match queries.getattr("empty")?.is_truthy()? {
+            true => ", nearly all of them empty: leave out empty=True, give a longer every=",
+            false => ": give a longer every= or a shorter range",
+        };
         Ok(spec_error(format!(
-            "up to {}, {ends} windows fall due at once, nearly all of them empty: leave out \
-             empty=True, give a longer every=, or drop an entry that is too far ahead",
+            "up to {}, {ends} windows fall due at once{way_out}, or drop an entry that is too \
+             far ahead",
             at.str()?
         )))
     }

@@ -284,6 +284,18 @@ impl State {
         }
     }
 
+    /// Whether few enough answers fall due between entries at these times, where there are
+    /// queries: those that the clock has in ticks, until they are started.
+    pub(crate) fn admits_batch(&mut self, times: &[i64], clock: Option<&Clock>) -> Granted<()> {
+        let Some(planning) = self.window.planning() else {
+            return Ok(());
+        };
+        match clock.and_then(|clock| clock.schedule.as_ref()) {
+            Some(schedule) if !planning.is_started() => schedule.admits_batch(times),
+            _ => planning.schedule().admits_batch(times),
+        }
+    }
+
     /// Inserts entries that [`State::admits`].
     pub(crate) fn insert_many(&mut self, times: &[i64], columns: &[Column<'_, Object>]) {
         if !self.flags.is_empty() {

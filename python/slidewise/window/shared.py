@@ -48,8 +48,8 @@ class SharedWindow(_core.Window):
     - A query of time has a window (end - range, end] for every `end` that is a multiple
       of its slide. It falls due when an entry later than `end` is inserted (later than
       end + late, with `late=`), or at `advance`. Windows without entries are left out,
-      unless `empty=True`; an entry with which more than 4 million would fall due is
-      refused then.
+      unless `empty=True`. An entry with which more than 4 million answers would fall
+      due is refused.
     - A query of entries falls due after every slide of entries, counted from the first
       entry, and covers the last range of them, fewer at the beginning. Its `end` is the
       time of the last one.

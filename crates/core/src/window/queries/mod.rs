@@ -329,10 +329,12 @@ impl<M: Monoid> Window<M> for QueryWindow<M> {
                 youngest: closed.saturating_add(1),
             }),
             _ if self.loading => Ok(()),
-            _ => {
-                let late = self.schedule.terms.late.unwrap_or(0);
-                self.schedule.admits(time, time.saturating_sub(late))
-            }
+            _ => match self.waiting.oldest() {
+                Some(oldest) if time < oldest && self.schedule.last.is_none() => {
+                    self.schedule.admits_before(time, oldest)
+                }
+                _ => self.schedule.admits(time),
+            },
         }
     }
 

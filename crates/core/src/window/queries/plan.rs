@@ -229,7 +229,12 @@ pub struct Axis {
     pub edges: Edges,
     /// The longest range; 0 without queries.
     pub longest: i64,
+    /// Within so much of the axis, few windows end.
+    pub calm: i64,
 }
+
+/// The most answers that fall due with one entry.
+pub const MOST_ANSWERS: i64 = 1 << 22;
 
 impl Axis {
     /// The plan of these queries, whose ends begin at `offset`.
@@ -254,6 +259,13 @@ impl Axis {
             counts,
             edges: all.into_iter().nth(at).expect("one of three"),
             longest: queries.iter().map(|query| query.range).max().unwrap_or(0),
+            calm: queries
+                .iter()
+                .map(|query| query.slide)
+                .min()
+                .map_or(i64::MAX, |slide| {
+                    slide.saturating_mul(MOST_ANSWERS / queries.len().min(1 << 22) as i64)
+                }),
         }
     }
 }

@@ -88,7 +88,7 @@ impl<M: Monoid> Planning for QueryWindow<M> {
     }
 
     fn admits_advance(&self, time: i64) -> Result<(), Refused> {
-        self.schedule.admits(time, time)
+        self.schedule.admits(time)
     }
 
     fn advance(&mut self, time: i64) {
