@@ -302,3 +302,15 @@ def test_sessions_are_in_the_order_of_their_first_rows(restores: bool) -> None:
     assert answers["k"].unique().to_pylist() == keys[::-1]
     starts = [3, 23, 2, 15, 22, 35, 1, 21, 0, 20]
     assert answers["window_start"].to_pylist()[-10:] == starts
+
+
+def test_more_windows_than_fit_into_memory_are_refused():
+    """Nothing has changed then, and smaller steps go on."""
+    k = sw.KeyedWindows(
+        on="t", aggs={"n": sw.count()}, emit="slide", window=2**40, every=1
+    )
+    k.ingest(pa.table({"t": [0, 5], "x": [1, 2]}))
+    with pytest.raises(sw.SpecError, match="in smaller steps, or give a larger"):
+        k.advance(2**62)
+    k.advance(3)
+    assert k.collect()["n"].to_pylist() == [1] * 4

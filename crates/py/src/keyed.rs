@@ -2,12 +2,12 @@
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, UInt32Array, make_array};
 use arrow_schema::DataType;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use slidewise_core::aggregate::column::Column;
 use slidewise_core::aggregate::{Answer, DType};
-use slidewise_core::keyed::{EntryList, Grid, KeyColumn, Points, Rows, Store, store};
+use slidewise_core::keyed::{EntryList, Grid, KeyColumn, MAX_WINDOWS, Points, Rows, Store, store};
 
 use crate::arrow::{ArrowArray, Numbers, import};
 use crate::key_bytes::{KeyBytes, decode};
@@ -414,7 +414,8 @@ impl KeyedStore {
         until: i64,
     ) -> PyResult<(Vec<ArrowArray>, ArrowArray)> {
         let grid = read_grid(length, every, offset)?;
-        let (list, ends) = py.detach(|| self.store.windows(&grid, since, until));
+        let found = py.detach(|| self.store.windows(&grid, since, until));
+        let (list, ends) = found.ok_or_else(|| PyMemoryError::new_err(MAX_WINDOWS))?;
         let keys = ends.iter().map(|(_, key)| *key as usize);
         let columns = self.decoded(list.view(), keys)?;
         let ends = Int64Array::from_iter_values(ends.iter().map(|(end, _)| *end));

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 import slidewise._core as _core
 from slidewise.aggregations import PAIRS
+from slidewise.errors import Argument, SpecError
 from slidewise.frames.adapt import frame
 from slidewise.frames.base import Result, one_array
 from slidewise.keyed.columns import NUMBER, TIME
@@ -331,8 +332,19 @@ class Index:
         """The keys of the non-empty windows of a grid with a stop in (since, until].
 
         The stop of each is in `TIME`.
+
+        Raises:
+            SpecError: If there are too many.
         """
-        found = self.store.windows(grid.length, grid.every, grid.offset, since, until)
+        length, every = grid.length, grid.every
+        try:
+            found = self.store.windows(length, every, grid.offset, since, until)
+        except MemoryError as error:
+            raise SpecError(
+                f"more than {error} windows are over at once: advance in smaller "
+                "steps, or give a larger ",
+                Argument("every"),
+            ) from None
         return self._table(*found)
 
     def _table(self, keys: Sequence[Any], times: Any) -> pa.Table:

@@ -36,8 +36,11 @@ pub use grid::Grid;
 pub use keys::KeyColumn;
 pub use number_columns::{NumberColumn, NumberColumns};
 use rows_only::RowsOnly;
-pub use shard::KeyList;
+pub use shard::{KeyList, MAX_WINDOWS};
 use sharded::Sharded;
+
+/// Keys, and the ends of windows with the places of their keys.
+pub type WindowEnds = (KeyList, Vec<(i64, u32)>);
 
 /// Entries by key, with their aggregations: rows in, answers out.
 ///
@@ -88,8 +91,8 @@ pub trait Store: Send + Sync {
     fn keys(&self) -> KeyList;
     /// The windows that hold an entry and end at `since < end <= until`: the keys that have
     /// any, sorted like [`Store::keys`], and the ends with the places of their keys, sorted.
-    /// Without `since` from the first entry on.
-    fn windows(&self, grid: &Grid, since: Option<i64>, until: i64) -> (KeyList, Vec<(i64, u32)>);
+    /// Without `since` from the first entry on. None if there are more than [`MAX_WINDOWS`].
+    fn windows(&self, grid: &Grid, since: Option<i64>, until: i64) -> Option<WindowEnds>;
     /// The first of these windows that ends behind `since`. Cost: O(log n) for each key at
     /// most; O(1) for those without entries in reach, and one key in the common case.
     fn next_window(&self, grid: &Grid, since: Option<i64>) -> Option<i64>;

@@ -10,7 +10,7 @@ use super::grid::Grid;
 use super::keys::KeyColumn;
 use super::number_columns::NumberColumns;
 use super::shard::{Gone, Hashed, Incoming, KeyList, Placed, Shard, sort_placed};
-use super::{Answers, EntryList, Points, Request, Rows, Store, Visit};
+use super::{Answers, EntryList, Points, Request, Rows, Store, Visit, WindowEnds};
 use crate::aggregate::Aggregation;
 use crate::aggregate::column::Column;
 use crate::monoid::Entry;
@@ -494,15 +494,21 @@ impl<A: Aggregation<i64>> Store for Sharded<A> {
         list
     }
 
-    fn windows(&self, grid: &Grid, since: Option<i64>, until: i64) -> (KeyList, Vec<(i64, u32)>) {
+    fn windows(&self, grid: &Grid, since: Option<i64>, until: i64) -> Option<WindowEnds> {
         let (mut list, mut ends) = (KeyList::default(), Vec::new());
-        self.each_shard(|shard| shard.windows(grid, (since, until), &mut list, &mut ends));
+        let mut fit = true;
+        self.each_shard(|shard| {
+            fit = fit && shard.windows(grid, (since, until), &mut list, &mut ends);
+        });
+        if !fit {
+            return None;
+        }
         let places = list.sort();
         for (_, key) in &mut ends {
             *key = places[*key as usize];
         }
         ends.sort_unstable();
-        (list, ends)
+        Some((list, ends))
     }
 
     fn next_window(&self, grid: &Grid, since: Option<i64>) -> Option<i64> {

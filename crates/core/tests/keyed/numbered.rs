@@ -456,7 +456,7 @@ impl Script {
             since = None;
         }
         let until = self.now + 100 - self.random.below(300) as i64;
-        let (list, ends) = self.held.windows(&grid, since, until);
+        let (list, ends) = self.held.windows(&grid, since, until).unwrap();
         let keys = numbers_of(list.view());
         assert!(ends.is_sorted(), "{what}: {ends:?}");
         let order: Vec<_> = (0..keys.len())

@@ -9,7 +9,7 @@ use super::run::{Item, Run};
 use super::tree::{Forest, Root};
 use crate::batch::Batch;
 use crate::monoid::{Entry, Monoid};
-pub use scan::KeyList;
+pub use scan::{KeyList, MAX_WINDOWS};
 
 /// So many rows of a key are appended one by one where their block has no room.
 const MAX_SINGLE_APPENDS: usize = 4;

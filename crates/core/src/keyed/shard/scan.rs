@@ -9,6 +9,9 @@ use super::super::tree::Root;
 use super::{Head, Shard};
 use crate::monoid::Monoid;
 
+/// Windows that fall due at once, at most: some 10 GB of results.
+pub const MAX_WINDOWS: usize = 1 << 27;
+
 /// Keys as bytes, with the times of their last entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyList {
@@ -90,26 +93,39 @@ impl<M: Monoid> Shard<M> {
         })
     }
 
-    /// Appends the ends of windows with an entry, `since < end <= until`, by key.
+    /// Appends the ends of windows with an entry, `since < end <= until`, by key; false if they
+    /// get more than [`MAX_WINDOWS`].
     pub fn windows(
         &self,
         grid: &Grid,
         (since, until): (Option<i64>, i64),
         list: &mut KeyList,
         ends: &mut Vec<(i64, u32)>,
-    ) {
+    ) -> bool {
         for (number, head) in self.held() {
             let before = ends.len();
             let key = list.lasts.len() as u32;
             let mut next = self.window_after(head, grid, since, None);
+            // All windows up to the one that ends with this entry hold it.
+            let hold_first = next.map_or(0, |(end, first)| {
+                let last = i128::from(until).min(i128::from(first) + i128::from(grid.length));
+                (last - i128::from(end)).max(0) / i128::from(grid.every)
+            });
+            if hold_first > MAX_WINDOWS as i128 {
+                return false;
+            }
             while let Some((end, first)) = next.filter(|(end, _)| *end <= until) {
                 ends.push((end, key));
                 next = self.window_after(head, grid, Some(end), Some(first));
+            }
+            if ends.len() > MAX_WINDOWS {
+                return false;
             }
             if ends.len() > before {
                 list.push(self.keys.key(number), head.last);
             }
         }
+        true
     }
 
     /// The first window with an entry that ends behind `since`: its end, and the time of an
