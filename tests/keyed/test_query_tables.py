@@ -103,3 +103,17 @@ def test_columns_of_all_types_stay_as_they_are(name: str) -> None:
         assert found["x_9"].to_pylist() == sums
         assert found.drop_columns("x_9").equals(part)
         assert found.drop_columns("x_9").schema.equals(schema, check_metadata=True)
+
+
+@pytest.mark.parametrize("asked", ["za", "az", "bza", "zyba", "zy"])
+@pytest.mark.parametrize("windows", [sw.landmark("f"), sw.rows(3), 5], ids=str)
+def test_keys_that_were_never_seen_stand_anywhere(asked, windows):
+    k = sw.KeyedWindows(
+        on="t", by="k", windows=windows, aggs={"n": sw.count()}, late=100
+    )
+    k.ingest(pa.table({"t": [5, 6, 7], "k": [*"aba"], "f": [True, True, False]}))
+    questions = pa.table({"k": [*asked], "t": [9] * len(asked)})
+    found = k.query_many(questions, at="t")
+    assert found.column(2).to_pylist() == [
+        {"a": 2, "b": 1}.get(key, 0) for key in asked
+    ]

@@ -253,9 +253,8 @@ class RowReader:
         expiry: bool,
     ) -> Answers:
         """As in `Reader`. Cost: that of a kernel call over the rows of the windows."""
-        if (
-            questions.plus is not None
-        ):  # the row of a question is in the window it closes
+        if questions.plus is not None:
+            # The row of a question is in the window it closes.
             windows = [
                 replace(w, kind=w.kind.replace("open", "until")) for w in windows
             ]
@@ -270,11 +269,11 @@ class RowReader:
         rows = self._shard.log.take(self._shard.numbers_between(points, reach, 0))
         codes = self._codes(rows, questions)
         own, theirs = codes.slice(0, len(rows)), codes.slice(len(rows))
-        # Codes are dense among the keys of the questions.
-        keys = pc.unique(theirs)
-        own, theirs = (pc.index_in(part, keys).cast(_CODE) for part in (own, theirs))
-        near = pc.is_valid(own)
+        near = pc.is_in(own, theirs)
         rows, own = rows.filter(near).combine_chunks(), own.filter(near)
+        # Codes are dense among the rows, then among the other keys of the questions.
+        keys = pc.unique(pa.concat_arrays([own, theirs]))
+        own, theirs = (pc.index_in(part, keys).cast(_CODE) for part in (own, theirs))
         if questions.plus is None:
             return self._computed(rows, own, questions, theirs, spec, expires)
         parts = [
