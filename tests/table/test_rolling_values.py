@@ -207,3 +207,16 @@ def test_min_rows_gives_null_for_every_type(column: Any) -> None:
         assert few[name].type == whole[name].type
         expected = [None, None, whole[name][2].as_py()]
         assert few[name].to_pylist() == expected
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()], ids=str)
+def test_views_are_keys_of_hopping_windows(kind):
+    keys = pa.array(["a", None, "b", "a"]).cast(pa.binary()).cast(pa.large_binary())
+    keys = (keys.cast(pa.large_string()) if kind == pa.string_view() else keys).cast(
+        kind
+    )
+    table = pa.table({"t": [1, 2, 3, 4], "k": keys})
+    for query in ({"window": 5}, {"window": sw.rows(1)}):
+        found = sw.hopping(table, on="t", by="k", aggs={"n": sw.count()}, **query)
+        assert found.schema.field("k").type == kind
+        assert set(found["k"].to_pylist()) == set(keys.to_pylist())

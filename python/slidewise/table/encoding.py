@@ -27,6 +27,7 @@ __all__ = [
     "group_codes",
     "row_numbers",
     "single_group",
+    "take",
 ]
 
 _INT64 = pa.int64()
@@ -377,6 +378,13 @@ def storage_of(column: pa.Array) -> pa.Array:
     if column.type == pa.binary_view():
         return column.cast(pa.large_binary())
     return column
+
+
+def take(column: pa.Array, rows: pa.Array) -> pa.Array:
+    """The values at some rows of a column of any type: Arrow has no views here."""
+    if column.type in (pa.string_view(), pa.binary_view()):
+        return storage_of(column).take(rows).cast(column.type)
+    return column.take(rows)
 
 
 def with_nulls(column: pa.Array, mask: pa.Array) -> pa.Array:

@@ -27,6 +27,7 @@ from slidewise.spec.spec import (
     given_spec,
 )
 from slidewise.table.batched_rolling import describe_window
+from slidewise.table.encoding import take
 from slidewise.table.kernel_call import (
     KernelCall,
     QueryPoints,
@@ -270,7 +271,7 @@ def _compute(request: KernelCall, at: int, windows: Windows) -> dict[str, Result
         noun="window",
         by_position=windows.positions is not None,
     )
-    keys = [(name, column.take(windows.rows)) for name, column in request.key_columns]
+    keys = [(name, take(column, windows.rows)) for name, column in request.key_columns]
     ends = request.times.window_ends(windows.ends)
     named = pa.table({**dict(keys), "window_end": ends})
     request.name_row = lambda row: describe_window(named, row, spec.by)
