@@ -17,6 +17,7 @@
 //! 1. Entries that wait are younger than all that were passed on.
 //! 2. While `loading`, entries are in no slice; nothing falls due.
 
+mod admission;
 mod answers;
 pub mod data_driven;
 pub mod final_aggregator;

@@ -13,9 +13,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::data_driven::{DataDriven, MAX_FLAGS};
-use super::plan::{Axis, MOST_ANSWERS, Multiples, Query, Unit, Walk};
+use super::plan::{Axis, Multiples, Query, Unit, Walk};
 use crate::snapshot::{Codec, Reader, Result, Writer, damaged};
-use crate::window::Refused;
 
 /// Ends that are to come, each with its query, the earliest first.
 type Due = BinaryHeap<Reverse<(i64, usize)>>;
@@ -361,77 +360,6 @@ impl Schedule {
         Some(next)
     }
 
-    /// Whether few enough answers fall due from the latest entry up to a time. Those between
-    /// entries that wait were few when these came.
-    ///
-    /// # Errors
-    /// [`Refused::Many`].
-    pub fn admits(&self, time: i64) -> std::result::Result<(), Refused> {
-        let latest = self.youngest.max(self.last);
-        match self.passed.max(latest) {
-            Some(from) => self.admits_gap((from, latest.unwrap_or(from), time), time),
-            None => Ok(()),
-        }
-    }
-
-    /// The same from a time to the earliest entry.
-    ///
-    /// # Errors
-    /// [`Refused::Many`].
-    pub fn admits_before(&self, time: i64, oldest: i64) -> std::result::Result<(), Refused> {
-        self.admits_gap((time, time, oldest), time)
-    }
-
-    /// The same for entries between which there are no others.
-    ///
-    /// # Errors
-    /// [`Refused::Many`], with the first time before which too many fall due.
-    pub fn admits_batch(&self, times: &[i64]) -> std::result::Result<(), Refused> {
-        let (Some(first), Some(last)) = (times.iter().min(), times.iter().max()) else {
-            return Ok(());
-        };
-        if last.saturating_sub(*first) <= self.time.calm {
-            return Ok(());
-        }
-        let mut sorted = times.to_vec();
-        sorted.sort_unstable();
-        let mut gaps = sorted.windows(2).map(|ends| (ends[0], ends[1]));
-        gaps.try_for_each(|(from, to)| self.admits_gap((from, from, to), to))
-    }
-
-    /// Whether few answers fall due from one time to another, where entries come up to
-    /// `latest`: there are as many ends as slides fit, of which those with entries in their
-    /// windows are answered, or all.
-    fn admits_gap(
-        &self,
-        (from, latest, to): (i64, i64, i64),
-        time: i64,
-    ) -> std::result::Result<(), Refused> {
-        if to.saturating_sub(from) <= self.time.calm {
-            return Ok(());
-        }
-        let (from, latest, to) = (i128::from(from), i128::from(latest), i128::from(to));
-        let of_query = |(_, query): (usize, Query)| {
-            let (range, slide) = (i128::from(query.range), i128::from(query.slide));
-            let last = match query.unit {
-                Unit::Time | Unit::LandmarkTime(_) if self.terms.empty => to,
-                Unit::Time => to.min(latest + range - 1),
-                // Without new entries, a landmark has one answer.
-                Unit::LandmarkTime(_) => to.min(latest + slide),
-                _ => return 0,
-            };
-            ((last - from) / slide + 1).max(0)
-        };
-        let ends: i128 = self.live().map(of_query).sum();
-        match ends > MOST_ANSWERS.into() {
-            true => Err(Refused::Many {
-                time,
-                ends: i64::try_from(ends).unwrap_or(i64::MAX),
-            }),
-            false => Ok(()),
-        }
-    }
-
     /// Up to where ends have been answered.
     pub fn passed(&self) -> Option<i64> {
         self.passed
@@ -563,45 +491,5 @@ fn read_option(input: &mut Reader<'_>) -> Result<Option<i64>> {
         0 => Ok(None),
         1 => i64::read(input).map(Some),
         tag => damaged(format!("a time of kind {tag}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Answers of a batch may be any number: those between two of its entries may not.
-    #[test]
-    fn gaps_are_few_answers_and_batches_many() {
-        let query = |range, slide| Query {
-            unit: Unit::Time,
-            range,
-            slide,
-        };
-        let every = MOST_ANSWERS;
-        for empty in [false, true] {
-            let terms = Terms {
-                empty,
-                ..Terms::default()
-            };
-            let queries = vec![Some(query(2 * every, 1)), None, Some(query(6, 3))];
-            let schedule = Schedule::new(terms, queries);
-            let dense: Vec<i64> = (0..2 * every).rev().collect();
-            assert!(schedule.admits_batch(&dense).is_ok());
-            assert!(schedule.admits_batch(&[every / 2, 0, 7]).is_ok());
-            let refused = schedule.admits_batch(&[5 * every, 0, 7]);
-            let Err(Refused::Many { time, ends }) = refused else {
-                panic!("{refused:?}");
-            };
-            let most = if empty { 5 + 2 } else { 2 };
-            assert_eq!(time, 5 * every);
-            assert!(
-                ((most - 1) * every..most * every + 9).contains(&ends),
-                "{ends}"
-            );
-        }
-        let schedule = Schedule::new(Terms::default(), vec![Some(query(6, 3))]);
-        assert!(schedule.admits_batch(&[i64::MIN, i64::MAX, 0]).is_ok());
-        assert!(schedule.admits_batch(&[]).is_ok());
     }
 }
