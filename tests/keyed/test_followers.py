@@ -277,7 +277,7 @@ def test_a_follower_of_a_log_that_was_rewritten(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pages do not say then which rows left."""
-    monkeypatch.setattr(row_log, "_FEW", 8)
+    monkeypatch.setattr(row_log, "_MIN_ROWS", 8)
     stream = Stream(7)
     leader, again = leader_of(kind, 0)
     leader.ingest(stream.batch())

@@ -25,7 +25,7 @@ BATCH = [("t", pa.int64()), ("k", pa.string()), ("f", pa.bool_()), ("x", pa.int6
 @pytest.fixture
 def sparse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets rows leave the log soon."""
-    monkeypatch.setattr(row_log, "_FEW", 20)
+    monkeypatch.setattr(row_log, "_MIN_ROWS", 20)
 
 
 @pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])

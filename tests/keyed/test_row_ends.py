@@ -28,7 +28,7 @@ WINDOWS: dict[str, dict[str, Any]] = {
 @pytest.fixture
 def sparse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets rows leave the log soon."""
-    monkeypatch.setattr(row_log, "_FEW", 20)
+    monkeypatch.setattr(row_log, "_MIN_ROWS", 20)
 
 
 @pytest.mark.parametrize("aggs", [FOLDED, WHOLE], ids=["folded", "whole"])
