@@ -214,7 +214,7 @@ def test_ctrl_c_ends_it(feed, tmp_path: Path) -> None:
         )
     try:
         end = time.monotonic() + 120
-        while "batch 2:" not in (tmp_path / "printed").read_text():
+        while "batch 1:" not in (tmp_path / "printed").read_text():
             assert running.poll() is None, (tmp_path / "printed").read_text()
             assert time.monotonic() < end
             time.sleep(0.2)

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import os
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +35,12 @@ def stream(spark: Any, folder: Path) -> Any:
     return reader.parquet(str(folder / "in"))
 
 
-@pytest.mark.parametrize(
-    "aggs",
-    [
-        {"avg": sw.mean("x")},
-        {"total": sw.sum("x")},
-        {"total": sw.sum("x"), "top": sw.max("x")},
-    ],
-    ids=["mean", "sum", "sum+max"],
-)
-def test_hops_without_a_count_of_rows(
-    spark: Any, tmp_path: Path, aggs: dict[str, Any]
-) -> None:
-    """Weeks of five days, 5,000 rows a day: more than a page per key."""
+def test_hops_without_a_count_of_rows(spark: Any, tmp_path: Path) -> None:
+    """Weeks of five days, 5,000 rows a day: more than a page per key.
+
+    Other aggregations: tests/keyed/test_keyed_hops.py.
+    """
+    aggs = {"total": sw.sum("x"), "top": sw.max("x")}
     days = [DAY + dt.timedelta(day) for day in range(28)]
     days = [day for day in days if day.weekday() < 5 for _ in range(5000)]
     table = pa.table({"t": days, "x": [float(at % 7) for at in range(len(days))]})
@@ -63,11 +55,11 @@ def test_hops_without_a_count_of_rows(
     assert_same(written(spark, tmp_path, "out"), expected, ["window_end"])
 
 
-@pytest.mark.parametrize("files", [1, 2, 3])
-def test_a_deletion_takes_the_first_row_by_then_by(
-    spark: Any, tmp_path: Path, files: int
-) -> None:
-    """On a stream, however the rows fall into micro-batches, and on a table."""
+def test_a_deletion_takes_the_first_row_by_then_by(spark: Any, tmp_path: Path) -> None:
+    """On a stream of a row per micro-batch, and on a table.
+
+    Other micro-batches: tests/keyed/test_keyed_order.py.
+    """
     table = pa.table(
         {
             "t": [DAY] * 3 + [DAY + dt.timedelta(1)],
@@ -76,9 +68,7 @@ def test_a_deletion_takes_the_first_row_by_then_by(
             "gone": [False, False, True, False],
         }
     )
-    cuts = {1: [0, 3], 2: [0, 2, 3], 3: [0, 1, 2, 3]}[files]
-    parts = [table.slice(a, b - a) for a, b in pairwise(cuts)]
-    put(tmp_path, [*parts, table.slice(3)])
+    put(tmp_path, [table.slice(at, 1) for at in range(4)])
     call: dict[str, Any] = {"on": "t", "windows": "1h", "then_by": "o"}
     call |= {"aggs": {"c": sw.collect("x")}, "deletes": "gone"}
     answers = rolling(stream(spark, tmp_path), **call, late="1 hour", emit="final")

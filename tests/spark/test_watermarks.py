@@ -8,13 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from parity import HOPPING
+from seeds import SEED
 from streams import LATE, ROLLING, SCHEMA, Feed, assert_same, read, start, written
 
 import slidewise as sw
 from slidewise.spark import hopping, metrics, rolling
 
 CALL = {**ROLLING, "aggs": {"n": sw.count(), "x": sw.sum("x"), "top": sw.max("y")}}
-EMITS = ["final", "slide", "update", "arrival"]
+# Two of them each day.
+EMITS = [["final", "update"], ["slide", "arrival"]][SEED // 1_000_000 % 2]
 
 
 def test_seven_rows_of_1960_have_seven_results(spark: Any, tmp_path: Path) -> None:
@@ -54,7 +56,7 @@ def test_streams_before_1970_equal_tables(
     late = sum(map(len, feed.batches)) - len(accepted)
     assert late > 0
     queries = {}
-    for emit in EMITS if year == 1960 else EMITS[:1]:
+    for emit in EMITS if year == 1960 else ["final"]:
         function, call = (hopping, hops) if emit == "slide" else (rolling, CALL)
         answers = function(read(spark, tmp_path), **call, late=LATE, emit=emit)
         queries[emit] = start(answers, tmp_path, emit)
